@@ -26,10 +26,10 @@ from component import delivery, service_provider, sign_in, wide_window
 from component.security import SecurityHeaders
 from component.sign_out import SignOut
 from component.upload_guard import SocketGuard, UploadGuard
-from graph.error import TurnfoldError
-from graph.log import set_up_logging
+from graph.server.log import set_up_logging
+from graph.server.settings import Settings, load_settings
 from graph.service import open_service
-from graph.settings import Settings, load_settings
+from graph.value.error import TurnfoldError
 
 
 @asynccontextmanager

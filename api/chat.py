@@ -23,9 +23,9 @@ from api.header import SESSION, TURN
 from api.refusal import BY_CODE
 from api.route_table import EVENTS, Operation, with_slash
 from api.token_guard import ApiClient
-from graph.error import ClosingError, NotFoundError, PathError
 from graph.service import ChatService
 from graph.service.turn_stream import TurnStream
+from graph.value.error import ClosingError, NotFoundError, PathError
 
 _Result = TypeVar("_Result")
 _UNKNOWN: Final = EventId(0, 0, 0)

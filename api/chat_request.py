@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from api.model_id import parse_model_id
 from api.request import invalid_field
 from api.token_guard import ApiClient
-from graph.view import TurnOptions
+from graph.value.view import TurnOptions
 
 _PROJECT_ROOT: Final = "projectRoot"
 _Id = Annotated[str, StringConstraints(min_length=1, max_length=256)]

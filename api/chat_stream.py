@@ -12,10 +12,10 @@ from api.chunk_writer import CompletionHead, failure_line
 from api.event_id import END, EventId
 from api.problem import Problem
 from api.refusal import problem_of
-from graph.client import CompletionEnd
-from graph.error import TurnfoldError
-from graph.event import ActionRequired, TurnFailed, TurnFinished, TurnStopped
 from graph.service.turn_stream import TurnStream
+from graph.value.client import CompletionEnd
+from graph.value.error import TurnfoldError
+from graph.value.event import ActionRequired, TurnFailed, TurnFinished, TurnStopped
 
 KEEP_ALIVE_SECONDS: Final = 10.0
 LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)

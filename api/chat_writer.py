@@ -11,9 +11,9 @@ from typing import Any, Final
 from api.chunk_writer import DONE, ChunkWriter, CompletionHead, data_line, failure_line
 from api.event_id import END, EventId
 from api.refusal import problem_of_failure
-from graph.client import CompletionEnd
-from graph.event import AnswerRestarted, Event, TokenDelta, TurnFailed
-from graph.view import LiveTurn, ToolStep, TurnView
+from graph.value.client import CompletionEnd
+from graph.value.event import AnswerRestarted, Event, TokenDelta, TurnFailed
+from graph.value.view import LiveTurn, ToolStep, TurnView
 
 KEEP_ALIVE: Final = b":\n\n"
 RETRY: Final = b"retry: 2000\n"

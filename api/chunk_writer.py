@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from api.problem import Problem
-from graph.client import ClientUsage, CompletionEnd
 from graph.core.text import plain_text, plain_value
-from graph.event import ClientCall
+from graph.value.client import ClientUsage, CompletionEnd
+from graph.value.event import ClientCall
 
 DONE: Final = b"data: [DONE]\n\n"
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)

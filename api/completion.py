@@ -26,8 +26,8 @@ from api.refusal import BY_CODE
 from api.request import ParsedRequest, parse_request
 from api.stream import first_event, stream_lines, whole_body
 from api.token_guard import ApiClient
-from graph.client import Completion, CompletionEnd, CompletionSource
-from graph.error import ClosingError
+from graph.value.client import Completion, CompletionEnd, CompletionSource
+from graph.value.error import ClosingError
 
 _T = TypeVar("_T")
 _LEFT: Final = Problem(499, "client_left", "The client closed the connection.")

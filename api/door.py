@@ -16,7 +16,7 @@ from api.completion import CreateCompletion
 from api.model_id import list_models, model_entry
 from api.request import CompletionBody
 from api.route_table import EVENTS, Operation, with_slash
-from graph.client import CompletionSource
+from graph.value.client import CompletionSource
 
 PATIENCE_SECONDS: Final = 10.0
 OPERATIONS: Final = (

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.problem import REQUEST_ID, Problem, ProblemError, new_request_id
 from api.refusal import problem_of
-from graph.error import InternalError, TurnfoldError
+from graph.value.error import InternalError, TurnfoldError
 
 _log = logging.getLogger(__name__)
 

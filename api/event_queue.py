@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 
 from api.problem import Problem
-from graph.event import Event, TokenDelta
+from graph.value.event import Event, TokenDelta
 
 # How far a client may be behind: no answer of a model is longer.
 _QUEUE_CHARS: Final = 4 * 2**20

@@ -8,7 +8,7 @@ from typing import Any, Final
 from starlette.datastructures import Headers
 
 from api.problem import refused
-from graph.client import Hint
+from graph.value.client import Hint
 
 SESSION: Final = "X-Turnfold-Session"
 TURN: Final = "X-Turnfold-Turn"

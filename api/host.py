@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from api.problem import Problem
-from graph.network import is_loopback, is_reachable
-from graph.settings import Settings
+from graph.server.identity import is_loopback, is_reachable
+from graph.server.settings import Settings
 
 _AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?", re.ASCII)
 _PORTS: Final = {"http": "80", "https": "443"}

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from graph.client import ClientMessage
-from graph.event import ClientCall
-from graph.image_url import is_image_url
+from graph.value.client import ClientMessage
+from graph.value.event import ClientCall
+from graph.value.image_url import is_image_url
 
 MESSAGES: Final = 10_000
 PARTS: Final = 1_000

@@ -13,10 +13,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.token_guard import bearer_token
-from graph.api_token import digest_of
-from graph.metrics import CONTENT_TYPE
-from graph.network import is_loopback
-from graph.settings import Settings
+from graph.server.identity import digest_of, is_loopback
+from graph.server.metrics import CONTENT_TYPE
+from graph.server.settings import Settings
 
 PATH: Final = "/metrics"
 # What a proxy says of whom it asks for: then the address of the connection is its own.

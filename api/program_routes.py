@@ -26,8 +26,8 @@ from api.openapi import document
 from api.route_table import Operation
 from api.served import ServedOperations
 from api.token_guard import ApiClients, Guard, ProgramSource
+from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.settings import Settings
 
 _CHAT_THREADS: Final = 16
 # Each module with routes has its operations here.

@@ -10,8 +10,7 @@ from typing import Final
 from starlette.exceptions import HTTPException
 
 from api.problem import Problem, ProblemError
-from graph.error import InputError, TurnfoldError, TurnRateError
-from graph.model_error import ModelError
+from graph.value.error import InputError, ModelError, TurnfoldError, TurnRateError
 
 # Where each kind of input stands, if it stands in one field alone: a text may be a message, a title or a context.
 _FIELDS: Final[Mapping[str, str]] = {

@@ -16,7 +16,7 @@ from api.message import MESSAGES, Sent, SentMessage, chat_of, system_of
 from api.model_id import DEFAULT_ID, parse_model_id
 from api.problem import ProblemError, refused
 from api.token_guard import ApiClient
-from graph.client import ClientMessage, ClientOptions, ClientRequest
+from graph.value.client import ClientMessage, ClientOptions, ClientRequest
 
 _TOOLS: Final = 128
 # The kinds of errors that are ours stand as the code; those of the parser are all one.

@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from api.message import Sent
-from graph.input_view import CallInput
-from graph.record import Record
-from graph.view import ChartPoint, ContextNotice, Gauge, NextFold, SessionItem, Statistics
+from graph.value.input_view import CallInput
+from graph.value.record import Record
+from graph.value.view import ChartPoint, ContextNotice, Gauge, NextFold, SessionItem, Statistics
 
 SESSIONS_AT_ONCE = 200
 TURNS_AT_ONCE = 1_000

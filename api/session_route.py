@@ -21,9 +21,9 @@ from api.session_answer import (
     TurnBegun,
     TurnInputs,
 )
-from graph.error import NotFoundError
-from graph.record import Record
-from graph.view import SessionItem, Transcript, TurnOptions
+from graph.value.error import NotFoundError
+from graph.value.record import Record
+from graph.value.view import SessionItem, Transcript, TurnOptions
 
 JSON_LINES: Final = "application/x-ndjson"
 _TURN: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)

@@ -12,9 +12,9 @@ from api.chunk_writer import ChunkWriter, CompletionHead, failure_line, whole_co
 from api.event_queue import EventQueue
 from api.problem import Problem, ProblemError
 from api.refusal import problem_of, problem_of_failure
-from graph.client import CompletionEnd
-from graph.error import TurnfoldError
-from graph.event import (
+from graph.value.client import CompletionEnd
+from graph.value.error import TurnfoldError
+from graph.value.event import (
     ActionRequired,
     AnswerRestarted,
     ClientCall,

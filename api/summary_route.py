@@ -11,8 +11,8 @@ from api.body import BODY_BYTES
 from api.message import MESSAGES, SentMessage, chat_of
 from api.route_table import Call, Operation
 from api.session_answer import Exact
-from graph.client import ClientMessage
-from graph.record import RecordOutcome
+from graph.value.client import ClientMessage
+from graph.value.record import RecordOutcome
 
 # No prompt asks for more; a longer one is asked for by parts.
 _MOST_TARGET_CHARS: Final = 6_000

@@ -15,9 +15,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.problem import Problem
 from api.refusal import BY_CODE
-from graph.api_token import ApiToken, digest_of
-from graph.client import ClientOptions
-from graph.settings import Settings
+from graph.server.identity import ApiToken, digest_of
+from graph.server.settings import Settings
+from graph.value.client import ClientOptions
 
 OPEN_ANSWERS: Final = 64
 _THREADS: Final = 16

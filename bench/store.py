@@ -23,12 +23,12 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
 
-from graph.error import InternalError
-from graph.event import TurnFinished
 from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
+from graph.server.settings import Settings
 from graph.service import ChatService, open_service
-from graph.settings import Settings
+from graph.value.error import InternalError
+from graph.value.event import TurnFinished
 
 MAX_RATIO: Final = 1.2
 MAX_CHECKPOINT_BYTES: Final = 1_000_000

@@ -10,9 +10,8 @@ import streamlit as st
 
 from component import attaching, compacting, delivery, dialog, page_state, redraw, service_provider
 from component.wording import words_of
-from graph.attachment_error import AttachmentError
-from graph.error import NotFoundError, TurnfoldError
-from graph.view import Rating
+from graph.value.error import AttachmentError, NotFoundError, TurnfoldError
+from graph.value.view import Rating
 
 if TYPE_CHECKING:
     from graph.service import ChatService

@@ -12,7 +12,7 @@ from component.error_box import tell
 from component.format import escape_label, format_count
 from component.word import Words
 from graph.attachment import MAX_FILES, Attachment, read_attachment, with_attachments
-from graph.attachment_error import AttachmentError
+from graph.value.error import AttachmentError
 
 _KEPT: Final = "attached"
 _REFUSED: Final = "refused_files"

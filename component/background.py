@@ -11,8 +11,8 @@ import streamlit as st
 from component import delivery, dialog, open_form, page_state
 from component.delivery import delivered
 from component.wording import words_of
-from graph.error import TurnfoldError
-from graph.record import Record
+from graph.value.error import TurnfoldError
+from graph.value.record import Record
 
 _PENDING = "pending_job"
 _POLL_SECONDS = 0.3

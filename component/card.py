@@ -18,7 +18,7 @@ from component.markdown import summary_markdown
 from component.page_state import PageState
 from component.word import Words
 from component.wording import describe_compaction
-from graph.record import Record
+from graph.value.record import Record
 
 _CLAMPED_LINES = 6
 _LINE_EMS = 20.0  # of the panel's text column

@@ -8,7 +8,7 @@ import streamlit as st
 
 from component.format import format_count
 from component.word import Words
-from graph.view import ChartPoint
+from graph.value.view import ChartPoint
 
 HEIGHT_PIXELS = 280
 _POINTS_WITH_DOTS = 40

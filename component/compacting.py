@@ -9,8 +9,8 @@ import streamlit as st
 from component import background, page_state, service_provider
 from component.word import Words
 from component.wording import describe_compaction, words_of
-from graph.error import TurnfoldError
-from graph.record import Record
+from graph.value.error import TurnfoldError
+from graph.value.record import Record
 
 
 def start(identifier: str) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from component.format import format_count, format_money
 from component.page_state import PageState
 from component.word import Words
-from graph.cost_view import CostView, Money
+from graph.value.view import CostView, Money
 
 
 def draw(now: PageState, identifier: str) -> None:

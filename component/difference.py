@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from graph.matcher import BoundedMatcher, TooManyStepsError
+from graph.value.matcher import BoundedMatcher, TooManyStepsError
 
 # With the white space behind it: alone, that would be found everywhere, and part what was changed as one.
 _WORD: Final = re.compile(r"\S+\s*|\s+")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from component.word import Words
 from component.wording import explain_error
-from graph.error import TurnfoldError
+from graph.value.error import TurnfoldError
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from component.delivery import delivered
 from component.format import format_count, format_turns
 from component.word import Words
 from component.wording import describe_compaction
-from graph.record import Record
+from graph.value.record import Record
 
 
 @st.fragment

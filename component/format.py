@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from graph.view import SessionItem
+from graph.value.view import SessionItem
 
 DayGroup = Literal["today", "yesterday", "last_week", "older"]
 SessionGroup = Literal["pinned", DayGroup]

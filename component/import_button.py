@@ -7,7 +7,7 @@ import streamlit as st
 from component import action, delivery, page_state, redraw
 from component.word import Words
 from component.wording import words_of
-from graph.error import InputError
+from graph.value.error import InputError
 
 
 def draw(words: Words) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from component.format import format_count, format_percent, format_tokens
 from component.input_group import Group
 from component.word import Words
-from graph.input_view import CallInput
+from graph.value.input_view import CallInput
 
 
 def draw(words: Words, call: CallInput, turn: int, groups: Sequence[Group]) -> None:

@@ -12,7 +12,7 @@ import streamlit as st
 from component import clamped
 from component.format import count_lines, escape_label, format_tokens, format_turns
 from component.word import Words
-from graph.input_view import CallInput, InputBlock, ToolSchema
+from graph.value.input_view import CallInput, InputBlock, ToolSchema
 
 KINDS: Final = ("system", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")
 _RECORDS: Final = {"record", "shortened"}

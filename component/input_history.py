@@ -7,7 +7,7 @@ import streamlit as st
 from component import delivery, input_group
 from component.format import format_tokens
 from component.page_state import PageState
-from graph.input_view import CallInput, HistoryTurn
+from graph.value.input_view import CallInput, HistoryTurn
 
 TURNS_AT_ONCE = 30
 

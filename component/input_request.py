@@ -11,7 +11,7 @@ from component import clamped, copy_button
 from component.format import count_lines
 from component.page_state import PageState
 from component.word import Words
-from graph.input_view import CallInput, SentRequest
+from graph.value.input_view import CallInput, SentRequest
 
 _SHOWN_CHARS: Final = 20_000
 _CLAMPED_LINES: Final = 16

@@ -10,7 +10,7 @@ import streamlit as st
 from component import input_bar, input_group, input_history, input_request
 from component.page_state import PageState
 from component.word import Words
-from graph.input_view import CallInput
+from graph.value.input_view import CallInput
 
 _NEWEST: Final = 0  # stands for whichever turn is the newest
 

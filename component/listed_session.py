@@ -9,7 +9,7 @@ import streamlit as st
 from component import action, dialog, menu, page_state, program, session_export, session_list
 from component.format import escape_label
 from component.page_state import PageState
-from graph.view import SessionItem
+from graph.value.view import SessionItem
 
 
 def draw(now: PageState, item: SessionItem) -> None:

@@ -16,8 +16,8 @@ from component.page_state import PageState
 from component.paragraph import split_paragraphs
 from component.step import draw_recalled, draw_step_list
 from component.word import Words
-from graph.error import NotFoundError
-from graph.view import LiveTurn, SessionView
+from graph.value.error import NotFoundError
+from graph.value.view import LiveTurn, SessionView
 
 # A run that ends before the turn asks for the next one itself, so a run waits nearly all the time; the browser asks in
 # case that request is lost.

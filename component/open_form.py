@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import streamlit as st
 
 from component import dialog
-from graph.error import TurnfoldError
+from graph.value.error import TurnfoldError
 
 _OPEN: Final = "open_form"
 _REFUSED: Final = "refused_change"

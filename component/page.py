@@ -23,7 +23,7 @@ from component import (
 )
 from component.error_box import error_box
 from component.wording import language_of_locale, words_of
-from graph.error import SignInError
+from graph.value.error import SignInError
 
 STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css", "input.css", "steering.css")
 

@@ -10,9 +10,9 @@ import streamlit as st
 from component import delivery, project_choice, rate_state, service_provider, sign_in
 from component.word import LANGUAGES, Language, Words
 from component.wording import explain_error, is_refusal, language_of_locale, words_of
-from graph.error import NotFoundError, TurnfoldError
-from graph.identity import Identity
-from graph.view import SessionView, TurnOptions
+from graph.server.identity import Identity
+from graph.value.error import NotFoundError, TurnfoldError
+from graph.value.view import SessionView, TurnOptions
 
 if TYPE_CHECKING:
     from graph.service import ChatService

@@ -12,7 +12,7 @@ from component.error_box import error_box
 from component.format import format_about, format_count, format_rate
 from component.page_state import PageState
 from component.word import Words
-from graph.view import NextFold
+from graph.value.view import NextFold
 
 FAILURES_TO_TELL = 3
 _STEPS = 3

@@ -7,7 +7,7 @@ import streamlit as st
 from component import page_state, turn_buttons
 from component.format import format_count
 from component.page_state import PageState
-from graph.pin_view import PinView
+from graph.value.view import PinView
 
 
 def draw(now: PageState, pins: PinView, place: str) -> None:

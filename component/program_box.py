@@ -14,8 +14,8 @@ from component.error_box import error_box, tell
 from component.format import escape_label, zone_of
 from component.page_state import PageState
 from component.word import Words
-from graph.error import TurnfoldError
-from graph.program_view import MadeToken, ProgramToken
+from graph.value.error import TurnfoldError
+from graph.value.view import MadeToken, ProgramToken
 
 _DIALOG: Final = "programs"
 _NAME, _TOOLS = "program_name", "program_tools"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from component import delivery, open_form, redraw, service_provider
-from graph.error import TurnfoldError
+from graph.value.error import TurnfoldError
 
 
 @delivery.once

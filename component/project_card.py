@@ -13,7 +13,7 @@ from component.format import escape_label
 from component.page_state import PageState
 from component.project_part import Part
 from component.word_project import ProjectWords
-from graph.project_view import PrimedLineView
+from graph.value.project_view import PrimedLineView
 
 _PLACE, _KNOWN = "chat", "project_is_known"
 _KIND_WIDTH = 88

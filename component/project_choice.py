@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import streamlit as st
 
 from component.word import Words
-from graph.error import TurnfoldError
+from graph.value.error import TurnfoldError
 
 if TYPE_CHECKING:
     from graph.service import ChatService
-    from graph.view import SessionView
+    from graph.value.view import SessionView
 
 # Keys of session_state, not of widgets; named as in `TurnOptions`.
 ROOT: Final = "project_root"

@@ -7,7 +7,7 @@ import streamlit as st
 from component import project_form
 from component.format import escape_label, format_bytes, zone_of
 from component.project_part import Part
-from graph.project_view import SnapshotView
+from graph.value.project_view import SnapshotView
 
 _FORM = "damage"
 

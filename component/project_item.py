@@ -10,7 +10,7 @@ from component import project_form
 from component.format import escape_label
 from component.project_form import Field
 from component.project_part import Part
-from graph.project_view import PrimedKind
+from graph.value.project_view import PrimedKind
 
 _LABEL_CHARS: Final = 80
 

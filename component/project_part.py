@@ -16,8 +16,8 @@ from component.open_form import Form
 from component.page_state import PageState
 from component.word import Words
 from component.word_project import ProjectWords
-from graph.error import NotFoundError
-from graph.project_view import ProjectView
+from graph.value.error import NotFoundError
+from graph.value.project_view import ProjectView
 
 if TYPE_CHECKING:
     from graph.service.projects import Projects

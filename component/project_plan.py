@@ -10,7 +10,7 @@ from component import project_form, project_item
 from component.format import escape_label
 from component.project_form import Field
 from component.project_part import Part
-from graph.project_view import PlanView, TaskView
+from graph.value.project_view import PlanView, TaskView
 
 
 def draw_plan(part: Part) -> None:

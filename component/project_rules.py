@@ -6,7 +6,7 @@ import streamlit as st
 
 from component.format import escape_label, format_bytes, zone_of
 from component.project_part import Part
-from graph.project_view import RuleFileView
+from graph.value.project_view import RuleFileView
 
 
 def draw(part: Part) -> None:

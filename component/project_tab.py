@@ -20,7 +20,7 @@ from component.format import escape_label, format_count
 from component.page_state import PageState
 from component.project_form import Field
 from component.project_part import Part
-from graph.project_view import DecisionView
+from graph.value.project_view import DecisionView
 
 
 def draw(now: PageState, place: str) -> None:

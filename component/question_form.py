@@ -8,7 +8,7 @@ import streamlit as st
 
 from component import action
 from component.word import Words
-from graph.view import TurnView
+from graph.value.view import TurnView
 
 _OPEN: Final = "edited_question"
 

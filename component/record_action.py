@@ -12,8 +12,8 @@ from component import background, delivery, dialog, page_state, redraw, service_
 from component.format import format_count, format_turns
 from component.word_steering import SteeringWords
 from component.wording import words_of
-from graph.error import TurnfoldError
-from graph.record import Record
+from graph.value.error import TurnfoldError
+from graph.value.record import Record
 
 if TYPE_CHECKING:
     from graph.service.folds import Folds

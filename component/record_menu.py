@@ -9,7 +9,7 @@ from component import menu, record_action
 from component.format import format_turns
 from component.record_action import EDIT, REMAKE, VERSIONS
 from component.word_steering import SteeringWords
-from graph.record import Record
+from graph.value.record import Record
 
 
 def draw(said: SteeringWords, session_id: str, record: Record, place: str) -> None:

@@ -15,16 +15,15 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
 from component import delivery, dialog, open_form, page_state, service_provider, session_list, slots
-from graph.error import TurnfoldError
+from graph.value.error import TurnfoldError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from graph.pin_view import PinView
-    from graph.project_view import ProjectView
-    from graph.record import Record
     from graph.service import ChatService
-    from graph.view import NextFold, SessionView
+    from graph.value.project_view import ProjectView
+    from graph.value.record import Record
+    from graph.value.view import NextFold, PinView, SessionView
 
 COMPOSER: Final = "composer"
 HEARD: Final = "heard"

@@ -6,7 +6,7 @@ import streamlit as st
 
 from component.format import format_money, format_tokens
 from component.word import Words
-from graph.input_view import Savings
+from graph.value.input_view import Savings
 
 
 def draw(words: Words, savings: Savings) -> None:

@@ -12,7 +12,7 @@ import streamlit
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graph.settings import Settings
+from graph.server.settings import Settings
 
 # A year, for this host alone: others of its domain may have no certificate.
 _HTTPS_ALONE = {"Strict-Transport-Security": "max-age=31536000"}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from component import sign_in
-from graph.error import ClosingError, SignInError, TurnfoldError
-from graph.settings import load_settings
+from graph.server.settings import load_settings
+from graph.value.error import ClosingError, SignInError, TurnfoldError
 
 if TYPE_CHECKING:
     from graph.service import ChatService

@@ -9,7 +9,7 @@ import streamlit as st
 
 from component.format import format_bytes
 from component.page_state import PageState
-from graph.view import SessionItem
+from graph.value.view import SessionItem
 
 _NO_FILE_NAME: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 _NAME_CHARS: Final = 60

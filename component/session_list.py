@@ -11,7 +11,7 @@ from component import delivery, page_state
 
 if TYPE_CHECKING:
     from graph.service import ChatService
-    from graph.view import SessionItem
+    from graph.value.view import SessionItem
 
 SESSIONS_PER_PAGE = 30
 _SHOWN, _LISTED = "shown_sessions", "listed_sessions"

@@ -12,7 +12,7 @@ from component import action, delivery, dialog, page_state, redraw
 from component.delivery import delivered
 from component.format import escape_label
 from component.word import Words
-from graph.view import SessionItem
+from graph.value.view import SessionItem
 
 UNDO_SECONDS: Final = 10.0
 _IS_ON: Final = "is_selecting"

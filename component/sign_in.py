@@ -12,10 +12,9 @@ from streamlit.web.server.starlette import starlette_websocket
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 from websockets import http11
 
-from graph.error import SettingsError, SignInError
-from graph.identity import Identity, identity_of
-from graph.network import is_loopback
-from graph.settings import Settings
+from graph.server.identity import Identity, identity_of, is_loopback
+from graph.server.settings import Settings
+from graph.value.error import SettingsError, SignInError
 
 _SECRET_BYTES: Final = 32
 _COOKIE_BYTES: Final = 32_768

@@ -8,8 +8,8 @@ import streamlit as st
 
 from component import asset_file
 from component.word import Words
-from graph.error import SignInError
-from graph.settings import Settings
+from graph.server.settings import Settings
+from graph.value.error import SignInError
 
 
 def draw(words: Words, settings: Settings, error: SignInError) -> None:

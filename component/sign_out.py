@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from component import service_provider, sign_in
-from graph.error import TurnfoldError
-from graph.settings import Settings
+from graph.server.settings import Settings
+from graph.value.error import TurnfoldError
 
 _PATH: Final = "/auth/logout"
 _LOG = logging.getLogger(__name__)

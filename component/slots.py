@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import streamlit as st
 
 if TYPE_CHECKING:
-    from graph.record import Record
     from graph.service import ChatService
-    from graph.view import SessionView, Transcript, TurnView
+    from graph.value.record import Record
+    from graph.value.view import SessionView, Transcript, TurnView
 
 TURNS_BEFORE: Final = 6  # two blocks: the older one may be folded while the newer one is talked about
 TURNS_AFTER: Final = 12

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from component.delivery import delivered
 from component.format import escape_label
 from component.word import Words
-from graph.view import StepStatus, ToolStep, TurnView
+from graph.value.view import StepStatus, ToolStep, TurnView
 
 _ICONS = {"running": ":material/pending:", "done": ":material/check_circle:"}
 _SHOWN_CHARS = 2_000

@@ -27,7 +27,7 @@ from component.error_box import error_box
 from component.format import format_count
 from component.page_state import PageState
 from component.word import Words
-from graph.view import Statistics
+from graph.value.view import Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -33,8 +33,8 @@ from component.slots import Shown
 from component.step import draw_step_list, draw_steps
 from component.word import Words
 from component.wording import describe_strategy, explain, explain_error
-from graph.record import Record
-from graph.view import SessionView, TurnView
+from graph.value.record import Record
+from graph.value.view import SessionView, TurnView
 
 FAILURES_TO_TELL = 3
 _BY_TURNS = "interval"

@@ -11,7 +11,7 @@ import streamlit as st
 from component import action, asset_file, copy_button, delivery, page_state, press_button, question_form, redraw
 from component.delivery import delivered
 from component.word import Words
-from graph.view import Rating, TurnView
+from graph.value.view import Rating, TurnView
 
 _RATINGS: Final[Mapping[str, Rating]] = {"up": 1, "down": -1}
 _DONE: Final = "done_presses"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from component import delivery, page_state, redraw, service_provider
 from component.page_state import PageState
-from graph.error import TurnfoldError
+from graph.value.error import TurnfoldError
 
 _CHANGE = "last_change"
 

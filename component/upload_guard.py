@@ -21,9 +21,9 @@ from api.problem import ProblemError
 from api.websocket import SOCKET, Socket
 from component import service_provider, sign_in
 from graph.attachment import MAX_BYTES, MAX_FILES
-from graph.error import SignInError, TurnfoldError
-from graph.identity import Identity
-from graph.settings import Settings
+from graph.server.identity import Identity
+from graph.server.settings import Settings
+from graph.value.error import SignInError, TurnfoldError
 
 _PART: Final = "/_stcore/upload_file/"
 # What a form adds to the file that it sends.

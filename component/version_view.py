@@ -11,7 +11,7 @@ import streamlit as st
 from component.difference import Piece, differences
 from component.format import escape_label, format_count, format_rate
 from component.word import Words
-from graph.record import Record
+from graph.value.record import Record
 
 _COLUMN_PIXELS = 280
 

@@ -34,7 +34,7 @@ class Words:
     """The page's texts in one language. Names in braces are placeholders that the caller fills in.
 
     Attributes:
-        errors: Sentences by `code` of `graph.error`, and by the other error codes that turns and folds end with.
+        errors: Sentences by `code` of `graph.value.error`, and by the other error codes that turns and folds end with.
         input_reasons: Sentences by `reason` of an `InputError`; `path_reasons` has those of a `PathError`.
         strategies: Display names by strategy; `strategy_notes` has a description of each, filled in by `wording`.
         shortcuts: Pairs of keys and effect.

@@ -9,9 +9,8 @@ from typing import Final
 from component.format import escape_label, format_count
 from component.word import Language, Words
 from component.word_ko import KOREAN
-from graph.attachment_error import AttachmentError
-from graph.error import BusyError, InputError, PathError, TurnfoldError
-from graph.record import Record
+from graph.value.error import AttachmentError, BusyError, InputError, PathError, TurnfoldError
+from graph.value.record import Record
 
 _REFUSALS = {
     "before_reset",

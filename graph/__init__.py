@@ -6,12 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from graph.builder import build_graph
-    from graph.core.schedule import should_summarize
     from graph.core.turn import extract_current_turn, extract_last_n_turns
+    from graph.fold.spec import should_summarize
     from graph.model.summariser import generate_summary
+    from graph.node.builder import build_graph
+    from graph.node.state import ChatState
     from graph.service import ChatService, open_service
-    from graph.state import ChatState
 
 __all__ = [
     "ChatService",
@@ -26,13 +26,13 @@ __all__ = [
 
 _HOMES = {
     "ChatService": "graph.service",
-    "ChatState": "graph.state",
-    "build_graph": "graph.builder",
+    "ChatState": "graph.node.state",
+    "build_graph": "graph.node.builder",
     "extract_current_turn": "graph.core.turn",
     "extract_last_n_turns": "graph.core.turn",
     "generate_summary": "graph.model.summariser",
     "open_service": "graph.service",
-    "should_summarize": "graph.core.schedule",
+    "should_summarize": "graph.fold.spec",
 }
 
 

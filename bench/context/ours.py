@@ -11,16 +11,16 @@ from langchain_core.messages import AnyMessage
 
 from bench.context.measure import Meter
 from bench.context.script import ScriptedTurn
-from graph.core.extract import extract_summary
-from graph.core.fold_record import begin_record, end_record, source_of
-from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import system_part
-from graph.core.review import Flaw, SummaryDraft, flaw_of
 from graph.core.snapshot import SessionSnapshot
-from graph.core.summary_request import messages_behind, requests_for
-from graph.core.token import measure
-from graph.record import ArchivedMessage, Record, to_entry
+from graph.core.text import measure
+from graph.fold.extract import extract_summary
+from graph.fold.record import begin_record, end_record, source_of
+from graph.fold.request import messages_behind, requests_for
+from graph.fold.review import Flaw, SummaryDraft, flaw_of
+from graph.fold.spec import FoldSpec
 from graph.strategy.base import Strategy
+from graph.value.record import ArchivedMessage, Record, to_entry
 
 _BEGINNING: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _TRIES: Final = 2

@@ -16,8 +16,8 @@ from langmem.short_term import RunningSummary, SummarizationNode
 
 from bench.context.measure import Meter, count_messages, render
 from bench.context.script import ScriptedTurn
-from graph.core.extract import extract_summary
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
+from graph.fold.extract import extract_summary
 from prompt.system import chat
 
 SUMMARY_TOKENS: Final = 1_024

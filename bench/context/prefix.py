@@ -16,10 +16,9 @@ from langchain_core.messages.tool import tool_call
 from bench.context.measure import CACHED_PRICE, Costs, Meter, count_messages, count_tokens
 from bench.context.ours import OurRun
 from bench.context.script import ScriptedTurn, build_script
-from graph.core.fold_spec import FoldSpec
-from graph.core.in_place import LastInput, price_in_place, price_quoted, request_in_place
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, system_part
-from graph.core.summary_request import SummaryRequest
+from graph.fold.request import LastInput, SummaryRequest, price_in_place, price_quoted, request_in_place
+from graph.fold.spec import FoldSpec
 from graph.strategy.base import Limits
 from graph.strategy.interval import IntervalStrategy
 

@@ -13,7 +13,7 @@ from typing import Final
 from langchain_core.messages import HumanMessage
 
 from bench.context.script import ScriptedTurn
-from graph.settings import Settings
+from graph.server.settings import Settings
 from graph.store.archive import Archive
 from graph.store.database import Database, utc_now
 from graph.store.lease import LeaseStore

@@ -19,8 +19,8 @@ from bench.page import endpoint
 from bench.page.app import PRODUCT, opened_browser, started_app
 from bench.page.measure import Chat, Sample
 from bench.page.wire import Wire
+from graph.server.settings import Settings
 from graph.service import open_service
-from graph.settings import Settings
 
 MAX_RATIO: Final = 1.3
 MAX_BYTES_RATIO: Final = 3.0

@@ -15,8 +15,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from bench.quality.contender import PICKED, Shorten, contenders, count_chars
 from bench.quality.section import RATES, Section
-from graph.core.schedule import BLOCK_TURNS
 from graph.core.turn import split_turns, text_of
+from graph.fold.spec import BLOCK_TURNS
 
 FILE: Final = "gpt-4o-airline-first40.json"
 _LEAST_CHARS: Final = 2

@@ -12,11 +12,10 @@ from typing import Final
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.extract import extract_summary
-from graph.core.schedule import BLOCK_TURNS, target_chars
-from graph.core.sentence import split_sentences
+from graph.core.language import split_sentences
 from graph.core.turn import split_turns, text_of
-from graph.core.weight import TermCounts, count_terms
+from graph.fold.extract import TermCounts, count_terms, extract_summary
+from graph.fold.spec import BLOCK_TURNS, target_chars
 
 Shorten = Callable[[Sequence[AnyMessage], float], str]
 PICKED: Final = "picked sentences"

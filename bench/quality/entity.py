@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench.quality.section import Section
-from graph.core.fact import places_of
+from graph.fold.fact import places_of
 
 FILE: Final = Path("klue-ner") / "klue-ner-v1.1_dev.tsv"
 """Where the sentences stand in the data's folder: KLUE-benchmark/KLUE on GitHub, klue_benchmark/klue-ner-v1.1."""

@@ -14,15 +14,13 @@ from bench.quality.contender import count_chars
 from bench.quality.entity import read_marked
 from bench.quality.memory import read_sessions
 from bench.quality.section import RATES, Section
-from graph.core.divider import label_of
-from graph.core.extract import extract_summary
-from graph.core.fact import facts_of, missing_from
-from graph.core.fact_check import MOST_FACTS, check_facts
-from graph.core.review import Source
-from graph.core.schedule import BLOCK_TURNS, target_chars
-from graph.core.token import message_tokens
-from graph.core.turn import split_turns, text_of
-from graph.core.weight import TermCounts, count_terms
+from graph.core.text import message_tokens
+from graph.core.turn import label_of, split_turns, text_of
+from graph.fold.extract import TermCounts, count_terms, extract_summary
+from graph.fold.fact import facts_of, missing_from
+from graph.fold.fact_check import MOST_FACTS, check_facts
+from graph.fold.review import Source
+from graph.fold.spec import BLOCK_TURNS, target_chars
 from prompt.system.framing import Language
 
 Talk = Sequence[AnyMessage]

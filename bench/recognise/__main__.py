@@ -19,11 +19,11 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.client import ClientMessage, ClientOptions, ClientRequest
+from graph.server.settings import Settings
 from graph.service import open_service
 from graph.service.access import SessionAccess
-from graph.service.recognition import Recognition
-from graph.settings import Settings
+from graph.service.completions import Recognition
+from graph.value.client import ClientMessage, ClientOptions, ClientRequest
 
 MAX_SECONDS: Final = 0.005
 _REPEATS: Final = 50

@@ -16,14 +16,14 @@ from typing import Final
 
 from graph.admin.backup import back_up, restore
 from graph.admin.migrate import migrate
-from graph.error import SettingsError, TurnfoldError
-from graph.identity import owner_of
-from graph.log import set_up_logging
-from graph.settings import Settings, load_settings
+from graph.server.identity import owner_of
+from graph.server.log import set_up_logging
+from graph.server.settings import Settings, load_settings
 from graph.store.database import utc_now
 from graph.store.owner import OwnerStore
 from graph.store.stores import open_database
 from graph.store.transfer import export_lines, import_lines
+from graph.value.error import SettingsError, TurnfoldError
 
 _PRIVATE_FOLDER: Final = 0o700
 _PRIVATE_FILE: Final = 0o600

@@ -10,10 +10,10 @@ from typing import Final
 
 from sqlalchemy import update
 
-from graph.error import DatabaseError, NotADatabaseError
 from graph.store.schema import lease_table
 from graph.store.sqlite.file import alone, check_integrity, connect, make_private_file, set_up_lock
 from graph.store.sqlite.sqlite_database import open_sqlite
+from graph.value.error import DatabaseError, NotADatabaseError
 
 _CHECK_SECONDS: Final = 60.0
 _SIDE_FILES: Final = ("-wal", "-shm")

@@ -15,12 +15,12 @@ from typing import Any, Final
 from sqlalchemy import Connection, Table, insert, select, text
 
 from graph.core.text import plain_text, plain_value
-from graph.error import DatabaseError, NotADatabaseError
 from graph.store.database import Database
 from graph.store.schema import POSTGRES_TABLES, lease_table, message_table
 from graph.store.search import index_message
 from graph.store.sqlite.file import alone
 from graph.store.sqlite.sqlite_database import open_sqlite
+from graph.value.error import DatabaseError, NotADatabaseError
 
 _BATCH: Final = 500
 _ESCAPED: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")

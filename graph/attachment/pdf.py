@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
-from graph.attachment_error import AttachmentError, AttachmentReason
+from graph.value.error import AttachmentError, AttachmentReason
 
 _CHILD: Final = Path(__file__).with_name("pdf_child.py")
 _MEMORY_BYTES: Final = 512 * 1024 * 1024

@@ -8,9 +8,8 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from graph.core.close_turn import MARK, closed_mark
-from graph.core.image import content_of, urls_of
-from graph.core.turn import words_of
+from graph.core.attached import content_of, urls_of
+from graph.core.turn import MARK, closed_mark, words_of
 from prompt.system.framing import CLOSED_ANSWER
 
 _METADATA: Final = ("model_name", "finish_reason")

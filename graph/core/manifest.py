@@ -16,7 +16,7 @@ from contextlib import suppress
 from itertools import takewhile
 from typing import Any, Final
 
-from graph.matcher import BoundedMatcher, TooManyStepsError
+from graph.value.matcher import BoundedMatcher, TooManyStepsError
 
 Block = tuple[str, str, int, int]
 Manifest = tuple[Block, ...]

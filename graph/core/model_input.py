@@ -7,17 +7,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.core.context_block import ContextBlock
-from graph.core.divider import label_of, labelled
-from graph.core.pin import PIN, Pin, place_pins, unsent
-from graph.core.token import estimate_tokens, message_tokens
-from graph.core.turn import extract_current_turn, with_words, words_of
-from graph.record import HistoryEntry
+from graph.core.manifest import Block, Manifest
+from graph.core.pin import PIN, ContextBlock, Pin, place_pins, unsent
+from graph.core.text import estimate_tokens, message_tokens
+from graph.core.turn import extract_current_turn, label_of, labelled, with_words, words_of
+from graph.value.record import HistoryEntry
 from prompt.system import chat
 from prompt.system.framing import CONTINUED, CURRENT_PART, SUMMARY_HEADING, Language
 
@@ -232,3 +232,51 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     if schema := system.tool_schema:
         items.append(InputItem("tools", schema_id(schema), 1, estimate_tokens(schema)))
     return ModelInput((SystemMessage(prompt), *raw), tuple(items))
+
+
+TOOLS: Final = "tools"
+NOTE: Final = "note"
+
+
+def same_blocks(before: Manifest, after: Manifest) -> tuple[bool, ...]:
+    """Returns for each block of `after` whether it stands in the beginning that it shares with `before`.
+
+    The tools stand last in a list, but providers read them before everything else: with other tools nothing is shared.
+    """
+    if _tools(before) != _tools(after):
+        return (False,) * len(after)
+    shared = _shared(_said(before), _said(after))
+    # The tools are shared with the system prompt or not at all.
+    return tuple(shared > 0 if block[0] == TOOLS else place < shared for place, block in enumerate(after))
+
+
+def lost_tokens(before: Manifest, after: Manifest) -> int:
+    """Returns our estimate for what a call sent again because something before it was folded, unfolded or left out.
+
+    That is what both inputs have behind the first block that differs. Not counted is what a provider would have had to
+    read anew with the whole history as well: behind a changed context or a changed prompt, or with other tools.
+    """
+    if _tools(before) != _tools(after):
+        return 0
+    old, new = _said(before), _said(after)
+    place = _shared(old, new)
+    if place >= min(len(old), len(new)) or {old[place][0], new[place][0]} & {"system", CONTEXT}:
+        return 0
+    if (old[place][0], new[place][0]) == (NOTE, "message"):
+        return 0  # where all stands in one message, the newest part of the history goes before the note
+    cached = {block[:3] for block in takewhile(lambda block: block[0] != CONTEXT, old[place:])}
+    return sum(block[3] for block in new[place:] if block[:3] in cached)
+
+
+def _shared(before: Sequence[Block], after: Sequence[Block]) -> int:
+    """Returns how many blocks both begin with; a block is the same under any estimate of its tokens."""
+    pairs = zip(before, after, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0][:3] == pair[1][:3], pairs))
+
+
+def _said(manifest: Manifest) -> list[Block]:
+    return [block for block in manifest if block[0] != TOOLS]
+
+
+def _tools(manifest: Manifest) -> list[Block]:
+    return [block for block in manifest if block[0] == TOOLS]

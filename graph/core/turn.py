@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+
+from prompt.system.context_layer import PERSISTENT_HEADING, VOLATILE_HEADING
+from prompt.system.framing import (
+    CLIENT_HEADING,
+    CLOSED_ANSWER,
+    COMPACTION_HEADING,
+    LEAD_HEADING,
+    RECORD_LABEL,
+    SUMMARY_HEADING,
+    UNFINISHED_CALL,
+    Language,
+)
 
 RECALL_TOOL: Final = "recall"
 # They note in a project what the user said, and answer with what stands there then.
@@ -126,3 +139,118 @@ def unanswered_calls(messages: Sequence[AnyMessage]) -> list[str]:
         for call in message.tool_calls
         if call["id"] not in answered
     ]
+
+
+MARK: Final = "turnfold"
+ClosedStatus = Literal["failed", "stopped"]
+INTERRUPTED: Final = "interrupted"
+
+
+def closing_messages(
+    open_turn: Sequence[AnyMessage],
+    *,
+    status: ClosedStatus,
+    code: str,
+    partial_text: str,
+    language: Language,
+    message_id: str,
+) -> list[AnyMessage]:
+    """Returns the messages that complete an open turn: a `ToolMessage` for each open call, then a marked answer.
+
+    Args:
+        open_turn: The messages of the turn so far, the user's first.
+        status: How the turn ended.
+        code: The error's code, "" if it was stopped.
+        partial_text: The last saved part of the streamed answer. It is replaced by a fixed sentence if it is blank, or
+            if the turn has archived these words since, before a tool call.
+        language: The language of the fixed sentences.
+        message_id: The id of the marked answer and the prefix of the tool messages' ids.
+    """
+    closing: list[AnyMessage] = [
+        ToolMessage(UNFINISHED_CALL[language], tool_call_id=call_id, id=f"{message_id}-{index}", status="error")
+        for index, call_id in enumerate(unanswered_calls(open_turn))
+    ]
+    text = "" if is_archived(partial_text, open_turn) else partial_text
+    closing.append(
+        AIMessage(
+            text or CLOSED_ANSWER[status, language],
+            id=message_id,
+            additional_kwargs={MARK: {"closed": status, "code": code, "is_partial": bool(text)}},
+        )
+    )
+    return closing
+
+
+def is_archived(partial_text: str, open_turn: Sequence[AnyMessage]) -> bool:
+    """Whether the text is blank or the beginning of the turn's newest archived answer."""
+    newest = next((text_of(message) for message in reversed(open_turn) if isinstance(message, AIMessage)), "")
+    return newest.strip().startswith(partial_text.strip())
+
+
+def closed_mark(message: AnyMessage) -> dict[str, object] | None:
+    """Returns the mark of a closed turn's answer (`closed`, `code`, `is_partial`); None for any other message."""
+    mark = message.additional_kwargs.get(MARK)
+    return mark if isinstance(mark, dict) and "closed" in mark else None
+
+
+def ending_of(said: Sequence[AnyMessage], *, stop_requested: bool) -> tuple[Literal["finished"] | ClosedStatus, str]:
+    """Returns how a turn ended whose worker wrote no result, and the error's code.
+
+    Args:
+        said: The messages of the turn's last attempt, as archived.
+        stop_requested: Whether the user had asked it to stop.
+    """
+    if not is_complete(said):
+        return ("stopped", "") if stop_requested else ("failed", INTERRUPTED)
+    mark = closed_mark(said[-1])
+    if mark is None:
+        return "finished", ""
+    return ("stopped" if mark["closed"] == "stopped" else "failed"), str(mark["code"])
+
+
+_INDENT: Final = "  "
+_OWN_HEADINGS: Final = (*SUMMARY_HEADING.values(), *CLIENT_HEADING.values(), *LEAD_HEADING.values(), COMPACTION_HEADING)
+_HEADINGS: Final = "|".join(map(re.escape, (heading.partition("\n")[0] for heading in _OWN_HEADINGS)))
+# Beginnings of the lines that divide an input, of every strategy and in both languages.
+_DIVIDER: Final = re.compile(
+    rf"\[(?:\d+-\d+턴|Turns \d+-\d+|\d+턴 (?:사용자|AI) 원문|Turn \d+, (?:user|AI), verbatim)\]|{_HEADINGS}"
+    r"|\[(?:CONVERSATION CONTEXT|RECENT MESSAGES|CURRENT MESSAGE)\]"
+    r"|(?:USER|ASSISTANT|TOOL): |---",
+    re.IGNORECASE,
+)
+_BLOCK_HEADINGS: Final = (PERSISTENT_HEADING, VOLATILE_HEADING)
+
+
+def label_of(turns: Sequence[int], language: Language) -> str:
+    """Returns the label of a record in the model input, e.g. `[1-3턴] ` or `[Turns 1-3] `."""
+    return RECORD_LABEL[language].format(first=turns[0], last=turns[-1])
+
+
+def labelled(label: str, text: str) -> str:
+    """Renders a text behind its label; further lines are indented, so that none of them can imitate a label."""
+    return label + f"\n{_INDENT}".join(text.splitlines())
+
+
+def unlabelled(text: str) -> str:
+    """Renders a text without a label; a first line that imitates one, or a block's heading, is indented too."""
+    block = labelled("", text)
+    return _INDENT + block if block.startswith(_BLOCK_HEADINGS) else _indented(block)
+
+
+def undivided(text: str) -> str:
+    """Renders a context block, headings of its own included; lines that imitate another divider are indented."""
+    return "\n".join(map(_indented, text.splitlines()))
+
+
+def headed(heading: str, text: str) -> str:
+    """Renders a text from outside below its heading; lines that imitate a divider or a block's heading are indented."""
+    return "\n".join(
+        [
+            heading,
+            *(_INDENT + line if line.startswith(_BLOCK_HEADINGS) else _indented(line) for line in text.splitlines()),
+        ]
+    )
+
+
+def _indented(text: str) -> str:
+    return _INDENT + text if _DIVIDER.match(text) else text

@@ -6,21 +6,146 @@ import os.path
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, Protocol
 
 from graph.core.text import plain_text
-from graph.layer.context_key import (
-    DEFAULT_SYSTEM_RULES,
-    PROJECT_ROOT,
-    PROJECT_RULES,
-    VOLATILE_KEYS,
-    WORKING_DIRECTORY,
-)
-from graph.layer.request_context import RequestPolicy, apply_request
-from graph.layer.scope import ContextSnapshot, ContextStore
-from prompt.system.context_layer import DEFAULT_RULES
+from prompt.system.context_layer import DEFAULT_RULES, note_left_out
 from prompt.system.framing import Language
+
+DEFAULT_SYSTEM_RULES: Final = "defaultSystemRules"
+PROJECT_RULES: Final = "projectRules"
+LAYER_SUMMARY: Final = "layerSummary"
+PROJECT_MEMORY: Final = "projectMemory"
+RECENT_EXECUTIONS: Final = "recentExecutions"
+
+WORKING_DIRECTORY: Final = "workingDirectory"
+PROJECT_ROOT: Final = "projectRoot"
+CURRENT_FILE: Final = "currentFile"
+CURRENT_FILE_RULES: Final = "currentFileRules"
+SELECTION: Final = "selection"
+
+EXECUTION_ID: Final = "executionId"
+USER_MESSAGE: Final = "userMessage"
+
+VOLATILE_KEYS: Final = (WORKING_DIRECTORY, PROJECT_ROOT, CURRENT_FILE, CURRENT_FILE_RULES, SELECTION)
+
+
+ContextSnapshot = Mapping[str, str]
+
+
+class ContextScope(StrEnum):
+    """What a context belongs to.
+
+    Attributes:
+        APP: One owner's work in one project root, over all of its sessions.
+        EXECUTION_TREE: One turn.
+        LLM_TASK: One model call; composed of the others when it is made, never stored.
+        LAYER: The parts of the product that a model can use: its tools.
+    """
+
+    APP = "app"
+    EXECUTION_TREE = "execution_tree"
+    LLM_TASK = "llm_task"
+    LAYER = "layer"
+
+
+class PersistenceKind(StrEnum):
+    """How long a value holds: until its condition changes, or until the next request."""
+
+    PERSISTENT = "persistent"
+    VOLATILE = "volatile"
+
+
+class ContextStore(Protocol):
+    """The values of one scope and kind, by key, in the order in which they were put. Safe to use from any thread."""
+
+    @property
+    def scope(self) -> ContextScope:
+        """What the values belong to."""
+        ...
+
+    @property
+    def persistence_kind(self) -> PersistenceKind:
+        """How long they hold."""
+        ...
+
+    def snapshot(self) -> ContextSnapshot:
+        """Returns the values as they are now; later changes don't reach what was returned."""
+        ...
+
+    def put(self, key: str, value: str) -> None:
+        """Sets one value."""
+        ...
+
+    def put_all(self, entries: ContextSnapshot) -> None:
+        """Sets several values at once: a snapshot has all of them or none."""
+        ...
+
+    def clear(self) -> None:
+        """Removes all values."""
+        ...
+
+
+RequestPolicy = Literal["merge", "request"]
+
+SELECTION_CHARS: Final = 8_000
+PATH_CHARS: Final = 4_096
+_PATHS: Final = (PROJECT_ROOT, CURRENT_FILE)
+
+
+def apply_request(
+    stored: ContextSnapshot, request: Mapping[str, object], *, policy: RequestPolicy, language: Language
+) -> dict[str, str]:
+    """Returns the volatile values of a request.
+
+    A strict allow-list: of a request `currentFile`, `selection` and `projectRoot` are taken, each a text; every other
+    key is dropped, the server's own `workingDirectory` too. Relative paths are resolved against the server's directory,
+    if that is among the stored values, by their letters alone: nothing is looked up on the disk. A path over 4,096
+    characters is dropped, as its beginning would name another file. A selection has at most 8,000 characters, the note
+    of what was cut included. A blank `currentFile` or `selection` takes back an earlier one; a blank `projectRoot` says
+    nothing.
+
+    Args:
+        stored: The values so far; in a project the server's `workingDirectory` and `projectRoot` among them.
+        request: What the caller says.
+        policy: "merge" keeps what earlier requests said and this one doesn't; "request" doesn't. A selection isn't
+            kept for another file.
+        language: Of the note.
+    """
+    said = _accepted(request, stored.get(WORKING_DIRECTORY, ""), language)
+    kept = {key: stored.get(key, "") for key in (WORKING_DIRECTORY, PROJECT_ROOT)}
+    if policy == "merge":
+        kept[CURRENT_FILE] = stored.get(CURRENT_FILE, "")
+        if said.get(CURRENT_FILE, kept[CURRENT_FILE]) == kept[CURRENT_FILE]:
+            kept[SELECTION] = stored.get(SELECTION, "")
+    return {key: value for key, value in {**kept, **said}.items() if value}
+
+
+def _accepted(request: Mapping[str, object], directory: str, language: Language) -> dict[str, str]:
+    accepted: dict[str, str] = {}
+    for key in (*_PATHS, SELECTION):
+        value = request.get(key)
+        if not isinstance(value, str):
+            continue
+        text = plain_text(value)
+        if key == SELECTION:
+            accepted[key] = _cut(text, language) if text.strip() else ""
+        elif not text.strip():
+            accepted |= {key: ""} if key == CURRENT_FILE else {}
+        elif len(path := os.path.normpath(os.path.join(directory, text))) <= PATH_CHARS:  # noqa: PTH118  # a text, no file
+            accepted[key] = path
+    return accepted
+
+
+def _cut(selection: str, language: Language) -> str:
+    if len(selection) <= SELECTION_CHARS:
+        return selection
+    longest_note = note_left_out(len(selection), len(selection), language)
+    kept_chars = SELECTION_CHARS - len(longest_note)
+    return selection[:kept_chars] + note_left_out(len(selection) - kept_chars, len(selection), language)
+
 
 LoadRules = Callable[[str], str]
 

@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from graph.layer.app_context import AppContextService
-from graph.layer.block_text import join_lines, render_block
-from graph.layer.context_key import LAYER_SUMMARY, PROJECT_MEMORY, RECENT_EXECUTIONS
-from graph.layer.execution import ExecutionContext
-from graph.layer.scope import ContextStore
+from graph.core.text import plain_text
+from graph.layer.app_context import (
+    LAYER_SUMMARY,
+    PROJECT_MEMORY,
+    RECENT_EXECUTIONS,
+    AppContextService,
+    ContextScope,
+    ContextSnapshot,
+    ContextStore,
+    PersistenceKind,
+)
+from graph.layer.context_registry import ExecutionContext, MemoryContextStore
 from prompt.system.context_layer import PERSISTENT_HEADING, VOLATILE_HEADING
 from prompt.system.framing import Language
+
+# In Markdown a line that is indented by four is no heading; one indented by less is.
+_INDENT: Final = "    "
+# Wherever Python, Unicode or a terminal begins a new line.
+_LINE_END: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*", re.ASCII)
+
+
+def render_block(heading: str, entries: ContextSnapshot) -> str:
+    """Renders `heading` and one entry after the other; "" if no entry has a value.
+
+    A value of one line stands behind its key: `key: value`. A value of several lines stands below `key:`, each of its
+    lines indented by four spaces, whichever line end it had. So only headings and keys begin at a line's first
+    character.
+
+    Raises:
+        ValueError: A key isn't a name of ASCII letters and digits.
+    """
+    lines = [_render_entry(key, value) for key, value in entries.items() if value]
+    return "\n".join([heading, *lines]) if lines else ""
+
+
+def join_lines(items: Iterable[str]) -> str:
+    """Joins texts to one value, a line each; the further lines of one are indented, so that none imitates a text."""
+    return "\n".join(f"\n{_INDENT}".join(_lines_of(item)) for item in items)
+
+
+def _render_entry(key: str, value: str) -> str:
+    if not _KEY.fullmatch(key):
+        detail = f"no name of a key: {key!r}"
+        raise ValueError(detail)
+    lines = _lines_of(value)
+    return f"{key}: {lines[0]}" if len(lines) == 1 else "\n".join([f"{key}:", *(_INDENT + line for line in lines)])
+
+
+def _lines_of(text: str) -> list[str]:
+    return _LINE_END.split(plain_text(text))
 
 
 class LLMTaskType(StrEnum):
@@ -119,3 +165,25 @@ class PromptComposer:
 
     def _layer_summary(self) -> str:
         return "" if self._layer is None else self._layer.snapshot().get(LAYER_SUMMARY, "")
+
+
+_LINE_CHARS: Final = 160
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。])\s")
+
+
+def layer_of_tools(descriptions: Mapping[str, str]) -> MemoryContextStore:
+    """Returns LAYER x PERSISTENT with `layerSummary`: each tool's name and its description's first sentence.
+
+    It is in memory alone, as it follows from the tools; the same tools give the same bytes.
+
+    Args:
+        descriptions: What the model reads of each tool, by its name, in the order in which they are offered.
+    """
+    store = MemoryContextStore(ContextScope.LAYER, PersistenceKind.PERSISTENT)
+    store.put(LAYER_SUMMARY, "\n".join(f"{name}: {_first_sentence(text)}" for name, text in descriptions.items()))
+    return store
+
+
+def _first_sentence(description: str) -> str:
+    sentence = _SENTENCE_END.split(" ".join(description.split()), maxsplit=1)[0]
+    return sentence if len(sentence) <= _LINE_CHARS else sentence[: _LINE_CHARS - 1].rstrip() + "…"

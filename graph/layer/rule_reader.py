@@ -9,13 +9,11 @@ from itertools import takewhile
 from typing import Final
 
 from graph.core.text import plain_text
-from graph.error import PathError
-from graph.error_reason import PathReason
-from graph.layer.rule_clean import show_unseen
-from graph.layer.rule_decode import decode_rules
+from graph.file.root_folder import Identity, RootFolder
+from graph.layer.rule_clean import decode_rules, show_unseen
 from graph.layer.rule_file import RULE_SUFFIX, RULES_FOLDER, RuleFile
 from graph.layer.rule_set import RuleLimit, RuleSet
-from graph.root_folder import Identity, RootFolder
+from graph.value.error import PathError, PathReason
 
 READ_BYTES: Final = 32_768
 MAX_FILES: Final = 64

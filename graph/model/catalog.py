@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from pydantic import SecretStr
 
-from graph.error import TurnfoldError
-from graph.model_error import BadResponseError
+from graph.value.error import BadResponseError, TurnfoldError
 
 _LOG = logging.getLogger(__name__)
 _FRESH_SECONDS: Final = 300.0

@@ -13,7 +13,7 @@ from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from graph.core.text import plain_text, plain_value
 from graph.core.turn import text_of
-from graph.model_error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError
+from graph.value.error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError
 
 # More than any model takes; the sums over many calls still fit a column of 31 bits.
 _MOST_TOKENS: Final = 2**24

@@ -11,7 +11,7 @@ from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI, AsyncStream
 from pydantic import model_validator
 
-from graph.model_error import BadResponseError
+from graph.value.error import BadResponseError
 
 _FIRST: Final = {"model": 0, "stream": 1, "messages": 2}
 

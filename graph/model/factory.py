@@ -10,6 +10,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage
+from langchain_core.messages.utils import convert_to_openai_messages
 from pydantic import SecretStr
 
 from graph.core.turn import EMBEDDED_MODEL
@@ -17,10 +19,10 @@ from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
 from graph.model.tool_choice import ToolChoice
-from graph.model_error import ModelError, ModelMissingError
 from graph.offline.chat_model import OfflineChat
-from graph.settings import Settings
-from graph.view import ModelOption
+from graph.server.settings import Settings
+from graph.value.error import ModelError, ModelMissingError
+from graph.value.view import ModelOption
 
 if TYPE_CHECKING:
     import httpx2
@@ -243,3 +245,22 @@ def open_models(settings: Settings) -> Iterator[ChatModels]:
             yield models
         finally:
             models.close()
+
+
+def request_body(
+    chat: BaseChatModel,
+    name: str,
+    messages: Sequence[AnyMessage],
+    tools: Sequence[Mapping[str, Any]],
+    *,
+    tool_choice: str | None,
+) -> dict[str, Any]:
+    """Returns what a call of this model sends; of one without an endpoint, what it is handed, in the same shape."""
+    if not isinstance(chat, OfflineChat):
+        from graph.model.endpoint import EndpointChat  # noqa: PLC0415  # slow to import, see there
+
+        if isinstance(chat, EndpointChat):
+            return chat.request_body(messages, tools, tool_choice=tool_choice)
+    body: dict[str, Any] = {"model": name, "messages": convert_to_openai_messages(list(messages))}
+    chosen = {} if tool_choice is None else {"tool_choice": tool_choice}
+    return {**body, "tools": list(tools), **chosen} if tools else body

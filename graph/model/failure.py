@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
-from graph.model_error import (
+from graph.value.error import (
     AccessDeniedError,
     AuthenticationError,
     BadResponseError,

@@ -17,7 +17,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
-from graph.error import TurnStoppedSignal
+from graph.value.error import TurnStoppedSignal
 
 ChatRunnable = Runnable[Any, Any]
 Put = Callable[[BaseMessage | None], None]

@@ -12,20 +12,19 @@ from typing import Final
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage
 
-from graph.core.casual import is_casual
-from graph.core.clean import clean_draft
-from graph.core.extract import extract_summary
-from graph.core.fold_spec import Asked
-from graph.core.review import Flaw, SummaryDraft
-from graph.core.summary_request import PROMPT_VERSION, SummaryRequest, messages_behind, requests_for
-from graph.core.token import estimate_tokens
+from graph.core.language import is_casual
+from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
-from graph.core.weight import TermCounts
+from graph.fold.clean import clean_draft
+from graph.fold.extract import TermCounts, extract_summary
+from graph.fold.request import PROMPT_VERSION, SummaryRequest, messages_behind, requests_for
+from graph.fold.review import Flaw, SummaryDraft
+from graph.fold.spec import Asked
 from graph.model.caller import ChatRunnable, ModelCaller
 from graph.model.chunk import Answer
 from graph.model.tool_choice import ToolChoice, calls_tools
-from graph.model_error import EmptyAnswerError
 from graph.offline.phrase import is_own_phrase
+from graph.value.error import EmptyAnswerError
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
 __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]

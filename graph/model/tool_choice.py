@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from graph.core.model_input import ModelInput
 from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer
-from graph.model_error import ToolChoiceError, ToolRoundsError
+from graph.value.error import ToolChoiceError, ToolRoundsError
 
 Call = Callable[[ChatRunnable, ModelInput], Answer]
 Tools = Sequence[Mapping[str, Any]]

@@ -13,21 +13,20 @@ from typing import Literal
 from langchain_core.messages import AnyMessage, HumanMessage
 from langchain_core.tools import BaseTool
 
-from graph.client import ClientOptions
-from graph.core.image import references_in, with_images
+from graph.core.attached import references_in, with_images
 from graph.core.model_input import CONTEXT, InputItem, ModelInput
-from graph.core.token import estimate_tokens, message_tokens, sum_tokens
+from graph.core.text import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import extract_current_turn, text_of
-from graph.error import StoreError, TurnfoldError
-from graph.event import AnswerRestarted, TokenDelta
 from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer, Usage
-from graph.node.context import NodeDeps, TurnContext
-from graph.state import ChatState
+from graph.node.state import ChatState, NodeDeps, TurnContext
 from graph.store.call import ModelCall
 from graph.store.outage import outlast
 from graph.tool.registry import ToolContext
 from graph.tool.tool_context import PastTurns, SideCall
+from graph.value.client import ClientOptions
+from graph.value.error import StoreError, TurnfoldError
+from graph.value.event import AnswerRestarted, TokenDelta
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,12 +8,11 @@ from typing import Any
 from langchain_core.messages import RemoveMessage
 from langgraph.runtime import Runtime
 
-from graph.core.fold_spec import FoldSpec
 from graph.core.snapshot import SessionSnapshot
-from graph.event import FoldWaiting
-from graph.node.context import NodeDeps, TurnContext, folded_event, snapshot_of
-from graph.record import Record, to_entry
-from graph.state import ChatState
+from graph.fold.spec import FoldSpec
+from graph.node.state import ChatState, NodeDeps, TurnContext, folded_event, snapshot_of
+from graph.value.event import FoldWaiting
+from graph.value.record import Record, to_entry
 
 
 class SummaryNode:

@@ -15,14 +15,13 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
 
-from graph.core.close_turn import MARK
 from graph.core.text import plain_text
-from graph.error import TurnStoppedSignal
-from graph.event import ToolFinished, ToolStarted
-from graph.node.context import NodeDeps, TurnContext, archive_messages
+from graph.core.turn import MARK
 from graph.node.model_call import tools_of
-from graph.state import ChatState
+from graph.node.state import ChatState, NodeDeps, TurnContext, archive_messages
 from graph.tool.recall import opened_turns
+from graph.value.error import TurnStoppedSignal
+from graph.value.event import ToolFinished, ToolStarted
 from prompt.system.framing import Language, note_cut
 from prompt.tool import result as words
 

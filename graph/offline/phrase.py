@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from graph.core.sentence import split_sentences
+from graph.core.language import split_sentences
 from prompt.project import memory as words
 
 Language = Literal["ko", "en"]

@@ -3,27 +3,142 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import islice
 from typing import Final
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.casual import is_casual
-from graph.core.extract import cut_at_word
-from graph.core.sentence import split_sentences
+from graph.core.language import INTRODUCTION, is_casual, split_sentences
+from graph.core.snapshot import find_zone, name_of
 from graph.core.turn import RECALL_TOOL, image_parts, is_recalled
-from graph.core.zone import find_zone
-from graph.offline.clock import tell_clock
-from graph.offline.intent import Intent, asks_to_look_up, find_intent, without_note
-from graph.offline.look_up import MOST_QUESTIONS, query_for
+from graph.fold.extract import cut_at_word
 from graph.offline.note_down import LABELS, find_note, find_notes, next_call, tell_notes
-from graph.offline.passage import Passage, find_relevant, has_summaries, read_noted, read_passages, read_recalled
+from graph.offline.passage import (
+    Intent,
+    Passage,
+    asks_to_look_up,
+    find_intent,
+    find_relevant,
+    has_summaries,
+    read_noted,
+    read_passages,
+    read_recalled,
+    without_note,
+)
 from graph.offline.phrase import PHRASES, Language, label_noted, label_source
 from graph.offline.project_block import Project, read_notes, read_primed
 from graph.offline.tell_project import labels_asked, tell_project
-from graph.offline.unpack import unpacked
+from graph.search.term import has_content_of
+from prompt.system.context_layer import VOLATILE_HEADING
+from prompt.system.framing import COMPACTION_HEADING, CONTEXT_PART, CURRENT_PART, RECENT_PART, SUMMARY_HEADING
+from prompt.tool.result import WEEKDAYS
+
+_CLOCK: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):\d\d \w+, (\S+) \((UTC\S*)\)")
+
+
+def tell_clock(result: str, language: Language) -> str:
+    """Returns the sentence; "" if the result names no time."""
+    found = _CLOCK.search(result)
+    if found is None:
+        return ""
+    year, month, day, hour, minute, zone, offset = found.groups()
+    try:
+        weekday = date(int(year), int(month), int(day)).weekday()
+    except ValueError:
+        return ""
+    place = name_of(zone, is_korean=language == "ko")
+    return PHRASES[language]["time"].format(
+        place=place,
+        topic=_topic(place),
+        year=int(year),
+        month=int(month),
+        day=int(day),
+        weekday=WEEKDAYS[language][weekday],
+        half="오전" if int(hour) < 12 else "오후",  # noqa: PLR2004  # noon
+        hour=(int(hour) - 1) % 12 + 1,
+        minute=int(minute),
+        clock=f"{hour}:{minute}",
+        date=f"{year}-{month}-{day}",
+        zone=zone,
+        offset=offset,
+    )
+
+
+def _topic(word: str) -> str:
+    """Returns the Korean topic particle for a word: 은 after a final consonant, else 는."""
+    last = ord(word[-1]) - ord("가")
+    return "은" if 0 <= last < 11172 and last % 28 else "는"  # noqa: PLR2004  # how many Hangul syllables and finals there are
+
+
+MOST_QUESTIONS: Final = 10
+"""How many of a message are looked up, as each is compared with all that was said."""
+_QUERY_CHARS: Final = 200
+# They name nothing, and stand beside what is asked for.
+_POINTING: Final = re.compile(
+    r"(?<!\S)(?:제|내|네|너|나|저|우리|그|이|좀|이야기\S*|얘기\S*|내용\S*)(?!\S)|\b(?:remind|exactly|please)\b",
+    re.IGNORECASE,
+)
+# The last word of a Korean question, or that before "알려 줘"; its answer has another form of it.
+_VERB: Final = re.compile(r"(?<=\S)\s++[가-힣]+(?:지\s[가-힣\s]{1,40}+)?[\s?？!.~…]*+$")
+_NAME: Final = re.compile(r"이름|누구|\b(?:name|who)\b", re.IGNORECASE)
+
+
+def query_for(asked: Sequence[str], passages: Sequence[Passage]) -> str:
+    """Returns those of the questions that what was sent doesn't answer, as a query; "" if it answers all of them."""
+    missing = [question for question in asked[:MOST_QUESTIONS] if not is_answered(question, passages)]
+    return cut_at_word(" ".join(missing), _QUERY_CHARS)
+
+
+def is_answered(question: str, passages: Sequence[Passage]) -> bool:
+    """Whether the passages that go best with the question have all its words between them, but for its verb."""
+    found = "\n".join(passage.text for passage in find_relevant(passages, question, _QUOTATIONS))
+    # "I'm Alex" answers "what's my name" with none of its words.
+    words = _NAME.sub(" ", question) if INTRODUCTION.search(found) else question
+    return bool(found) and has_content_of(found, _VERB.sub("", _POINTING.sub(" ", words)))
+
+
+_CONTEXT, _RECENT, _CURRENT = (part.partition("{")[0] for part in (CONTEXT_PART, RECENT_PART, CURRENT_PART))
+_LINE: Final = re.compile(r"^(USER|ASSISTANT|TOOL): ", re.MULTILINE)
+_RULE: Final = "\n\n---\n\n"
+
+
+def unpacked(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Returns the messages as "interval" would send them: a summary in a system message, each message by itself.
+
+    All lines within a frame that aren't its own are indented, so that nothing said can be taken for one of them.
+    """
+    return [part for message in messages for part in _parts(message)]
+
+
+def _parts(message: BaseMessage) -> Iterator[BaseMessage]:
+    text = message.text
+    if not isinstance(message, HumanMessage):
+        yield message
+    elif text.startswith(COMPACTION_HEADING):
+        told, _, own = text.removeprefix(COMPACTION_HEADING).partition(_RULE)
+        # A note stands between the summary and the rule.
+        yield _summary(told.strip().rpartition("\n\n")[0] if own else told)
+        yield from _parts(message.model_copy(update={"content": own}))
+    elif text.startswith((_CONTEXT, _RECENT, VOLATILE_HEADING)) and f"\n\n{_CURRENT}" in text:
+        told, _, own = text.partition(f"\n\n{_CURRENT}")
+        told, _, _ = f"\n\n{told}".partition(f"\n\n{VOLATILE_HEADING}")
+        summary, _, recent = told.partition(f"\n\n{_RECENT}")
+        if summary:
+            yield _summary(summary.strip().removeprefix(_CONTEXT))
+        lines = _LINE.split(recent)
+        for speaker, said in zip(lines[1::2], lines[2::2], strict=True):
+            yield HumanMessage(said) if speaker == "USER" else AIMessage(said)
+        yield message.model_copy(update={"content": own})
+    else:
+        yield message
+
+
+def _summary(text: str) -> SystemMessage:
+    return SystemMessage(f"{SUMMARY_HEADING['ko']}\n{text}")
+
 
 CLOCK_TOOL: Final = "get_current_time"
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from graph.core.sentence import content_terms
-from graph.offline.intent import find_intent
+from graph.core.language import content_terms
+from graph.offline.passage import find_intent
 from graph.offline.phrase import PHRASES, PROJECT_PARTS, Language, label_noted
 from graph.offline.project_block import Noted, Project
 from prompt.project.memory import ACTIVE_PLAN, ACTIVE_TASK, DECISIONS, OPEN_FILES, PROJECT, SUMMARY

@@ -3,16 +3,130 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from graph.core.extract import cut_at_word
 from graph.core.language import is_written_in
-from graph.project.part import VERSION, Identifier, Part, PathText, Text, Time, Title, Version, next_id
-from graph.project.workflow_file import WorkflowFile
+from graph.fold.extract import cut_at_word
+
+VERSION: Final = "1.0"
+ID_CHARS: Final = 64
+TITLE_CHARS: Final = 300
+TEXT_CHARS: Final = 1_000
+PATH_CHARS: Final = 1_024
+
+
+def _in_utc(value: datetime) -> datetime:
+    if value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        message = "no time in UTC"
+        raise ValueError(message) from error
+
+
+Time = Annotated[datetime, AfterValidator(_in_utc)]
+"""A time in UTC; one without a zone is taken as UTC."""
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS)]
+Title = Annotated[str, StringConstraints(max_length=TITLE_CHARS)]
+Text = Annotated[str, StringConstraints(max_length=TEXT_CHARS)]
+PathText = Annotated[str, StringConstraints(max_length=PATH_CHARS)]
+Version = Annotated[str, StringConstraints(max_length=ID_CHARS)]
+
+
+class Part(BaseModel):
+    """A frozen object of a file; every way to a new one runs the same checks, and fields of others stay in it."""
+
+    # A message of pydantic would quote what the user wrote.
+    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
+
+    def changed(self, **changes: Any) -> Self:  # noqa: ANN401  # any field's value; it is checked
+        """Returns a copy with these fields changed.
+
+        Raises:
+            ValidationError: A value is over its limit.
+        """
+        return self.model_validate({**dict(self), **changes})
+
+
+def next_id(kind: str, taken: list[str]) -> str:
+    """Returns the id after the highest one of its kind: `plan_002` after `plan_001`."""
+    numbers = [int(digits) for each in taken if (digits := each.removeprefix(f"{kind}_")).isdecimal()]
+    return f"{kind}_{max(numbers, default=0) + 1:03}"
+
+
+OPEN: Final = "open"
+DONE: Final = "done"
+
+
+class Task(Part):
+    """One piece of work of a plan; `status` is "open" or "done"."""
+
+    id: Identifier
+    title: Title
+    status: Title = OPEN
+    created_at: Time | None = None
+    completed_at: Time | None = None
+
+
+class Plan(Part):
+    """A plan with its tasks, oldest first; `status` is "open" or "done"."""
+
+    id: Identifier
+    title: Title
+    description: Text = ""
+    status: Title = OPEN
+    created_at: Time | None = None
+    completed_at: Time | None = None
+    tasks: Annotated[tuple[Task, ...], Field(max_length=500)] = ()
+
+    def next_task(self) -> Task | None:
+        """Returns the oldest task that is still open."""
+        return next((task for task in self.tasks if task.status != DONE), None)
+
+
+class WorkflowFile(Part):
+    """The whole file.
+
+    Attributes:
+        updated_at: Changes with each write by us; `context.json` carries it, so that a half-made change is found.
+        current_plan_id: The active plan, or None.
+        current_task_id: The active task, or None.
+    """
+
+    version: Version = VERSION
+    created_at: Time | None = None
+    updated_at: Time | None = None
+    project_name: Title = ""
+    plans: Annotated[tuple[Plan, ...], Field(max_length=200)] = ()
+    current_plan_id: Identifier | None = None
+    current_task_id: Identifier | None = None
+
+    def find_plan(self, plan_id: str | None) -> Plan | None:
+        """Returns the plan of this id."""
+        return next((plan for plan in self.plans if plan.id == plan_id), None)
+
+    def find_task(self, task_id: str | None) -> tuple[Plan, Task] | None:
+        """Returns the task of this id with its plan."""
+        return next(((plan, task) for plan, task in self.tasks() if task.id == task_id), None)
+
+    def tasks(self) -> Iterator[tuple[Plan, Task]]:
+        """Yields every task with its plan."""
+        return ((plan, task) for plan in self.plans for task in plan.tasks)
+
+    def with_plan(self, changed: Plan) -> WorkflowFile:
+        """Returns the file with this plan in the place of the one of its id, or behind all others.
+
+        Raises:
+            ValidationError: There are too many plans.
+        """
+        plans = [changed if plan.id == changed.id else plan for plan in self.plans]
+        return self.changed(plans=plans if self.find_plan(changed.id) else [*plans, changed])
+
 
 MESSAGE_CHARS: Final = 16_000
 SUMMARY_CHARS: Final = 400

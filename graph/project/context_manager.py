@@ -2,32 +2,435 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from graph.error import NotFoundError, PathError
+from pydantic import Field
+
+from graph.core.text import estimate_tokens
+from graph.file.root_folder import RootFolder
+from graph.fold.extract import cut_at_word
 from graph.project import roll_up
 from graph.project.brain_folder import FOLDER
-from graph.project.context_file import SUMMARY_CHARS, SUMMARY_CHARS_ENGLISH, ContextFile, Decision
-from graph.project.context_operation import (
-    EditSummary,
-    ForgetDecision,
-    ForgetDialog,
-    NoteOpenFiles,
-    RecordDecision,
-    RegisterMessage,
-    RollUp,
-    Save,
-    TakeBack,
+from graph.project.context_file import (
+    OPEN_FILES,
+    SUMMARY_CHARS,
+    SUMMARY_CHARS_ENGLISH,
+    ContextFile,
+    Conversation,
+    Decision,
+    Memory,
+    Message,
+    next_id,
 )
-from graph.project.primed import Primed
-from graph.project.primer import prime
-from graph.project.project_memory import ProjectMemory
-from graph.project.project_state import CONTEXT
-from graph.root_folder import RootFolder
+from graph.project.file_pair import CONTEXT, ProjectState
+from graph.project.project_memory import (
+    Change,
+    ItemId,
+    MaskedText,
+    Operation,
+    OperationId,
+    PathLine,
+    ProjectMemory,
+    TextLine,
+)
+from graph.project.roll_up import WINDOW_KEEP, leaving_count, picked_summary, window_tokens
+from graph.project.secret import mask_secrets
+from graph.value.error import NotFoundError, PathError
+from prompt.project import memory as words
 from prompt.system.framing import Language
+
+
+class RegisterMessage(Operation):
+    """Adds a message to the recent window.
+
+    Attributes:
+        is_repetition: See `Message`.
+        limit_tokens: Over it the oldest messages go at once into the summary, by picked sentences, down to 800 tokens.
+    """
+
+    role: Literal["user", "assistant"]
+    content: MaskedText
+    is_repetition: bool = False
+    limit_tokens: Annotated[int, Field(ge=WINDOW_KEEP)] = WINDOW_KEEP
+
+    def change(self, state: ProjectState) -> Change:
+        """Adds the message and counts it; its id is the `made` one."""
+        talk, stats = state.context.conversation, state.context.stats
+        number = talk.message_count + 1
+        message = Message(
+            id=f"msg_{number:03}",
+            role=self.role,
+            content=self.content,
+            ts=self.at,
+            is_repetition=self.is_repetition,
+        )
+        talk = talk.changed(recent_window=(*talk.recent_window, message), message_count=number)
+        if window_tokens(talk.recent_window) > self.limit_tokens:
+            talk = self._rolled_up(talk)
+        stats = stats.changed(
+            dialog_turns=stats.dialog_turns + (self.role == "user"),
+            total_tokens=stats.total_tokens + estimate_tokens(message.content),
+        )
+        return _with_talk(state, talk, stats=stats), message.id
+
+    def _rolled_up(self, talk: Conversation) -> Conversation:
+        count = leaving_count(talk.recent_window)
+        if not count:
+            return talk
+        text = picked_summary(talk.running_summary, talk.recent_window[:count])
+        return talk.changed(running_summary=text, summary_at=self.at, recent_window=talk.recent_window[count:])
+
+
+class TakeBack(Operation):
+    """Takes messages out of the recent window again; one that isn't registered yet never will be. The counts stay.
+
+    Attributes:
+        operations: The ids of the operations that registered them.
+    """
+
+    operations: tuple[OperationId, ...]
+
+    def change(self, state: ProjectState) -> Change:
+        """Takes out those that the summary doesn't cover yet."""
+        talk, applied = state.context.conversation, state.context.applied
+        newest = {made: operation for operation, made in applied.items()}  # after a restore, a number comes again
+        window = tuple(each for each in talk.recent_window if newest.get(each.id) not in self.operations)
+        marks = dict.fromkeys(self.operations, "")
+        return _with_talk(state, talk.changed(recent_window=window), applied={**applied, **marks}), ""
+
+
+class RollUp(Operation):
+    """Puts a summary in the place of the oldest messages.
+
+    Attributes:
+        count: How many messages it covers.
+        base: What it was made from (`Conversation.base_of`); if that isn't there any more, nothing changes.
+    """
+
+    count: Annotated[int, Field(ge=1)]
+    base: str
+    text: MaskedText
+
+    def change(self, state: ProjectState) -> Change | None:
+        """Takes the messages out and sets the summary."""
+        talk = state.context.conversation
+        if len(talk.recent_window) < self.count or talk.base_of(self.count) != self.base:
+            return None
+        changed = talk.changed(
+            running_summary=self.text, summary_at=self.at, recent_window=talk.recent_window[self.count :]
+        )
+        return _with_talk(state, changed), talk.recent_window[self.count - 1].id
+
+
+class EditSummary(Operation):
+    """Sets the running summary; "" forgets it."""
+
+    text: MaskedText
+
+    def change(self, state: ProjectState) -> Change:
+        """Sets it."""
+        talk = state.context.conversation.changed(running_summary=self.text, summary_at=self.at)
+        return _with_talk(state, talk), ""
+
+
+class ForgetDialog(Operation):
+    """Empties the recent window; the counts stay."""
+
+    def change(self, state: ProjectState) -> Change:
+        """Empties it."""
+        return _with_talk(state, state.context.conversation.changed(recent_window=())), ""
+
+
+class RecordDecision(Operation):
+    """Adds a decision.
+
+    Attributes:
+        replaces: The id of the decision that is no longer in force then, or None.
+        source: "model" if the model recorded it by the user's word.
+    """
+
+    text: TextLine
+    replaces: ItemId | None = None
+    source: Literal["user", "model"] = "user"
+
+    def change(self, state: ProjectState) -> Change:
+        """Adds it; one that is in force already, word for word, is not added again."""
+        memory = state.context.memory
+        if self.replaces is not None and all(each.id != self.replaces for each in memory.decisions):
+            raise NotFoundError(self.replaces)
+        same = next((each for each in memory.decisions if each.in_force and each.text == self.text), None)
+        if same is not None:
+            return state, same.id
+        kept = [each.changed(in_force=False) if each.id == self.replaces else each for each in memory.decisions]
+        made = Decision(
+            id=next_id("decision", [each.id for each in kept]),
+            text=self.text,
+            date=self.at,
+            source=self.source,
+            replaces=self.replaces,
+        )
+        return _with_memory(state, memory.with_decisions([*kept, made])), made.id
+
+
+class ForgetDecision(Operation):
+    """Deletes a decision; one that it had replaced stays out of force."""
+
+    decision_id: ItemId
+
+    def change(self, state: ProjectState) -> Change:
+        """Deletes it."""
+        memory = state.context.memory
+        kept = [each for each in memory.decisions if each.id != self.decision_id]
+        if len(kept) == len(memory.decisions):
+            raise NotFoundError(self.decision_id)
+        return _with_memory(state, memory.with_decisions(kept)), self.decision_id
+
+
+class NoteOpenFiles(Operation):
+    """Notes which files are open, as paths from the project's root; of more than 50 the newest stay."""
+
+    opened: tuple[PathLine, ...] = ()
+    closed: tuple[ItemId, ...] = ()
+
+    def change(self, state: ProjectState) -> Change:
+        """Puts the opened ones at the end, the last one last."""
+        memory = state.context.memory
+        opened = list(dict.fromkeys(reversed(self.opened)))[::-1]
+        kept = [path for path in memory.open_files if path not in {*opened, *self.closed}]
+        paths = [*kept, *opened][-OPEN_FILES:]
+        times = {**memory.file_times, **dict.fromkeys(opened, self.at)}
+        return _with_memory(
+            state, memory.changed(open_files=paths, file_times={path: times[path] for path in paths if path in times})
+        ), ""
+
+
+class Save(Operation):
+    """Changes nothing but the time of the last change."""
+
+    def change(self, state: ProjectState) -> Change:
+        """Returns the state as it is."""
+        return state, ""
+
+
+def _with_memory(state: ProjectState, memory: Memory) -> ProjectState:
+    return ProjectState(state.context.changed(memory=memory), state.workflow)
+
+
+def _with_talk(state: ProjectState, talk: Conversation, **changes: object) -> ProjectState:
+    return ProjectState(state.context.changed(conversation=talk, **changes), state.workflow)
+
+
+@dataclass(frozen=True)
+class PrimedLine:
+    """One thing that a session starts with.
+
+    Attributes:
+        label: One of the seed's labels, such as "DECISIONS".
+        text: Without secrets and invisible characters.
+        at: When it was noted, UTC; None if nobody wrote it down.
+        item_id: The id of the decision, plan, task or message; the path of a file; else "".
+        speaker: "USER" or "ASSISTANT" of a message, else "".
+        is_old: Noted more than 14 days ago.
+        is_gone: A file that isn't there any more.
+    """
+
+    label: str
+    text: str
+    at: datetime | None
+    item_id: str = ""
+    speaker: str = ""
+    is_old: bool = False
+    is_gone: bool = False
+
+
+@dataclass(frozen=True)
+class Primed:
+    """What a session starts with, in order; at most 1,600 tokens.
+
+    Attributes:
+        older_decisions: How many decisions in force are left out.
+    """
+
+    lines: tuple[PrimedLine, ...]
+    older_decisions: int
+    language: Language
+
+    def prompt(self) -> list[str]:
+        """Returns the lines as a model reads them, the recent dialog last; none if nothing is known."""
+        if not self.lines:
+            return []
+        rendered = [words.NOTE[self.language]]
+        for label in dict.fromkeys(line.label for line in self.lines):
+            told = [render_line(line, self.language) for line in self.lines if line.label == label]
+            if label == words.RECENT_DIALOG:
+                rendered += [f"{label}:", *told]
+                continue
+            if label == words.DECISIONS and self.older_decisions:
+                told.insert(0, words.older_decisions(self.older_decisions, self.language))
+            rendered.append(f"{label}: {', '.join(told)}")
+        return rendered
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens it is, as an estimate."""
+        return estimate_tokens("\n".join(self.prompt()))
+
+
+def render_line(line: PrimedLine, language: Language) -> str:
+    """Returns what was noted, who said it, its date and its marks."""
+    marks = [f"{line.at:%Y-%m-%d}" if line.at else words.UNDATED[language]]
+    marks += [mark[language] for mark, is_set in ((words.OLD, line.is_old), (words.GONE, line.is_gone)) if is_set]
+    said = f"{line.speaker}: {line.text}" if line.speaker else line.text
+    return f"{said} ({', '.join(marks)})"
+
+
+BUDGET_TOKENS: Final = 1_600
+OLD_AFTER: Final = timedelta(days=14)
+_TITLE_CHARS: Final = 120
+_DECISION_CHARS: Final = 300
+_PATH_CHARS: Final = 160
+_FILES: Final = 8
+_MESSAGE_CHARS: Final = 4_000
+_SPEAKERS: Final = ("user", "assistant")
+_CUT_SHARE: Final = 0.85
+# Labels, separators and the count of older decisions.
+_LABELS_TOKENS: Final = 60
+# Joiners shape letters and emoji; all else that can't be seen may carry words that only a model reads.
+_JOINERS: Final = "\u200c\u200d"
+_HIDDEN: Final = {"Cc", "Cf", "Co", "Cs", "Cn"}
+_LINES: Final = re.compile(r"\r\n?|[\n\v\f\x1c-\x1e\x85\u2028\u2029]")
+
+
+def prime(state: ProjectState, now: datetime, is_there: Callable[[str], bool], language: Language) -> Primed:
+    """Chooses the lines: plan, task, decisions in force, open files, summary, and last the recent dialog.
+
+    The dialog has at most 800 tokens of the 1,600; older messages that wait for a summary are picked from. If all that
+    is too much, the oldest decisions become a count, then the oldest files and messages are left out.
+
+    Args:
+        state: Both files.
+        now: What ages are counted to.
+        is_there: Whether an open file still is.
+        language: That of the session.
+    """
+    dialog = _recent(state.context.conversation.recent_window, language)
+    decisions, files, fixed = _decisions(state), _files(state, is_there), _fixed(state)
+    room = BUDGET_TOKENS - _cost([words.NOTE[language]]) - _tokens([*fixed, *dialog], language) - _LABELS_TOKENS
+    files = _newest(files, room, language, least=1)
+    decisions_shown = _newest(decisions, room - _tokens(files, language), language, least=1)
+    over = _tokens([*decisions_shown, *files], language) - room
+    while over > 0 and dialog:
+        over -= _tokens(dialog[:1], language)
+        dialog = dialog[1:]
+    head = [line for line in fixed if line.label != words.SUMMARY]
+    summary = [line for line in fixed if line.label == words.SUMMARY]
+    lines = [*head, *decisions_shown, *files, *summary, *dialog]
+    aged = tuple(replace(line, is_old=line.at is not None and now - line.at > OLD_AFTER) for line in lines)
+    return Primed(aged, len(decisions) - len(decisions_shown), language)
+
+
+def _fixed(state: ProjectState) -> list[PrimedLine]:
+    """Returns what always fits: project, active plan, active task and summary, if they are there."""
+    memory, talk, workflow = state.context.memory, state.context.conversation, state.workflow
+    plan, task = workflow.find_plan(memory.active_plan_id), workflow.find_task(memory.active_task_id)
+    lines = [PrimedLine(words.PROJECT, _line(workflow.project_name, _TITLE_CHARS), workflow.updated_at)]
+    if plan is not None:
+        lines.append(PrimedLine(words.ACTIVE_PLAN, _line(plan.title, _TITLE_CHARS), plan.created_at, plan.id))
+    if task is not None:
+        at = task[1].created_at
+        lines.append(PrimedLine(words.ACTIVE_TASK, _line(task[1].title, _TITLE_CHARS), at, task[1].id))
+    summary, at = talk.running_summary, talk.summary_at or state.context.updated_at
+    if waiting := leaving_count(talk.recent_window):  # for a summary that isn't made yet
+        summary, at = picked_summary(summary, talk.recent_window[:waiting]), state.context.updated_at
+    lines.append(PrimedLine(words.SUMMARY, _line(summary, SUMMARY_CHARS_ENGLISH), at))
+    return _said(lines)
+
+
+def _decisions(state: ProjectState) -> list[PrimedLine]:
+    return _said(
+        PrimedLine(words.DECISIONS, _line(each.text, _DECISION_CHARS), each.date, each.id)
+        for each in state.context.memory.decisions
+        if each.in_force
+    )
+
+
+def _files(state: ProjectState, is_there: Callable[[str], bool]) -> list[PrimedLine]:
+    memory = state.context.memory
+    return _said(
+        PrimedLine(
+            words.OPEN_FILES,
+            _line(path, _PATH_CHARS),
+            memory.file_times.get(path, state.context.updated_at),
+            path,
+            is_gone=not is_there(path),
+        )
+        for path in memory.open_files[-_FILES:]
+    )
+
+
+def _said(lines: Iterable[PrimedLine]) -> list[PrimedLine]:
+    return [line for line in lines if line.text]
+
+
+def _recent(window: Sequence[Message], language: Language) -> list[PrimedLine]:
+    """Returns the newest messages that fit into 800 tokens; the newest one is cut if it doesn't."""
+    chosen: list[PrimedLine] = []
+    left = WINDOW_KEEP
+    for message in reversed([each for each in window if each.role in _SPEAKERS]):
+        line = PrimedLine(
+            words.RECENT_DIALOG, _paragraph(message.content), message.ts, message.id, message.role.upper()
+        )
+        while not chosen and _tokens([line], language) > left:
+            line = replace(line, text=cut_at_word(line.text, int(len(line.text) * _CUT_SHARE)))
+        left -= _tokens([line], language)
+        if left < 0:
+            break
+        chosen.append(line)
+    return chosen[::-1]
+
+
+def _newest(lines: list[PrimedLine], room: int, language: Language, *, least: int) -> list[PrimedLine]:
+    """Returns the newest lines that fit, at least so many."""
+    shown = 0
+    for line in reversed(lines):
+        room -= _tokens([line], language)
+        if room < 0 and shown >= least:
+            break
+        shown += 1
+    return lines[len(lines) - shown :]
+
+
+def _tokens(lines: Iterable[PrimedLine], language: Language) -> int:
+    """Returns what the lines cost, rounded up each, whatever marks they get."""
+    return _cost(render_line(replace(line, is_old=True), language) for line in lines)
+
+
+def _cost(texts: Iterable[str]) -> int:
+    return sum(estimate_tokens(text) + 1 for text in texts)
+
+
+def _line(text: str, max_chars: int) -> str:
+    """Returns a text as one line without secrets and hidden characters."""
+    return cut_at_word(" ".join(mask_secrets(_visible(text)).split()), max_chars)
+
+
+def _paragraph(text: str) -> str:
+    """Returns a text whose further lines are indented, so that none of them looks like a label."""
+    return cut_at_word("\n  ".join(_LINES.split(mask_secrets(_visible(text)))), _MESSAGE_CHARS)
+
+
+def _visible(text: str) -> str:
+    return "".join(
+        sign for sign in text if sign.isspace() or sign in _JOINERS or unicodedata.category(sign) not in _HIDDEN
+    )
+
 
 _TRIES: Final = 3
 

@@ -2,28 +2,109 @@
 
 from __future__ import annotations
 
+import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
-from graph.core.text import plain_text
-from graph.error import InputError, ProjectDamagedError
-from graph.project.brain_folder import BrainFolder
-from graph.project.context_file import ContextFile, Memory
-from graph.project.file_pair import FilePair, read_pair, write_pair
-from graph.project.folder_files import Files
-from graph.project.git_ignore import ignore_in_git
-from graph.project.operation import Operation
-from graph.project.part import PATH_CHARS, TITLE_CHARS
-from graph.project.project_state import CONTEXT, WORKFLOW, ProjectState, place_of
-from graph.project.secret import mask_secrets
-from graph.project.snapshots import SNAPSHOTS, SnapshotItem, Snapshots
-from graph.project.workflow_file import WorkflowFile
-from graph.root_folder import RootFolder, RootFolders
+from graph.core.text import check_text, plain_text
+from graph.file.folder_files import Files
+from graph.file.root_folder import RootFolder, RootFolders
+from graph.project.brain_folder import BrainFolder, ignore_in_git
+from graph.project.context_file import (
+    ID_CHARS,
+    PATH_CHARS,
+    TEXT_CHARS,
+    TITLE_CHARS,
+    ContextFile,
+    Memory,
+    Time,
+    WorkflowFile,
+)
+from graph.project.file_pair import (
+    CONTEXT,
+    SNAPSHOTS,
+    WORKFLOW,
+    FilePair,
+    ProjectState,
+    SnapshotItem,
+    Snapshots,
+    place_of,
+    read_pair,
+    write_pair,
+)
+from graph.project.secret import find_secret, mask_secrets
+from graph.value.error import InputError, ProjectDamagedError
+
+
+def _line(text: str) -> str:
+    return " ".join(plain_text(text).split())
+
+
+def _check(text: str, max_chars: int) -> str:
+    check_text(text, max_chars=max_chars)
+    return _refuse_secrets(text)
+
+
+def _refuse_secrets(text: str) -> str:
+    """Returns the text as it is.
+
+    Raises:
+        InputError: `secret`; `detail` is its kind.
+    """
+    if (found := find_secret(text)) is not None:
+        raise InputError("secret", found.kind)
+    return text
+
+
+def _mask(text: str) -> str:
+    return mask_secrets(plain_text(text))
+
+
+# One line each, refused with an `InputError` if it is empty, too long or has a secret.
+TitleLine = Annotated[str, BeforeValidator(_line), AfterValidator(lambda text: _check(text, TITLE_CHARS))]
+TextLine = Annotated[str, BeforeValidator(_line), AfterValidator(lambda text: _check(text, TEXT_CHARS))]
+PathLine = Annotated[str, BeforeValidator(plain_text), AfterValidator(lambda text: _check(text, PATH_CHARS))]
+Description = Annotated[
+    str, BeforeValidator(_line), AfterValidator(lambda text: _check(text, TEXT_CHARS) if text else text)
+]
+# It is looked up as it is, so that one of any kind is found or not found.
+ItemId = Annotated[str, BeforeValidator(plain_text)]
+# What was said is kept without its secrets.
+MaskedText = Annotated[str, BeforeValidator(_mask)]
+OperationId = Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS)]
+
+Change = tuple[ProjectState, str]
+"""The state after an operation, and the id of what it made or changed, or ""."""
+
+
+class Operation(BaseModel, ABC):
+    """A change; whatever it needs from outside, such as the time, stands in it.
+
+    Attributes:
+        id: An operation that was applied already changes nothing.
+        at: When it was asked for, UTC.
+    """
+
+    model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
+
+    id: OperationId = Field(default_factory=lambda: uuid.uuid4().hex)
+    at: Time
+
+    @abstractmethod
+    def change(self, state: ProjectState) -> Change | None:
+        """Returns the changed state; None if there is nothing to change.
+
+        Raises:
+            NotFoundError: It names something that isn't there.
+            ValidationError: The changed state is over a limit.
+        """
 
 
 @dataclass(frozen=True)

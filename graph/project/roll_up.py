@@ -7,10 +7,10 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
-from graph.core.extract import cut_at_word, extract_summary
-from graph.core.shorten import shorten
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
+from graph.fold.extract import cut_at_word, extract_summary
+from graph.fold.shorten import shorten
 from graph.project.context_file import Message, summary_limit_chars
 
 TOKEN_LIMIT: Final = 4_096

@@ -10,31 +10,29 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from graph.core.schedule import round_rate
 from graph.core.text import plain_text
-from graph.error import BusyError, InputError, SignInError
-from graph.identity import SignIn
+from graph.file.root_folder import RootFolders
+from graph.fold.spec import round_rate
 from graph.model.factory import ChatModels
-from graph.recovery import StateRecovery
-from graph.root_folder import RootFolders
-from graph.settings import Settings
-from graph.spending import Spending
+from graph.model.spending import Spending
+from graph.node.fold_worker import FoldWorker
+from graph.node.recovery import StateRecovery
+from graph.server.identity import SignIn
+from graph.server.settings import Settings
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies
-from graph.tool.known_tools import KnownTools
-from graph.tool.registry import TOOL_NAMES
-from graph.view import LiveTurn, TurnOptions
+from graph.tool.registry import TOOL_NAMES, KnownTools
+from graph.value.error import BusyError, InputError, SignInError
+from graph.value.view import LiveTurn, TurnOptions
 from graph.worker.aside_runner import AsideRunner
-from graph.worker.distant_turn import DistantTurn
-from graph.worker.fold_worker import FoldWorker
+from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
-from graph.worker.session_context import SessionContexts
 from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_log import TurnLog
-from graph.worker.turn_poller import TurnPoller
+from graph.worker.turn_poller import DistantTurn, TurnPoller
 from graph.worker.turn_runner import TurnRunner
 from prompt.system.framing import Language
 

@@ -11,19 +11,22 @@ from pathlib import Path
 
 from langchain_core.tools import BaseTool
 
-from graph.builder import build_graph
-from graph.core.context_block import ContextSource
-from graph.identity import Identity, SignIn
+from graph.core.cost import TokenUse, cost_of
+from graph.core.pin import ContextSource
+from graph.file.root_folder import RootFolders
 from graph.layer.context_registry import ContextRegistry
-from graph.metrics import Metrics
 from graph.model.factory import ChatModels, open_models
-from graph.node.context import NodeDeps
+from graph.model.spending import Spending
+from graph.node.builder import build_graph
+from graph.node.fold_worker import FoldWorker
 from graph.node.model_call import tools_of
-from graph.recovery import StateRecovery
-from graph.root_folder import RootFolders
+from graph.node.recovery import StateRecovery
+from graph.node.state import NodeDeps
+from graph.server.identity import Identity, SignIn
+from graph.server.metrics import Metrics
+from graph.server.settings import Settings
 from graph.service.access import SessionAccess
 from graph.service.completions import Completions
-from graph.service.costs import Costs
 from graph.service.deletion import erase_expired
 from graph.service.folds import Folds
 from graph.service.programs import Programs
@@ -31,22 +34,45 @@ from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
 from graph.service.turns import Turns
-from graph.settings import Settings
-from graph.spending import Spending
 from graph.store.stores import Stores, open_stores
 from graph.strategy.strategies import build_strategies
-from graph.tool.known_tools import KnownTools
-from graph.tool.registry import ToolContext, build_tools
+from graph.tool.registry import KnownTools, ToolContext, build_tools
+from graph.value.view import CostView
 from graph.worker.aside_runner import AsideRunner
-from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
-from graph.worker.project_context import ProjectContext, loader_of
+from graph.worker.project_context import ProjectContext, SessionContexts, loader_of, without_project
 from graph.worker.project_turns import ProjectTurns
-from graph.worker.session_context import SessionContexts, without_project
 from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_poller import TurnPoller
 from graph.worker.turn_runner import TurnRunner
+
+
+class Costs:
+    """What one owner's sessions cost; nothing is told without `MODEL_PRICES`."""
+
+    def __init__(self, access: SessionAccess) -> None:
+        self._access = access
+
+    def of_session(self, session_id: str) -> CostView | None:
+        """Returns what all calls of a session cost, those of earlier attempts and discarded summaries too.
+
+        A fork costs what it adds: what it was copied from counts in its origin.
+
+        Raises:
+            NotFoundError: This owner has no such session.
+        """
+        self._access.own(session_id)
+        return self._view(lambda: self._access.stores.token_uses.of_session(session_id))
+
+    def of_all(self) -> CostView | None:
+        """Returns the same for all sessions that the owner has."""
+        self._access.check_admitted()
+        return self._view(lambda: self._access.stores.token_uses.of_owner(self._access.owner))
+
+    def _view(self, read: Callable[[], list[TokenUse]]) -> CostView | None:
+        prices = self._access.settings.model_prices
+        return None if prices is None else cost_of(read(), prices, default_model=self._access.models.default_name)
 
 
 class ChatService:
@@ -140,7 +166,7 @@ def open_service(
         1 TurnFinished 0
 
     Args:
-        settings: See `graph.settings`.
+        settings: See `graph.server.settings`.
         clock: Returns the time in UTC; the system clock if None.
         models: Opens the models that answer and summarise.
         tools: Builds the tools of one turn.

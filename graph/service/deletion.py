@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
-from graph.error import BusyError, NotFoundError, StoreError
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.value.error import BusyError, NotFoundError, StoreError
 
 _LOG = logging.getLogger(__name__)
 # How long a session that was deleted can be brought back. The page offers it for ten seconds.

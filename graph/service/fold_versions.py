@@ -8,19 +8,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
-from graph.core.divider import label_of
-from graph.core.fact_check import compare_facts
-from graph.core.fold_record import source_of
-from graph.core.fold_spec import FoldSpec
 from graph.core.language import session_language
-from graph.core.review import quote
-from graph.core.schedule import round_rate
-from graph.core.text import check_text, plain_text
-from graph.core.token import estimate_tokens
-from graph.error import InputError
-from graph.record import ArchivedMessage, Record, RecordKind
+from graph.core.text import check_text, estimate_tokens, plain_text
+from graph.core.turn import label_of
+from graph.fold.fact_check import compare_facts
+from graph.fold.record import source_of
+from graph.fold.review import quote
+from graph.fold.spec import FoldSpec, round_rate
 from graph.service.access import SessionAccess
 from graph.strategy.remake import fold_anew
+from graph.value.error import InputError
+from graph.value.record import ArchivedMessage, Record, RecordKind
 
 MOST_WISH_CHARS: Final = 300
 _NO_COST: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "seconds": 0.0, "error_code": ""}

@@ -2,27 +2,190 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Final, Literal
 
+from graph.core.cost import Saved, saved_by_model, savings_of
 from graph.core.language import session_language
 from graph.core.model_input import system_part
+from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
-from graph.core.token import estimate_tokens
-from graph.error import InputError
-from graph.input_view import CallInput, HistoryTurn, Savings, SentRequest
-from graph.pin_view import PinView
-from graph.record import Record
+from graph.core.text import estimate_tokens, has_visible
 from graph.service.access import SessionAccess
-from graph.service.compactions import Compactions
 from graph.service.fold_versions import FoldVersions
-from graph.service.history import read_history
-from graph.service.inputs import read_inputs
-from graph.service.pins import Pins
-from graph.service.requests import read_request
-from graph.service.savings import read_savings
+from graph.service.inputs import read_history, read_inputs, read_request
+from graph.store.session import SessionRow
 from graph.strategy.base import first_turn
-from graph.view import ChartPoint, Gauge, NextFold, Statistics
+from graph.strategy.compaction import CompactionStrategy, compaction_fold
+from graph.value.error import InputError, NotFoundError
+from graph.value.input_view import CallInput, HistoryTurn, Savings, SentRequest
+from graph.value.record import ArchivedMessage, Record
+from graph.value.view import ChartPoint, Gauge, NextFold, PinnedMessage, PinView, SavingsMoney, Statistics
+from prompt.system.framing import Language
+
+COMPACTION: Final = CompactionStrategy.name
+
+
+class Compactions:
+    """Makes, lists and undoes compactions of one owner's sessions."""
+
+    def __init__(self, access: SessionAccess) -> None:
+        self._access = access
+        self._stores = access.stores
+
+    def make(self, session_id: str) -> Record:
+        """Replaces all but the newest messages by one summary; see `Folds.compact`."""
+        session = self._access.own(session_id)
+        if not self._access.strategies.of(session.strategy).sends_records:
+            raise InputError("no_effect")
+        with self._access.between_turns(session_id) as lease:
+            session = self._access.own(session_id)  # a turn may have ended since
+            turn_count, rate = session.turn_count - session.is_open, session.compression_rate
+            snapshot = self._access.fold_worker.snapshot(session_id, complete_turns=turn_count, rate=rate)
+            spec = compaction_fold(snapshot, self._access.settings.preserve_recent_messages)
+            if spec is None:
+                raise InputError("nothing_to_compact")
+            limiter = self._access.runner.limiter
+            limiter.begin(self._access.owner)  # it costs what a turn does
+            stop = self._access.compacting[session_id] = threading.Event()
+            try:
+                record = self._access.fold_worker.make_now(
+                    session_id, spec, owner=self._access.owner, model=session.model, stop=stop
+                )
+            finally:
+                del self._access.compacting[session_id]
+                limiter.end(self._access.owner)
+            if record is None or not self._stores.records.adopt(lease, record.id):
+                raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
+        return record
+
+    def restore(self, session_id: str, record_id: str) -> None:
+        """Undoes a compaction and every later one; see `Folds.restore`."""
+        self._access.own(session_id)
+        if self._stores.records.get(session_id, record_id).kind != COMPACTION:
+            raise InputError("not_a_compaction")
+        with self._access.between_turns(session_id) as lease:
+            active = self._stores.context(session_id).records
+            chains = [self._chain(record) for record in active]
+            chain = next((chain for chain in chains if any(step.id == record_id for step in chain)), None)
+            if chain is None:
+                raise NotFoundError(record_id)
+            ids = [step.id for step in chain]
+            with self._stores.database.writing():
+                self._stores.records.revert(lease, ids[: ids.index(record_id) + 1])
+                tokens = self._stores.context(session_id).tokens
+                self._stores.sessions.update(session_id, self._access.owner, restored_tokens=tokens)
+
+    def undoable(self, session_id: str) -> tuple[Record, ...]:
+        """Returns every compaction that `restore` can undo, newest first."""
+        self._access.own(session_id)
+        active = self._stores.records.active(session_id)
+        return tuple(step for record in reversed(active) for step in self._chain(record))
+
+    def _chain(self, record: Record) -> list[Record]:
+        """Returns a compaction and the earlier ones that it replaced, newest first; [] for other records."""
+        chain = []
+        step = record if record.kind == COMPACTION else None
+        while step is not None:
+            chain.append(step)
+            step = next((source for source in self._sources(step) if source.kind == COMPACTION), None)
+        return chain
+
+    def _sources(self, record: Record) -> list[Record]:
+        return [self._stores.records.get(record.thread_id, source) for source in record.sources]
+
+
+class Pins:
+    """The pinned messages of one owner's sessions; a running turn goes on with those that it began with."""
+
+    def __init__(self, access: SessionAccess) -> None:
+        self._access = access
+        self._stores = access.stores
+
+    def view(self, session_id: str) -> PinView:
+        """Returns what is pinned and how much room there is; see `Folds.pins`."""
+        session = self._access.own(session_id)
+        with self._stores.database.reading():
+            return self._view(session)
+
+    def pin(self, session_id: str, message_id: str) -> PinView:
+        """Pins a message; see `Folds.pin`."""
+        session = self._access.own(session_id)
+        database = self._stores.database
+        # Nobody else pins meanwhile, so what is left of the budget stays true.
+        with database.writing(), database.write(session_id=session_id):
+            view, entry = self._view(session), self._live(session_id, message_id)
+            if any(pinned.message_id == message_id for pinned in view.messages):
+                return view
+            pin = pin_of(entry)
+            if pin.role not in ("human", "ai") or not has_visible(pin.text):
+                raise InputError("empty")
+            if pin.position <= self._stores.sessions.context_begin(session_id):
+                raise InputError("before_reset")
+            left_tokens = max(0, view.budget_tokens - view.used_tokens)
+            if pin.tokens(self._language(session_id)) > left_tokens:
+                raise InputError("pin_budget", str(left_tokens))
+            self._stores.pins.add(session_id, message_id, owner=self._access.owner)
+            return self._view(session)
+
+    def unpin(self, session_id: str, message_id: str) -> PinView:
+        """Unpins a message; see `Folds.unpin`."""
+        self._access.own(session_id)
+        self._stores.pins.remove(session_id, message_id)
+        return self.view(session_id)
+
+    def _live(self, session_id: str, message_id: str) -> ArchivedMessage:
+        turn = self._stores.archive.get(session_id, message_id).turn
+        said = self._stores.archive.live_turns(session_id, turn, turn)
+        found = next((entry for entry in said if entry.message.id == message_id), None)
+        if found is None:  # of an earlier attempt
+            raise NotFoundError(message_id)
+        return found
+
+    def _view(self, session: SessionRow) -> PinView:
+        session_id, models = session.session_id, self._access.models
+        language = self._language(session_id)
+        pins = self._stores.pinned(session_id)
+        # Not `input_tokens`: that may wait for the endpoint's list of models.
+        window = models.window_tokens(session.model or models.default_name)
+        budget = budget_tokens(int(window * self._access.settings.guard_share))
+        sent = fitting(pins, budget, language)
+        messages = tuple(
+            PinnedMessage(pin.message_id, pin.turn, pin.tokens(language), is_sent=pin in sent) for pin in pins
+        )
+        return PinView(messages, budget, sum(message.tokens for message in messages))
+
+    def _language(self, session_id: str) -> Language:
+        return session_language(self._stores.archive.opening(session_id))
+
+
+def read_savings(access: SessionAccess, session_id: str) -> Savings:
+    """Returns what a session's folds have saved since its last reset.
+
+    Raises:
+        NotFoundError: There is no such session.
+        DatabaseError: The list of what was sent can't be read.
+    """
+    access.own(session_id)
+    sums = access.stores.records.sums(session_id)
+    saved = saved_by_model(access.stores.calls.sent(session_id))
+    return Savings(
+        unsent_tokens=sum(each.unsent_tokens for each in saved),
+        fold_tokens=sums.input_tokens + sums.output_tokens,
+        is_fold_usage=not sums.estimated_count,
+        lost_tokens=sum(each.lost_tokens for each in saved),
+        money=_money(access, session_id, saved),
+    )
+
+
+def _money(access: SessionAccess, session_id: str, saved: list[Saved]) -> SavingsMoney | None:
+    prices = access.settings.model_prices
+    if prices is None:
+        return None
+    folds = access.stores.token_uses.of_folds(session_id)
+    return savings_of(saved, folds, prices, default_model=access.models.default_name)
+
 
 Command = Literal["compact", "reset"]
 _COMMANDS: Final[dict[str, Command]] = {"/compact": "compact", "/reset": "reset"}

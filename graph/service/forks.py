@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from graph.error import BusyError, NotFoundError
 from graph.service.access import SessionAccess, new_session_id
 from graph.store.fork import copy_session
+from graph.value.error import BusyError, NotFoundError
 
 
 def fork(access: SessionAccess, session_id: str, *, after_turn: int, family: str = "", client: str = "") -> str:

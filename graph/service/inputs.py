@@ -5,29 +5,97 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.context_block import ContextBlock, cut_at, read_name
+from graph.core.attached import references_in, shortened_url, with_images
 from graph.core.manifest import Block
-from graph.core.model_input import CONTEXT, CUT, SHORTENED, ModelInput, SystemPart, stored_system
-from graph.core.pin import PIN, Pin, pin_of
-from graph.core.prefix import TOOLS, same_blocks
-from graph.core.turn import text_of
-from graph.error import NotFoundError
-from graph.input_view import CallInput, InputBlock, ToolSchema
-from graph.record import ArchivedMessage, HistoryEntry, to_entry
+from graph.core.model_input import CONTEXT, CUT, SHORTENED, TOOLS, ModelInput, SystemPart, same_blocks, stored_system
+from graph.core.pin import PIN, ContextBlock, Pin, cut_at, pin_of, read_name
+from graph.core.turn import EMBEDDED_MODEL, text_of
+from graph.model.factory import request_body
+from graph.model.tool_choice import NO_TOOL
 from graph.service.access import SessionAccess
-from graph.service.history import history_begin
-from graph.service.input_block import CONTINUED_ID, Part, input_block
 from graph.store.call import ModelCall
 from graph.store.session import SessionRow
 from graph.store.stores import Stores
 from graph.strategy.base import Strategy
 from graph.strategy.shrink import shorten_verbatim
+from graph.value.error import NotFoundError
+from graph.value.input_view import BlockRole, CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
+from graph.value.record import ArchivedMessage, HistoryEntry, to_entry
 from prompt.system.chat import rounds_note
-from prompt.system.framing import Language, note_cut
+from prompt.system.framing import CONTINUED, Language, note_cut
 from prompt.tool import reasoning
+
+_ROLES: Final[dict[str, BlockRole]] = {"human": "user", "ai": "assistant", "tool": "tool"}
+# Begins the id of the fixed message that stands for the folded beginning of a turn; no table has it.
+CONTINUED_ID: Final = "continued-"
+# None for what no table has.
+Part = SystemPart | ContextBlock | HistoryEntry | Pin | ArchivedMessage | None
+
+
+def input_block(block: Block, part: Part, language: Language) -> InputBlock:
+    """Returns a block with its words: those of a record without its label, as the strategies differ there."""
+    kind, name, version, tokens = block
+    match part:
+        case SystemPart() | ContextBlock():
+            known = name if isinstance(part, SystemPart) else part.kind
+            return InputBlock(kind, known, version, "", tokens, part.text)
+        case dict():
+            return InputBlock(kind, name, version, "", tokens, part["summary"], tuple(part["turns"]))
+        case Pin():
+            return InputBlock(kind, name, version, _ROLES[part.role], tokens, part.text, (part.turn,))
+        case ArchivedMessage():
+            return said_block(block, part)
+    if name.startswith(CONTINUED_ID):
+        return InputBlock(kind, name, version, "user", tokens, CONTINUED[language])
+    return InputBlock(kind, name, version, "", tokens, None)
+
+
+def said_block(block: Block, said: ArchivedMessage) -> InputBlock:
+    """Returns the block of a message."""
+    kind, name, version, tokens = block
+    role = _ROLES.get(said.message.type, "")
+    return InputBlock(kind, name, version, role, tokens, _words(said.message), (said.turn,))
+
+
+def _words(message: AnyMessage) -> str:
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    called = [f"(tool call: {call['name']} {json.dumps(call['args'], ensure_ascii=False)})" for call in calls]
+    return "\n".join(line for line in (text_of(message), *called) if line)
+
+
+def read_history(access: SessionAccess, session_id: str, turn: int, *, last: int) -> tuple[HistoryTurn, ...]:
+    """Returns the turns since the last reset before a turn, up to it.
+
+    Args:
+        access: The owner's access to sessions.
+        session_id: The session.
+        turn: The turn.
+        last: Returns only that many of the newest, oldest first.
+
+    Raises:
+        NotFoundError: There is no such session or turn.
+    """
+    access.own(session_id)
+    access.stores.turns.get(session_id, turn)
+    begin, _ = history_begin(access.stores, session_id, turn)
+    said = access.stores.archive.live_turns(session_id, max(begin, turn - last + 1), turn)
+    return tuple(_turn(number, list(entries)) for number, entries in groupby(said, key=lambda entry: entry.turn))
+
+
+def history_begin(stores: Stores, session_id: str, turn: int) -> tuple[int, int]:
+    """Returns the first turn behind the last reset before a turn, and our estimate for everything said before it."""
+    begin = max((after for after in stores.resets.turns(session_id) if after < turn), default=0) + 1
+    return begin, stores.turns.get(session_id, begin).history_tokens if begin > 1 else 0
+
+
+def _turn(number: int, said: Sequence[ArchivedMessage]) -> HistoryTurn:
+    blocks = [said_block(("message", str(entry.message.id), 1, entry.tokens), entry) for entry in said]
+    return HistoryTurn(number, sum(entry.tokens for entry in said), tuple(blocks))
 
 
 def read_inputs(access: SessionAccess, session_id: str, turn: int) -> tuple[CallInput, ...]:
@@ -210,3 +278,46 @@ def _asked_by_tool(stores: Stores, call: ModelCall) -> ModelInput | None:
         return None
     prompt = reasoning.get_prompt(str(asked["args"].get("material")), str(asked["args"].get("question")))
     return ModelInput((SystemMessage(reasoning.SYSTEM), HumanMessage(prompt)), ())
+
+
+def read_request(access: SessionAccess, session_id: str, turn: int, *, attempt: int, ordinal: int) -> SentRequest:
+    """Returns what a call sent; see `ModelCall` for its attempt and ordinal.
+
+    Its messages are those of the tables, checked by their hash. All else is made of how the server is set up now.
+
+    Raises:
+        NotFoundError: There is no such session, turn or call.
+        DatabaseError: The list of what was sent can't be read.
+        ModelError: The model depends on the endpoint's list, and the endpoint failed.
+    """
+    session, stores = access.own(session_id), access.stores
+    row = stores.turns.get(session_id, turn)
+    calls = [
+        call for call in stores.calls.of_turn(session_id, turn) if (call.attempt, call.ordinal) == (attempt, ordinal)
+    ]
+    if not calls:
+        raise NotFoundError
+    call = calls[0]
+    rebuilt, name = rebuild(access, session, call), access.models.known_name(call.model)
+    offered = [block[1] for block in call.manifest if block[0] == TOOLS]
+    tools = access.known_tools.find(offered[0], rebuilt.language, off=session.tools_off) if offered else ()
+    body = None
+    if rebuilt.messages is not None:
+        images = stores.images.get(session_id, references_in(rebuilt.messages))
+        shown = {reference: shortened_url(url) for reference, url in images.items()}
+        is_forbidden = (rebuilt.is_last_round or row.is_casual) and not access.models.tool_choice.is_refused_by(name)
+        made = request_body(
+            access.models.chat(name),
+            name,
+            with_images(rebuilt.messages, shown),
+            tools,
+            tool_choice=NO_TOOL if is_forbidden else None,
+        )
+        body = json.dumps(made, ensure_ascii=False, indent=2)
+    return SentRequest(
+        body,
+        rebuilt.is_verified,
+        lacks_tools=bool(offered) and not tools,
+        is_of_program=bool(row.client),
+        is_embedded=name == EMBEDDED_MODEL,
+    )

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from pydantic import SecretStr
 
-from graph.api_token import NAME_CHARS, ApiToken, is_name, new_token
 from graph.core.text import plain_text
-from graph.error import InputError
-from graph.program_view import MadeToken, ProgramToken
+from graph.server.identity import NAME_CHARS, ApiToken, is_name, new_token
 from graph.service.access import SessionAccess
+from graph.value.error import InputError
+from graph.value.view import MadeToken, ProgramToken
 
 
 class Programs:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from graph.error import ProjectDamagedError
 from graph.layer.rule_file import RuleFile
-from graph.layer.rule_set import RuleSet
-from graph.layer.rule_text import RuleShare
-from graph.project.context_file import Decision, summary_limit_chars
-from graph.project.context_manager import ContextManager
-from graph.project.primed import PrimedLine
+from graph.layer.rule_set import RuleSet, RuleShare
+from graph.project.context_file import DONE, Decision, Plan, summary_limit_chars
+from graph.project.context_manager import ContextManager, PrimedLine
+from graph.project.file_pair import ProjectState
 from graph.project.project_memory import ProjectMemory
-from graph.project.project_state import ProjectState
-from graph.project.workflow_file import DONE, Plan
-from graph.project_view import (
+from graph.store.rule_agreement import RuleAgreement
+from graph.value.error import ProjectDamagedError
+from graph.value.project_view import (
     DecisionView,
     OpenFileView,
     PlanView,
@@ -27,8 +25,7 @@ from graph.project_view import (
     SnapshotView,
     TaskView,
 )
-from graph.store.rule_agreement import RuleAgreement
-from graph.worker.agreed_rules import agreed_rules
+from graph.worker.project_turns import agreed_rules
 from prompt.project import memory as words
 from prompt.system.framing import Language
 

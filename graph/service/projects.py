@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from graph.error import InputError
 from graph.layer.rule_reader import locate, read_rules
 from graph.layer.rule_set import RuleSet
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
 from graph.project.workflow_manager import WorkflowManager
-from graph.project_view import ProjectView, RulesView
 from graph.service.access import SessionAccess
 from graph.service.project_views import view_project, view_rules
-from graph.worker.agreed_rules import agreed_rules
+from graph.value.error import InputError
+from graph.value.project_view import ProjectView, RulesView
+from graph.worker.project_turns import agreed_rules
 from prompt.system.framing import Language
 
 # A page waits for it.

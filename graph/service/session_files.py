@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from graph.core.language import session_language
-from graph.error import InputError, PathError
-from graph.record import Record
 from graph.service.access import SessionAccess, new_session_id
-from graph.service.turn_views import read_transcript
+from graph.service.turn_stream import read_transcript
 from graph.store.session_import import import_sessions
-from graph.view import Rating, TurnView
+from graph.value.error import InputError, PathError
+from graph.value.record import Record
+from graph.value.view import Rating, TurnView
 from prompt.system.framing import CLOSED_ANSWER, RECORD_LABEL, SPEAKER, SUMMARY_HEADING, Language
 
 # Characters of all lines: thousands of turns. They are held in memory, and written in one transaction.

@@ -3,28 +3,182 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from textwrap import dedent
-from typing import Final
+from typing import Final, Literal
+
+from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.core.language import session_language
-from graph.core.search_term import excerpt, strict_words
 from graph.core.text import check_text, plain_text, title_of
-from graph.error import InputError, UserTokensError
+from graph.fold.record import begin_record, end_record, source_of
+from graph.fold.review import SummaryDraft
+from graph.fold.spec import should_summarize, source_key
 from graph.layer.prompt_composer import memory_of
-from graph.service.access import SessionAccess, new_session_id
+from graph.search.term import excerpt, strict_words
+from graph.service.access import AFTERMATH_SECONDS, SessionAccess, new_session_id
 from graph.service.deletion import bring_back, delete_for_now, erase, erase_expired
-from graph.service.example import ExampleLanguage, open_example
 from graph.service.forks import fork
 from graph.service.session_files import take_in, to_markdown
-from graph.service.session_views import read_session
+from graph.store.database import Lease
 from graph.store.search import Hit
 from graph.store.session import SessionRow, is_in_title
 from graph.store.transfer import export_lines
-from graph.view import ExportSize, ModelOption, SessionItem, SessionView, TurnOptions
+from graph.strategy.compaction import CompactionStrategy
+from graph.strategy.interval import IntervalStrategy
+from graph.strategy.rolling import RollingStrategy, unsent_count
+from graph.value.error import InputError, InternalError, NotFoundError, TurnfoldError, UserTokensError
+from graph.value.view import ContextNotice, ExportSize, ModelOption, SessionItem, SessionView, TurnOptions
+
+ExampleLanguage = Literal["ko", "en"]
+# Stands in the rows where a model's name does: no model wrote these answers and summaries.
+EXAMPLE_MODEL: Final = "example"
+EXAMPLE_RATE: Final = 0.3
+_FOLDER: Final = Path(__file__).parents[1] / "example"
+_CLAIM_SECONDS: Final = 60.0
+
+
+def open_example(access: SessionAccess, language: ExampleLanguage) -> str:
+    """Returns the id of the owner's example chat in this language, and makes it if there is none.
+
+    Raises:
+        BusyError: It is being made and wasn't ready in time.
+    """
+    session_id = _id_of(access.owner, language)
+    told = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+    if not bring_back(access, [session_id]):
+        erase_expired(access, has_others=True)
+    session = access.stores.sessions.create(
+        session_id,
+        access.owner,
+        compression_rate=EXAMPLE_RATE,
+        strategy=IntervalStrategy.name,
+        title=told["title"],
+    )
+    if session.turn_count >= len(told["turns"]):
+        return session_id
+    lease = access.stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
+    try:
+        if access.own(session_id).turn_count == 0:
+            _write(access, lease, told["turns"], iter(told["summaries"]))
+    except BaseException:
+        access.stores.sessions.delete(session_id, access.owner)  # half of an example is none
+        raise
+    finally:
+        access.stores.leases.release(lease)
+    return session_id
+
+
+def _id_of(owner: str, language: ExampleLanguage) -> str:
+    """Returns the id that this owner's example always has, so that there is one at most."""
+    return f"example-{language}-{hashlib.sha256(owner.encode()).hexdigest()[:24]}"
+
+
+def _write(access: SessionAccess, lease: Lease, turns: Sequence[Mapping[str, str]], summaries: Iterator[str]) -> None:
+    """Stores the turns in order, each fold where a chat would have it: before the turn that is the first to use it."""
+    for number, told in enumerate(turns, start=1):
+        if should_summarize(number):
+            _fold(access, lease, number - 1, next(summaries))
+        question = HumanMessage(told["user"], id=f"example-question-{number}")
+        answer = AIMessage(told["answer"], id=f"example-answer-{number}", response_metadata={"finish_reason": "stop"})
+        access.stores.turns.begin(lease, owner=access.owner, message=question, model=EXAMPLE_MODEL, is_casual=False)
+        access.stores.archive.append(lease, owner=access.owner, turn=number, attempt=1, messages=[answer])
+        access.stores.turns.finish(lease, number, "finished")
+
+
+def _fold(access: SessionAccess, lease: Lease, complete_turns: int, summary: str) -> None:
+    """Stores a summary as the fold worker stores a model's draft: planned, measured, reviewed, adopted."""
+    session_id, records = lease.session_id, access.stores.records
+    snapshot = access.fold_worker.snapshot(session_id, complete_turns=complete_turns, rate=EXAMPLE_RATE)
+    spec = access.strategies.by_name[IntervalStrategy.name].due_folds(snapshot)[0]
+    now = access.own(session_id).updated_at
+    key = source_key(spec, model=EXAMPLE_MODEL, prompt_version="")
+    begun = begin_record(session_id, spec, model=EXAMPLE_MODEL, source_key=key, created_at=now)
+    draft = SummaryDraft(summary, input_tokens=0, output_tokens=0, is_usage=False)
+    done = end_record(begun, source_of(spec, is_quoted=False), [draft], "", seconds=0.0)
+    records.start(begun, owner=access.owner, expires_after_seconds=_CLAIM_SECONDS)
+    records.end(done)
+    if not records.adopt(lease, done.id):
+        raise InternalError
+
+
+_NEARLY_FULL: Final = 0.8
+
+
+def read_session(access: SessionAccess, session_id: str) -> SessionView:
+    """Returns a session's settings and state.
+
+    Raises:
+        NotFoundError: The owner has no such session.
+    """
+    row = access.own(session_id)
+    position = access.stores.oldest_raw_position(session_id)
+    failures, code = 0, ""
+    if position is not None:
+        failures, code = access.stores.records.failures_in_a_row(session_id, position)
+    origin = _origin(access, row)
+    return SessionView(
+        session_id=row.session_id,
+        title=row.title,
+        compression_rate=row.compression_rate,
+        strategy=access.strategies.of(row.strategy).name,
+        model=row.model or access.models.default_name,
+        turn_count=row.turn_count,
+        is_running=access.is_busy(session_id),
+        fold_failures=failures,
+        fold_error_code=code,
+        unsent_messages=_unsent_messages(access, row),
+        context_notice=_context_notice(access, row),
+        project_root=row.project_root,
+        has_memory=row.has_memory,
+        project_problem=_project_problem(access, row),
+        client=row.client,
+        is_pinned=row.is_pinned,
+        forked_from=origin,
+        forked_after=row.forked_after if origin else 0,
+    )
+
+
+def _origin(access: SessionAccess, row: SessionRow) -> str:
+    """Returns the session that this one was forked from if the owner has it still, else ""."""
+    try:
+        return access.own(row.forked_from).session_id if row.forked_from else ""
+    except NotFoundError:
+        return ""
+
+
+def _project_problem(access: SessionAccess, row: SessionRow) -> TurnfoldError | None:
+    projects = access.project_turns
+    return projects.problem(row.session_id) if projects is not None and row.project_root else None
+
+
+def _unsent_messages(access: SessionAccess, row: SessionRow) -> int:
+    """Counts the messages of complete turns that "rolling" neither summarised nor sends."""
+    is_rolling = access.strategies.of(row.strategy).name == RollingStrategy.name
+    if not is_rolling or access.settings.rolling_sends_unsummarised:
+        return 0
+    raw = access.stores.context(row.session_id).raw
+    prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_open]
+    return unsent_count(prior, access.settings.app_context_recent_messages)
+
+
+def _context_notice(access: SessionAccess, row: SessionRow) -> ContextNotice:
+    """Returns seed 004's warning: how full the context is while automatic compaction is off."""
+    settings = access.settings
+    if access.strategies.of(row.strategy).name != CompactionStrategy.name or settings.enable_auto_compaction:
+        return ""
+    turn_count, rate = row.turn_count, row.compression_rate
+    snapshot = access.fold_worker.snapshot(row.session_id, complete_turns=turn_count, rate=rate)
+    tokens = round(snapshot.context_tokens * snapshot.correction)
+    if tokens > settings.max_context_tokens:
+        return "full"
+    return "nearly_full" if tokens > settings.max_context_tokens * _NEARLY_FULL else ""
+
 
 _FOUND_SESSIONS: Final = 1_000
 _EXCERPT_CHARS: Final = 48  # three lines of the sidebar

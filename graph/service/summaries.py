@@ -12,20 +12,18 @@ from typing import Final
 
 from langchain_core.messages import HumanMessage
 
-from graph.client import ClientMessage
-from graph.core.client_message import to_messages
-from graph.core.fold_record import begin_record, end_record, end_verbatim, source_of
-from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.language import session_language
-from graph.core.review import SummaryDraft, flaw_of
-from graph.core.schedule import round_rate
-from graph.core.text import check_text
-from graph.core.token import measure
-from graph.error import ClosingError, StoreError, TurnfoldError, TurnStoppedSignal
+from graph.core.text import check_text, measure
+from graph.fold.record import begin_record, end_record, end_verbatim, source_of
+from graph.fold.review import SummaryDraft, flaw_of
+from graph.fold.spec import FoldSpec, fold_of, round_rate
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
-from graph.record import ArchivedMessage, Record
+from graph.recognise.client_chain import to_messages
 from graph.service.access import SessionAccess
-from graph.store.aside_call import AsideCall
+from graph.store.side_call import AsideCall
+from graph.value.client import ClientMessage
+from graph.value.error import ClosingError, StoreError, TurnfoldError, TurnStoppedSignal
+from graph.value.record import ArchivedMessage, Record
 from prompt.system.framing import Language
 
 _LOG = logging.getLogger(__name__)

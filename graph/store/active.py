@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, and_, func, or_, select, update
 
-from graph.error import NotFoundError
 from graph.store.archive import has_live_between, is_live
-from graph.store.expression import database_time
+from graph.store.column import database_time
 from graph.store.schema import record_table, session_table
 from graph.store.session import change_session
+from graph.value.error import NotFoundError
 
 DISCARDED_CODE = "discarded"
 WITHDRAWN = "withdrawn"

@@ -8,10 +8,9 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Integer, and_, bindparam, func, insert, select, update
 
-from graph.core.anchor import AnchorHash, AnchorRow
-from graph.core.client_chain import EndedAnchor, OpenAnchor
+from graph.recognise.client_chain import AnchorHash, AnchorRow, EndedAnchor, OpenAnchor
+from graph.store.column import database_time, next_sequence
 from graph.store.database import Database
-from graph.store.expression import database_time, next_sequence
 from graph.store.schema import anchor_table, call_table, message_table, session_table, turn_table
 
 _anchor, _session, _turn = anchor_table.c, session_table.c, turn_table.c

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from sqlalchemy import Row, bindparam, or_, select, update
 
-from graph.api_token import digest_of
-from graph.error import InputError, StoreError
-from graph.program_view import ProgramToken
+from graph.server.identity import digest_of
+from graph.store.column import add_once
 from graph.store.database import Clock, Database
-from graph.store.expression import add_once
 from graph.store.owner_table import api_token_table
+from graph.value.error import InputError, StoreError
+from graph.value.view import ProgramToken
 
 _LOG = logging.getLogger(__name__)
 MOST_TOKENS: Final = 100

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AnyMessage
@@ -22,13 +22,13 @@ from sqlalchemy import (
     select,
 )
 
-from graph.core.token import measure
-from graph.error import InternalError, NotFoundError
-from graph.record import ArchivedMessage
+from graph.core.text import measure
 from graph.store.database import Clock, Database, Lease
-from graph.store.message_row import IS_LIVE, WITH_TURN, decode_message, encode_message
-from graph.store.schema import message_table, turn_table
+from graph.store.row import IS_LIVE, WITH_TURN, decode_message, encode_message
+from graph.store.schema import image_table, message_table, turn_table
 from graph.store.search import index_message
+from graph.value.error import InternalError, NotFoundError
+from graph.value.record import ArchivedMessage
 
 _message = message_table.c
 _END = literal(2**62, BigInteger)  # behind every position
@@ -264,3 +264,36 @@ def to_archived(row: Row[*tuple[Any, ...]]) -> ArchivedMessage:
     """Returns the message of a row that has `MESSAGE_COLUMNS`."""
     message = decode_message(row.role, row.message_id, row.content)
     return ArchivedMessage(row.position, row.turn, row.attempt, message, row.chars, row.tokens, row.created_at)
+
+
+_image = image_table.c
+
+
+class ImageStore:
+    """Reads images; `keep_images` writes them in the transaction of the message that has them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, session_id: str, references: Collection[str]) -> dict[str, str]:
+        """Returns the `data:` URLs behind these references; one that the session doesn't have is left out."""
+        if not references:
+            return {}
+        query = select(_image.hash, _image.data_url).where(_image.session_id == session_id, _image.hash.in_(references))
+        with self._database.read() as connection:
+            return {row.hash: row.data_url for row in connection.execute(query)}
+
+
+def keep_images(connection: Connection, session_id: str, images: Mapping[str, str], *, owner: str) -> None:
+    """Keeps the `data:` URLs by the references to them; one that is there already stays.
+
+    Args:
+        connection: In a write transaction.
+        session_id: The session.
+        images: The URLs by the references to them.
+        owner: The session's owner.
+    """
+    for reference, url in images.items():
+        key = {"session_id": session_id, "hash": reference}
+        if connection.execute(select(_image.hash).filter_by(**key)).first() is None:
+            connection.execute(insert(image_table).values(**key, owner=owner, data_url=url))

@@ -11,9 +11,9 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bind
 
 from graph.core.cost import SentCall
 from graph.core.manifest import LONGEST_CHAIN, Manifest, decode_all, decode_manifest, encode_manifest
-from graph.error import DatabaseError
 from graph.store.database import Database, Lease
 from graph.store.schema import call_table, message_table, session_table, turn_table
+from graph.value.error import DatabaseError
 
 _CORRECTION_CALLS = 20
 # A report below our estimate never makes room: some servers count only what they hadn't cached, and cut without a word.

@@ -6,11 +6,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, select
 
-from graph.core.context_block import BlockKind, ContextBlock
+from graph.core.pin import BlockKind, ContextBlock
 from graph.core.text import plain_text
-from graph.error import NotFoundError
 from graph.store.database import Database, Lease
 from graph.store.schema import context_block_table
+from graph.value.error import NotFoundError
 
 _block = context_block_table.c
 _ADD = insert(context_block_table)

@@ -13,8 +13,8 @@ from typing import ClassVar, Final
 
 from sqlalchemy import Connection, Engine, Select, bindparam, select, text
 
-from graph.error import LeaseLostError
 from graph.store.schema import lease_table, session_table
+from graph.value.error import LeaseLostError
 
 Clock = Callable[[], datetime]
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, func, insert, literal, or_, select
 
-from graph.core.image import references_in
+from graph.core.attached import references_in
 from graph.store.active import IS_COMPLETED, IS_PREPARED, invalidate_from
-from graph.store.expression import database_time, next_sequence
-from graph.store.message_row import IS_LIVE, WITH_TURN, decode_message
+from graph.store.column import database_time, next_sequence
+from graph.store.row import IS_LIVE, WITH_TURN, decode_message
 from graph.store.schema import (
     context_block_table,
     image_table,

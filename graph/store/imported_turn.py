@@ -8,10 +8,10 @@ from datetime import datetime
 from langchain_core.messages import AnyMessage
 from sqlalchemy import Connection, insert
 
-from graph.core.close_turn import ending_of
-from graph.core.token import sum_tokens
+from graph.core.text import sum_tokens
+from graph.core.turn import ending_of
 from graph.store.archive import insert_message
-from graph.store.expression import database_time
+from graph.store.column import database_time
 from graph.store.schema import turn_table
 from graph.store.session import change_session
 from graph.store.turn_row import new_attempt, sum_history_tokens

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from graph.error import DatabaseBusyError, DatabaseUnreachableError
+from graph.value.error import DatabaseBusyError, DatabaseUnreachableError
 
 OUTAGE_SECONDS: Final = 90.0
 _FIRST_PAUSE_SECONDS: Final = 0.1

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import math
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import Integer, TextClause, bindparam, delete, select, text
 
+from graph.store.column import PlainText, add_once
 from graph.store.database import Clock, Database
-from graph.store.expression import add_once
-from graph.store.owner_table import withdrawn_owner_table
+from graph.store.owner_table import owner_use_table, withdrawn_owner_table
+from graph.value.error import StoreError, UserRateError, UserTokensError
 
 _withdrawn = withdrawn_owner_table.c
 _WITHDRAW = add_once(withdrawn_owner_table)
@@ -52,3 +56,117 @@ class OwnerStore:
         """Returns all who are let in no more, in the order of their withdrawal."""
         with self._database.read() as connection:
             return [WithdrawnOwner(*row) for row in connection.execute(_ALL)]
+
+
+_LOG = logging.getLogger(__name__)
+_MINUTE_SECONDS: Final = 60
+_HOUR_SECONDS: Final = 3_600
+_DAY_SECONDS: Final = 86_400
+_NO_CAP: Final = 2**62
+
+_use = owner_use_table.c
+_USE = select(_use.minute, _use.day, _use.tokens).where(_use.owner == bindparam("owner"))
+
+
+def _statement(sql: str) -> TextClause:
+    numbers = (bindparam(name, type_=Integer) for name in ("minute", "day"))
+    return text(sql).bindparams(bindparam("owner", type_=PlainText), *numbers)
+
+
+# A row of a minute or a day that is a little ahead was counted by a server whose clock is: it goes on to count. One
+# that is far ahead was counted by a clock that was set back since.
+_THIS_MINUTE: Final = "used.minute BETWEEN :minute AND :minute + 2"
+_TODAY: Final = "used.day BETWEEN :day AND :day + 1"
+# In the form of them that SQLite and Postgres share: one statement that counts or, past a cap, changes nothing.
+_BEGIN = _statement(f"""
+    INSERT INTO owner_use AS used (owner, minute, turns, day, tokens) VALUES (:owner, :minute, 1, :day, 0)
+    ON CONFLICT (owner) DO UPDATE SET
+        turns = CASE WHEN {_THIS_MINUTE} THEN used.turns + 1 ELSE 1 END,
+        minute = CASE WHEN {_THIS_MINUTE} THEN used.minute ELSE :minute END
+    WHERE (used.turns < :most_turns OR NOT ({_THIS_MINUTE})) AND (used.tokens < :most_tokens OR NOT ({_TODAY}))
+""")  # noqa: S608  # made of the constants above
+_SPEND = _statement(f"""
+    INSERT INTO owner_use AS used (owner, minute, turns, day, tokens) VALUES (:owner, :minute, 0, :day, :tokens)
+    ON CONFLICT (owner) DO UPDATE SET
+        tokens = CASE WHEN {_TODAY} THEN used.tokens + :tokens ELSE :tokens END,
+        day = CASE WHEN {_TODAY} THEN used.day ELSE :day END
+""")  # noqa: S608  # made of the constants above
+
+
+class OwnerUseStore:
+    """Counts against the caps of each owner; without a cap nothing is counted.
+
+    The counts begin anew with each minute and each day of UTC. A turn that runs already is never ended by a cap: what
+    is spent can pass it by what ran when it was reached.
+
+    Args:
+        turns_per_minute: How many turns an owner may begin within a minute, None for any number.
+        tokens_per_day: How many tokens the model calls of an owner may take on a day, None for any number.
+    """
+
+    def __init__(
+        self, database: Database, *, clock: Clock, turns_per_minute: int | None, tokens_per_day: int | None
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._turns_per_minute = turns_per_minute
+        self._tokens_per_day = tokens_per_day
+
+    def begin(self, owner: str) -> None:
+        """Counts a turn that is to begin.
+
+        Raises:
+            UserRateError: The owner has begun as many turns within this minute as one may.
+            UserTokensError: The owner's tokens of this day are used up.
+        """
+        if self._turns_per_minute is None:
+            self.check_tokens(owner)
+            return
+        now = self._clock()
+        caps = {"most_turns": self._turns_per_minute, "most_tokens": self._tokens_per_day or _NO_CAP}
+        with self._database.write() as connection:
+            if connection.execute(_BEGIN, {"owner": owner, **_place(now), **caps}).rowcount > 0:
+                return
+            used = connection.execute(_USE, {"owner": owner}).one()
+        self._check_day(now, used.day, used.tokens)
+        raise UserRateError(_seconds_until(now, used.minute + 1, _MINUTE_SECONDS))
+
+    def check_tokens(self, owner: str) -> None:
+        """Checks that a model may be called for this owner; counts nothing.
+
+        Raises:
+            UserTokensError: The owner's tokens of this day are used up.
+        """
+        if self._tokens_per_day is None:
+            return
+        with self._database.read() as connection:
+            used = connection.execute(_USE, {"owner": owner}).one_or_none()
+        if used is not None:
+            self._check_day(self._clock(), used.day, used.tokens)
+
+    def spend(self, owner: str, tokens: int) -> None:
+        """Counts the tokens of a model call that was made; what can't be written isn't counted, and logged."""
+        if self._tokens_per_day is None or tokens <= 0:
+            return
+        try:
+            with self._database.write() as connection:
+                connection.execute(_SPEND, {"owner": owner, **_place(self._clock()), "tokens": tokens})
+        except StoreError as error:  # an answer isn't lost for it
+            _LOG.warning("%d tokens were not counted: %s", tokens, error.code)
+
+    def _check_day(self, now: datetime, day: int, tokens: int) -> None:
+        today = _place(now)["day"]
+        if self._tokens_per_day is not None and today <= day <= today + 1 and tokens >= self._tokens_per_day:
+            seconds = _seconds_until(now, day + 1, _DAY_SECONDS)
+            raise UserTokensError(seconds, f"{math.ceil(seconds / _HOUR_SECONDS)} h")
+
+
+def _place(now: datetime) -> dict[str, int]:
+    """Returns the minute and the day of a time, counted from 1970."""
+    seconds = int(now.timestamp())
+    return {"minute": seconds // _MINUTE_SECONDS, "day": seconds // _DAY_SECONDS}
+
+
+def _seconds_until(now: datetime, number: int, length_seconds: int) -> int:
+    """Returns how long it is until the minute or the day of this number, a second at least."""
+    return max(1, number * length_seconds - int(now.timestamp()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, MetaData, Table, text, true
 
-from graph.store.column_type import JsonTuple, PlainText, UtcTime
+from graph.store.column import JsonTuple, PlainText, UtcTime
 
 METADATA = MetaData()
 

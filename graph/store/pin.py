@@ -6,12 +6,12 @@ from typing import Final
 
 from sqlalchemy import and_, bindparam, delete, insert, select
 
-from graph.record import ArchivedMessage
 from graph.store.archive import MESSAGE_COLUMNS, to_archived
+from graph.store.column import database_time
 from graph.store.database import Database
-from graph.store.expression import database_time
-from graph.store.message_row import IS_LIVE, WITH_TURN
+from graph.store.row import IS_LIVE, WITH_TURN
 from graph.store.schema import message_table, pin_table
+from graph.value.record import ArchivedMessage
 
 _pin = pin_table.c
 _message = message_table.c

@@ -10,8 +10,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, func, insert, not_, or_, select, update
 
-from graph.error import NotFoundError, TurnStoppedSignal
-from graph.record import Record
 from graph.store.active import (
     DISCARDED_CODE,
     IS_ACTIVE,
@@ -25,11 +23,13 @@ from graph.store.active import (
     invalidate_from,
     revert_records,
 )
+from graph.store.column import database_time, next_sequence
 from graph.store.database import Database, Lease
-from graph.store.expression import database_time, next_sequence
-from graph.store.process import is_gone, named_process, process_name, this_process
-from graph.store.record_row import to_record, to_values
+from graph.store.lease import is_gone, named_process, process_name, this_process
+from graph.store.row import to_record, to_values
 from graph.store.schema import record_table, turn_table
+from graph.value.error import NotFoundError, TurnStoppedSignal
+from graph.value.record import Record
 
 EXPIRED_CODE = "expired"
 # Failures that no summariser is to blame for: the fold was discarded, or its server died or ended.

@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 
 from graph.store import owner_table
-from graph.store.column_type import JsonTuple, PlainText, UtcTime
+from graph.store.column import JsonTuple, PlainText, UtcTime
 
 METADATA = owner_table.METADATA  # those of owners are on it
 

@@ -5,17 +5,54 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, select
+from sqlalchemy import Connection, Select, Subquery, and_, bindparam, func, select
 
-from graph.core.search_term import broad_words, has_words, index_terms, searchable_text, strict_words
+from graph.search.term import broad_words, has_words, index_terms, searchable_text, strict_words
 from graph.store.database import Database
-from graph.store.message_row import IS_LIVE, WITH_TURN, decode_message
+from graph.store.postgres import vector_index
+from graph.store.row import IS_LIVE, WITH_TURN, decode_message
 from graph.store.schema import message_table
-from graph.store.term_index import term_index_of
+from graph.store.sqlite import search_index
+
+
+class TermIndex(Protocol):
+    """Finds the messages that have terms of `core.search_term`; each database has a module of these functions."""
+
+    def create_index(self, connection: Connection) -> None:
+        """Creates the empty index."""
+
+    def drop_index(self, connection: Connection) -> None:
+        """Drops the index with all that it has."""
+
+    def add_terms(self, connection: Connection, session_id: str, position: int, terms: str) -> None:
+        """Adds a message that isn't in the index."""
+
+    def remove_terms(self, connection: Connection, session_id: str, rows: Iterable[tuple[int, str]]) -> None:
+        """Takes messages out: each one's position, and the same terms that it was added with."""
+
+    def merge_removed(self, connection: Connection, *, is_first: bool) -> bool:
+        """Overwrites a part of what was taken out, if that isn't done by itself; returns whether there may be more."""
+
+    def find_phrases(
+        self, connection: Connection, session_id: str, phrases: Sequence[str]
+    ) -> Mapping[str, Collection[int]]:
+        """Returns for each phrase, in their order, the positions of the session's messages that have it."""
+
+    def hits(self, words: Sequence[Sequence[str]]) -> Subquery:
+        """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
+
+
+_BY_DIALECT: Final[Mapping[str, TermIndex]] = {"postgresql": vector_index, "sqlite": search_index}
+
+
+def term_index_of(connection: Connection) -> TermIndex:
+    """Returns the index of the database behind a connection."""
+    return _BY_DIALECT[connection.dialect.name]
+
 
 _message = message_table.c
 _NEWEST: Final = select(func.max(_message.position)).where(_message.session_id == bindparam("session_id"))

@@ -24,17 +24,17 @@ from sqlalchemy import (
     update,
 )
 
-from graph.core.search_term import QUERY_CHARS
-from graph.error import NotFoundError
-from graph.identity import SignIn
+from graph.search.term import QUERY_CHARS
+from graph.server.identity import SignIn
+from graph.store.column import add_once, database_time
 from graph.store.context_block import end_front
 from graph.store.database import Database, Lease
-from graph.store.expression import add_once, database_time
 from graph.store.owner_table import withdrawn_owner_table
 from graph.store.schema import session_table
 from graph.store.search import unindex_session
 from graph.store.session_row import ROWS, SessionRow
 from graph.store.sign_in import IS_SIGNED_OUT, parameters_of
+from graph.value.error import NotFoundError
 
 __all__ = ["SessionRow", "SessionStore"]
 

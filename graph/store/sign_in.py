@@ -9,11 +9,11 @@ from typing import Final
 from sqlalchemy import and_, bindparam, delete, exists, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from graph.error import StoreError
-from graph.identity import LONGEST_SIGN_IN_HOURS, SignIn
+from graph.server.identity import LONGEST_SIGN_IN_HOURS, SignIn
+from graph.store.column import add_once, database_time
 from graph.store.database import Database
-from graph.store.expression import add_once, database_time
 from graph.store.owner_table import sign_in_table
+from graph.value.error import StoreError
 
 _LOG = logging.getLogger(__name__)
 _ALL: Final = ""

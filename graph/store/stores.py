@@ -3,45 +3,76 @@
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sqlalchemy import bindparam, select
 
 from graph.core.pin import Pin, pin_of
 from graph.core.snapshot import uncovered_ranges
-from graph.error import SettingsError
-from graph.record import ArchivedMessage, Record
-from graph.settings import Settings
+from graph.server.settings import Settings
 from graph.store.anchor import AnchorStore
 from graph.store.api_token import ApiTokenStore
-from graph.store.archive import Archive
-from graph.store.aside_call import AsideStore
+from graph.store.archive import Archive, ImageStore
 from graph.store.call import CallStore
+from graph.store.column import add_once
 from graph.store.context_block import ContextBlockStore
 from graph.store.database import Clock, Database, utc_now
-from graph.store.image import ImageStore
 from graph.store.lease import LeaseStore
-from graph.store.owner import OwnerStore
-from graph.store.owner_use import OwnerUseStore
+from graph.store.owner import OwnerStore, OwnerUseStore
 from graph.store.pin import PinStore
 from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
 from graph.store.rule_agreement import RuleAgreementStore
+from graph.store.schema import server_key_table
 from graph.store.search import SearchStore
-from graph.store.server_key import ServerKeyStore
 from graph.store.session import SessionStore
+from graph.store.side_call import AsideStore, TitleStore
 from graph.store.sign_in import SignInStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
 from graph.store.sqlite.sqlite_database import open_sqlite
-from graph.store.title_call import TitleStore
 from graph.store.token_use import TokenUseStore
 from graph.store.turn import TurnStore
 from graph.store.version import VersionStore
+from graph.value.error import SettingsError
+from graph.value.record import ArchivedMessage, Record
 
 if TYPE_CHECKING:
     from graph.store.postgres.pooled_saver import PooledSaver
+
+KEY_BYTES: Final = 32
+
+_key = server_key_table.c
+_VALUE = select(_key.value).where(_key.name == bindparam("of_name"))
+
+
+class ServerKeyStore:
+    """Makes each key once, by whichever server asks for it first."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: dict[str, bytes] = {}  # no key is ever changed
+
+    def get(self, name: str) -> bytes:
+        """Returns the key of this name, 32 bytes; makes it if there is none."""
+        if name not in self._known:
+            self._known[name] = self._get(name)
+        return self._known[name]
+
+    def _get(self, name: str) -> bytes:
+        with self._database.read() as connection:
+            value: bytes | None = connection.execute(_VALUE, {"of_name": name}).scalar()
+        if value is not None:
+            return value
+        with self._database.write() as connection:
+            connection.execute(add_once(server_key_table).values(name=name, value=secrets.token_bytes(KEY_BYTES)))
+            # Another server's, if it was first.
+            return bytes(connection.execute(_VALUE, {"of_name": name}).scalar_one())
+
 
 _LOG = logging.getLogger(__name__)
 

@@ -23,11 +23,10 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import CompoundSelect
 
 from graph.core.cost import TokenUse
-from graph.error import TurnStoppedSignal
-from graph.model_error import CutStreamError
 from graph.store.active import IS_IN_CONTEXT
 from graph.store.database import Database
 from graph.store.schema import call_table, message_table, record_table, session_table
+from graph.value.error import CutStreamError, TurnStoppedSignal
 
 _call = call_table.c
 _message = message_table.c

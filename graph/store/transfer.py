@@ -13,12 +13,10 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.types import TypeEngine
 
 from graph.core.text import plain_value
-from graph.error import InputError, NewerDatabaseError
 from graph.store.active import IS_IN_PROGRESS
-from graph.store.column_type import JsonTuple
+from graph.store.column import JsonTuple, add_once, next_sequence
 from graph.store.database import Database, head_revision
-from graph.store.expression import add_once, next_sequence
-from graph.store.record_row import pack_facts, unpack_facts
+from graph.store.row import pack_facts, unpack_facts
 from graph.store.schema import (
     METADATA,
     anchor_table,
@@ -30,6 +28,7 @@ from graph.store.schema import (
     session_table,
 )
 from graph.store.search import index_message
+from graph.value.error import InputError, NewerDatabaseError
 
 _FORMAT: Final = "turnfold-export"
 _VERSION: Final = 1

@@ -10,14 +10,12 @@ from typing import Literal
 from langchain_core.messages import AnyMessage, HumanMessage
 from sqlalchemy import Update, case, insert, update
 
-from graph.core.client_chain import EndedAnchor, OpenAnchor
-from graph.error import NotFoundError
+from graph.recognise.client_chain import EndedAnchor, OpenAnchor
 from graph.store.active import invalidate_from
 from graph.store.anchor import complete_anchor, insert_anchor
-from graph.store.archive import find_position, find_turn, insert_message
+from graph.store.archive import find_position, find_turn, insert_message, keep_images
+from graph.store.column import database_time
 from graph.store.database import Clock, Database, Lease
-from graph.store.expression import database_time
-from graph.store.image import keep_images
 from graph.store.reset import extend_context
 from graph.store.running_turn import PartialText, TurnPlace, TurnProgress, progress, save_partials, stopping
 from graph.store.schema import turn_table
@@ -35,6 +33,7 @@ from graph.store.turn_row import (
     sum_history_tokens,
     turns_between,
 )
+from graph.value.error import NotFoundError
 
 __all__ = ["TurnRow", "TurnStore"]
 

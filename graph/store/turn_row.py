@@ -8,9 +8,9 @@ from typing import Final, Literal
 
 from sqlalchemy import Connection, bindparam, func, or_, select
 
-from graph.error import NotFoundError
 from graph.store.archive import sum_live_tokens
 from graph.store.schema import session_table, turn_table
+from graph.value.error import NotFoundError
 
 RUNNING: Final = "running"
 OPEN: Final = (RUNNING, "requires_action")

@@ -9,7 +9,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
-from graph.error import NewerDatabaseError
+from graph.value.error import NewerDatabaseError
 
 _FOLDER = Path(__file__).parent / "migration"
 

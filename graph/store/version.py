@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, insert, select, update
 
-from graph.record import Record
 from graph.store.active import DISCARDED_CODE, IS_ACTIVE, IS_COMPLETED
 from graph.store.archive import is_live
+from graph.store.column import next_sequence
 from graph.store.database import Database
-from graph.store.expression import next_sequence
 from graph.store.record import RECORD_ROWS
-from graph.store.record_row import to_record, to_values
+from graph.store.row import to_record, to_values
 from graph.store.schema import record_table
+from graph.value.record import Record
 
 REPLACED: Final = "replaced"
 UNDONE: Final = "undone"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import History, Messages, ModelInput, SystemPart
 from graph.core.snapshot import SessionSnapshot
-from graph.view import NextFold
+from graph.fold.spec import FoldSpec
+from graph.value.view import NextFold
 
 _RESERVE_SHARE: Final = 6
 # The prompt and the tools take about 700 tokens, a question has the rest.

@@ -7,7 +7,6 @@ from typing import Final
 
 from langchain_core.messages import HumanMessage
 
-from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import (
     SUMMARY_PREFIX,
     History,
@@ -20,11 +19,12 @@ from graph.core.model_input import (
 )
 from graph.core.pin import place_pins, unsent
 from graph.core.snapshot import SessionSnapshot
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
 from graph.core.turn import with_words, words_of
+from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.base import Limits
 from graph.strategy.rolling import render_summary, unsent_count
-from graph.view import NextFold
+from graph.value.view import NextFold
 from prompt.system.framing import COMPACTION_HEADING, COMPACTION_NOTE
 
 SUMMARY_TOKENS: Final = 2_048

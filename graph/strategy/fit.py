@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import History, Messages, ModelInput, SystemPart
 from graph.core.pin import PIN
 from graph.core.snapshot import SessionSnapshot
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
 from graph.core.turn import extract_current_turn
+from graph.fold.spec import FoldSpec
 from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest, without_oldest_round
 
 Assemble = Callable[[SystemPart, History, Messages], ModelInput]

@@ -7,15 +7,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from graph.core.fold_spec import VERBATIM_CHARS, FoldSpec, fold_of
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
-from graph.core.schedule import due_blocks, next_block, target_chars
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import text_of
-from graph.record import ArchivedMessage, Record
+from graph.fold.spec import VERBATIM_CHARS, FoldSpec, due_blocks, fold_of, next_block, target_chars
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
-from graph.view import NextFold
+from graph.value.record import ArchivedMessage, Record
+from graph.value.view import NextFold
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
 

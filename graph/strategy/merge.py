@@ -9,14 +9,13 @@ from typing import Final, TypeVar
 
 from langchain_core.messages import HumanMessage
 
-from graph.core.divider import label_of
-from graph.core.fact_carry import carried_facts, carried_line, room_for_firm, without_line
-from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.snapshot import SessionSnapshot
-from graph.core.token import estimate_tokens, sum_tokens
-from graph.core.turn import text_of
-from graph.record import ArchivedMessage, Record
+from graph.core.text import estimate_tokens, sum_tokens
+from graph.core.turn import label_of, text_of
+from graph.fold.fact_carry import carried_facts, carried_line, room_for_firm, without_line
+from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.base import Limits
+from graph.value.record import ArchivedMessage, Record
 from prompt.system.framing import Language
 
 # Without this cap, merging short records would hardly shrink them, and the input would grow with every level.

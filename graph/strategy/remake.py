@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from graph.core.fact_carry import carried_facts, room_for_firm
-from graph.core.fold_spec import FoldSpec, PromptStyle, fold_of
-from graph.record import ArchivedMessage, Record, RecordKind
+from graph.fold.fact_carry import carried_facts, room_for_firm
+from graph.fold.spec import FoldSpec, PromptStyle, fold_of
 from graph.strategy import compaction, rolling
 from graph.strategy.merge import merge_fold
+from graph.value.record import ArchivedMessage, Record, RecordKind
 from prompt.system.framing import Language
 
 _STYLES: Final[dict[RecordKind, PromptStyle]] = {"rolling": "rolling", "compaction": "structured"}

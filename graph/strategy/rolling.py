@@ -9,25 +9,15 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.divider import labelled, unlabelled
-from graph.core.fold_spec import FoldSpec, fold_of
-from graph.core.model_input import (
-    History,
-    InputItem,
-    Messages,
-    ModelInput,
-    SystemPart,
-    assemble,
-    line_of,
-    record_item,
-)
+from graph.core.model_input import History, InputItem, Messages, ModelInput, SystemPart, assemble, line_of, record_item
 from graph.core.pin import Pin, place_pins, unsent
 from graph.core.snapshot import SessionSnapshot
-from graph.core.token import estimate_tokens
-from graph.core.turn import extract_current_turn, text_of, with_words, words_of
-from graph.record import ArchivedMessage, HistoryEntry
+from graph.core.text import estimate_tokens
+from graph.core.turn import extract_current_turn, labelled, text_of, unlabelled, with_words, words_of
+from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.base import Limits
-from graph.view import NextFold
+from graph.value.record import ArchivedMessage, HistoryEntry
+from graph.value.view import NextFold
 from prompt.system.framing import CONTEXT_PART, CURRENT_PART, RECENT_PART, Language
 
 INPUT_CHARS: Final = 2_000

@@ -9,15 +9,14 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.divider import label_of
-from graph.core.extract import extract_summary
-from graph.core.fold_spec import FoldSpec, fold_of
 from graph.core.model_input import KEPT_CHARS, SHORTENED, WHOLE_CHARS, History, Messages
 from graph.core.snapshot import SessionSnapshot
-from graph.core.token import estimate_tokens
-from graph.core.turn import extract_current_turn, is_complete, split_turns, text_of
-from graph.record import ArchivedMessage, HistoryEntry, Record
+from graph.core.text import estimate_tokens
+from graph.core.turn import extract_current_turn, is_complete, label_of, split_turns, text_of
+from graph.fold.extract import extract_summary
+from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.merge import merge_fold, merge_for_room, raw_stretches, unbroken
+from graph.value.record import ArchivedMessage, HistoryEntry, Record
 from prompt.system.framing import SHORTENED_NOTE, Language, note_cut
 
 _LEAST_SHARE: Final = 10

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn, extract_last_n_turns
+from graph.fold.spec import FoldSpec
 from graph.strategy.base import Limits
-from graph.view import NextFold
+from graph.value.view import NextFold
 
 
 class WindowStrategy:

@@ -11,14 +11,15 @@ from typing import Final
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import Field, create_model
 
-from graph.error import InputError, NotFoundError, PathError, ProjectError
+from graph.project.context_file import DONE, Plan, Task
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
 from graph.project.secret import mask_secrets
-from graph.project.workflow_file import DONE, Plan, Task
 from graph.project.workflow_manager import WorkflowManager
+from graph.value.error import InputError, NotFoundError, PathError, ProjectError
 from prompt.system.framing import Language
 from prompt.tool import project as words
+from prompt.tool.project import DESCRIPTIONS, no_rule
 
 _MOST_LINES: Final = 20
 _ID_CHARS: Final = 64
@@ -170,5 +171,24 @@ def _tool(function: Callable[..., str], description: str, **arguments: tuple[obj
         description=description,
         args_schema=create_model("Arguments", **arguments),  # type: ignore[call-overload]  # a type and its field each
         func=function,
+        handle_tool_error=True,
+    )
+
+
+def build_read_rule(find: Callable[[str], str | None], language: Language) -> BaseTool:
+    """Returns `read_rule`; `find` returns the quoted text of a rule that the owner agreed to, None if there is none."""
+    told = DESCRIPTIONS[language]
+
+    def read_rule(name: str) -> str:
+        text = find(name.strip())
+        if text is None:
+            raise ToolException(no_rule(name[:100], language))
+        return text
+
+    return StructuredTool(
+        name="read_rule",
+        description=told.rule,
+        args_schema=create_model("Arguments", name=(str, Field(description=told.rule_name))),
+        func=read_rule,
         handle_tool_error=True,
     )

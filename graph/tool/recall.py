@@ -11,10 +11,10 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, Field, create_model
 
-from graph.core.search_term import broad_words, cut_around, searchable_text
 from graph.core.turn import RECALL_TOOL
-from graph.record import ArchivedMessage
+from graph.search.term import broad_words, cut_around, searchable_text
 from graph.tool.tool_context import PastTurns
+from graph.value.record import ArchivedMessage
 from prompt.system.framing import Language
 from prompt.tool import result as words
 from prompt.tool.description import DESCRIPTIONS

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+import threading
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from functools import lru_cache
+from itertools import product
+from typing import Any, Final, NoReturn
 
 from langchain_core.tools import BaseTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from graph.core.model_input import schema_id
 from graph.core.turn import NOTE_TOOLS, RECALL_TOOL
-from graph.tool.current_time import build_current_time
-from graph.tool.project_note import build_project_notes
-from graph.tool.read_rule import build_read_rule
-from graph.tool.reasoning import build_reasoning
+from graph.model.caller import ModelCaller
+from graph.offline.chat_model import OfflineChat
+from graph.tool.current_time import build_current_time, build_reasoning
+from graph.tool.project_note import build_project_notes, build_read_rule
 from graph.tool.recall import build_recall
-from graph.tool.tool_context import ToolContext
+from graph.tool.tool_context import PastTurns, ProjectAccess, ToolContext
 from graph.tool.web_search import build_web_search
+from prompt.system.framing import Language
 
 __all__ = ["TOOL_NAMES", "ToolContext", "build_tools"]
 
@@ -30,3 +39,69 @@ def build_tools(context: ToolContext) -> list[BaseTool]:
         tools += build_project_notes(context.project.memory, context.user_words, context.language)
         tools.append(build_read_rule(context.project.find_rule, context.language))
     return tools
+
+
+Schemas = Sequence[dict[str, Any]]
+
+
+def schemas_of(tools: Sequence[BaseTool]) -> list[dict[str, Any]]:
+    """Returns the schemas of tools in OpenAI's shape."""
+    return [convert_to_openai_tool(tool) for tool in tools]
+
+
+def schema_text(schemas: Schemas) -> str:
+    """Returns schemas as they are counted and known by, "" for none."""
+    return json.dumps(schemas, ensure_ascii=False) if schemas else ""
+
+
+class KnownTools:
+    """The tools that this version of the server offers. Their schemas aren't stored; each call keeps the id of its own.
+
+    Args:
+        build: Makes the tools of a turn.
+        caller: See `ToolContext`; nothing is called.
+        clock: Likewise.
+    """
+
+    def __init__(
+        self, build: Callable[[ToolContext], list[BaseTool]], caller: ModelCaller, clock: Callable[[], datetime]
+    ) -> None:
+        self._build = build
+        self._caller = caller
+        self._clock = clock
+        self._made = lru_cache(self._make)
+
+    def find(self, wanted: str, language: Language, *, off: Collection[str]) -> Schemas:
+        """Returns the schemas that have this id; () if they aren't of this version, or a program's own are among them.
+
+        Args:
+            wanted: The id of the block of the tools.
+            language: The session's language.
+            off: Names of tools that the session may have had replaced.
+        """
+        for has_past, has_project in product((True, False), repeat=2):
+            offered = self._made(language, has_past=has_past, has_project=has_project)
+            left = [schema for schema in offered if schema["function"]["name"] not in off]
+            for schemas in (offered, left):
+                if schemas and schema_id(schema_text(schemas)) == wanted:
+                    return schemas
+        return ()
+
+    def _make(self, language: Language, *, has_past: bool, has_project: bool) -> list[dict[str, Any]]:
+        context = ToolContext(
+            caller=self._caller,
+            model=OfflineChat(),
+            stop=threading.Event(),
+            time_zone="",
+            clock=self._clock,
+            deadline_seconds=1,
+            language=language,
+            past=PastTurns(1, 1, find=_never, read=_never) if has_past else None,
+            project=ProjectAccess(memory=_never, find_rule=_never) if has_project else None,
+        )
+        return schemas_of(self._build(context))
+
+
+def _never(*_: object) -> NoReturn:
+    """Stands for what only a call of a tool would use."""
+    raise NotImplementedError

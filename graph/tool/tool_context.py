@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage
 from graph.model.caller import ChatRunnable, ModelCaller, drop
 from graph.model.chunk import Usage
 from graph.project.project_memory import ProjectMemory
-from graph.record import ArchivedMessage
+from graph.value.record import ArchivedMessage
 from prompt.system.framing import Language
 
 Search = Callable[[str, int, float], list[Mapping[str, str]]]

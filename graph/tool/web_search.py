@@ -9,9 +9,9 @@ from typing import Final
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, Field, create_model
 
-from graph.core.extract import cut_at_word
-from graph.model_error import ModelError, UnreachableError
+from graph.fold.extract import cut_at_word
 from graph.tool.tool_context import ToolContext
+from graph.value.error import ModelError, UnreachableError
 from prompt.system.framing import Language
 from prompt.tool import result as words
 from prompt.tool.description import DESCRIPTIONS

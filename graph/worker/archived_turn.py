@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graph.core.client_call import waiting_calls
-from graph.core.close_turn import MARK, closed_mark
-from graph.core.turn import text_of
-from graph.event import ActionRequired, Event, TurnFailed, TurnFinished, TurnStopped
+from graph.core.turn import MARK, closed_mark, text_of
+from graph.recognise.client_call import waiting_calls
 from graph.store.turn import TurnRow
 from graph.tool.recall import opened_turns
-from graph.view import StepStatus, ToolStep
+from graph.value.event import ActionRequired, Event, TurnFailed, TurnFinished, TurnStopped
+from graph.value.view import StepStatus, ToolStep
 
 
 def answers_in(said: Iterable[AnyMessage]) -> list[str]:

@@ -12,19 +12,25 @@ from datetime import datetime
 
 from langchain_core.messages import AnyMessage, SystemMessage
 
-from graph.client import ClientOptions, ClientRequest, ClientUsage, CompletionEnd
-from graph.core.client_call import waiting_calls
-from graph.core.client_message import to_messages
-from graph.core.text import plain_text, plain_value
-from graph.core.token import estimate_tokens, sum_tokens
+from graph.core.text import estimate_tokens, plain_text, plain_value, sum_tokens
 from graph.core.turn import is_cut, text_of
-from graph.error import ClosingError, InternalError, StoreError, TurnfoldError, TurnStoppedSignal
-from graph.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.model.chunk import Answer, Usage
 from graph.model.factory import ChatModels
-from graph.model_error import BadResponseError, RefusedError
-from graph.spending import Spending
-from graph.store.aside_call import AsideCall, AsideStore
+from graph.model.spending import Spending
+from graph.recognise.client_call import waiting_calls
+from graph.recognise.client_chain import to_messages
+from graph.store.side_call import AsideCall, AsideStore
+from graph.value.client import ClientOptions, ClientRequest, ClientUsage, CompletionEnd
+from graph.value.error import (
+    BadResponseError,
+    ClosingError,
+    InternalError,
+    RefusedError,
+    StoreError,
+    TurnfoldError,
+    TurnStoppedSignal,
+)
+from graph.value.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.worker.limiter import TurnLimiter
 from graph.worker.turn_log import TurnLog
 

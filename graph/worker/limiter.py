@@ -9,8 +9,8 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Final
 
-from graph.error import BusyError, ServerBusyError, TurnRateError, UserBusyError
-from graph.metrics import Metrics
+from graph.server.metrics import Metrics
+from graph.value.error import BusyError, ServerBusyError, TurnRateError, UserBusyError
 
 _MINUTE_SECONDS: Final = 60.0
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -11,27 +13,104 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Literal
 
-from graph.core.context_block import ContextRequest
+from langchain_core.messages import AnyMessage
+from pydantic import ValidationError
+
+from graph.core.pin import ContextRequest
 from graph.core.turn import text_of
-from graph.error import InternalError, ProjectBusyError, TurnfoldError, TurnStoppedSignal
-from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
-from graph.layer.context_registry import ContextRegistry
-from graph.layer.execution import ExecutionContext
-from graph.layer.scope import ContextSnapshot
+from graph.file.root_folder import RootFolders
+from graph.fold.review import SummaryDraft
+from graph.fold.spec import Asked
+from graph.layer.app_context import ContextSnapshot
+from graph.layer.context_registry import ContextRegistry, ExecutionContext
+from graph.layer.rule_set import RuleSet
 from graph.model.factory import ChatModels
+from graph.model.spending import Spending
+from graph.model.summariser import generate_summary
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
-from graph.project.roll_up import window_tokens
+from graph.project.roll_up import TOKEN_LIMIT, Summarise, window_tokens
 from graph.project.secret import mask_secrets
-from graph.root_folder import RootFolders
-from graph.settings import Settings
-from graph.spending import Spending
-from graph.store.rule_agreement import RuleAgreementStore
+from graph.server.newest import Newest
+from graph.server.settings import Settings
+from graph.store.rule_agreement import RuleAgreement, RuleAgreementStore
 from graph.tool.tool_context import ProjectAccess
-from graph.worker.agreed_rules import agreed_rules
-from graph.worker.newest import Newest
-from graph.worker.project_roll_up import ROLL_UP_TOKENS, RollUps
+from graph.value.error import InternalError, ProjectBusyError, TurnfoldError, TurnStoppedSignal
+from graph.value.event import Event, TurnFailed, TurnFinished, TurnStopped
 from prompt.system.framing import Language
+
+
+def agreed_rules(agreement: RuleAgreement | None) -> RuleSet:
+    """Returns the agreed set; an empty one without an agreement, or if its row can't be read."""
+    if agreement is None:
+        return RuleSet()
+    try:
+        return RuleSet.model_validate_json(agreement.rules)
+    except ValidationError:
+        _LOG.warning("the agreement of %s can't be read, and counts as none", agreement.decided_at)
+        return RuleSet()
+
+
+# Each summary costs a call; until it's made, a new session's is picked from what waits.
+ROLL_UP_TOKENS: Final = TOKEN_LIMIT // 2
+
+
+class RollUps:
+    """Runs roll-ups one after the other; one that waits does for all that are asked for meanwhile.
+
+    Args:
+        models: Summarise; the session's summary model does.
+        spending: Hears of what the summaries cost.
+        deadline_seconds: How long a summary may take.
+    """
+
+    def __init__(self, models: ChatModels, spending: Spending, *, deadline_seconds: float) -> None:
+        self._models = models
+        self._spending = spending
+        self._deadline_seconds = deadline_seconds
+        self._stop = threading.Event()
+        self._waiting: set[tuple[str, str]] = set()
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-roll-up")
+
+    def soon(self, memory: tuple[str, str], roll_up: Callable[[], object]) -> None:
+        """Has the roll-up of a memory, by its owner and root, run; called by one thread."""
+        if memory not in self._waiting:
+            self._waiting.add(memory)
+            self._pool.submit(self._run, memory, roll_up)
+
+    def summarise(self, owner: str, model: str, language: Language) -> Summarise:
+        """Returns what summarises for an owner's session of this chat model, as `Summariser.summarise` does."""
+
+        def summarise(messages: Sequence[AnyMessage], target_chars: int) -> str:
+            write = partial(
+                self._models.summariser(model).summarise,
+                asked=Asked(language=language),
+                stop=self._stop,
+                deadline_seconds=self._deadline_seconds,
+            )
+            drafts: list[SummaryDraft] = []
+            began, error_code = time.monotonic(), ""
+            try:
+                return generate_summary(messages, target_chars, write, drafts=drafts)
+            except TurnfoldError as error:
+                error_code = error.code
+                raise
+            finally:
+                seconds = time.monotonic() - began
+                self._spending.add_summary(owner, drafts, seconds=seconds, error_code=error_code)
+
+        return summarise
+
+    def close(self) -> None:
+        """Ends the summary that is being made: it is made after another answer."""
+        self._stop.set()
+        self._pool.shutdown(wait=True)
+
+    def _run(self, memory: tuple[str, str], roll_up: Callable[[], object]) -> None:
+        self._waiting.discard(memory)
+        if not self._stop.is_set():
+            roll_up()
+
 
 _LOG = logging.getLogger(__name__)
 _KEPT_PROBLEMS: Final = 1_000

@@ -13,20 +13,19 @@ from typing import Final, NamedTuple
 from langchain_core.messages import AnyMessage
 
 from graph.core.language import session_language, user_scripts
-from graph.core.text import title_of
-from graph.core.title import TITLED_TURNS, clean_title, title_request
-from graph.core.token import sum_tokens
+from graph.core.text import sum_tokens, title_of
 from graph.core.turn import text_of
-from graph.error import TurnfoldError, TurnStoppedSignal
-from graph.event import Event, TurnFinished
+from graph.fold.title import TITLED_TURNS, clean_title, title_request
 from graph.model.chunk import Answer
 from graph.model.factory import ChatModels
-from graph.settings import Settings
-from graph.spending import Spending
+from graph.model.spending import Spending
+from graph.node.job_queue import FoldQueue
+from graph.server.settings import Settings
 from graph.store.session_row import SessionRow
+from graph.store.side_call import TitleCall
 from graph.store.stores import Stores
-from graph.store.title_call import TitleCall
-from graph.worker.fold_queue import FoldQueue
+from graph.value.error import TurnfoldError, TurnStoppedSignal
+from graph.value.event import Event, TurnFinished
 
 _LOG = logging.getLogger(__name__)
 _MAX_TRIES: Final = 2

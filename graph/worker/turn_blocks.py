@@ -9,17 +9,24 @@ from typing import Final
 
 from langchain_core.tools import BaseTool
 
-from graph.core.context_block import LARGEST_SHARES, BlockKind, ContextBlock, ContextRequest, ContextSource
-from graph.core.divider import headed, undivided
-from graph.core.lead import lead_block
 from graph.core.model_input import CONTEXT
-from graph.core.pin import budget_tokens, fitting
-from graph.error import TurnfoldError
+from graph.core.pin import (
+    LARGEST_SHARES,
+    BlockKind,
+    ContextBlock,
+    ContextRequest,
+    ContextSource,
+    budget_tokens,
+    fitting,
+)
+from graph.core.turn import headed, undivided
 from graph.model.factory import ChatModels
-from graph.node.context import TurnContext
+from graph.node.state import TurnContext
+from graph.recognise.client_turns import lead_block
 from graph.store.call import CallStore
 from graph.store.context_block import ContextBlockStore
 from graph.strategy.base import room_within
+from graph.value.error import TurnfoldError
 from prompt.system.framing import CLIENT_HEADING
 
 _LOG = logging.getLogger(__name__)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from graph.event import (
+from graph.server.metrics import Metrics, TurnEnd
+from graph.value.event import (
     ActionRequired,
     AnswerRestarted,
     Event,
@@ -24,7 +26,7 @@ from graph.event import (
     TurnStarted,
     TurnStopped,
 )
-from graph.view import LiveTurn, StepStatus, ToolStep
+from graph.value.view import LiveTurn, StepStatus, ToolStep
 
 _LOG = logging.getLogger(__name__)
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
@@ -233,3 +235,34 @@ class TurnLog:
 def _finished(step: ToolStep, event: ToolFinished) -> ToolStep:
     status: StepStatus = "error" if event.is_error else "done"
     return replace(step, result=event.result, status=status, seconds=event.seconds, turns=event.turns)
+
+
+_ENDS: Final[Mapping[type[Event], TurnEnd]] = {
+    TurnFinished: "finished",
+    ActionRequired: "requires_action",
+    TurnStopped: "stopped",
+    TurnFailed: "failed",
+}
+
+
+class TurnMeter:
+    """Counts how a turn ends, and how long it takes from now until its first word and until its end.
+
+    Usage:
+        >>> log.watch(TurnMeter(metrics).hear)
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._began = time.monotonic()
+        self._is_silent = True
+
+    def hear(self, event: Event) -> None:
+        """Takes the next event of the turn."""
+        if isinstance(event, TokenDelta):
+            if self._is_silent:
+                self._is_silent = False
+                self._metrics.first_word(time.monotonic() - self._began)
+        elif (end := _ENDS.get(type(event))) is not None:
+            code = event.code if isinstance(event, TurnFailed) else ""
+            self._metrics.turn_ended(end, seconds=time.monotonic() - self._began, error_code=code)

@@ -13,23 +13,22 @@ from typing import Final, Literal, cast
 
 from langchain_core.messages import AnyMessage
 
-from graph.builder import ChatGraph
-from graph.core.client_call import waiting_calls
-from graph.core.client_chain import EndedAnchor, OpenAnchor
-from graph.core.close_turn import ClosedStatus
-from graph.core.context_block import ContextRequest
-from graph.error import ClosingError, InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
-from graph.event import ActionRequired, Event, TurnFailed, TurnStarted, TurnStopped
-from graph.log import in_turn
-from graph.node.context import TurnContext
-from graph.recovery import StateRecovery, config_of
-from graph.state import ChatState
+from graph.core.pin import ContextRequest
+from graph.core.turn import ClosedStatus
+from graph.node.builder import ChatGraph
+from graph.node.fold_worker import FoldWorker
+from graph.node.recovery import StateRecovery, config_of
+from graph.node.state import ChatState, TurnContext
+from graph.recognise.client_call import waiting_calls
+from graph.recognise.client_chain import EndedAnchor, OpenAnchor
+from graph.server.log import in_turn
 from graph.store.outage import outlast
 from graph.store.running_turn import PartialText, TurnPlace
 from graph.store.stores import Stores
 from graph.store.turn import TurnRow
+from graph.value.error import ClosingError, InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
+from graph.value.event import ActionRequired, Event, TurnFailed, TurnStarted, TurnStopped
 from graph.worker.archived_turn import last_event
-from graph.worker.fold_worker import FoldWorker
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.turn_blocks import TurnBlocks

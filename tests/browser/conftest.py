@@ -17,8 +17,8 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Playwright, expect, sync_playwright
 
+from graph.server.settings import Settings
 from graph.service import ChatService, open_service
-from graph.settings import Settings
 from tests.browser.visitor import PATIENCE_MILLISECONDS, Visitor
 from tests.fake.identity_provider import IdentityProvider
 from tests.fake.openai_server import FakeOpenAI

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from playwright.sync_api import expect
 
-from graph.identity import owner_of
+from graph.server.identity import owner_of
 from tests.browser.conftest import scripted_settings, started
 from tests.browser.visitor import Visitor
 from tests.fake.identity_provider import NAMES, IdentityProvider

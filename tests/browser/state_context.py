@@ -6,7 +6,7 @@ from typing import Final
 
 from playwright.sync_api import Locator, expect
 
-from graph.view import TurnOptions
+from graph.value.view import TurnOptions
 from tests.browser.stage import Stage
 from tests.fake.body import raw_turns, shape
 from tests.fake.chat import Chat, question

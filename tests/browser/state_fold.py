@@ -8,8 +8,8 @@ from typing import Final
 from playwright.sync_api import Locator, expect
 
 from component.format import format_count, format_money
-from graph.cost_view import CostView
-from graph.record import Record
+from graph.value.record import Record
+from graph.value.view import CostView
 from tests.browser.stage import Stage
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, text, tools

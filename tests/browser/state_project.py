@@ -9,10 +9,10 @@ from typing import Final
 import pytest
 from playwright.sync_api import Locator, expect
 
+from graph.file.root_folder import RootFolders
 from graph.project.project_memory import ProjectMemory
 from graph.project.workflow_manager import WorkflowManager
-from graph.project_view import ProjectView
-from graph.root_folder import RootFolders
+from graph.value.project_view import ProjectView
 from tests.browser.stage import Stage
 
 RULES: Final = "# 가게\n\n- 짧게 답한다. <!-- 사람만 본다 -->\n- 숨은\u200b 글자와 @docs/style.md\n"

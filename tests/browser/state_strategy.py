@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from component.format import format_count
 from component.summary_panel import ROWS_AT_ONCE
-from graph.view import TurnOptions
+from graph.value.view import TurnOptions
 from tests.browser.stage import Stage
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import hang

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import expect
 
-from graph.settings import Settings
+from graph.server.settings import Settings
 from tests.browser.sight import EMPTY_PAGE, MESSAGE, places, press_enter, sights
 from tests.browser.visitor import SETTLED, Visitor
 from tests.browser.wire import Hold

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
 from tests.fake.openai_reply import Body
 
 HEADING: Final = re.compile(r"^\[(?:이전 대화 요약|Earlier conversation, summarised)\]$", re.MULTILINE)

@@ -8,10 +8,10 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Self
 
-from graph.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService
 from graph.store.schema import METADATA
-from graph.view import LiveTurn, SessionView, TurnOptions, TurnView
+from graph.value.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
+from graph.value.view import LiveTurn, SessionView, TurnOptions, TurnView
 from tests.fake.rows import change_rows, read_rows
 
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from graph.client import ClientMessage
-from graph.event import ClientCall
-from graph.service.imported import import_history
+from graph.service.turns import import_history
+from graph.value.client import ClientMessage
+from graph.value.event import ClientCall
 from tests.fake.chat import Chat
 
 _SURROGATES = st.characters(categories=["Cs"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from graph.event import Folded, TurnFinished
+from graph.value.event import Folded, TurnFinished
 from tests.fake.body import content_of
 from tests.fake.caching import count
 from tests.fake.chat import Chat, question

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graph.core.context_block import ContextRequest
-from graph.error import TurnfoldError
+from graph.core.pin import ContextRequest
+from graph.value.error import TurnfoldError
 
 FRONT = "## 영구 컨텍스트\nprojectRules:\n    들여쓰기는 네 칸으로 합니다.\n    커밋 글은 한국어로 씁니다."
 

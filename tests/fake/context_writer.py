@@ -9,9 +9,9 @@ import resource
 import sys
 from pathlib import Path
 
-from graph.error import FileAccessError
-from graph.layer.file_context_store import FileContextStore
-from graph.layer.scope import ContextScope
+from graph.layer.app_context import ContextScope
+from graph.layer.context_registry import FileContextStore
+from graph.value.error import FileAccessError
 
 
 def main(file: str, name: str, count: str, most_bytes: str = "") -> None:

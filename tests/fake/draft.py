@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core import review
-from graph.core.divider import label_of
-from graph.core.review import Review, Source, SummaryDraft, flaw_of
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
+from graph.core.turn import label_of
+from graph.fold import review
+from graph.fold.review import Review, Source, SummaryDraft, flaw_of
 
 KOREAN = "서버를 옮기는 날은 10월 14일로 정했습니다. "
 TOLD = "김민수가 새 서버를 언제 옮길지 물었고 함께 표를 보았습니다. "

@@ -16,8 +16,8 @@ from api.door import Door
 from api.edge import Edge
 from api.server_end import told_of_end
 from api.token_guard import Guard
-from graph.event import TokenDelta
-from graph.settings import Settings
+from graph.server.settings import Settings
+from graph.value.event import TokenDelta
 from tests.fake.programs import NoPrograms
 from tests.fake.scripted_completions import ScriptedCompletions
 from tests.fake.served_door import TOKEN

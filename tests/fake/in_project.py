@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from graph.event import TurnFinished
-from graph.view import TurnOptions
+from graph.value.event import TurnFinished
+from graph.value.view import TurnOptions
 from tests.fake.body import HEADING, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.context_source import ScriptedContext

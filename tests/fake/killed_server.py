@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from graph.event import TokenDelta
 from graph.service import open_service
+from graph.value.event import TokenDelta
 from tests.fake.open_chat import settings_maker
 
 

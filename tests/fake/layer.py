@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from graph.layer.app_context import AppContextService
-from graph.layer.context_store import MemoryContextStore
-from graph.layer.execution import ExecutionContext
-from graph.layer.request_context import RequestPolicy
-from graph.layer.scope import ContextScope, ContextSnapshot, PersistenceKind
+from graph.layer.app_context import AppContextService, ContextScope, ContextSnapshot, PersistenceKind, RequestPolicy
+from graph.layer.context_registry import ExecutionContext, MemoryContextStore
 
 DIRECTORY: Final = Path("/srv/code")
 

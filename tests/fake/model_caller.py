@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer
 from graph.model.factory import ChatModels
-from graph.settings import Settings
+from graph.server.settings import Settings
 from tests.fake.openai_server import FakeOpenAI
 
 KEY = "sk-test-0123456789abcdef"

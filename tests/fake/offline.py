@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from graph.model.factory import ChatModels, open_models
 from graph.offline.chat_model import OfflineChat
-from graph.settings import Settings
+from graph.server.settings import Settings
 
 KEYLESS: Final[dict[str, Any]] = {"openai_api_key": None, "openai_base_url": None, "chat_model": None}
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from langchain_core.tools import BaseTool
 from pydantic import SecretStr
 
-from graph.core.context_block import ContextSource
+from graph.core.pin import ContextSource
 from graph.model.factory import ChatModels, open_models
+from graph.server.settings import Settings
 from graph.service import open_service
-from graph.settings import Settings
 from graph.store.stores import Stores, open_stores
 from graph.tool.registry import build_tools
 from tests.fake.chat import Chat

@@ -11,7 +11,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.settings import Settings
+from graph.server.settings import Settings
 from graph.store.stores import open_checkpoints
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat

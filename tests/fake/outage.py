@@ -10,10 +10,10 @@ from typing import NoReturn
 
 from sqlalchemy import Connection, event
 
-from graph.error import DatabaseUnreachableError
-from graph.settings import Settings
+from graph.server.settings import Settings
 from graph.store.database import Database
 from graph.store.stores import Stores, open_stores
+from graph.value.error import DatabaseUnreachableError
 
 _PATIENCE_SECONDS = 30.0
 

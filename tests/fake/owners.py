@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from graph.identity import SignIn
+from graph.server.identity import SignIn
 from graph.service import ChatService
 
 

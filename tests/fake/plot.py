@@ -6,9 +6,9 @@ from contextlib import nullcontext, suppress
 
 import pytest
 
-from graph.error import BusyError, InputError
-from graph.event import TurnFailed, TurnStopped
-from graph.view import TurnOptions
+from graph.value.error import BusyError, InputError
+from graph.value.event import TurnFailed, TurnStopped
+from graph.value.view import TurnOptions
 from tests.fake.chat import Chat
 from tests.fake.rows import change_rows
 from tests.fake.scripted_model import Said

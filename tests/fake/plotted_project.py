@@ -8,8 +8,8 @@ from pathlib import Path
 
 from langchain_core.messages import AnyMessage
 
-from graph.error import NotFoundError
-from graph.view import TurnOptions
+from graph.value.error import NotFoundError
+from graph.value.view import TurnOptions
 from tests.fake.chat import Chat
 from tests.fake.context_source import ScriptedContext, volatile_of
 from tests.fake.oracle import check_context

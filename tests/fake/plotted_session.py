@@ -10,11 +10,11 @@ import pytest
 from langchain_core.messages.utils import convert_to_openai_messages
 from pydantic import SecretStr
 
-from graph.error import InputError
-from graph.event import Event, TurnFinished
+from graph.server.settings import Settings
 from graph.service import ChatService, open_service
-from graph.settings import Settings
-from graph.view import TurnOptions
+from graph.value.error import InputError
+from graph.value.event import Event, TurnFinished
+from graph.value.view import TurnOptions
 from tests.fake.body import summaries
 from tests.fake.chat import Chat, question
 from tests.fake.oracle import Span, check_cover, check_request, check_sent, read_truth, state_ids

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from graph.client import ClientOptions
-from graph.view import TurnOptions
+from graph.value.client import ClientOptions
+from graph.value.view import TurnOptions
 
 PROGRAM = ClientOptions("editor")
 

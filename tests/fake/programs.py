@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graph.api_token import ApiToken
+from graph.server.identity import ApiToken
 
 
 class NoPrograms:

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from graph.file.root_folder import RootFolders
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
 from graph.project.roll_up import Summarise
 from graph.project.workflow_manager import WorkflowManager
-from graph.root_folder import RootFolders
 from tests.fake.store import MovableClock
 
 SEED_CONTEXT: Final[dict[str, Any]] = {

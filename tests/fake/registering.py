@@ -8,9 +8,9 @@ from pathlib import Path
 
 from langchain_core.messages import AnyMessage
 
+from graph.file.root_folder import RootFolders
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
-from graph.root_folder import RootFolders
 
 
 def no_summary(messages: Sequence[AnyMessage], target_chars: int) -> str:

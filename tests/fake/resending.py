@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from graph.client import ClientMessage, ClientOptions, ClientRequest, Completion, CompletionEnd, Hint, Matched
-from graph.event import ActionRequired, ClientCall, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService
+from graph.value.client import ClientMessage, ClientOptions, ClientRequest, Completion, CompletionEnd, Hint, Matched
+from graph.value.event import ActionRequired, ClientCall, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from tests.fake.chat import Chat, question
 
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)

@@ -13,12 +13,12 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, PrivateAttr
 
-from graph.client import ClientOptions
-from graph.core.token import sum_tokens
-from graph.input_view import CallInput
+from graph.core.text import sum_tokens
 from graph.service import ChatService, open_service
 from graph.tool.registry import ToolContext
-from graph.view import TurnOptions
+from graph.value.client import ClientOptions
+from graph.value.input_view import CallInput
+from graph.value.view import TurnOptions
 from prompt.system.framing import BLOCK_CUT
 from tests.fake.oracle import check_cover, check_request, read_truth
 from tests.fake.plot import Plot

@@ -11,7 +11,7 @@ from typing import Any
 
 from graph.service import ChatService
 from graph.service.projects import Projects
-from graph.view import TurnOptions
+from graph.value.view import TurnOptions
 from tests.fake.chat import Chat
 from tests.fake.open_chat import OpenChat
 from tests.fake.project import Project

@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from graph.settings import Settings
+from graph.server.settings import Settings
 
 
 def read_rows(settings: Settings, query: str, *values: object) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from graph.view import BegunTurn, Rating, TurnOptions
+from graph.value.view import BegunTurn, Rating, TurnOptions
 from tests.fake.scripted_session import ScriptedSession
 
 if TYPE_CHECKING:

@@ -14,17 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from graph.client import ClientRequest, ClientUsage, CompletionEnd, FinishReason, Matched
-from graph.error import TurnfoldError
-from graph.event import (
-    ActionRequired,
-    Event,
-    TokenDelta,
-    TurnFailed,
-    TurnFinished,
-    TurnStarted,
-    TurnStopped,
-)
+from graph.value.client import ClientRequest, ClientUsage, CompletionEnd, FinishReason, Matched
+from graph.value.error import TurnfoldError
+from graph.value.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStarted, TurnStopped
 
 Step = Event | threading.Event
 _ENDS = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)

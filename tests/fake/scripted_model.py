@@ -19,8 +19,8 @@ from pydantic import PrivateAttr
 from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
-from graph.model_error import ProviderError
-from graph.settings import Settings
+from graph.server.settings import Settings
+from graph.value.error import ProviderError
 
 
 @dataclass(frozen=True)

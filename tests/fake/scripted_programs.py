@@ -7,8 +7,8 @@ from typing import Final
 
 from pydantic import SecretStr
 
-from graph.error import InputError
-from graph.program_view import MadeToken, ProgramToken
+from graph.value.error import InputError
+from graph.value.view import MadeToken, ProgramToken
 from tests.fake.scripted_session import START
 
 SECRET: Final = "tf-scripted-token-0123456789"  # noqa: S105  # of no server

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from graph.error import PathError, TurnfoldError
-from graph.project_view import ProjectView, RulesView
+from graph.value.error import PathError, TurnfoldError
+from graph.value.project_view import ProjectView, RulesView
 
 NO_RULES = RulesView("none", "", (), (), (), None)
 

@@ -8,19 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from graph.cost_view import CostView, SavingsMoney
-from graph.error import InputError, NotFoundError, TurnfoldError
-from graph.input_view import Savings
-from graph.record import Record
-from graph.settings import Settings
-from graph.view import (
+from graph.server.settings import Settings
+from graph.value.error import InputError, NotFoundError, TurnfoldError
+from graph.value.input_view import Savings
+from graph.value.record import Record
+from graph.value.view import (
     BegunTurn,
     ChartPoint,
+    CostView,
     ExportSize,
     Gauge,
     LiveTurn,
     ModelOption,
     NextFold,
+    SavingsMoney,
     SessionItem,
     SessionView,
     Statistics,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from graph.record import Record
-from graph.view import (
+from graph.value.record import Record
+from graph.value.view import (
     ChartPoint,
     ContextNotice,
     LiveTurn,

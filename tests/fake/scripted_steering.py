@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from graph.error import InputError
-from graph.pin_view import PinnedMessage, PinView
-from graph.record import Record
-from graph.view import TurnView
+from graph.value.error import InputError
+from graph.value.record import Record
+from graph.value.view import PinnedMessage, PinView, TurnView
 from tests.fake.scripted_session import ScriptedSession
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from starlette.middleware import Middleware
 from api.door import Door
 from api.edge import Edge
 from api.token_guard import Guard
-from graph.client import CompletionSource
+from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.settings import Settings
+from graph.value.client import CompletionSource
 from tests.fake.programs import NoPrograms
 from tests.fake.served_programs import Loopback
 

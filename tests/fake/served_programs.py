@@ -20,8 +20,8 @@ from starlette.middleware import Middleware
 
 from api.host import HostCheck
 from api.program_routes import ProgramRoutes
+from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.settings import Settings
 
 TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # of this test server alone
 STRANGER: Final = "token-of-a-stranger-012345678"

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app import health, lifespan
 from component import service_provider
-from graph.view import TurnOptions
+from graph.value.view import TurnOptions
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from graph.project_view import (
+from graph.value.project_view import (
     DecisionView,
     OpenFileView,
     PlanView,

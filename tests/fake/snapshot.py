@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from graph.core.fold_spec import FoldSpec
 from graph.core.snapshot import SessionSnapshot
-from graph.core.token import estimate_tokens, measure
-from graph.record import ArchivedMessage, Record, RecordKind
+from graph.core.text import estimate_tokens, measure
+from graph.fold.spec import FoldSpec
+from graph.value.record import ArchivedMessage, Record, RecordKind
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

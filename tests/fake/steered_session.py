@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.error import InputError
-from graph.event import TurnStopped
-from graph.record import Record
+from graph.value.error import InputError
+from graph.value.event import TurnStopped
+from graph.value.record import Record
 from tests.fake.body import content_of
 from tests.fake.oracle import read_truth
 from tests.fake.plotted_session import PlottedSession

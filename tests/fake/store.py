@@ -16,16 +16,14 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from pydantic import SecretStr
 from sqlalchemy import inspect
 
-from graph.record import ArchivedMessage, Record
-from graph.settings import Settings
+from graph.server.settings import Settings
 from graph.store.api_token import ApiTokenStore
 from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
 from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, Lease
 from graph.store.lease import LeaseStore
-from graph.store.owner import OwnerStore
-from graph.store.owner_use import OwnerUseStore
+from graph.store.owner import OwnerStore, OwnerUseStore
 from graph.store.postgres.postgres_database import open_postgres
 from graph.store.record import RecordStore
 from graph.store.rule_agreement import RuleAgreementStore
@@ -35,6 +33,7 @@ from graph.store.session import SessionStore
 from graph.store.sign_in import SignInStore
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.turn import TurnRow, TurnStore
+from graph.value.record import ArchivedMessage, Record
 from tests.fake.postgres import cut_connections
 
 OWNER = "alice"

@@ -8,10 +8,9 @@ from itertools import chain
 
 from sqlalchemy import Connection, NullPool, create_engine, select, text
 
-from graph.core.search_term import broad_words, index_terms, strict_words
+from graph.search.term import broad_words, index_terms, strict_words
 from graph.store.schema import METADATA, search_session_table, session_table
-from graph.store.search import weigh_messages
-from graph.store.term_index import term_index_of
+from graph.store.search import term_index_of, weigh_messages
 
 SESSION = "s1"
 _ADD_SESSION = text(

@@ -22,19 +22,18 @@ from component.format import escape_label
 from component.markdown import answer_markdown, summary_markdown
 from component.question import split_code
 from graph.core.attached import split_attached
-from graph.core.client_chain import canonical
-from graph.core.extract import extract_summary
-from graph.core.fact_check import compare_facts
-from graph.core.look import is_copy
-from graph.core.review import Source, SummaryDraft, flaw_of, review_drafts
-from graph.core.search_term import broad_words, cut_around, excerpt, has_content_of, index_terms, strict_words
 from graph.core.text import has_visible, title_of
-from graph.core.title import clean_title
+from graph.fold.extract import extract_summary
+from graph.fold.fact_check import compare_facts
+from graph.fold.review import Source, SummaryDraft, flaw_of, is_copy, review_drafts
+from graph.fold.title import clean_title
 from graph.layer.rule_clean import clean_rules, count_imports
-from graph.layer.rule_front_matter import parse_front_matter
+from graph.layer.rule_file import parse_front_matter
 from graph.model.summariser import inside_tags
 from graph.offline.reply import compose
 from graph.project.secret import mask_secrets
+from graph.recognise.client_chain import canonical
+from graph.search.term import broad_words, cut_around, excerpt, has_content_of, index_terms, strict_words
 from prompt.summary.quote import escape
 from prompt.system.rule_quote import quote_rules
 from prompt.tool.recalled import recalled_numbers, recalled_texts

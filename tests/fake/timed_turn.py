@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import Final
 
-from graph.event import TurnFinished
 from graph.service import ChatService
+from graph.value.event import TurnFinished
 from tests.fake.chat import Chat, question
 from tests.fake.long_text import long_texts
 from tests.fake.open_chat import chat_opener, settings_maker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graph.event import TurnFinished
+from graph.value.event import TurnFinished
 from tests.fake.chat import Chat, question
 from tests.fake.openai_server import FakeOpenAI
 

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from langchain_core.messages import ToolCall, ToolMessage
 
 from graph.model.caller import ModelCaller
-from graph.model_error import ModelError
 from graph.offline.chat_model import OfflineChat
 from graph.tool.registry import ToolContext, build_tools
+from graph.value.error import ModelError
 
 NOW = datetime(2026, 11, 20, 23, 50, 12, 345678, tzinfo=UTC)
 

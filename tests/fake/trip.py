@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from graph.record import Record
+from graph.value.record import Record
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import Body, text
 from tests.fake.openai_server import FakeOpenAI

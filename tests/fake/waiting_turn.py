@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from graph.client import ClientMessage
-from graph.error import InputError
-from graph.event import ActionRequired, Event
+from graph.value.client import ClientMessage
+from graph.value.error import InputError
+from graph.value.event import ActionRequired, Event
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, tools
 from tests.fake.openai_server import FakeOpenAI

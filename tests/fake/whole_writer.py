@@ -9,7 +9,7 @@ import itertools
 import sys
 from pathlib import Path
 
-from graph.atomic_file import locked, write_whole
+from graph.file.atomic_file import locked, write_whole
 
 _VERSION_BYTES = 2_000_000
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.event import TurnFinished
 from graph.service import open_service
+from graph.value.event import TurnFinished
 from tests.fake.body import faults, summaries
 from tests.fake.rows import read_rows
 from tests.fault.child import fault_settings, question

@@ -10,11 +10,11 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from graph.error import NotFoundError, StoreError, TurnfoldError
-from graph.event import Event, TurnFailed, TurnFinished
+from graph.server.settings import Settings
 from graph.service import ChatService, open_service
-from graph.settings import Settings
-from graph.view import TurnOptions
+from graph.value.error import NotFoundError, StoreError, TurnfoldError
+from graph.value.event import Event, TurnFailed, TurnFinished
+from graph.value.view import TurnOptions
 from tests.fault.mark import Marker
 from tests.fault.model import TOOL_SIGN, working_models, working_tools
 from tests.fault.place import url_of

@@ -12,9 +12,9 @@ from typing import Final
 
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.error import NotFoundError
-from graph.event import TurnFinished
 from graph.service import ChatService
+from graph.value.error import NotFoundError
+from graph.value.event import TurnFinished
 from tests.fault.check import Ledger, check_folder, check_input
 from tests.fault.child import question
 from tests.fault.mark import Marker, Silent

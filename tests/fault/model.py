@@ -16,7 +16,7 @@ from pydantic import PrivateAttr
 
 from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser, SummaryDraft
-from graph.settings import Settings
+from graph.server.settings import Settings
 from graph.tool.tool_context import ToolContext
 from tests.fake.scripted_model import Said, ScriptedChat, scripted_models
 from tests.fault.mark import Marker

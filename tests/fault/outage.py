@@ -13,8 +13,8 @@ from typing import Final
 
 import psycopg
 
-from graph.error import DatabaseError
 from graph.store.database import Database
+from graph.value.error import DatabaseError
 from tests.fake.postgres import PostgresServer, cut_connections
 from tests.fault.chatter import Chatters, Child, Figures
 from tests.fault.check import Ledger, check_folder

@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from graph.file.root_folder import RootFolders
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
 from graph.project.workflow_manager import WorkflowManager
-from graph.root_folder import RootFolders
 from tests.fault.mark import Marker
 from tests.fault.process import fork, kill
 

@@ -15,10 +15,10 @@ from typing import Final
 import ormsgpack
 from langgraph.checkpoint.serde.jsonplus import EXT_CONSTRUCTOR_SINGLE_ARG
 
-from graph.error import BusyError, DatabaseBusyError, DiskFullError, StoreError
-from graph.event import Event, TurnFailed, TurnFinished
 from graph.service import ChatService, open_service
 from graph.store.stores import open_stores
+from graph.value.error import BusyError, DatabaseBusyError, DiskFullError, StoreError
+from graph.value.event import Event, TurnFailed, TurnFinished
 from tests.fault.check import Ledger, check_folder
 from tests.fault.child import fault_settings, question
 from tests.fault.mark import Silent

@@ -19,9 +19,9 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGenerationChunk
 from pydantic import PrivateAttr
 
-from graph.error import LeaseLostError, NotFoundError
-from graph.event import Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService
+from graph.value.error import LeaseLostError, NotFoundError
+from graph.value.event import Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from tests.fake.postgres import PostgresServer
 from tests.fake.scripted_model import Said
 from tests.fault.check import Ledger, check_folder

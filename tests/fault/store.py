@@ -14,12 +14,12 @@ from typing import Any, Final
 from langchain_core.messages import AnyMessage
 from sqlalchemy import event
 
-from graph.record import ArchivedMessage
-from graph.settings import Settings
+from graph.server.settings import Settings
 from graph.store.archive import Archive
 from graph.store.database import Database, Lease
 from graph.store.sqlite.checkpoint import Checkpointer
 from graph.store.stores import Stores, open_stores
+from graph.value.record import ArchivedMessage
 from tests.fault.mark import Marker
 
 OpenStores = Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]]

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from graph.admin.__main__ import main
-from graph.error import SignInError
-from graph.event import TurnFinished
-from graph.identity import owner_of
+from graph.server.identity import owner_of
+from graph.value.error import SignInError
+from graph.value.event import TurnFinished
 from tests.fake.body import shape
 from tests.fake.chat import Chat, question
 from tests.fake.logs import kept_logging

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from graph.error import InputError
-from graph.event import TurnFinished, TurnStarted
+from graph.value.error import InputError
+from graph.value.event import TurnFinished, TurnStarted
 from tests.fake.body import content_of, faults, raw_turns, roles
 from tests.fake.chat import Chat, question, text_in
 from tests.fake.open_chat import OpenChat

@@ -12,9 +12,9 @@ import httpx2
 import pytest
 
 from api.budget import BUDGET, BUDGET_BYTES
-from graph.event import TurnFinished
 from graph.service import ChatService
-from graph.view import TurnOptions
+from graph.value.event import TurnFinished
+from graph.value.view import TurnOptions
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, hang, text

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.atomic_file import locked, read_whole, write_whole
-from graph.error import DiskFullError, FileAccessError
+from graph.file.atomic_file import locked, read_whole, write_whole
+from graph.value.error import DiskFullError, FileAccessError
 from tests.fake.whole_writer import version
 
 ROOT = Path(__file__).parents[2]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from graph.core.text import title_of
-from graph.error import BusyError, InputError, NotFoundError, ProjectDamagedError, TurnRateError
-from graph.event import TurnFinished, TurnStopped
-from graph.view import BegunTurn, TurnOptions
+from graph.value.error import BusyError, InputError, NotFoundError, ProjectDamagedError, TurnRateError
+from graph.value.event import TurnFinished, TurnStopped
+from graph.value.view import BegunTurn, TurnOptions
 from tests.fake.body import content_of, shape, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.context_source import FRONT, ScriptedContext

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from graph.core.token import estimate_tokens
-from graph.event import Folded, TurnFinished
-from graph.view import TurnOptions
+from graph.core.text import estimate_tokens
+from graph.value.event import Folded, TurnFinished
+from graph.value.view import TurnOptions
 from tests.fake.body import faults, roles, shape, system_prompt, tokens_of
 from tests.fake.chat import Chat, names, question, text_in, text_of
 from tests.fake.openai_reply import Body

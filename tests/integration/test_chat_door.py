@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.event import TurnFinished
 from graph.service import ChatService
+from graph.value.event import TurnFinished
 from prompt.system.context_layer import VOLATILE_HEADING
 from tests.fake.body import content_of, system_prompt, tool_names
 from tests.fake.chat import Chat, question

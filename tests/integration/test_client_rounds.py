@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from graph.client import ClientMessage
-from graph.error import InputError
-from graph.event import ActionRequired, Event, TurnFinished
+from graph.value.client import ClientMessage
+from graph.value.error import InputError
+from graph.value.event import ActionRequired, Event, TurnFinished
 from tests.fake.body import faults
 from tests.fake.chat import Chat, question
 from tests.fake.drawn import at_most

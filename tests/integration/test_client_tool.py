@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.client import ClientMessage
-from graph.event import ClientCall, Event, ToolFinished, ToolStarted, TurnFinished
+from graph.value.client import ClientMessage
+from graph.value.event import ClientCall, Event, ToolFinished, ToolStarted, TurnFinished
 from tests.fake.body import content_of, faults, roles, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from graph.core.token import estimate_tokens
-from graph.event import AnswerRestarted, TurnFailed, TurnFinished
+from graph.core.text import estimate_tokens
+from graph.value.event import AnswerRestarted, TurnFailed, TurnFinished
 from prompt.system.framing import CLIENT_HEADING, LEAD_HEADING
 from tests.fake.body import content_of, faults, shape, system_prompt, tool_names
 from tests.fake.chat import Chat, question, text_of

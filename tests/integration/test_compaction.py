@@ -6,8 +6,8 @@ import threading
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
-from graph.error import BusyError, InputError, NotFoundError
-from graph.event import TurnFinished
+from graph.value.error import BusyError, InputError, NotFoundError
+from graph.value.event import TurnFinished
 from tests.fake.body import content_of, faults, roles
 from tests.fake.chat import Chat, names, question
 from tests.fake.compacting import COMPACTING, ask_until_compacted, true_tokens, with_true_usage

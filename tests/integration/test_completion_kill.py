@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.error import StoreError
-from graph.event import TurnFinished
+from graph.value.error import StoreError
+from graph.value.event import TurnFinished
 from tests.fake.body import roles
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker

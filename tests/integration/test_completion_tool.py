@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from graph.client import ClientUsage, CompletionEnd
-from graph.error import InputError, ServerBusyError
-from graph.event import ActionRequired, ClientCall, Folded, TurnFailed, TurnFinished, TurnStopped
 from graph.service import ChatService
+from graph.value.client import ClientUsage, CompletionEnd
+from graph.value.error import InputError, ServerBusyError
+from graph.value.event import ActionRequired, ClientCall, Folded, TurnFailed, TurnFinished, TurnStopped
 from tests.fake.body import faults
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat

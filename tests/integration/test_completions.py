@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graph.client import Hint
-from graph.core.recognise import Decision, DecisionKind
 from graph.core.text import title_of
-from graph.error import BusyError, InputError, NotFoundError, ServerBusyError
-from graph.event import AnswerRestarted, TurnFailed, TurnFinished, TurnStopped
-from graph.view import TurnOptions
+from graph.recognise.decide import Decision, DecisionKind
+from graph.value.client import Hint
+from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError
+from graph.value.event import AnswerRestarted, TurnFailed, TurnFinished, TurnStopped
+from graph.value.view import TurnOptions
 from tests.fake import resending
 from tests.fake.body import content_of, faults, shape, summaries, system_prompt
 from tests.fake.chat import Chat, question

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from graph.cost_view import CostView, SavingsMoney
 from graph.service import ChatService
+from graph.value.view import CostView, SavingsMoney
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_reply import CACHED_USAGE, DEFAULT_USAGE, ScriptedCall, close_early, failure, hang, text, tools

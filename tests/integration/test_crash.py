@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.event import TurnFailed
-from graph.view import TurnView
+from graph.value.event import TurnFailed
+from graph.value.view import TurnView
 from tests.fake.body import content_of, faults, raw_turns, shape
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat

@@ -13,7 +13,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import StructuredTool
 from pydantic import PrivateAttr
 
-from graph.event import Event, TurnFailed, TurnFinished, TurnStopped
+from graph.value.event import Event, TurnFailed, TurnFinished, TurnStopped
 from tests.fake.chat import Chat, question, text_of
 from tests.fake.open_chat import OpenChat
 from tests.fake.outage import Outage

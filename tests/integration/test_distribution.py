@@ -13,10 +13,10 @@ import pytest
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.pool import Pool
 
-from graph.event import TurnFailed
 from graph.service.deletion import erase_expired
 from graph.store.schema import METADATA
 from graph.store.transfer import export_lines
+from graph.value.event import TurnFailed
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, text, tools

@@ -23,9 +23,9 @@ from pydantic import SecretStr
 
 from api.body import BODY_BYTES
 from api.server_end import told_of_end
-from graph.client import ClientUsage
-from graph.error import BusyError, NotFoundError, TurnRateError
-from graph.event import (
+from graph.value.client import ClientUsage
+from graph.value.error import BusyError, NotFoundError, TurnRateError, UnreachableError
+from graph.value.event import (
     ActionRequired,
     AnswerRestarted,
     ClientCall,
@@ -40,7 +40,6 @@ from graph.event import (
     TurnStarted,
     TurnStopped,
 )
-from graph.model_error import UnreachableError
 from tests.fake.scripted_completions import ScriptedCompletions, Step, ended, said
 from tests.fake.served_door import OWNER, TOKEN, ServedDoor
 

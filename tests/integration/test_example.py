@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from graph.core.language import session_language
-from graph.core.schedule import target_chars
-from graph.error import DatabaseError, NotFoundError
-from graph.event import TurnFinished
+from graph.fold.spec import target_chars
 from graph.service import ChatService
 from graph.service.deletion import KEPT_SECONDS
-from graph.service.example import EXAMPLE_MODEL, ExampleLanguage
+from graph.service.sessions import EXAMPLE_MODEL, ExampleLanguage
+from graph.value.error import DatabaseError, NotFoundError
+from graph.value.event import TurnFinished
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI

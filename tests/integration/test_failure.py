@@ -18,13 +18,13 @@ from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.tools import StructuredTool
 from pydantic import PrivateAttr
 
-from graph.event import TurnFailed, TurnFinished, TurnStopped
-from graph.record import ArchivedMessage
+from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.settings import Settings
 from graph.store.archive import Archive
 from graph.store.database import Lease
 from graph.store.stores import Stores, open_stores
+from graph.value.event import TurnFailed, TurnFinished, TurnStopped
+from graph.value.record import ArchivedMessage
 from tests.fake.body import content_of, faults, raw_turns
 from tests.fake.chat import Chat, names, question, text_of
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from graph.error import DatabaseError
-from graph.event import TurnFailed, TurnFinished, TurnStopped
 from graph.strategy.base import Limits
-from graph.view import NextFold
+from graph.value.error import DatabaseError
+from graph.value.event import TurnFailed, TurnFinished, TurnStopped
+from graph.value.view import NextFold
 from tests.fake.body import content_of, faults, raw_turns, summaries, tokens_of
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from graph.core.fact_carry import without_line
-from graph.event import Event, Folded
+from graph.fold.fact_carry import without_line
 from graph.model.caller import ModelCaller
 from graph.model.factory import ChatModels
 from graph.model.summariser import Summariser
-from graph.settings import Settings
+from graph.server.settings import Settings
+from graph.value.event import Event, Folded
 from tests.fake.body import content_of, raw_turns, roles, shape, summaries, tool_names
 from tests.fake.caching import ALWAYS
 from tests.fake.chat import Chat, names, question

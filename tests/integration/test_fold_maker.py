@@ -10,17 +10,15 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage
 from sqlalchemy import select
 
-from graph.core.fold_spec import FoldSpec, fold_of
-from graph.core.review import SummaryDraft
-from graph.metrics import Metrics
+from graph.fold.review import SummaryDraft
+from graph.fold.spec import FoldSpec, fold_of
+from graph.model.spending import Spending
 from graph.model.summariser import ExtractiveSummariser
-from graph.record import Record
-from graph.spending import Spending
+from graph.node.fold_worker import FoldMaker, FoldPlan, LastInputs, SessionTerms
+from graph.server.metrics import Metrics
 from graph.store.record import RecordStore
 from graph.store.schema import record_table
-from graph.worker.fold_maker import FoldMaker, FoldPlan
-from graph.worker.last_inputs import LastInputs
-from graph.worker.session_terms import SessionTerms
+from graph.value.record import Record
 from tests.fake.chat import question
 from tests.fake.store import OWNER, SESSION, StoreSet
 

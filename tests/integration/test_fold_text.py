@@ -5,9 +5,9 @@ import re
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.core.weight import count_terms
+from graph.fold.extract import count_terms
 from graph.model.summariser import ExtractiveSummariser
-from graph.worker.session_terms import SessionTerms
+from graph.node.fold_worker import SessionTerms
 from tests.fake.body import content_of, roles, shape, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from langchain_core.tools import StructuredTool
 
-from graph.core.token import estimate_tokens
-from graph.error import InputError, NotFoundError
-from graph.event import AnswerRestarted, Folded, FoldWaiting, TokenDelta, TurnFailed, TurnFinished
-from graph.input_view import CallInput
+from graph.core.text import estimate_tokens
 from graph.strategy.base import Limits
+from graph.value.error import InputError, NotFoundError
+from graph.value.event import AnswerRestarted, Folded, FoldWaiting, TokenDelta, TurnFailed, TurnFinished
+from graph.value.input_view import CallInput
 from prompt.system.framing import BLOCK_CUT
 from tests.fake.body import content_of, faults, raw_turns, roles, summaries, system_prompt, tokens_of
 from tests.fake.caching import all_tokens

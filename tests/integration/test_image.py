@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from graph.client import ClientMessage
-from graph.core.image import reference_of
-from graph.core.token import IMAGE_TOKENS
-from graph.error import InputError
-from graph.event import TurnFailed
+from graph.core.attached import reference_of
+from graph.core.text import IMAGE_TOKENS
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
-from graph.view import TurnOptions
+from graph.value.client import ClientMessage
+from graph.value.error import InputError
+from graph.value.event import TurnFailed
+from graph.value.view import TurnOptions
 from tests.fake.body import faults, shape, system_prompt
 from tests.fake.chat import Chat, question, text_of
 from tests.fake.client_history import bring

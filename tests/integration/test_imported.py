@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 
-from graph.client import ClientMessage, ClientOptions, ClientRequest
-from graph.error import DatabaseError, InputError
-from graph.event import TurnFinished
 from graph.service import ChatService
+from graph.value.client import ClientMessage, ClientOptions, ClientRequest
+from graph.value.error import DatabaseError, InputError
+from graph.value.event import TurnFinished
 from tests.fake.body import content_of, faults, raw_turns, shape, tokens_of
 from tests.fake.chat import Chat, question
 from tests.fake.client_history import HISTORIES, bring

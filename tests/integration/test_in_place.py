@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graph.event import TurnFinished
+from graph.value.event import TurnFinished
 from prompt.summary.in_place_generator import BEGINNING
 from tests.fake.body import content_of, faults, roles, shape
 from tests.fake.caching import (

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from graph.error import InputError
-from graph.event import TurnFinished
+from graph.value.error import InputError
+from graph.value.event import TurnFinished
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.core.in_place import LastInput
 from graph.core.model_input import assemble, system_part
-from graph.error import NotFoundError
-from graph.input_view import CallInput, SentRequest
-from graph.view import TurnOptions
-from graph.worker.last_inputs import LastInputs
+from graph.fold.request import LastInput
+from graph.node.fold_worker import LastInputs
+from graph.value.error import NotFoundError
+from graph.value.input_view import CallInput, SentRequest
+from graph.value.view import TurnOptions
 from tests.fake.body import tokens_of
 from tests.fake.chat import Chat, question
 from tests.fake.offline import KEYLESS, models_without_pauses

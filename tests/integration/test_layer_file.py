@@ -14,12 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graph.error import FileAccessError
-from graph.layer.app_context import PersistentRefreshTrigger
-from graph.layer.context_registry import ContextRegistry
-from graph.layer.execution import MOST_SUMMARIES, ExecutionContext
-from graph.layer.file_context_store import FileContextStore
-from graph.layer.scope import ContextScope
+from graph.layer.app_context import ContextScope, PersistentRefreshTrigger
+from graph.layer.context_registry import MOST_SUMMARIES, ContextRegistry, ExecutionContext, FileContextStore
+from graph.value.error import FileAccessError
 from tests.fake.drawn import at_most
 from tests.fake.layer import DIRECTORY
 

@@ -6,10 +6,10 @@ import httpx2
 import pytest
 
 from component.wording import explain_error, words_of
-from graph.client import ClientMessage
-from graph.error import BusyError, ServerBusyError, TurnRateError, UserBusyError, UserRateError, UserTokensError
-from graph.event import TurnFinished, TurnStopped
-from graph.metrics import Metrics
+from graph.server.metrics import Metrics
+from graph.value.client import ClientMessage
+from graph.value.error import BusyError, ServerBusyError, TurnRateError, UserBusyError, UserRateError, UserTokensError
+from graph.value.event import TurnFinished, TurnStopped
 from graph.worker.limiter import TurnLimiter
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat

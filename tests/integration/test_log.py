@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from graph.log import in_turn, set_up_logging
+from graph.server.log import in_turn, set_up_logging
 from tests.fake.chat import Chat, question
 from tests.fake.logs import kept_logging
 from tests.fake.openai_reply import failure, text

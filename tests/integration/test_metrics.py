@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from graph.client import ClientMessage
-from graph.error import ServerBusyError, UserRateError
+from graph.value.client import ClientMessage
+from graph.value.error import ServerBusyError, UserRateError
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import close_early, failure, hang

@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from graph.admin.__main__ import main
-from graph.event import TurnFinished
 from graph.store.schema import METADATA, search_session_table
+from graph.value.event import TurnFinished
 from tests.fake.body import shape
 from tests.fake.chat import question
 from tests.fake.logs import kept_logging

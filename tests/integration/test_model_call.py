@@ -11,10 +11,16 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 
-from graph.error import TurnStoppedSignal
 from graph.model.chunk import Usage
 from graph.model.factory import open_models
-from graph.model_error import CutStreamError, DeadlineError, ModelError, ProviderError, RateLimitError
+from graph.value.error import (
+    CutStreamError,
+    DeadlineError,
+    ModelError,
+    ProviderError,
+    RateLimitError,
+    TurnStoppedSignal,
+)
 from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.openai_reply import (
     CACHED_USAGE,

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.fold_spec import Asked
-from graph.core.review import Flaw
-from graph.core.token import estimate_tokens
-from graph.error import TurnStoppedSignal
+from graph.core.text import estimate_tokens
+from graph.fold.review import Flaw
+from graph.fold.spec import Asked
 from graph.model.factory import ChatModels, open_models
 from graph.model.summariser import ModelSummariser, SummaryDraft
-from graph.model_error import DeadlineError
-from graph.settings import Settings
+from graph.server.settings import Settings
+from graph.value.error import DeadlineError, TurnStoppedSignal
 from prompt.summary import summary_generator
 from tests.fake.body import content_of, roles
 from tests.fake.openai_reply import hang, text

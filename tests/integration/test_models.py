@@ -13,12 +13,12 @@ from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from graph.event import TokenDelta, TurnFailed, TurnFinished
 from graph.model.catalog import Catalog, guess_window_tokens
 from graph.model.factory import ChatModels, open_models
-from graph.model_error import DeadlineError, ModelError, UnreachableError
-from graph.settings import Settings
-from graph.view import ModelOption
+from graph.server.settings import Settings
+from graph.value.error import DeadlineError, ModelError, UnreachableError
+from graph.value.event import TokenDelta, TurnFailed, TurnFinished
+from graph.value.view import ModelOption
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, hang

@@ -16,23 +16,23 @@ import pytest
 
 from api.program_routes import OPERATIONS
 from api.route_table import Operation
-from graph.core.recognise import Decision
-from graph.error import NotFoundError, SignInError, TurnfoldError, TurnRateError
-from graph.identity import Identity, SignIn
+from graph.file.root_folder import RootFolders
 from graph.project.project_memory import ProjectMemory
-from graph.project_view import ProjectView
-from graph.root_folder import RootFolders
+from graph.recognise.decide import Decision
+from graph.server.identity import Identity, SignIn
+from graph.server.settings import Settings
 from graph.service import ChatService
+from graph.service.chat_service import Costs
 from graph.service.completions import Completions
-from graph.service.costs import Costs
 from graph.service.folds import Folds
 from graph.service.programs import Programs
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
 from graph.service.turns import Turns
-from graph.settings import Settings
-from graph.view import TurnOptions
+from graph.value.error import NotFoundError, SignInError, TurnfoldError, TurnRateError
+from graph.value.project_view import ProjectView
+from graph.value.view import TurnOptions
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_reply import hang

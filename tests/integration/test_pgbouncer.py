@@ -14,8 +14,8 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 import pytest
 
-from graph.event import TurnFinished
 from graph.service import ChatService
+from graph.value.event import TurnFinished
 from tests.fake.installed import installed
 from tests.fake.port import free_port, wait_for_port
 from tests.fault.check import Ledger, check_folder

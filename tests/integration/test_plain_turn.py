@@ -19,18 +19,18 @@ from langchain_core.tools import StructuredTool
 from pydantic import SecretStr
 from sqlalchemy import inspect, select
 
-from graph.client import ClientMessage
 from graph.core.text import plain_text
-from graph.error import InputError
-from graph.event import TurnFinished
-from graph.recovery import config_of
+from graph.node.recovery import config_of
+from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.settings import Settings
 from graph.store.archive import Archive
 from graph.store.database import Database, utc_now
 from graph.store.schema import METADATA
 from graph.store.stores import open_database
 from graph.store.transfer import import_lines
+from graph.value.client import ClientMessage
+from graph.value.error import InputError
+from graph.value.event import TurnFinished
 from tests.fake.chat import Chat
 from tests.fake.drawn import at_most
 from tests.fake.open_chat import chat_opener, settings_maker

@@ -20,9 +20,9 @@ from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 from pydantic import SecretStr
 
-from graph.error import DatabaseBusyError, DatabaseError, NotADatabaseError
 from graph.store.postgres import pooled_saver
 from graph.store.postgres.pooled_saver import Pool, PooledSaver
+from graph.value.error import DatabaseBusyError, DatabaseError, NotADatabaseError
 from tests.fake.counting_graph import build, build_chat, thread
 from tests.fake.drawn import at_most
 from tests.fake.open_chat import OpenChat

@@ -22,7 +22,12 @@ from pydantic import SecretStr
 from sqlalchemy import Connection, Engine, event, insert, select, text, update
 from sqlalchemy.dialects import postgresql
 
-from graph.error import (
+from graph.store.column import database_time
+from graph.store.database import head_revision, read_revision
+from graph.store.lease import LeaseStore
+from graph.store.postgres.postgres_database import PostgresDatabase, open_postgres
+from graph.store.schema import lease_table, record_table, session_table
+from graph.value.error import (
     BusyError,
     DatabaseBusyError,
     DatabaseError,
@@ -32,11 +37,6 @@ from graph.error import (
     NotFoundError,
     SettingsError,
 )
-from graph.store.database import head_revision, read_revision
-from graph.store.expression import database_time
-from graph.store.lease import LeaseStore
-from graph.store.postgres.postgres_database import PostgresDatabase, open_postgres
-from graph.store.schema import lease_table, record_table, session_table
 from tests.fake.postgres import PostgresServer, cut_connections
 from tests.fake.store import OWNER, SESSION, StoreSet
 from tests.integration.test_distribution import OF_NO_SESSION

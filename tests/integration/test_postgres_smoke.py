@@ -12,15 +12,15 @@ from langchain_core.messages import AIMessage
 from pydantic import SecretStr
 from sqlalchemy import text as sql
 
-from graph.api_token import new_token
-from graph.error import BusyError, LeaseLostError, UserRateError
-from graph.event import TurnFinished, TurnStopped
+from graph.server.identity import new_token
 from graph.service import ChatService
 from graph.store.database import head_revision, read_revision
 from graph.store.lease import LeaseStore
-from graph.store.owner_use import OwnerUseStore
+from graph.store.owner import OwnerUseStore
 from graph.store.postgres.postgres_database import open_postgres
 from graph.store.search import Hit
+from graph.value.error import BusyError, LeaseLostError, UserRateError
+from graph.value.event import TurnFinished, TurnStopped
 from tests.fake.body import content_of, faults, shape
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
@@ -98,7 +98,7 @@ def test_chat_of_seven_turns_has_two_folds_and_tells_what_they_save(chat: Chat, 
 def test_turns_go_on_at_another_server_from_the_state_that_this_one_left(
     chat: Chat, elsewhere: ChatService, server: FakeOpenAI, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, logger="graph.recovery")
+    caplog.set_level(logging.INFO, logger="graph.node.recovery")
     other = there(chat, elsewhere)
     for number in range(1, 5):
         (chat, other)[number % 2].ask(number, number)

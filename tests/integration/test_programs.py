@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.core.text import plain_text
-from graph.error import InputError
 from graph.service import ChatService
+from graph.value.error import InputError
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.served_programs import STRANGER, ServedPrograms

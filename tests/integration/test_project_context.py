@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from graph.core.token import estimate_tokens
-from graph.error import InputError, PathError
+from graph.core.text import estimate_tokens
 from graph.service import ChatService
-from graph.view import TurnOptions
+from graph.value.error import InputError, PathError
+from graph.value.view import TurnOptions
 from tests.fake.body import content_of, faults, roles, system_prompt, tokens_of
 from tests.fake.caching import is_in_place
 from tests.fake.chat import Chat, question

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from graph.error import (
+from graph.value.error import (
     NotFoundError,
     PathError,
     ProjectBusyError,
@@ -155,7 +155,7 @@ def test_a_disk_without_room_is_told_and_nothing_is_changed(project: Project) ->
     run = subprocess.run(
         [sys.executable, "-B", "-c", code, str(project.root)], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert "graph.error.ProjectError: project: " in run.stderr
+    assert "graph.value.error.ProjectError: project: " in run.stderr
     assert run.stderr.endswith(".json: File too large\n")
     assert project.stored() == before
     assert project.left_over() == []

@@ -15,12 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AnyMessage
 
-from graph.error import InputError, NotFoundError, PathError
-from graph.model_error import UnreachableError
-from graph.project.context_operation import RecordDecision
-from graph.project.operation import Operation
+from graph.project.context_manager import RecordDecision
+from graph.project.project_memory import Operation
 from graph.project.roll_up import window_tokens
-from graph.project.workflow_operation import OpenTask
+from graph.project.workflow_manager import OpenTask
+from graph.value.error import InputError, NotFoundError, PathError, UnreachableError
 from tests.fake.drawn import at_most
 from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW, Project
 from tests.fake.store import MovableClock

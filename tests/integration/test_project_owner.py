@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from graph.error import PathError, ProjectBusyError, ProjectError
-from graph.identity import owner_of
-from graph.metrics import Metrics
+from graph.file.root_folder import RootFolders
 from graph.model.factory import ChatModels
+from graph.model.spending import Spending
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
-from graph.root_folder import RootFolders
+from graph.server.identity import owner_of
+from graph.server.metrics import Metrics
 from graph.service import ChatService
-from graph.spending import Spending
-from graph.worker.project_roll_up import RollUps
+from graph.value.error import PathError, ProjectBusyError, ProjectError
+from graph.worker.project_turns import RollUps
 from tests.fake.chat import Chat, question
 from tests.fake.front import fronts, memory_of
 from tests.fake.open_chat import OpenChat

@@ -14,9 +14,9 @@ import pytest
 from bpe_openai import get_encoding
 from langchain_core.messages import AnyMessage
 
-from graph.error import InputError
 from graph.project.context_manager import ContextManager
 from graph.project.roll_up import window_tokens
+from graph.value.error import InputError
 from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW, Project
 
 ANSWER = "배포 날짜를 3월 {number}일로 정했습니다. 담당은 김민수 님이고 포트는 {port}입니다."

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from graph.event import TurnFailed, TurnFinished
+from graph.value.event import TurnFailed, TurnFinished
 from tests.fake.chat import question
 from tests.fake.front import memory_of
 from tests.fake.offline import KEYLESS, models_without_pauses

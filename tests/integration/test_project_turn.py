@@ -10,17 +10,23 @@ from pathlib import Path
 import pytest
 from langchain_core.messages import HumanMessage
 
-from graph.core.context_block import ContextRequest
-from graph.error import InternalError, PathError, ProjectBusyError, ProjectDamagedError, ProjectError
-from graph.event import TurnFinished, TurnStopped
+from graph.core.pin import ContextRequest
+from graph.file.root_folder import RootFolders
 from graph.layer.context_registry import ContextRegistry
-from graph.metrics import Metrics
 from graph.model.factory import open_models
-from graph.model_error import ProviderError
-from graph.root_folder import RootFolders
-from graph.settings import Settings
-from graph.spending import Spending
-from graph.view import TurnOptions
+from graph.model.spending import Spending
+from graph.server.metrics import Metrics
+from graph.server.settings import Settings
+from graph.value.error import (
+    InternalError,
+    PathError,
+    ProjectBusyError,
+    ProjectDamagedError,
+    ProjectError,
+    ProviderError,
+)
+from graph.value.event import TurnFinished, TurnStopped
+from graph.value.view import TurnOptions
 from graph.worker.project_turns import ProjectTurns
 from prompt.system.context_layer import DEFAULT_RULES
 from prompt.tool.project import NEEDS_WORDS

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from graph.error import InputError, NotFoundError, PathError
 from graph.service.projects import Projects
-from graph.view import TurnOptions
+from graph.value.error import InputError, NotFoundError, PathError
+from graph.value.view import TurnOptions
 from tests.fake.chat import Chat
 from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW
 from tests.fake.rooted import Rooted

@@ -16,8 +16,8 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from graph.event import TurnFinished
 from graph.service import ChatService
+from graph.value.event import TurnFinished
 from tests.fake.body import content_of, faults, shape, system_prompt, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker

@@ -12,8 +12,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.base.id import uuid6
 
-from graph.event import TurnFinished
 from graph.store.sqlite.checkpoint import open_checkpointer
+from graph.value.event import TurnFinished
 from tests.fake.body import faults, shape
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI

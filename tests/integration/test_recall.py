@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from graph.event import ToolFinished
 from graph.offline.phrase import ENGLISH, KOREAN
-from graph.view import ToolStep, TurnView
+from graph.value.event import ToolFinished
+from graph.value.view import ToolStep, TurnView
 from prompt.tool import result as words
 from prompt.tool.recalled import recalled_numbers
 from tests.fake.body import content_of, faults, shape, tool_names

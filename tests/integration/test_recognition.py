@@ -16,19 +16,19 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.messages.tool import tool_call
 from sqlalchemy import update
 
-from graph.client import ClientMessage, ClientOptions, ClientRequest, Hint
-from graph.core.alignment import exchanges_of
-from graph.core.client_chain import ChainKey
-from graph.core.recognise import Decision
-from graph.error import BusyError, InputError, NotFoundError
-from graph.event import ClientCall
+from graph.recognise.client_chain import ChainKey
+from graph.recognise.decide import Decision
+from graph.recognise.place import exchanges_of
 from graph.service import ChatService
 from graph.service.access import SessionAccess
-from graph.service.recognition import Recognition
+from graph.service.completions import Recognition
 from graph.store.database import Lease
 from graph.store.running_turn import PartialText
 from graph.store.schema import turn_table
 from graph.store.turn import TurnEnd
+from graph.value.client import ClientMessage, ClientOptions, ClientRequest, Hint
+from graph.value.error import BusyError, InputError, NotFoundError
+from graph.value.event import ClientCall
 from tests.fake.drawn import at_most
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from graph.core.text import plain_text
-from graph.error import InputError
-from graph.store.record_row import pack_facts, unpack_facts
+from graph.store.row import pack_facts, unpack_facts
 from graph.store.transfer import export_lines, import_lines
+from graph.value.error import InputError
 from tests.fake.store import OWNER, SESSION, open_store_set
 
 FACTS = st.lists(st.text(max_size=20), max_size=12)

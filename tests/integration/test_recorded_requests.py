@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from graph.view import TurnOptions
+from graph.value.view import TurnOptions
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_reply import ScriptedCall, failure, text, tools

@@ -8,11 +8,11 @@ import pytest
 from alembic import command
 from sqlalchemy import create_engine
 
-from graph.error import BusyError, InputError
-from graph.event import Folded
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
 from graph.store.upgrade import make_config
+from graph.value.error import BusyError, InputError
+from graph.value.event import Folded
 from tests.fake.body import shape
 from tests.fake.chat import Chat, question
 from tests.fake.compacting import COMPACTING, ask_until_compacted

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from graph.error import InputError
-from graph.event import Folded, FoldWaiting
+from graph.value.error import InputError
+from graph.value.event import Folded, FoldWaiting
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat, question
 from tests.fake.compacting import COMPACTING, ask_until_compacted

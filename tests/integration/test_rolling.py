@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from graph.settings import Settings
+from graph.server.settings import Settings
 from tests.fake.body import content_of, roles
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from graph.error import PathError
-from graph.error_reason import PathReason
-from graph.root_folder import RootFolder, RootFolders
+from graph.file.root_folder import RootFolder, RootFolders
+from graph.value.error import PathError, PathReason
 from tests.fake.privilege import without_privilege
 
 SECRET = b"of another project"

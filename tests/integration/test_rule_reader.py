@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from graph.error import PathError
+from graph.file.root_folder import RootFolders
 from graph.layer.rule_reader import MAX_FILES, READ_BYTES, locate, read_rules
 from graph.layer.rule_set import RuleSet
-from graph.root_folder import RootFolders
+from graph.value.error import PathError
 from tests.fake.privilege import without_privilege
 
 OUTSIDE = "of another project"

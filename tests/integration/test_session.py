@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from graph.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnfoldError
-from graph.event import TurnFinished, TurnStopped
 from graph.service import ChatService
 from graph.service.deletion import KEPT_SECONDS
-from graph.view import TurnOptions
+from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnfoldError
+from graph.value.event import TurnFinished, TurnStopped
+from graph.value.view import TurnOptions
 from tests.fake.body import raw_turns, shape
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from graph.error import InputError, NotFoundError
-from graph.view import TurnOptions
+from graph.value.error import InputError, NotFoundError
+from graph.value.view import TurnOptions
 from prompt.system.context_layer import VOLATILE_HEADING
 from tests.fake.body import content_of
 from tests.fake.chat import Chat, question

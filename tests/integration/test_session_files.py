@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graph.client import ClientOptions
-from graph.error import InputError, NewerDatabaseError, SignInError
-from graph.event import TurnFailed
 from graph.service.session_files import IMPORT_CHARS
-from graph.view import TurnOptions
+from graph.value.client import ClientOptions
+from graph.value.error import InputError, NewerDatabaseError, SignInError
+from graph.value.event import TurnFailed
+from graph.value.view import TurnOptions
 from tests.fake.body import shape, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.drawn import at_most

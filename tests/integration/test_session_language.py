@@ -9,8 +9,8 @@ from langchain_core.messages import AnyMessage, SystemMessage
 
 from graph.core.model_input import ModelInput, render_system, stored_system
 from graph.core.turn import text_of
-from graph.event import TurnFinished
-from graph.record import HistoryEntry, to_entry
+from graph.value.event import TurnFinished
+from graph.value.record import HistoryEntry, to_entry
 from tests.fake.body import content_of, summaries, system_prompt, tool_names
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from graph.error import InputError, NotFoundError, ServerBusyError
-from graph.pin_view import PinView
-from graph.record import Record
+from graph.value.error import InputError, NotFoundError, ServerBusyError
+from graph.value.record import Record
+from graph.value.view import PinView
 from tests.fake.body import content_of, raw_turns, shape
 from tests.fake.chat import Chat, question
 from tests.fake.compacting import ask_until_compacted

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
-from graph.error import NotFoundError
-from graph.event import TurnFinished, TurnStopped
+from graph.value.error import NotFoundError
+from graph.value.event import TurnFinished, TurnStopped
 from tests.fake.body import content_of, faults, raw_turns, roles, shape
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat

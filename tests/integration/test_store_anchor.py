@@ -5,13 +5,13 @@ import multiprocessing
 import pytest
 from langchain_core.messages import HumanMessage
 
-from graph.client import ClientMessage, ClientOptions, ClientRequest
-from graph.core.client_chain import ChainKey, OpenAnchor
-from graph.error import LeaseLostError
+from graph.recognise.client_chain import ChainKey, OpenAnchor
 from graph.store.anchor import AnchorStore
 from graph.store.database import Lease
-from graph.store.server_key import KEY_BYTES, ServerKeyStore
+from graph.store.stores import KEY_BYTES, ServerKeyStore
 from graph.store.turn import TurnEnd
+from graph.value.client import ClientMessage, ClientOptions, ClientRequest
+from graph.value.error import LeaseLostError
 from tests.fake.store import OWNER, SESSION, StoreSet, open_place
 
 pytestmark = pytest.mark.both_engines

@@ -8,8 +8,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from sqlalchemy import select, update
 
-from graph.error import InternalError, NotFoundError
 from graph.store.schema import message_table
+from graph.value.error import InternalError, NotFoundError
 from tests.fake.store import SESSION, StoreSet
 
 pytestmark = pytest.mark.both_engines

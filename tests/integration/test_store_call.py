@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import update
 
 from graph.core.manifest import LONGEST_CHAIN, Manifest
-from graph.error import DatabaseError, LeaseLostError
 from graph.store.call import ModelCall
 from graph.store.schema import call_table, session_table
 from graph.store.transfer import export_lines, import_lines
+from graph.value.error import DatabaseError, LeaseLostError
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 
 pytestmark = pytest.mark.both_engines

@@ -13,8 +13,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.serde.jsonplus import EXT_CONSTRUCTOR_SINGLE_ARG, JsonPlusSerializer
 
-from graph.error import DatabaseBusyError, DatabaseError, NotADatabaseError
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
+from graph.value.error import DatabaseBusyError, DatabaseError, NotADatabaseError
 from tests.fake.counting_graph import build, build_chat, thread
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graph.core.context_block import BlockKind, ContextBlock
+from graph.core.pin import BlockKind, ContextBlock
 from graph.core.text import plain_text
-from graph.error import LeaseLostError, NotFoundError
 from graph.store.schema import context_block_table
+from graph.value.error import LeaseLostError, NotFoundError
 from tests.fake.drawn import at_most
 from tests.fake.store import OWNER, SESSION, StoreSet
 

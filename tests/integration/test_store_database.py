@@ -19,7 +19,12 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import StatementError
 
-from graph.error import (
+from graph.store.database import head_revision
+from graph.store.schema import METADATA, session_table
+from graph.store.session import SessionStore
+from graph.store.sqlite.sqlite_database import open_sqlite
+from graph.store.upgrade import make_config
+from graph.value.error import (
     DatabaseBusyError,
     DatabaseError,
     DiskFullError,
@@ -27,11 +32,6 @@ from graph.error import (
     NotADatabaseError,
     NotFoundError,
 )
-from graph.store.database import head_revision
-from graph.store.schema import METADATA, session_table
-from graph.store.session import SessionStore
-from graph.store.sqlite.sqlite_database import open_sqlite
-from graph.store.upgrade import make_config
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 
 pytestmark = pytest.mark.both_engines

@@ -14,11 +14,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, update
 
-from graph.error import BusyError, DatabaseError, LeaseLostError, NotFoundError
-from graph.store.lease import LeaseStore
-from graph.store.process import is_gone, this_process
+from graph.store.lease import LeaseStore, is_gone, this_process
 from graph.store.running_turn import PartialText
 from graph.store.schema import lease_table
+from graph.value.error import BusyError, DatabaseError, LeaseLostError, NotFoundError
 from tests.fake.store import OWNER, SESSION, StoreSet
 
 pytestmark = pytest.mark.both_engines

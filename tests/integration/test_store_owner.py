@@ -13,16 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select, update
 
-from graph.api_token import new_token
 from graph.core.text import plain_text
-from graph.error import InputError, NotFoundError, TurnRateError, UserRateError, UserTokensError
-from graph.program_view import ProgramToken
+from graph.server.identity import new_token
 from graph.store.api_token import MOST_TOKENS
-from graph.store.expression import database_time
-from graph.store.owner import WithdrawnOwner
+from graph.store.column import database_time
+from graph.store.owner import OwnerUseStore, WithdrawnOwner
 from graph.store.owner_table import sign_in_table
-from graph.store.owner_use import OwnerUseStore
 from graph.store.rule_agreement import RuleAgreement
+from graph.value.error import InputError, NotFoundError, TurnRateError, UserRateError, UserTokensError
+from graph.value.view import ProgramToken
 from tests.fake.drawn import at_most
 from tests.fake.owners import sign_in_of
 from tests.fake.store import OWNER, MovableClock, StoreSet, open_place

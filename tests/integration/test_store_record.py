@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from graph.core.snapshot import without_overlap
-from graph.error import LeaseLostError, NotFoundError
-from graph.record import Record
 from graph.store.database import Lease
 from graph.store.record import RecordStore, RecordSums
 from graph.store.version import VersionStore
+from graph.value.error import LeaseLostError, NotFoundError
+from graph.value.record import Record
 from tests.fake.store import OWNER, SESSION, StoreSet
 
 pytestmark = pytest.mark.both_engines

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import func, insert, inspect, select
 
-from graph.error import NotFoundError
 from graph.store.pin import PinStore
 from graph.store.reset import ResetStore
 from graph.store.schema import METADATA, anchor_table, image_table
 from graph.store.session import SessionStore
-from graph.store.title_call import TitleCall, TitleStore
+from graph.store.side_call import TitleCall, TitleStore
+from graph.value.error import NotFoundError
 from tests.fake.store import OWNER, SESSION, StoreSet
 
 pytestmark = pytest.mark.both_engines

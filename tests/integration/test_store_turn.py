@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.core.token import sum_tokens
-from graph.error import InternalError, NotFoundError
+from graph.core.text import sum_tokens
 from graph.store.running_turn import PartialText, TurnPlace
 from graph.store.turn import TurnStore
+from graph.value.error import InternalError, NotFoundError
 from tests.fake.store import OWNER, SESSION, StoreSet
 
 pytestmark = pytest.mark.both_engines

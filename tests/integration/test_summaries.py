@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from graph.client import ClientMessage
-from graph.error import InputError, ServerBusyError, TurnRateError
-from graph.event import ClientCall
-from graph.model_error import AuthenticationError
-from graph.record import Record
+from graph.value.client import ClientMessage
+from graph.value.error import AuthenticationError, InputError, ServerBusyError, TurnRateError
+from graph.value.event import ClientCall
+from graph.value.record import Record
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, hang, text

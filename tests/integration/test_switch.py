@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graph.error import InputError
-from graph.event import TurnFinished
 from graph.service import ChatService
-from graph.view import TurnOptions
+from graph.value.error import InputError
+from graph.value.event import TurnFinished
+from graph.value.view import TurnOptions
 from tests.fake.body import content_of, faults, raw_turns
 from tests.fake.chat import Chat, names, question
 from tests.fake.drawn import at_most

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 from pydantic import PrivateAttr
 
-from graph.error import BusyError
+from graph.value.error import BusyError
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.oracle import Span, check_cover, check_request, check_sent, read_truth

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from graph.client import ClientOptions
-from graph.event import TurnFinished
 from graph.service import ChatService
-from graph.view import TurnOptions
+from graph.value.client import ClientOptions
+from graph.value.event import TurnFinished
+from graph.value.view import TurnOptions
 from tests.fake.chat import Chat, question, text_of
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_reply import Body, Reply, close_early, failure, hang, refusal, text

@@ -8,7 +8,7 @@ import threading
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
-from graph.event import TurnFinished
+from graph.value.event import TurnFinished
 from prompt.tool import result as words
 from tests.fake.body import content_of
 from tests.fake.chat import question

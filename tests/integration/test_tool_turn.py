@@ -8,8 +8,8 @@ import threading
 import pytest
 from langchain_core.tools import StructuredTool
 
-from graph.event import ToolFinished, TurnFailed, TurnFinished, TurnStopped
-from graph.view import TurnOptions
+from graph.value.event import ToolFinished, TurnFailed, TurnFinished, TurnStopped
+from graph.value.view import TurnOptions
 from prompt.tool.description import CLOCK_ZONES
 from prompt.tool.result import UNREADABLE, no_zone
 from tests.fake.body import content_of, faults, roles, shape, tokens_of, tool_names

@@ -13,13 +13,13 @@ import pytest
 from pydantic import SecretStr
 
 from graph.admin.__main__ import main
-from graph.error import InputError
 from graph.store.database import Database
 from graph.store.owner_table import rule_agreement_table
 from graph.store.postgres.postgres_database import open_postgres
 from graph.store.stores import open_database
 from graph.store.transfer import Imported, export_lines, import_lines
-from graph.view import TurnOptions
+from graph.value.error import InputError
+from graph.value.view import TurnOptions
 from tests.fake.body import system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.context_source import FRONT, ScriptedContext

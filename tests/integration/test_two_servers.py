@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine, event
 
-from graph.error import BusyError
-from graph.event import TurnFinished, TurnStopped
 from graph.service import ChatService
-from graph.view import LiveTurn
+from graph.value.error import BusyError
+from graph.value.event import TurnFinished, TurnStopped
+from graph.value.view import LiveTurn
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools

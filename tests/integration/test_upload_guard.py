@@ -27,9 +27,9 @@ from api.websocket import STRANGER_BYTES, bounded_websockets
 from component import service_provider
 from component.upload_guard import SocketGuard, UploadGuard
 from graph.attachment import MAX_FILES
-from graph.identity import owner_of
+from graph.server.identity import owner_of
+from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.settings import Settings
 from tests.fake.identity_provider import COOKIE_SECRET
 from tests.fake.owners import withdrawn
 from tests.fake.raw_client import answer_of, close_code, connected, frame, handshake, head, websocket

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from graph.server.settings import load_settings
 from graph.service import open_service
-from graph.settings import load_settings
 
 
 def test_the_usage_example_of_the_door_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

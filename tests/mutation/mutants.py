@@ -37,7 +37,7 @@ def _group(area: Area, path: str, tests: str, *changes: tuple[str, str]) -> tupl
 _CORE: Final = (
     *_group(
         "core",
-        "graph/core/schedule.py",
+        "graph/fold/spec.py",
         "unit/test_schedule",
         ("turn_count > BLOCK_TURNS and", "turn_count > 0 and"),
         ("turn_count % BLOCK_TURNS == 1", "turn_count % BLOCK_TURNS == 0"),
@@ -61,7 +61,7 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/core/token.py",
+        "graph/core/text.py",
         "unit/test_text",
         ('\\uac00-\\ud7a3]"), 0.811)', '\\uac00-\\ud7a3]"), 0.25)'),
         ("_GROUP_DIGITS: Final = 3", "_GROUP_DIGITS: Final = 4"),
@@ -99,7 +99,7 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/core/close_turn.py",
+        "graph/core/turn.py",
         "unit/test_turn",
         ('"" if is_archived(partial_text, open_turn) else partial_text', "partial_text"),
         ('"is_partial": bool(text)', '"is_partial": bool(partial_text)'),
@@ -109,13 +109,13 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/core/casual.py",
+        "graph/core/language.py",
         "unit/test_casual",
         ("_ONLY_SOCIAL.fullmatch(words)) or not _asks", "_ONLY_SOCIAL.fullmatch(words)) or _asks"),
     ),
     *_group(
         "core",
-        "graph/core/shorten.py",
+        "graph/fold/shorten.py",
         "unit/test_shorten",
         ("key=lambda place: place in question", "key=lambda place: place not in question"),
         ("{*repeated, *_question(texts), *(", "{*repeated, *("),
@@ -128,7 +128,7 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/core/fold_spec.py",
+        "graph/fold/spec.py",
         "unit/test_schedule unit/test_strategy_interval unit/test_strategy_rolling unit/test_merge",
         ("VERBATIM_CHARS = 300", "VERBATIM_CHARS = 200"),
         ('self.kind == "interval" and self.source_chars', "self.source_chars"),
@@ -140,7 +140,7 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/core/fact.py",
+        "graph/fold/fact.py",
         "unit/test_fact unit/test_fact_find",
         ('fact.kind == "vague" or (fact.kind in _WISHES and not is_users)', 'fact.kind == "vague"'),
         ("known.weight < weight", "known.weight > weight"),
@@ -150,7 +150,7 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/core/fact_wish.py",
+        "graph/fold/fact.py",
         "unit/test_fact unit/test_fact_find",
         (
             "2 * sum(word in sentence.key for word in words) >= len(words)",
@@ -161,7 +161,7 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/core/fact_asked.py",
+        "graph/fold/review.py",
         "unit/test_fact_asked",
         (" if not isinstance(message, SystemMessage)]", "]"),
         ("len(gone) >= len(asked) * _GONE_SHARE", "len(gone) == len(asked)"),
@@ -170,7 +170,7 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/core/fact_check.py",
+        "graph/fold/fact_check.py",
         "unit/test_fact_check",
         ("min(int(source.asked_chars * share),", "max(int(source.asked_chars * share),"),
         (" | pasted_wishes(source.messages, source.session_language)", ""),
@@ -178,7 +178,7 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/core/fact_carry.py",
+        "graph/fold/fact_carry.py",
         "unit/test_fact_carry",
         ("_FIRM_LINE_SHARE if fact.is_firm else _LINE_SHARE", "_LINE_SHARE if fact.is_firm else _FIRM_LINE_SHARE"),
         ("not (record.kept_facts and is_wish(fact))", "not is_wish(fact)"),
@@ -203,7 +203,7 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/core/in_place.py",
+        "graph/fold/request.py",
         "unit/test_in_place_request",
         (".issuperset(spec.sources):", ".isdisjoint(spec.sources):"),
         ("source_id in sent and any(", "any("),
@@ -213,7 +213,7 @@ _CORE: Final = (
 _RECOGNITION: Final = (
     *_group(
         "recognition",
-        "graph/core/recognise.py",
+        "graph/recognise/decide.py",
         "integration/test_recognition",
         ("if case.request.session and not case.history:", "if case.request.session:"),
         ("row.is_live and now - row.created_at <= RETRIED_FOR", "row.is_live"),
@@ -228,7 +228,7 @@ _RECOGNITION: Final = (
     ),
     *_group(
         "recognition",
-        "graph/core/place.py",
+        "graph/recognise/place.py",
         "integration/test_recognition",
         ('if links[index].role == "assistant"), -1)', "), -1)"),
         ('if self.request.session in ("", row.session_id)]', "]"),
@@ -239,14 +239,14 @@ _RECOGNITION: Final = (
     ),
     *_group(
         "recognition",
-        "graph/core/alignment.py",
+        "graph/recognise/place.py",
         "integration/test_recognition",
         ("_FLOOR_PAIRS: Final = 2", "_FLOOR_PAIRS: Final = 1"),
         ("return turn.is_elsewhere or not turn.answer", "return not turn.answer"),
     ),
     *_group(
         "recognition",
-        "graph/core/client_chain.py",
+        "graph/recognise/client_chain.py",
         "unit/test_client_chain",
         ('self.hash("scope", _bytes(owner), _bytes(request.user))', 'self.hash("scope", _bytes(request.user))'),
         ("_ROLES[role] + before + text.encode()", "before + text.encode()"),
@@ -259,14 +259,14 @@ _RECOGNITION: Final = (
     ),
     *_group(
         "recognition",
-        "graph/core/listing.py",
+        "graph/fold/extract.py",
         "unit/test_listing",
         ("len(value) <= _LONG_CHARS", "len(value) <= 9 * _LONG_CHARS"),
         ('name if name not in row else f"{key}.{name}"', "name"),
     ),
     *_group(
         "recognition",
-        "graph/core/aside.py",
+        "graph/recognise/decide.py",
         "unit/test_aside",
         ("request.is_plain or request.task.strip()", "request.is_plain or request.task"),
         ('return is_hinted and roles == ["user"] and', 'return roles == ["user"] and'),
@@ -277,7 +277,7 @@ _RECOGNITION: Final = (
     ),
     *_group(
         "recognition",
-        "graph/core/lead.py",
+        "graph/recognise/client_turns.py",
         "unit/test_client_message",
         ("if (words := _words(each))", "if (words := _words(each)) is not None"),
         ("[IMAGE_MARK] * len(message.images)", "[IMAGE_MARK] * bool(message.images)"),
@@ -287,7 +287,7 @@ _RECOGNITION: Final = (
 _REVIEW: Final = (
     *_group(
         "review",
-        "graph/core/review.py",
+        "graph/fold/review.py",
         "unit/test_review unit/test_review_copy unit/test_fact_check",
         ("len(text) > source.asked_chars * MAX_SHARE:", "len(text) > source.asked_chars * _FIRM_SHARE:"),
         ("source.least_chars if source.is_bound else source.asked_chars * MIN_SHARE", "source.least_chars"),

@@ -10,8 +10,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from component import service_provider
+from graph.server.settings import Settings
 from graph.service import ChatService, open_service
-from graph.settings import Settings
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import VIEW
 from tests.page.reading import new_page

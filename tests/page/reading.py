@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Slider
 
 from component import page_state
-from graph.view import TurnOptions
+from graph.value.view import TurnOptions
 from tests.fake.scripted_service import ScriptedService
 
 _PAGE: Final = Path(__file__).parents[2] / "component" / "page.py"

@@ -21,12 +21,12 @@ from streamlit.testing.v1 import AppTest
 
 from component import action, compacting, page_state, project_action, record_action, service_provider
 from component.record_action import Target
-from graph.error import SignInError, TurnfoldError
-from graph.identity import owner_of
-from graph.project_view import PlanView
-from graph.record import Record
+from graph.server.identity import owner_of
 from graph.service import ChatService
 from graph.store.schema import METADATA
+from graph.value.error import SignInError, TurnfoldError
+from graph.value.project_view import PlanView
+from graph.value.record import Record
 from tests.fake.chat import Chat
 from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.openai_reply import hang

@@ -4,7 +4,7 @@ import re
 
 from streamlit.testing.v1 import AppTest
 
-from graph.error import BusyError, InputError
+from graph.value.error import BusyError, InputError
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import as_tab, keys, open_page, raw_html, store_session, told
 

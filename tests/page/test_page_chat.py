@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from component.word import LANGUAGES, Language
 from component.wording import words_of
-from graph.error import BusyError, DatabaseBusyError, InputError
+from graph.value.error import BusyError, DatabaseBusyError, InputError
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
 from tests.page.reading import as_tab, folds, keys, open_page, raw_html, say, store_session, told

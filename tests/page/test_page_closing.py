@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 import app
 from component import service_provider
-from graph.error import ClosingError
 from graph.service import ChatService
+from graph.value.error import ClosingError
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import told
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from graph.error import InputError
-from graph.record import Record, RecordKind
+from graph.value.error import InputError
+from graph.value.record import Record, RecordKind
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
 from tests.page.reading import folds, keys, open_page, say, store_session, told

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from streamlit.testing.v1 import AppTest
 
-from graph.cost_view import CostView, Money, SavingsMoney
+from graph.value.view import CostView, Money, SavingsMoney
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import open_page, store_session, told
 

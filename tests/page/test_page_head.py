@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from graph.view import NextFold
+from graph.value.view import NextFold
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import open_page, raw_html, slider_of, store_session, told
 

@@ -7,7 +7,7 @@ from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
 from streamlit.testing.v1 import AppTest
 
 from component.format import format_count
-from graph.view import Gauge, ModelOption
+from graph.value.view import Gauge, ModelOption
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
 from tests.page.reading import keys, open_page, raw_html, store_session, told

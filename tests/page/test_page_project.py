@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from graph.error import InputError
 from graph.service import ChatService
+from graph.value.error import InputError
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import PRIMED, ROOT, VIEW, primed_on
 from tests.page.reading import keys, new_page, open_page, say, store_session, told

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from streamlit.testing.v1 import AppTest
 
-from graph.error import InputError, NotFoundError, ProjectBusyError
-from graph.project_view import ProjectView
+from graph.value.error import InputError, NotFoundError, ProjectBusyError
+from graph.value.project_view import ProjectView
 from tests.fake.scripted_projects import NO_RULES
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import FILE, ROOT, SNAPSHOT, TODAY, VIEW, rules

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from streamlit.testing.v1 import AppTest
 
-from graph.error import BusyError
+from graph.value.error import BusyError
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import keys, open_page, store_session, told
 

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from component import asset_file
 from component.session_export import OPENED_BYTES
-from graph.view import ExportSize
+from graph.value.view import ExportSize
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import keys, open_page, say, slider_of, store_session, told
 

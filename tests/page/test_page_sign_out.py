@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 from component import service_provider, sign_in
 from component.wording import words_of
-from graph.identity import Identity
+from graph.server.identity import Identity
+from graph.server.settings import Settings
 from graph.service import ChatService, open_service
-from graph.settings import Settings
 from tests.fake.sign_in import PROVIDER
 from tests.page.reading import keys, new_page, say, told
 

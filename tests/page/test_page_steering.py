@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from graph.error import InputError
-from graph.view import NextFold
+from graph.value.error import InputError
+from graph.value.view import NextFold
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
 from tests.page.reading import keys, open_page, raw_html, say, store_session, told

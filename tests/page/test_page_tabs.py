@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from graph.error import DatabaseBusyError
 from graph.service import ChatService
-from graph.view import ModelOption, SessionView
+from graph.value.error import DatabaseBusyError
+from graph.value.view import ModelOption, SessionView
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import new_page, open_page, say, slider_of, store_session, told
 

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from component.format import escape_label
 from component.question import CLOSED_CHARS
-from graph.view import LiveTurn, ToolStep
+from graph.value.view import LiveTurn, ToolStep
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import keys, open_page, raw_html, say, store_session, told
 

@@ -10,7 +10,7 @@ from typing import Final, get_args
 import pytest
 
 from api import program_routes, refusal, request
-from graph.settings import Settings
+from graph.server.settings import Settings
 from prompt.system.framing import Language
 
 ROOT: Final = Path(__file__).parents[2]

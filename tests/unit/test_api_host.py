@@ -21,8 +21,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from api.cors import Cors
 from api.host import HostCheck
 from api.token_guard import Guard
-from graph.api_token import ApiToken
-from graph.settings import Settings
+from graph.server.identity import ApiToken
+from graph.server.settings import Settings
 from tests.fake.programs import NoPrograms, OneProgram
 
 NAMED = "chat.example.com,192.0.2.7:8501,[2001:db8::7]"

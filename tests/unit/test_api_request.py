@@ -16,8 +16,8 @@ from api.body import JSON_DEPTH, parse_object
 from api.problem import ProblemError
 from api.request import ParsedRequest, parse_request
 from api.token_guard import ApiClient
-from graph.client import ClientMessage, Hint
-from graph.event import ClientCall
+from graph.value.client import ClientMessage, Hint
+from graph.value.event import ClientCall
 
 CLIENT: Final = ApiClient("editor", "kim", frozenset({"recall"}))
 QUESTION: Final = {"role": "user", "content": "안녕"}

@@ -23,8 +23,10 @@ from api.problem import Problem, ProblemError
 from api.refusal import BY_CODE
 from api.stream import first_event, stream_lines, whole_body
 from api.token_guard import ApiClient
-from graph.client import ClientUsage, CompletionEnd
-from graph.event import (
+from graph.service.response import usage_of
+from graph.store.call import CallCost
+from graph.value.client import ClientUsage, CompletionEnd
+from graph.value.event import (
     ActionRequired,
     AnswerRestarted,
     ClientCall,
@@ -39,8 +41,6 @@ from graph.event import (
     TurnStarted,
     TurnStopped,
 )
-from graph.service.completion_end import usage_of
-from graph.store.call import CallCost
 from tests.fake.scripted_completions import ScriptedCompletions
 
 HEAD = CompletionHead("chatcmpl-1", 1_800_000_000, "turnfold/small")

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from graph.api_token import ApiToken
-from graph.error import SettingsError
-from graph.settings import Settings, load_settings
+from graph.server.identity import ApiToken
+from graph.server.settings import Settings, load_settings
+from graph.value.error import SettingsError
 
 CANARY = "canary-0123456789-abcdef"
 

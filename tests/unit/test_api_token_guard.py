@@ -13,8 +13,8 @@ from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
 from api.token_guard import OPEN_ANSWERS, ApiClients, Guard
-from graph.api_token import ApiToken
-from graph.settings import Settings
+from graph.server.identity import ApiToken
+from graph.server.settings import Settings
 from tests.fake.programs import NoPrograms, OneProgram
 
 CANARY = "canary-0123456789-abcdef"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from graph.client import ClientMessage, ClientOptions, ClientRequest
-from graph.core.aside import is_aside
+from graph.recognise.decide import is_aside
+from graph.value.client import ClientMessage, ClientOptions, ClientRequest
 
 # Shortened, but for the words by which they are known.
 FORMS = {

@@ -16,12 +16,12 @@ from langchain_core.messages import HumanMessage
 
 from graph.attachment import EXTENSIONS, MAX_BYTES, read_attachment
 from graph.attachment import pdf as pdf_reading
-from graph.attachment.decode import decode
 from graph.attachment.pdf import pdf_pages
-from graph.attachment_error import AttachmentError
+from graph.attachment.reading import decode
 from graph.core.attached import Attachment, attachment_of, own_words, split_attached, with_attachments
 from graph.core.language import own_lines, session_language
 from graph.core.text import title_of
+from graph.value.error import AttachmentError
 from prompt.system.framing import Language
 from tests.fake.pdf import encrypted_pdf, endless_pdf, pdf_of, swelling_pdf
 

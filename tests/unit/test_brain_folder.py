@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graph.identity import owner_of
 from graph.project.brain_folder import folder_of
+from graph.server.identity import owner_of
 
 OWNERS = st.one_of(
     st.text(st.characters(codec=None), min_size=1, max_size=80),

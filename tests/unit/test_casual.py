@@ -4,7 +4,7 @@ from itertools import cycle
 
 import pytest
 
-from graph.core.casual import is_casual
+from graph.core.language import is_casual
 
 SMALL_TALK = [
     "안녕하세요!", "안녕", "고마워요 ㅎㅎ", "네 알겠습니다", "정말 감사합니다~", "수고하셨습니다", "ㅋㅋㅋ", "좋아요",

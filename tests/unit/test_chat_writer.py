@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from api.chat_writer import ChatWriter
 from api.chunk_writer import CompletionHead
 from api.event_id import EventId, parse_event_id
-from graph.client import ClientUsage, CompletionEnd
-from graph.event import (
+from graph.value.client import ClientUsage, CompletionEnd
+from graph.value.event import (
     ActionRequired,
     AnswerRestarted,
     ClientCall,
@@ -27,7 +27,7 @@ from graph.event import (
     TurnStarted,
     TurnStopped,
 )
-from graph.view import LiveTurn, ToolStep
+from graph.value.view import LiveTurn, ToolStep
 from tests.fake.served_chat import DONE, Told, read, text_of
 
 HEAD = CompletionHead("chatcmpl-1", 1_800_000_000, "turnfold")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.core.clean import clean_draft
+from graph.fold.clean import clean_draft
 
 TEXT = "(1턴) 서버는 10월 14일에 옮김. 담당은 김민수. (2턴) 예산은 320만 원. 야간 작업은 절대 안 됨."
 LINES = f"{TEXT}\n- 경로: /srv/data\n- 남은 일: 복제"

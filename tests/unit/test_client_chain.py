@@ -5,8 +5,8 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graph.client import ClientMessage, ClientOptions, ClientRequest, ClientRole, Hint
-from graph.core.client_chain import HASH_BYTES, ChainKey, RequestChain, canonical
+from graph.recognise.client_chain import HASH_BYTES, ChainKey, RequestChain, canonical
+from graph.value.client import ClientMessage, ClientOptions, ClientRequest, ClientRole, Hint
 
 KEY = ChainKey(bytes(range(32)))
 PIECES = st.sampled_from(

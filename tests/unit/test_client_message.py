@@ -10,15 +10,13 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.client import ClientMessage
-from graph.core.client_message import to_messages
-from graph.core.client_turns import turns_of
-from graph.core.close_turn import closed_mark
-from graph.core.image import reference_of
-from graph.core.lead import lead_block
+from graph.core.attached import reference_of
 from graph.core.text import has_visible, plain_text
-from graph.core.turn import is_complete, split_turns, text_of
-from graph.event import ClientCall
+from graph.core.turn import closed_mark, is_complete, split_turns, text_of
+from graph.recognise.client_chain import to_messages
+from graph.recognise.client_turns import lead_block, turns_of
+from graph.value.client import ClientMessage
+from graph.value.event import ClientCall
 from prompt.system.framing import CURRENT_PART, LEAD_HEADING, SPEAKER, Language
 from tests.fake.body import faults
 from tests.fake.client_history import HISTORIES

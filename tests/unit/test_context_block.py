@@ -11,18 +11,17 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.core.context_block import ContextBlock, cut_at, read_name
-from graph.core.divider import undivided
 from graph.core.model_input import ModelInput, SystemPart, render_system, system_part
-from graph.core.token import estimate_tokens
-from graph.core.turn import text_of
-from graph.record import Record, to_entry
+from graph.core.pin import ContextBlock, cut_at, read_name
+from graph.core.text import estimate_tokens
+from graph.core.turn import text_of, undivided
 from graph.strategy.base import Limits, Strategy
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.fit import Fit, Fitting
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy
 from graph.strategy.window import WindowStrategy
+from graph.value.record import Record, to_entry
 from prompt.system.framing import BLOCK_CUT, Language
 from tests.fake.body import faults
 from tests.fake.snapshot import plain_turn, record_of, tool_turn

@@ -12,10 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.core.cost import Saved, SentCall, TokenUse, cost_of, saved_by_model, savings_of
-from graph.error import SettingsError
-from graph.model_price import ModelPrice, PriceList, read_prices
-from graph.settings import load_settings
+from graph.core.cost import (
+    ModelPrice,
+    PriceList,
+    Saved,
+    SentCall,
+    TokenUse,
+    cost_of,
+    read_prices,
+    saved_by_model,
+    savings_of,
+)
+from graph.server.settings import load_settings
+from graph.value.error import SettingsError
 
 BIG = ModelPrice(Decimal("2.5"), Decimal(10), Decimal("1.25"))
 SMALL = ModelPrice(Decimal("0.1"), Decimal("0.4"), Decimal("0.1"))

@@ -10,7 +10,7 @@ import yaml
 
 from api import host
 from api.body import BODY_BYTES
-from graph.settings import Settings
+from graph.server.settings import Settings
 
 ROOT: Final = Path(__file__).parents[2]
 DEPLOY: Final = ROOT / "deploy"

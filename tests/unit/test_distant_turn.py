@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from graph.event import ActionRequired, AnswerRestarted, Event, TokenDelta, TurnFailed
 from graph.store.turn import TurnRow
-from graph.worker.distant_turn import DistantTurn
+from graph.value.event import ActionRequired, AnswerRestarted, Event, TokenDelta, TurnFailed
+from graph.worker.turn_poller import DistantTurn
 from tests.fake.chat import names, text_of
 
 ROW = TurnRow(

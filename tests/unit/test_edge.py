@@ -24,8 +24,8 @@ from api.edge import Edge
 from api.program_routes import ProgramRoutes
 from component import delivery
 from component.security import SecurityHeaders
+from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.settings import Settings
 from tests.fake.programs import NoPrograms
 from tests.fake.served_door import TOKEN
 

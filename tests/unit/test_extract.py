@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.extract import cut_at_word, extract_summary
+from graph.fold.extract import cut_at_word, extract_summary
 from graph.model.summariser import ExtractiveSummariser
 
 KOREAN_TALK: list[AnyMessage] = [

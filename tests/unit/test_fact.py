@@ -3,7 +3,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graph.core.fact import Fact, facts_in, facts_line, facts_of, kept_in, missing_from
+from graph.fold.fact import Fact, facts_in, facts_line, facts_of, kept_in, missing_from
 from tests.fake.drawn import at_most
 
 _PARTICLES = ("", "은", "는", "이", "가", "을", "를", "에서", "으로", "까지", "이고", "입니다")

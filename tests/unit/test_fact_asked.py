@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.fact_asked import facts_to_name, lack_of
-from graph.core.fold_spec import Asked
-from graph.core.review import Flaw, SummaryDraft
-from graph.core.summary_request import messages_behind, requests_for
+from graph.fold.request import messages_behind, requests_for
+from graph.fold.review import Flaw, SummaryDraft, facts_to_name, lack_of
+from graph.fold.spec import Asked
 from prompt.summary.fact_list import list_facts
 from prompt.system.framing import Language
 from tests.fake.draft import draft_of, source_of

@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
-from graph.core.extract import extract_summary
-from graph.core.fact_carry import carried_facts, without_line
-from graph.core.fold_record import begin_record, end_record, source_of
-from graph.core.fold_spec import FoldSpec
-from graph.core.review import SummaryDraft
-from graph.core.summary_request import requests_for
-from graph.core.token import estimate_tokens
-from graph.record import Record
+from graph.core.text import estimate_tokens
+from graph.fold.extract import extract_summary
+from graph.fold.fact_carry import carried_facts, without_line
+from graph.fold.record import begin_record, end_record, source_of
+from graph.fold.request import requests_for
+from graph.fold.review import SummaryDraft
+from graph.fold.spec import FoldSpec
 from graph.strategy.base import Limits
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.merge import due_merge, merge_fold
 from graph.strategy.rolling import RollingStrategy
+from graph.value.record import Record
 from tests.fake.snapshot import plain_turn, record_of, snapshot_of
 
 SMALL_TALK = "날씨가 좋아서 산책하기 좋은 길을 몇 군데 이야기하고 사진을 찍기 좋은 곳도 길게 소개했다. "

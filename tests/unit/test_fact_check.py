@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.divider import label_of
-from graph.core.fact_check import MOST_FACTS, check_facts
-from graph.core.review import Source
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
+from graph.core.turn import label_of
+from graph.fold.fact_check import MOST_FACTS, check_facts
+from graph.fold.review import Source
 
 ASKED = "예약 번호는 K7QX2M이고 예산은 180만 원입니다. 절대 야간버스는 안 돼요. 출발은 1월 24일입니다. "
 LONG = "그래서 어떤 길로 가는 것이 좋은지 차근차근 적어 봅니다. " * 20

@@ -1,7 +1,7 @@
 import pytest
 from langchain_core.messages import HumanMessage
 
-from graph.core.fact import Fact, facts_in, facts_of, is_wish, missing_from
+from graph.fold.fact import Fact, facts_in, facts_of, is_wish, missing_from
 
 
 def _found(text: str) -> set[tuple[str, str]]:

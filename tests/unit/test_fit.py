@@ -11,22 +11,21 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.messages.tool import tool_call
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from graph.core.context_block import BlockKind, ContextBlock, cut_at, read_name
-from graph.core.divider import label_of
-from graph.core.extract import extract_summary
-from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import ModelInput, SystemPart
-from graph.core.pin import Pin
-from graph.core.review import Source, SummaryDraft, review_drafts
+from graph.core.pin import BlockKind, ContextBlock, Pin, cut_at, read_name
 from graph.core.snapshot import SessionSnapshot
-from graph.core.token import estimate_tokens
-from graph.record import HistoryEntry, Record, to_entry
+from graph.core.text import estimate_tokens
+from graph.core.turn import label_of
+from graph.fold.extract import extract_summary
+from graph.fold.review import Source, SummaryDraft, review_drafts
+from graph.fold.spec import FoldSpec
 from graph.strategy.base import Limits, Strategy
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.fit import Fit, Fitting, Folded
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy
 from graph.strategy.window import WindowStrategy
+from graph.value.record import HistoryEntry, Record, to_entry
 from prompt.system.framing import BLOCK_CUT, note_cut
 from tests.fake.body import faults
 from tests.fake.drawn import at_most

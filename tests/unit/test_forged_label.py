@@ -10,16 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graph.core.divider import label_of
 from graph.core.model_input import ModelInput, SystemPart, assemble, render_system, system_part
 from graph.core.pin import Pin
-from graph.core.review import quote
-from graph.core.token import estimate_tokens
-from graph.core.turn import text_of
-from graph.record import Record, to_entry
+from graph.core.text import estimate_tokens
+from graph.core.turn import label_of, text_of
+from graph.fold.review import quote
 from graph.strategy.base import Limits
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.rolling import RollingStrategy
+from graph.value.record import Record, to_entry
 from prompt.system.framing import SUMMARY_HEADING, Language
 from tests.fake.snapshot import plain_turn, record_of, tool_turn
 

@@ -20,7 +20,7 @@ from component.format import (
     group_sessions,
     zone_of,
 )
-from graph.view import SessionItem
+from graph.value.view import SessionItem
 
 NOW = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)  # the 21st, five in the morning, in Seoul
 

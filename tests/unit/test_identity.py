@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.api_token import OWNER_CHARS
-from graph.identity import Identity, identity_of, owner_of
+from graph.server.identity import OWNER_CHARS, Identity, identity_of, owner_of
 
 ISSUER = "https://id.example.com/realm"
 BEGAN = 1_790_000_000

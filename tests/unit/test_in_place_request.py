@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage
 
-from graph.core.fold_spec import FoldSpec, fold_of
-from graph.core.in_place import LastInput, price_in_place, price_quoted, request_in_place
 from graph.core.model_input import CUT, KEPT_CHARS, assemble, system_part
-from graph.record import to_entry
+from graph.fold.request import LastInput, price_in_place, price_quoted, request_in_place
+from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.base import Limits
 from graph.strategy.rolling import RollingStrategy
+from graph.value.record import to_entry
 from prompt.summary.in_place_generator import get_prompt
 from tests.fake.caching import count
 from tests.fake.snapshot import archived, plain_turn, record_of, tool_turn

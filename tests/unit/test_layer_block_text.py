@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.layer.block_text import join_lines, render_block
+from graph.layer.prompt_composer import join_lines, render_block
 from prompt.system.context_layer import PERSISTENT_HEADING, VOLATILE_HEADING
 from tests.fake.context_reader import read_blocks
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.layer.request_context import PATH_CHARS, SELECTION_CHARS, RequestPolicy
+from graph.layer.app_context import PATH_CHARS, SELECTION_CHARS, RequestPolicy
 from prompt.system.framing import Language
 from tests.fake.layer import DIRECTORY, app_context
 

@@ -6,14 +6,9 @@ from types import MappingProxyType
 
 import pytest
 
-from graph.layer.app_context import PersistentRefreshTrigger
-from graph.layer.context_registry import ContextRegistry
-from graph.layer.context_store import MemoryContextStore
-from graph.layer.execution import ExecutionContext
-from graph.layer.file_context_store import FileContextStore
-from graph.layer.prompt_composer import LLMTaskType, PromptComposer
-from graph.layer.scope import ContextScope, ContextStore, PersistenceKind
-from graph.layer.tool_layer import layer_of_tools
+from graph.layer.app_context import ContextScope, ContextStore, PersistenceKind, PersistentRefreshTrigger
+from graph.layer.context_registry import ContextRegistry, ExecutionContext, FileContextStore, MemoryContextStore
+from graph.layer.prompt_composer import LLMTaskType, PromptComposer, layer_of_tools
 from prompt.system.context_layer import DEFAULT_RULES, PERSISTENT_HEADING, VOLATILE_HEADING
 from tests.fake.context_reader import read_blocks
 from tests.fake.layer import DIRECTORY, AgreedRules, app_context, execution

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.core.listing import Row, read_rows
+from graph.fold.extract import Row, read_rows
 
 
 def test_records_are_rows_and_plain_objects_are_part_of_the_record_around_them() -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from graph.core.token import estimate_tokens
-from graph.record import Record
+from graph.core.text import estimate_tokens
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge
+from graph.value.record import Record
 
 LIMITS = Limits()
 TEXT = "서버 이전은 10월 14일 오전 9시로 정했고 담당자는 김민수 책임이며 예산은 320만 원임. "

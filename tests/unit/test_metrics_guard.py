@@ -10,8 +10,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from api.metrics_guard import MetricsGuard, metrics_route
-from graph.metrics import Metrics
-from graph.settings import Settings
+from graph.server.metrics import Metrics
+from graph.server.settings import Settings
 
 TOKEN = "canary-0123456789-abcdef"  # noqa: S105  # of this test alone
 STREAMLITS = "/_stcore/metrics"

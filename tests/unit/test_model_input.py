@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.context_block import ContextBlock
 from graph.core.model_input import assemble, render_system, stored_system, system_part
-from graph.core.pin import Pin, budget_tokens, fitting, place_pins, unsent
-from graph.record import HistoryEntry
+from graph.core.pin import ContextBlock, Pin, budget_tokens, fitting, place_pins, unsent
+from graph.value.record import HistoryEntry
 
 SYSTEM = system_part("ko", can_recall=True)
 ENGLISH = system_part("en", can_recall=True)

@@ -15,10 +15,9 @@ from langchain_core.messages.tool import tool_call
 from langchain_core.tools import tool
 
 from component.wording import words_of
-from graph.core.context_block import ContextBlock
-from graph.core.divider import undivided
 from graph.core.model_input import SystemPart, assemble, system_part
-from graph.core.turn import EMBEDDED_MODEL, NOTE_TOOLS
+from graph.core.pin import ContextBlock
+from graph.core.turn import EMBEDDED_MODEL, NOTE_TOOLS, undivided
 from graph.layer.prompt_composer import LLMTaskType, PromptComposer
 from graph.offline.chat_model import OfflineChat
 from graph.offline.note_down import find_note
@@ -26,8 +25,8 @@ from graph.offline.phrase import ENGLISH, KOREAN
 from graph.offline.project_block import Noted, read_primed
 from graph.offline.reply import CLOCK_TOOL, Reply, compose
 from graph.offline.tell_project import labels_asked
-from graph.record import HistoryEntry
 from graph.tool.project_note import build_project_notes, is_quoted
+from graph.value.record import HistoryEntry
 from prompt.project import memory as words
 from prompt.system.framing import Language
 from tests.fake.layer import app_context

@@ -14,9 +14,9 @@ from api.openapi import ErrorAnswer, document
 from api.program_routes import OPERATIONS, ProgramRoutes
 from api.refusal import BY_CODE
 from api.session_answer import SessionAnswer
+from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.settings import Settings
-from graph.view import SessionView
+from graph.value.view import SessionView
 from tests.fake.programs import NoPrograms
 
 DOCUMENT = document(OPERATIONS)

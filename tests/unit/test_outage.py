@@ -5,8 +5,8 @@ from collections import deque
 
 import pytest
 
-from graph.error import DatabaseBusyError, DatabaseUnreachableError, DiskFullError, StoreError
 from graph.store.outage import outlast
+from graph.value.error import DatabaseBusyError, DatabaseUnreachableError, DiskFullError, StoreError
 
 
 class Trying:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.core.manifest import Block, Manifest
-from graph.core.prefix import lost_tokens, same_blocks
+from graph.core.model_input import lost_tokens, same_blocks
 
 SYSTEM: Block = ("system", "chat", 1, 70)
 TOOLS: Block = ("tools", "hash", 1, 300)

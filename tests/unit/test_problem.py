@@ -8,19 +8,22 @@ from starlette.exceptions import HTTPException
 
 from api.problem import ProblemError, refused
 from api.refusal import BY_CODE, problem_of, problem_of_failure
-from graph.attachment_error import AttachmentError
-from graph.error import (
+from graph.value.error import (
+    AttachmentError,
+    AuthenticationError,
     BusyError,
+    ContextLengthError,
     DiskFullError,
     InputError,
+    InputReason,
     NotFoundError,
+    RateLimitError,
     ServerBusyError,
     TurnfoldError,
     TurnRateError,
+    UnreachableError,
     UserBusyError,
 )
-from graph.error_reason import InputReason
-from graph.model_error import AuthenticationError, ContextLengthError, RateLimitError, UnreachableError
 
 _ANYWHERE: Final[tuple[InputReason, ...]] = (
     "empty", "too_long", "over_window", "not_last", "no_reset", "nothing_to_compact",

@@ -8,11 +8,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from graph.error import ProjectDamagedError, ProjectError, ProjectNewerError
-from graph.project.context_file import ContextFile, Conversation, Decision, Memory, Message, summary_limit_chars
-from graph.project.part import next_id
-from graph.project.project_state import ProjectState, parse, render
-from graph.project.workflow_file import Plan, WorkflowFile
+from graph.project.context_file import (
+    ContextFile,
+    Conversation,
+    Decision,
+    Memory,
+    Message,
+    Plan,
+    WorkflowFile,
+    next_id,
+    summary_limit_chars,
+)
+from graph.project.file_pair import ProjectState, parse, render
+from graph.value.error import ProjectDamagedError, ProjectError, ProjectNewerError
 from tests.fake.store import MovableClock
 
 NOW = MovableClock().now

@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.core.token import estimate_tokens
-from graph.project.context_file import ContextFile
-from graph.project.primed import Primed
-from graph.project.primer import prime
-from graph.project.project_state import ProjectState
-from graph.project.workflow_file import WorkflowFile
+from graph.core.text import estimate_tokens
+from graph.project.context_file import ContextFile, WorkflowFile
+from graph.project.context_manager import Primed, prime
+from graph.project.file_pair import ProjectState
 from prompt.project import memory as words
 from prompt.system.framing import Language
 from tests.fake.store import MovableClock

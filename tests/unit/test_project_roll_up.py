@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
 from graph.project.context_file import Message, summary_limit_chars
 from graph.project.roll_up import leaving_count, message_tokens, picked_summary, window_tokens, written_summary
 

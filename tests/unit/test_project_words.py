@@ -6,9 +6,9 @@ import pytest
 
 from component.word import LANGUAGES, Language
 from component.wording import words_of
-from graph.layer.rule_front_matter import FrontMatterProblem
+from graph.layer.rule_file import FrontMatterProblem
 from graph.layer.rule_set import RuleLimit
-from graph.project_view import PrimedKind, RuleKind
+from graph.value.project_view import PrimedKind, RuleKind
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

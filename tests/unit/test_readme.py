@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from graph.settings import Settings
+from graph.server.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 READMES: Final = ("README.md", "README.ko.md")

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graph.core import review as adopt
-from graph.core.divider import label_of
-from graph.core.review import Flaw, Source, flaw_of, is_within, quote, until_last_sentence, visible_chars
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
+from graph.core.turn import label_of
+from graph.fold import review as adopt
+from graph.fold.review import Flaw, Source, flaw_of, is_within, quote, until_last_sentence, visible_chars
 from tests.fake.draft import ENGLISH, KOREAN, draft_of, flaw_in, korean, review_drafts, source_of, told
 
 LARGE = source_of(told(1000), 300)

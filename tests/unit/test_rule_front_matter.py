@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.layer.rule_front_matter import FrontMatter, parse_front_matter
-from graph.layer.rule_glob import expand_braces, matches_globs
+from graph.layer.rule_file import FrontMatter, expand_braces, matches_globs, parse_front_matter
 
 KNOWN = ["description: 가", "description: |", "globs: a,b", "globs:", "globs: [", "globs: '", "alwaysApply: true"]
 PIECES = ["---", "  - x", "- 'y'", "#", "", "x: y", "  deep: 1", "just words", "\u2028", "description: \ud800"]

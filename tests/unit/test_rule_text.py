@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.layer.rule_file import RuleFile
-from graph.layer.rule_set import RuleSet
-from graph.layer.rule_text import MAX_SENT_BYTES, RuleText, cut_lines
+from graph.layer.rule_set import MAX_SENT_BYTES, RuleSet, RuleText, cut_lines
 
 LINE = "Always answer in Korean. 언제나 짧게.\n"
 FRONT = ["---", "globs: **/*", "globs: '", "description: <rule>", "description: 가\u200b", "alwaysApply: true"]

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from graph import should_summarize
-from graph.core.fold_spec import FoldSpec, fold_of, source_key
-from graph.core.schedule import Block, due_blocks, next_block, round_rate, target_chars
-from graph.error import InputError
-from graph.record import ArchivedMessage
+from graph.fold.spec import Block, FoldSpec, due_blocks, fold_of, next_block, round_rate, source_key, target_chars
+from graph.value.error import InputError
+from graph.value.record import ArchivedMessage
 
 
 def test_block_falls_due_at_every_third_turn_from_the_fourth_on() -> None:

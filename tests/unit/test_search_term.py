@@ -7,15 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.close_turn import closing_messages
-from graph.core.search_term import (
-    MAX_PHRASES,
-    broad_words,
-    excerpt,
-    has_words,
-    searchable_text,
-    strict_words,
-)
+from graph.core.turn import closing_messages
+from graph.search.term import MAX_PHRASES, broad_words, excerpt, has_words, searchable_text, strict_words
 from tests.fake.term_index import empty_index, indexed, positions_of, ranked
 
 NOUNS = ["예산", "숙소", "회의", "서울", "부산", "여행", "서버", "사과", "나이", "고양이", "제주도", "데이터베이스"]

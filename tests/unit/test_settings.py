@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from graph.error import SettingsError
-from graph.network import check_issuer, check_origin, is_loopback, is_reachable
-from graph.settings import Settings, load_settings
+from graph.server.identity import check_issuer, check_origin, is_loopback, is_reachable
+from graph.server.settings import Settings, load_settings
+from graph.value.error import SettingsError
 from tests.fake.sign_in import PROVIDER
 
 TOKEN: Final = "token-of-a-program-0123456789"  # noqa: S105  # of no server

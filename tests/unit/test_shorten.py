@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.core.shorten import shorten
+from graph.fold.shorten import shorten
 
 DRAFT = (
     "(1턴) 가족 네 명이 후쿠오카에 3박으로 간다. 야간버스는 절대 타지 않는다. 숙소는 하카타역 근처가 좋다고 했다. "

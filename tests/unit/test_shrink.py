@@ -5,13 +5,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.fold_spec import FoldSpec
 from graph.core.model_input import SystemPart, assemble
 from graph.core.snapshot import SessionSnapshot
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
-from graph.record import Record, to_entry
+from graph.fold.spec import FoldSpec
 from graph.strategy.shrink import cut_results, guard_fold, shorten_verbatim, without_oldest, without_oldest_round
+from graph.value.record import Record, to_entry
 from prompt.system.framing import note_cut
 from tests.fake.snapshot import archived, plain_turn, record_of, snapshot_of, tool_turn
 

@@ -18,10 +18,10 @@ from streamlit.web.server.starlette.starlette_app_utils import create_signed_val
 
 from component import service_provider, sign_in
 from component.sign_out import SignOut
-from graph.error import DatabaseBusyError, SettingsError
-from graph.identity import Identity
+from graph.server.identity import Identity
+from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.settings import Settings
+from graph.value.error import DatabaseBusyError, SettingsError
 from tests.fake.identity_provider import COOKIE_SECRET
 from tests.fake.sign_in import PROVIDER
 

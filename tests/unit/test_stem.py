@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from graph.core.stem import stem
+from graph.search.stem import stem
 from tests.fake.drawn import at_most
 
 ENDINGS = (

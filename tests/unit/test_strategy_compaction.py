@@ -4,15 +4,14 @@ import pytest
 from bpe_openai import get_encoding
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.divider import label_of
 from graph.core.model_input import SystemPart
-from graph.core.review import Source, SummaryDraft, review_drafts
-from graph.core.token import estimate_tokens
-from graph.core.turn import text_of
+from graph.core.text import estimate_tokens
+from graph.core.turn import label_of, text_of
+from graph.fold.review import Source, SummaryDraft, review_drafts
 from graph.model.summariser import inside_tags
-from graph.record import Record, to_entry
 from graph.strategy.base import Limits
 from graph.strategy.compaction import CompactionStrategy, compaction_fold, should_compact
+from graph.value.record import Record, to_entry
 from prompt.summary import compaction_generator
 from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core.fold_spec import source_key
 from graph.core.snapshot import SessionSnapshot
-from graph.record import Record
+from graph.fold.spec import source_key
 from graph.strategy.base import Limits
 from graph.strategy.interval import IntervalStrategy
+from graph.value.record import Record
 from tests.fake.snapshot import adopted, archived, plain_turn, record_of, snapshot_of
 
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. " * 12

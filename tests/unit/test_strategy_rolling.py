@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core.fold_spec import source_key
 from graph.core.model_input import ModelInput, SystemPart
-from graph.core.token import estimate_tokens
+from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
-from graph.record import Record, to_entry
+from graph.fold.spec import source_key
 from graph.strategy.base import Limits
 from graph.strategy.rolling import RollingStrategy, unsent_count
+from graph.value.record import Record, to_entry
 from prompt.summary import rolling_generator
 from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
 

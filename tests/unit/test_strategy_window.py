@@ -4,10 +4,10 @@ import pytest
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.model_input import SystemPart
-from graph.record import to_entry
 from graph.strategy.base import Limits
 from graph.strategy.strategies import build_strategies
 from graph.strategy.window import WindowStrategy
+from graph.value.record import to_entry
 from tests.fake.snapshot import plain_turn, record_of, snapshot_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)

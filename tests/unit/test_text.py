@@ -10,11 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.core.particle import strip_particle
-from graph.core.sentence import content_terms, split_sentences
-from graph.core.text import check_text, has_visible, plain_text, plain_value, title_of
-from graph.core.token import estimate_tokens, measure, message_tokens
-from graph.error import InputError
+from graph.core.language import content_terms, split_sentences
+from graph.core.text import (
+    check_text,
+    estimate_tokens,
+    has_visible,
+    measure,
+    message_tokens,
+    plain_text,
+    plain_value,
+    title_of,
+)
+from graph.fold.fact import strip_particle
+from graph.value.error import InputError
 
 UNSEEN = [
     "",

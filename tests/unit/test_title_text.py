@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.attached import Attachment, with_attachments
-from graph.core.title import clean_title, title_request
+from graph.fold.title import clean_title, title_request
 
 ODD = st.sampled_from(
     [

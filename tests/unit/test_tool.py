@@ -10,12 +10,11 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graph.error import TurnStoppedSignal
-from graph.model_error import RateLimitError, UnreachableError
-from graph.record import ArchivedMessage
 from graph.tool.registry import TOOL_NAMES, ToolContext, build_tools
 from graph.tool.tool_context import PastTurns, ProjectAccess
 from graph.tool.web_search import search_duckduckgo
+from graph.value.error import RateLimitError, TurnStoppedSignal, UnreachableError
+from graph.value.record import ArchivedMessage
 from prompt.system.framing import Language
 from tests.fake.tool_call import NOW, ScriptedSearch, fail, run, tool_context
 

@@ -5,8 +5,15 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph import extract_current_turn, extract_last_n_turns
-from graph.core.close_turn import closed_mark, closing_messages
-from graph.core.turn import is_complete, is_final_answer, split_turns, text_of, unanswered_calls
+from graph.core.turn import (
+    closed_mark,
+    closing_messages,
+    is_complete,
+    is_final_answer,
+    split_turns,
+    text_of,
+    unanswered_calls,
+)
 
 
 def call(call_id: str) -> dict[str, Any]:

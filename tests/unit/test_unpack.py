@@ -9,15 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graph.core.context_block import ContextBlock
-from graph.core.divider import undivided
 from graph.core.model_input import SystemPart, system_part
-from graph.core.turn import text_of
-from graph.offline.reply import compose
-from graph.offline.unpack import unpacked
-from graph.record import Record, to_entry
+from graph.core.pin import ContextBlock
+from graph.core.turn import text_of, undivided
+from graph.offline.reply import compose, unpacked
 from graph.strategy.base import Limits
 from graph.strategy.strategies import build_strategies
+from graph.value.record import Record, to_entry
 from tests.fake.snapshot import plain_turn, record_of, tool_turn
 
 STRATEGIES: Final = build_strategies(Limits(), default_name="interval", is_enabled=True).by_name

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 import graph
-import graph.attachment_error
-import graph.model_error
+import graph.value.error
 from component.word import LANGUAGES, Language, Words
 from component.wording import explain, explain_error, language_of_locale, words_of
-from graph import error as errors
-from graph.error_reason import InputReason, PathReason, SignInReason
+from graph.value import error as errors
+from graph.value.error import InputReason, PathReason, SignInReason
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -10,10 +10,10 @@ from queue import SimpleQueue
 
 import pytest
 
-from graph.event import Event, TokenDelta, TurnFinished, TurnStarted
-from graph.model.stop_watch import StopWatch
-from graph.worker.fold_queue import FoldQueue, Lane
-from graph.worker.newest import Newest
+from graph.model.caller import StopWatch
+from graph.node.job_queue import FoldQueue, Lane
+from graph.server.newest import Newest
+from graph.value.event import Event, TokenDelta, TurnFinished, TurnStarted
 from graph.worker.turn_log import TurnLog
 
 ONE: Lane = ("one", True)

@@ -17,9 +17,8 @@ from psycopg_pool import ConnectionPool
 from pydantic import SecretStr
 from sqlalchemy import Connection
 
-from graph.error import NotADatabaseError
-from graph.store.postgres.conninfo import with_patience
-from graph.store.postgres.postgres_error import errors_as_ours
+from graph.store.postgres.connection import errors_as_ours, with_patience
+from graph.value.error import NotADatabaseError
 
 Pool = ConnectionPool[PsycopgConnection[DictRow]]
 

@@ -10,12 +10,11 @@ from psycopg.conninfo import conninfo_to_dict
 from pydantic import SecretStr
 from sqlalchemy import Connection, Engine, Select, bindparam, create_engine, inspect, select, text
 
-from graph.error import SettingsError
 from graph.store.database import IS_HELD, VERSION_TABLE, Database, head_revision, read_revision
 from graph.store.postgres import pooled_saver, vector_index
-from graph.store.postgres.conninfo import with_patience
-from graph.store.postgres.postgres_error import errors_as_ours
+from graph.store.postgres.connection import errors_as_ours, with_patience
 from graph.store.schema import METADATA, POSTGRES_TABLES, lease_table, session_table
+from graph.value.error import SettingsError
 
 _POOL_SIZE: Final = 8
 _POOL_OVERFLOW: Final = 4

@@ -15,8 +15,8 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Subquery, and_, cast, column, func, select, table, text, union_all
 from sqlalchemy.dialects.postgresql import TSQUERY
 
-from graph.core.search_term import OPEN_END, PHRASE_TERMS, phrase_terms
-from graph.core.stem import stem
+from graph.search.stem import stem
+from graph.search.term import OPEN_END, PHRASE_TERMS, phrase_terms
 
 _INDEX: Final = table("message_search", column("session_id"), column("position"), column("part"), column("terms"))
 # New terms go into the index at once: a list of those to come would be searched row by row.

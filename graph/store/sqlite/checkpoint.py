@@ -13,8 +13,8 @@ from langgraph.checkpoint.base import CheckpointTuple, get_checkpoint_id
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from graph.error import DatabaseError, NotADatabaseError
 from graph.store.sqlite.file import errors_as_ours, make_private_file, set_up_lock
+from graph.value.error import DatabaseError, NotADatabaseError
 
 _LOG = logging.getLogger(__name__)
 _SIDE_FILES = ("", "-wal", "-shm")

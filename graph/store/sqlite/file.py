@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
-from graph.error import DatabaseBusyError, DatabaseError, DiskFullError, NotADatabaseError
+from graph.value.error import DatabaseBusyError, DatabaseError, DiskFullError, NotADatabaseError
 
 PRIVATE_MODE = 0o600
 _POLL_SECONDS = 0.02

@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Integer, Subquery, bindparam, column, insert, select, table, text
 
-from graph.core.search_term import OPEN_END, phrase_terms
+from graph.search.term import OPEN_END, phrase_terms
 from graph.store.schema import search_session_table
 
 _POSITIONS_PER_SESSION: Final = 2**24

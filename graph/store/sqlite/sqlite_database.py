@@ -12,10 +12,10 @@ from typing import Final
 
 from sqlalchemy import URL, Connection, Engine, QueuePool, create_engine, event, inspect
 
-from graph.error import DatabaseBusyError, NotADatabaseError
-from graph.store.column_type import to_microseconds
+from graph.store.column import to_microseconds
 from graph.store.database import VERSION_TABLE, Clock, Database, head_revision, read_revision, utc_now
 from graph.store.sqlite.file import check_integrity, connect, errors_as_ours, make_private_file, set_up_lock
+from graph.value.error import DatabaseBusyError, NotADatabaseError
 
 _POOL_SIZE: Final = 8
 _CHECK_SECONDS: Final = 2.0

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from graph.store.record_row import pack_facts
+from graph.store.row import pack_facts
 
 revision = "0009"
 down_revision = "0008"

@@ -1,0 +1,128 @@
+"""Private files that are replaced whole: locked between processes, and safe from a kill and a power failure."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock, Timeout
+
+from graph.value.error import DiskFullError, FileAccessError
+
+_FOLDER_MODE: Final = 0o700
+_FILE_MODE: Final = 0o600
+_POLL_SECONDS: Final = 0.002
+_WAIT_SECONDS: Final = 10.0
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+@contextmanager
+def locked(path: Path, *, wait_seconds: float = _WAIT_SECONDS) -> Iterator[None]:
+    """Lets one thread of one process at a time change the file at `path`, and sweeps what a killed writer left.
+
+    The folder is created if it is missing. The lock is a file beside `path` that is never deleted; the kernel frees it
+    when its process ends, however that ends. It isn't reentrant, and not promised on network file systems.
+
+    Raises:
+        FileAccessError: The lock was held for all of `wait_seconds`, or the folder or the lock can't be created.
+        DiskFullError: There is no room left.
+    """
+    lock = FileLock(
+        path.with_name(f"{path.name}.lock"), mode=_FILE_MODE, poll_interval=_POLL_SECONDS, fallback_to_soft=False
+    )
+    with _errors_as_ours(path):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=_FOLDER_MODE)
+        try:
+            lock.acquire(timeout=wait_seconds)
+        except Timeout as error:
+            detail = f"{path} was locked for {wait_seconds:g} s"
+            raise FileAccessError(detail) from error
+    try:
+        with _errors_as_ours(path):
+            for file in path.parent.iterdir():
+                if file.name.startswith(_temporary_prefix(path)):
+                    file.unlink(missing_ok=True)
+        yield
+    finally:
+        lock.release()
+
+
+def read_whole(path: Path) -> bytes | None:
+    """Returns what the file holds, None if there is none; needs no lock, as a write replaces the whole file.
+
+    Raises:
+        FileAccessError: The file can't be read.
+    """
+    with _errors_as_ours(path):
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replaces the file by one that holds `data`; only this user may read it. Call it inside `locked`.
+
+    A process that is killed meanwhile leaves the old file or the new one, never a part. Once this returns, a power
+    failure doesn't bring the old one back.
+
+    Raises:
+        FileAccessError: The file can't be written; the old one stays.
+        DiskFullError: There is no room left; the old one stays.
+    """
+    with _errors_as_ours(path):
+        descriptor, name = tempfile.mkstemp(prefix=_temporary_prefix(path), dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(descriptor)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+
+def put_aside(path: Path, name: str) -> None:
+    """Renames the file within its folder; a file of that name is replaced. Call it inside `locked`.
+
+    Raises:
+        FileAccessError: The file can't be renamed.
+    """
+    with _errors_as_ours(path):
+        path.replace(path.with_name(name))
+        _sync_folder(path.parent)
+
+
+def _temporary_prefix(path: Path) -> str:
+    """Returns a prefix that no other file of the folder shares, so that sweeping takes only this file's remains."""
+    return f".tmp-{path.name}-"
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _errors_as_ours(path: Path) -> Iterator[None]:
+    """Raises the system's errors as ours."""
+    try:
+        yield
+    except OSError as error:
+        raise _ours(error, path) from error
+
+
+def _ours(error: OSError, path: Path) -> DiskFullError | FileAccessError:
+    if error.errno in _FULL:
+        return DiskFullError(str(path))
+    return FileAccessError(f"{path}: {error.strerror}")

@@ -1,0 +1,303 @@
+"""Builds the requests for a summary: a quoted source by its parts, and what goes behind a draft to have it mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Protocol
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+
+from graph.core.language import user_language
+from graph.core.model_input import ModelInput
+from graph.core.text import estimate_tokens, message_tokens, sum_tokens
+from graph.core.turn import text_of, without_images
+from graph.fold.review import Flaw, SummaryDraft, facts_to_name
+from graph.fold.spec import Asked, FoldSpec, PromptStyle
+from prompt.summary import (
+    compaction_generator,
+    fact_list,
+    in_place_generator,
+    merge_generator,
+    repair_generator,
+    rolling_generator,
+    summary_generator,
+    wish,
+)
+from prompt.summary.quote import count_turns, escape
+from prompt.summary.summary_generator import MAX_TARGET_CHARS
+
+# Changes whenever the words of any style's prompt change.
+PROMPT_VERSION: Final = "/".join(
+    text.PROMPT_VERSION
+    for text in (
+        summary_generator,
+        merge_generator,
+        rolling_generator,
+        compaction_generator,
+        in_place_generator,
+        fact_list,
+    )
+)
+
+
+class _GetPrompt(Protocol):
+    """Renders all that is asked for a summary; see `summary_generator.get_prompt`."""
+
+    def __call__(
+        self,
+        messages: Sequence[AnyMessage],
+        target_length: int,
+        *,
+        language: str = "ko",
+        before: str = "",
+        turns: Sequence[int] = (),
+    ) -> str:
+        """Returns the rules, an empty line, and the rest."""
+
+
+_PROMPTS: Final[Mapping[PromptStyle, tuple[Callable[[str], str], _GetPrompt]]] = {
+    "plain": (summary_generator.get_rules, summary_generator.get_prompt),
+    "merge": (merge_generator.get_rules, merge_generator.get_prompt),
+    "rolling": (rolling_generator.get_rules, rolling_generator.get_prompt),
+    "structured": (compaction_generator.get_rules, compaction_generator.get_prompt),
+}
+
+
+@dataclass(frozen=True)
+class SummaryRequest:
+    """What a summary model is sent for one part of a source.
+
+    Attributes:
+        aim_chars: Length that it asks for.
+        most_chars: Length that it allows.
+        language: Of the summary: "ko", "en" or the script of the user's own words.
+        tools: Schemas that are sent beside the messages, though none may be called; () for none.
+    """
+
+    messages: list[BaseMessage]
+    aim_chars: int
+    most_chars: int
+    language: str
+    tools: Sequence[Mapping[str, Any]] = ()
+
+
+def requests_for(
+    messages: Sequence[AnyMessage], target_chars: int, asked: Asked, source_tokens: int
+) -> Iterator[SummaryRequest]:
+    """Yields the request for each part of a source: a system message with the rules, a user message with the rest.
+
+    Args:
+        messages: What to condense.
+        target_chars: Length to aim at, over all parts.
+        asked: What it is asked for with.
+        source_tokens: How many tokens of the source fit into one request.
+    """
+    get_rules, get_prompt = _PROMPTS[asked.style]
+    if asked.style == "merge":
+        get_prompt = partial(merge_generator.get_prompt, facts=asked.carried)
+    language = language_of(messages, asked)
+    rules = get_rules(language)
+    numbered = zip(map(without_images, messages), asked.turns or count_turns(messages), strict=True)
+    parts = list(_split(numbered, source_tokens))
+    sizes = [sum_tokens(message for message, _ in part) for part in parts]
+    asked_chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)
+    for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+        chars = max(1, int(asked_chars * (size / sum(sizes) if sum(sizes) else 1.0)))
+        prompt = get_prompt(
+            [message for message, _ in part],
+            chars,
+            language=language,
+            before=asked.before if place == 0 else text_of(parts[place - 1][-1][0]),
+            turns=[turn for _, turn in part],
+        )
+        told = with_facts(prompt.removeprefix(rules).lstrip("\n"), [message for message, _ in part], chars, asked)
+        aim_chars, most_chars = lengths_of(chars, asked.style)
+        sent: list[BaseMessage] = [SystemMessage(rules), HumanMessage(told)] if rules else [HumanMessage(told)]
+        yield SummaryRequest(sent, aim_chars, most_chars, language)
+
+
+def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, asked: Asked) -> str:
+    """Returns the request with facts to keep and the user's wish before its last line, the size.
+
+    A merge names its own facts. Only the prompts of plain summaries and merges are in the session's language.
+    """
+    language = language_of(messages, asked) if asked.style in ("plain", "merge") else "en"
+    named = () if asked.style == "merge" else facts_to_name(messages, target_chars, asked.language)
+    listed = fact_list.list_facts([fact.text for fact in named], language)
+    told, _, size = request.rpartition("\n")
+    return f"{told}\n{listed}{wish.quote_wish(asked.wish, language)}{size}"
+
+
+def language_of(messages: Sequence[AnyMessage], asked: Asked) -> str:
+    """Returns the session's language; where that isn't Korean, the script that the user writes in."""
+    script = user_language(messages)
+    return "ko" if asked.language == "ko" else "en" if script in (None, "ko") else script
+
+
+def lengths_of(target_chars: int, style: PromptStyle) -> tuple[int, int]:
+    """Returns the characters that a prompt of this style asks for, and the most that it allows."""
+    if style == "plain":
+        return summary_generator.sizes(target_chars)
+    chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)
+    return chars, chars
+
+
+def messages_behind(request: SummaryRequest, place: int, draft: SummaryDraft, flaw: Flaw) -> list[BaseMessage]:
+    """Returns the draft and what is wrong with it, the messages behind the request that it answered.
+
+    Of a source in parts each is told what it lacks itself.
+    """
+    text = draft.parts[place] if place < len(draft.parts) else draft.text
+    is_part = len(draft.parts) > 1
+    told = request.messages[-1].text
+    repair = repair_generator.get_prompt(
+        flaw.kind,
+        chars=len(text),
+        aim=request.aim_chars,
+        most=request.most_chars,
+        language=request.language,
+        missing=[fact for fact in flaw.missing if not is_part or escape(fact) in told],
+    )
+    return [AIMessage(text or repair_generator.EMPTY_DRAFT), HumanMessage(repair)]
+
+
+def _split(numbered: Iterable[tuple[AnyMessage, int]], limit_tokens: int) -> Iterator[list[tuple[AnyMessage, int]]]:
+    """Splits messages with their turns into parts of at most `limit_tokens`, in order; a larger message is cut."""
+    part: list[tuple[AnyMessage, int]] = []
+    part_tokens = 0
+    for message, turn in ((piece, turn) for whole, turn in numbered for piece in _cut(whole, limit_tokens)):
+        tokens = message_tokens(message)
+        if part and part_tokens + tokens > limit_tokens:
+            yield part
+            part, part_tokens = [], 0
+        part.append((message, turn))
+        part_tokens += tokens
+    yield part
+
+
+def _cut(message: AnyMessage, limit_tokens: int) -> Iterator[AnyMessage]:
+    """Cuts a message into pieces of at most `limit_tokens`, between words where possible; nothing is lost."""
+    tokens = message_tokens(message)
+    if tokens <= limit_tokens:
+        yield message
+        return
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    text = "\n".join([text_of(message), *(f"(tool call: {call['name']}({call['args']}))" for call in calls)])
+    changes = {"content": "", "tool_calls": []} if calls else {"content": ""}
+    bare = message.model_copy(update=changes)
+    while text:
+        # Tokens per character vary within a text, so each piece is estimated for itself.
+        chars = max(1, len(text) * limit_tokens // max(1, estimate_tokens(text)))
+        while chars > 1 and estimate_tokens(text[:chars]) > limit_tokens:
+            chars = chars * 9 // 10
+        space = text.rfind(" ", chars // 2, chars)
+        end = space + 1 if space > 0 and chars < len(text) else chars
+        yield bare.model_copy(update={"content": text[:end]})
+        text = text[end:]
+
+
+# Providers ask a tenth of the price for input that they have cached.
+CACHED_PRICE: Final = 0.1
+# What is said behind a draft to have it mended.
+_REPAIR_TOKENS: Final = 200
+
+
+@dataclass(frozen=True)
+class LastInput:
+    """What the chat model of a session was last sent for an answer without tool calls, and that answer.
+
+    Attributes:
+        model: The name that the endpoint knows the model by.
+        tools: The schemas sent beside the messages.
+    """
+
+    model: str
+    model_input: ModelInput
+    tools: tuple[Mapping[str, Any], ...]
+    answer: AIMessage
+
+    def holds(self, spec: FoldSpec) -> bool:
+        """Whether all that a fold covers stands in it: its messages word for word, the records that it replaces."""
+        items = self.model_input.items
+        sent = {item.id for item in items if item.kind == "message"} | {str(self.answer.id)}
+        if not {item.id for item in items if item.kind == "record"}.issuperset(spec.sources):
+            return False
+        texts = {str(m.id): _squeeze(text_of(m)) for m in [*self.model_input.messages, self.answer]}
+
+        def is_held(source_id: str, message: AnyMessage) -> bool:
+            # A message without a place of its own stands in one that joins several.
+            places = [texts[source_id]] if source_id in texts else texts.values()
+            return source_id in sent and any(_squeeze(text_of(message)) in place for place in places)
+
+        return all(
+            isinstance(message, SystemMessage) or is_held(source_id, message)
+            for source_id, message in zip(spec.source_ids, spec.messages, strict=True)
+        )
+
+
+def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
+    """Returns the last input with its answer and the instruction behind it; None if the fold must be quoted.
+
+    A merge is quoted, and so is a block with anything in it that the input doesn't hold whole.
+    """
+    style = spec.style
+    if style == "merge" or (style == "plain" and spec.sources) or not last.holds(spec):
+        return None
+    said = [message for message in spec.messages if not isinstance(message, SystemMessage)]
+    asked = [message for message in said if isinstance(message, HumanMessage)]
+    if not said:
+        return None
+    language = language_of(spec.messages, spec.asked)
+    aim_chars, most_chars = lengths_of(spec.target_chars, style)
+    ends_with_answer = spec.source_ids[-1] == str(last.answer.id)
+    instruction = in_place_generator.get_prompt(
+        style,
+        aim_chars=aim_chars,
+        most_chars=most_chars,
+        turns=spec.turns,
+        opening=text_of(said[0]),
+        closing="" if ends_with_answer or not asked else text_of(asked[-1]),
+        language=language,
+        has_previous=bool(spec.sources),
+    )
+    # The user's alone: what else is named stands above, and each token of the list is one that isn't cached.
+    told = with_facts(instruction, asked, min(spec.target_chars, MAX_TARGET_CHARS), spec.asked)
+    sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(told)]
+    return SummaryRequest(sent, aim_chars, most_chars, language, last.tools)
+
+
+def price_in_place(last: LastInput, request: SummaryRequest) -> float:
+    """Estimates what a first draft in place reads, in tokens at full price; the last input is cached."""
+    cached_tokens = last.model_input.sent_tokens
+    return CACHED_PRICE * cached_tokens + _new_tokens(last, request)
+
+
+def price_quoted(spec: FoldSpec, source_tokens: int) -> int:
+    """Estimates what a first draft reads if its source is quoted.
+
+    Args:
+        spec: The fold.
+        source_tokens: How many tokens of the source fit into one request.
+    """
+    requests = requests_for(spec.messages, spec.target_chars, spec.asked, source_tokens)
+    return sum(estimate_tokens(message.text) for request in requests for message in request.messages)
+
+
+def input_tokens_in_place(last: LastInput, request: SummaryRequest) -> int:
+    """Estimates the largest input of a request in place: with a draft behind it, and what is wrong with that.
+
+    A character is counted as a token: more than that no draft has.
+    """
+    return last.model_input.sent_tokens + _new_tokens(last, request) + request.most_chars + _REPAIR_TOKENS
+
+
+def _new_tokens(last: LastInput, request: SummaryRequest) -> int:
+    """Estimates what isn't cached: the answer and the instruction."""
+    return message_tokens(last.answer) + estimate_tokens(request.messages[-1].text)
+
+
+def _squeeze(text: str) -> str:
+    """Returns a text without white space: where messages stand in one text, further lines are indented."""
+    return "".join(text.split())

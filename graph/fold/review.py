@@ -1,0 +1,413 @@
+"""Decides whether a draft summary may replace its source messages."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, Literal, NamedTuple
+
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+
+from graph.core.language import is_written_in, own_lines, user_language
+from graph.core.text import estimate_tokens
+from graph.core.turn import text_of
+from graph.fold.fact import Fact, HeldFacts, facts_of, is_wish, missing_from
+from graph.fold.shorten import shorten
+from graph.value.record import RecordOutcome
+from prompt.summary.summary_generator import MAX_TARGET_CHARS
+from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
+
+# So much of a summary may be facts that are named; the rest says what they are about.
+_NAMED_SHARE: Final = 0.3
+_MOST_NAMED: Final = 100
+_MOST_TRIED: Final = 1_000
+_HANGUL: Final = re.compile("[가-힣]")
+_GONE_SHARE: Final = 1 / 3
+
+
+class Lack(NamedTuple):
+    """The named facts that a draft lacks, weightiest first, and whether too many of the user's are among them."""
+
+    missing: tuple[str, ...]
+    is_large: bool
+
+
+def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: Language) -> tuple[Fact, ...]:
+    """Returns the weightiest facts that fit into 30 % of a summary, the user's rules and prohibitions first.
+
+    A previous summary isn't searched, nor what the user pasted: a summary in the session's language can't keep the
+    dates of a foreign letter as they are, and its prohibitions are none of the user's.
+
+    Args:
+        messages: What is condensed.
+        target_chars: Length of the summary.
+        language: The session's language.
+    """
+    script = _script(messages, language)
+    said = [_own(message, script) for message in messages if not isinstance(message, SystemMessage)]
+    facts = facts_of(said)
+    return _fitting((fact for fact in facts if script == "ko" or not _HANGUL.search(fact.text)), target_chars)
+
+
+def pasted_wishes(messages: Sequence[AnyMessage], language: Language) -> frozenset[tuple[str, str]]:
+    """Returns the identities of what sounds like the user's rule or prohibition but stands in pasted text alone."""
+    script = _script(messages, language)
+    users = [message for message in messages if isinstance(message, HumanMessage)]
+    own = {fact.identity for fact in facts_of([_own(message, script) for message in users])}
+    return frozenset(fact.identity for fact in facts_of(users) if is_wish(fact) and fact.identity not in own)
+
+
+def lack_of(text: str, messages: Sequence[AnyMessage], target_chars: int, language: Language) -> Lack:
+    """Compares a draft with the facts that its request named; it lacks too many if a third of the user's are gone.
+
+    Args:
+        text: The draft.
+        messages: What is condensed.
+        target_chars: Length of the summary. What can't stand in it can't be gone.
+        language: The session's language.
+    """
+    users = [message for message in messages if isinstance(message, HumanMessage)]
+    asked = facts_to_name(users, target_chars, language)
+    gone = missing_from(asked, text)
+    missing = (*gone, *missing_from(facts_to_name(messages, target_chars, language), text))
+    names = dict.fromkeys(fact.text for fact in missing)
+    return Lack(tuple(names), bool(gone) and len(gone) >= len(asked) * _GONE_SHARE)
+
+
+def _script(messages: Iterable[AnyMessage], language: Language) -> str:
+    script = user_language(messages)
+    return "ko" if language == "ko" else "latin" if script in (None, "ko") else script
+
+
+def _own(message: AnyMessage, script: str) -> AnyMessage:
+    return HumanMessage(own_lines(text_of(message), script)) if isinstance(message, HumanMessage) else message
+
+
+def _fitting(facts: Iterable[Fact], target_chars: int) -> tuple[Fact, ...]:
+    """Returns the facts that fit, in their order; one that doesn't gives way to the next, and no two say the same."""
+    left_chars = int(target_chars * _NAMED_SHARE)
+    taken: list[Fact] = []
+    held = HeldFacts()
+    for fact in islice(facts, _MOST_TRIED):
+        if len(fact.text) < left_chars and not fact.says_little and not held.has(fact):
+            taken.append(fact)
+            held.add(fact.text)
+            left_chars -= len(fact.text) + 1
+        if len(taken) == _MOST_NAMED or left_chars <= 1:
+            break
+    return tuple(taken)
+
+
+_COPIED_CHARS: Final = 200
+_OUR_TAG: Final = re.compile(r"</?(?:m|source)\b[^<>]*+>|\[(?:user|assistant|tool)\]", re.IGNORECASE)
+_SPACE: Final = re.compile(r"\s+")
+
+_TURN_MARK: Final = re.compile(r"\(\d+(?:-\d+)?턴\)|\(turns? \d+(?:-\d+)?\)", re.IGNORECASE)
+_OPENING: Final = re.compile(
+    r"\A\W*(?:네[,.! ]|예[,.! ]|넵|물론|좋습니다|알겠습니다|안녕하세요|반갑습니다|감사합니다|죄송|좋은 질문"
+    r"|yes[,.!]|sure|of course|certainly|absolutely|great|good question|hi\b|hello|thanks|thank you"
+    r"|i['’]m sorry|sorry)",
+    re.IGNORECASE,
+)
+_CLOSING: Final = re.compile(
+    r"보내세요|도와드리|도와드릴|말씀해\s?주세요|알려\s?주세요|물어\s?보세요|문의해|궁금한\s?점"
+    r"|수\s?없습니다|드릴까요|되시길|바랍니다"
+    r"|let me know|happy to help|hope (?:this|that) helps|feel free|anything else|have a (?:great|nice|good)"
+    r"|i can['’]?(?:t|not)\b|would you like|shall i|good luck|you['’]re welcome",
+    re.IGNORECASE,
+)
+_TAIL_CHARS: Final = 100
+
+
+def is_copy(draft: str, said: Iterable[str]) -> bool:
+    """Whether a draft begins with a copy of its source: its first 200 characters stand there, white space aside.
+
+    Shorter drafts are none: a good summary may be one sentence of its source.
+
+    Args:
+        draft: The draft. Tags and speakers that it copied along don't hide a copy.
+        said: The texts of the messages that it was made from.
+    """
+    copied = _OUR_TAG.sub("", draft).strip()[:_COPIED_CHARS]
+    return len(copied) == _COPIED_CHARS and _squeeze(copied) in _squeeze("".join(said))
+
+
+def _squeeze(text: str) -> str:
+    return _SPACE.sub("", _OUR_TAG.sub("", text))
+
+
+def is_answer(draft: str) -> bool:
+    """Whether a draft answers the chat, or refuses to, where a summary was asked for.
+
+    Taken for one only if three signs meet: it opens as an answer does ("네, …", "Sure, …", "죄송하지만 …"), it ends as
+    one does ("… 좋은 하루 보내세요!", "Let me know …", a refusal), and it has no turn mark, which is asked for.
+    """
+    text = draft.strip()
+    return bool(_OPENING.match(text) and _CLOSING.search(text[-_TAIL_CHARS:]) and not _TURN_MARK.search(text))
+
+
+SMALL_TARGET_CHARS: Final = 80
+# A draft within these shares of what is asked for is taken as it is; a longer one is shortened to the share below.
+MIN_SHARE: Final = 0.6
+MAX_SHARE: Final = 1.3
+SHORTENED_SHARE: Final = 1.25
+_FIRM_SHARE: Final = 2
+# A draft below this share of the requested length is hollow: a refusal, a heading, a full stop. The share is smaller
+# where the requested length is only an upper bound.
+_LEAST_SHARE: Final = 0.2
+_LEAST_BOUND_SHARE: Final = 0.1
+# Invisible characters that Unicode classes as letters, marks or symbols.
+_BLANKS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    chr(code) for first, last in ((0x180B, 0x180F), (0xFE00, 0xFE0F)) for code in range(first, last + 1)
+}
+_SENTENCE_END: Final = re.compile(r"[.!?。…](?=\s|$)|\n")
+
+
+FlawKind = Literal["empty", "language", "copy", "answer", "cut", "long", "short", "lacking"]
+
+
+@dataclass(frozen=True)
+class SummaryDraft:
+    """A summary as it was written, before its review.
+
+    Attributes:
+        input_tokens: Tokens read to write it, over all calls.
+        output_tokens: Tokens written.
+        is_usage: Whether the provider reported both; otherwise they are our estimates.
+        is_cut: Whether the model stopped at its length limit; the text may then end anywhere.
+        parts: The text by the parts of its source, if that was too large for one call.
+    """
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    is_usage: bool
+    is_cut: bool = False
+    parts: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """What is wrong with a draft, for the one request to mend it.
+
+    Attributes:
+        missing: What the draft lacks, by name, weightiest first; only of one that is short or lacks facts.
+    """
+
+    kind: FlawKind
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a draft is compared with.
+
+    Attributes:
+        label: Precedes the summary in the model input and counts towards its size.
+        scripts: The scripts that a draft may be in: those of the user's own words and of the session; empty for any.
+        is_bound: Whether the target is only an upper bound.
+        max_tokens: Upper bound on the adopted text with its label, None for no bound.
+        is_quoted: Whether the drafts are sentences of the source itself, which are never hollow and no copies.
+        is_summary: Whether the source is made of summaries, whose words may well be carried over.
+        session_language: The language of the fixed words around a verbatim text.
+        carried: Facts of the records that are replaced, weightiest first.
+    """
+
+    messages: Sequence[AnyMessage]
+    chars: int
+    tokens: int
+    target_chars: int
+    label: str
+    scripts: frozenset[str]
+    is_bound: bool = False
+    max_tokens: int | None = None
+    is_quoted: bool = False
+    is_summary: bool = False
+    session_language: Language = "ko"
+    carried: tuple[Fact, ...] = ()
+
+    @property
+    def asked_chars(self) -> int:
+        """The length that the prompt asks for: the target within its limit."""
+        return max(1, min(self.target_chars, MAX_TARGET_CHARS))
+
+    @property
+    def least_chars(self) -> float:
+        """The visible characters below which a draft is hollow."""
+        if self.is_quoted:
+            return 1
+        return max(1, self.asked_chars * (_LEAST_BOUND_SHARE if self.is_bound else _LEAST_SHARE))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the target is too short for a retry or a cut."""
+        return self.target_chars < SMALL_TARGET_CHARS and not self.is_bound
+
+
+@dataclass(frozen=True)
+class Review:
+    """The result of a fold: a text that replaces its source, or none.
+
+    Attributes:
+        text: The adopted text, "" if there is none.
+        is_verbatim: Whether the text is the quoted source itself, because no draft was shorter.
+        error_code: Why no text was adopted, "" otherwise.
+    """
+
+    text: str
+    outcome: RecordOutcome
+    is_verbatim: bool = False
+    error_code: str = ""
+
+
+_UNFIT: Final[Mapping[FlawKind, Review]] = {
+    "language": Review("", "failed", error_code="summary_language"),
+    "copy": Review("", "failed", error_code="summary_copy"),
+    "answer": Review("", "failed", error_code="summary_answer"),
+}
+
+
+def flaw_of(draft: SummaryDraft, source: Source) -> Flaw | None:
+    """Returns what is wrong with a first draft, for the one request to mend it; None if there is nothing to mend."""
+    if source.is_small:
+        return None
+    text = draft.text.strip()
+    kind = "empty" if not visible_chars(text) else _unfit(text, source)
+    if kind is None and draft.is_cut:
+        kind = "cut"
+    kind = kind or _wrong_length(text, source)
+    if kind not in (None, "short"):
+        return Flaw(kind)
+    lack = _lack(text, source)
+    if lack.is_large or kind:
+        return Flaw(kind or "lacking", lack.missing)
+    return None
+
+
+def _lack(text: str, source: Source) -> Lack:
+    """Returns which facts of its source a draft lacks; none where they weren't named to whoever wrote it."""
+    if source.is_quoted or source.is_summary:
+        return Lack((), is_large=False)
+    return lack_of(text, source.messages, source.asked_chars, source.session_language)
+
+
+def _unfit(text: str, source: Source) -> FlawKind | None:
+    """Says why a text is no summary of its source, however long it is; None if it is one."""
+    if source.is_quoted:
+        return None
+    said = (text_of(message) for message in source.messages if not isinstance(message, SystemMessage))
+    if not source.is_summary and is_copy(text, said):
+        return "copy"
+    if is_answer(text) and visible_chars(text) >= source.least_chars:
+        return "answer"
+    return None if is_written_in(text, source.scripts) else "language"
+
+
+def _wrong_length(text: str, source: Source) -> FlawKind | None:
+    if len(text) > source.asked_chars * MAX_SHARE:
+        return "long"
+    least_chars = source.least_chars if source.is_bound else source.asked_chars * MIN_SHARE
+    return "short" if visible_chars(text) < least_chars else None
+
+
+def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
+    """Chooses among all drafts of one fold: complete ones first, then those with the user's facts, then by length.
+
+    The nearest to the requested length is the best; a draft is compared with the facts as it would be adopted.
+    A draft is adopted only if it isn't hollow, is a summary (no copy, no answer) in a script of the user's own words,
+    and is smaller than its source in characters and in tokens, label included. Beyond 130 % of the requested length its
+    sentences of least weight go (`shorten`); one that broke off loses its unfinished last sentence. A small source
+    (target under 80 characters) without such a draft is quoted verbatim.
+    """
+    written = [draft for draft in drafts if visible_chars(draft.text)]
+    unfit = [_unfit(draft.text.strip(), source) for draft in written]
+    fitting = [draft for draft, kind in zip(written, unfit, strict=True) if kind is None]
+    telling = [draft for draft in fitting if visible_chars(draft.text) >= source.least_chars]
+    if telling:
+        best, kept = _best([(draft, _adoptable(draft, source)) for draft in telling], source)
+        if _is_smaller(kept, source):
+            is_whole = kept == best.text.strip() and not best.is_cut
+            return Review(kept, "compressed" if is_whole else "shortened")
+    if source.is_small:
+        return Review(
+            quote(source.messages, source.session_language), "inflated" if written else "empty", is_verbatim=True
+        )
+    if telling:
+        return Review("", "inflated", error_code="summary_inflated")
+    if fitting:
+        return Review("", "failed", error_code="summary_short")
+    return next((_UNFIT[kind] for kind in unfit[::-1] if kind), Review("", "empty", error_code="summary_empty"))
+
+
+def _adoptable(draft: SummaryDraft, source: Source) -> str:
+    """Returns the text of a draft as it would be adopted: without an unfinished sentence, within its bounds."""
+    text = draft.text.strip()
+    whole = until_last_sentence(text) if draft.is_cut else text
+    return whole if source.is_small else _within_bounds(whole, source)
+
+
+def _best(drafts: Sequence[tuple[SummaryDraft, str]], source: Source) -> tuple[SummaryDraft, str]:
+    def order(each: tuple[SummaryDraft, str]) -> tuple[bool, bool, float]:
+        draft, kept = each
+        lacks = len(drafts) > 1 and _lack(kept, source).is_large
+        return draft.is_cut, lacks, abs(math.log(len(draft.text.strip()) / source.asked_chars))
+
+    return min(drafts, key=order)
+
+
+def visible_chars(text: str) -> int:
+    """Counts the characters that a reader sees, not control, format or filler characters; a run of spaces is one."""
+    return sum(char not in _BLANKS and unicodedata.category(char)[0] != "C" for char in " ".join(text.split()))
+
+
+def _within_bounds(text: str, source: Source) -> str:
+    """Returns the text within 130 % of the requested length and the bound in tokens, shortened if it isn't.
+
+    Rules and decisions alone may take up to twice the requested length.
+    """
+    aim_chars, most_chars = int(source.asked_chars * SHORTENED_SHARE), source.asked_chars * _FIRM_SHARE
+
+    def is_allowed(shorter: str) -> bool:
+        return len(shorter) <= most_chars and is_within(shorter, source)
+
+    if len(text) <= source.asked_chars * MAX_SHARE and is_allowed(text):
+        return text
+    return shorten(
+        text,
+        lambda shorter: len(shorter) <= aim_chars and is_allowed(shorter),
+        max_chars=aim_chars,
+        must_fit=is_allowed,
+    )
+
+
+def is_within(text: str, source: Source) -> bool:
+    """Whether a text is smaller than its source and within the bound in tokens, its label included."""
+    is_bounded = source.max_tokens is None or estimate_tokens(source.label + text) <= source.max_tokens
+    return is_bounded and _is_smaller(text, source)
+
+
+def _is_smaller(text: str, source: Source) -> bool:
+    labelled = source.label + text
+    return len(labelled) < source.chars and estimate_tokens(labelled) < source.tokens
+
+
+def until_last_sentence(text: str) -> str:
+    """Removes the unfinished last sentence of a text that broke off, or its last word if it has no sentence end."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    if ends:
+        return text[: ends[-1]].rstrip()
+    return (text.rsplit(None, 1)[0] if len(text.split()) > 1 else text).rstrip() + "…"
+
+
+def quote(messages: Sequence[AnyMessage], language: Language) -> str:
+    """Renders messages verbatim as quoted text with its speakers; messages without text are left out."""
+    lines: list[str] = []
+    for message in messages:
+        text = text_of(message).strip()
+        if text:
+            lines += f"{SPEAKER[language][message.type]}: {text}".splitlines()
+    return f"{VERBATIM_NOTE[language]}\n> " + "\n> ".join(lines)

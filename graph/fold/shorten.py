@@ -1,0 +1,171 @@
+"""Shortens a summary by its sentences of least weight, wherever they stand."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from graph.core.language import split_sentences
+from graph.fold.extract import cut_at_word, rank_sentences
+from graph.fold.fact import is_rule
+
+_TURN_MARK: Final = re.compile(r"^\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)\s*", re.IGNORECASE)
+_LIST_MARK: Final = re.compile(r"^\s*(?:(?:[-*•·▪]|#{1,6}|>|\d{1,3}[.)])\s+)*")
+_FENCE: Final = re.compile(r"^\s*(?:`{3,}|~{3,})")
+_CLAUSE_END: Final = re.compile(r"(?<=[,;、，；])\s+")
+_HEADLINE: Final = re.compile(r"^\s*(?:#{1,6}\s|(?:\d{1,3}[.)]\s+)?\*\*[^*]+\*\*:?\s*$)")
+
+_DECISION: Final = re.compile(
+    r"결정|확정|하기로|정했|정함|정하였|정해[지졌짐]"
+    r"|\b(?:decid|decision|agreed|settled|confirmed|chose|chosen)",
+    re.IGNORECASE,
+)
+_QUESTION: Final = re.compile(
+    r"[?？]|물음|물었|묻는|묻고|질문함|답을 기다|선택을 기다|고르라"
+    r"|\b(?:asked|asks|asking|awaiting|waiting for|open question)\b",
+    re.IGNORECASE,
+)
+# Marks and openings aren't counted, so what is about right is looked at closely.
+_ROUGH_SHARE: Final = 1.1
+_OPTION: Final = re.compile(r"^\(?\d{1,2}[).]")
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A part that is dropped or kept whole: a sentence, a clause of a very long one, a block of code or a headline.
+
+    Attributes:
+        line: The line that it stands in.
+        opening: What that line begins with, e.g. a list mark.
+        turn: The turn mark that holds for it, "" before the first one.
+    """
+
+    line: int
+    opening: str
+    turn: str
+    text: str
+
+
+def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit: Callable[[str], bool]) -> str:
+    """Returns the text without its sentences of least weight, so that it fits.
+
+    Repetitions go first, then what has few facts. The last question with its options, rules, prohibitions and
+    decisions stay, even if the text is then too long; only if it must fit do they go too, the question last. A turn
+    mark stays with the sentences of its turn. One sentence alone is cut at a word.
+
+    Args:
+        text: The summary.
+        fits: Whether a text is short enough.
+        max_chars: About how many characters fit; a sentence longer than half of them is dropped by clauses.
+        must_fit: What the result has to fulfil at any price.
+    """
+    if fits(text):
+        return text
+    pieces = [piece for whole in _pieces(text) for piece in _clauses(whole, max_chars // 2)]
+    texts = [piece.text for piece in pieces]
+    kept = dict(enumerate(pieces))
+    rough_chars = sum(len(said) + 1 for said in texts)
+    for place in _light(texts):
+        if len(kept) == 1 or (rough_chars <= max_chars * _ROUGH_SHARE and fits(_render(kept))):
+            break
+        rough_chars -= len(kept.pop(place).text) + 1
+    if not must_fit(_render(kept)):
+        dropped = [place for place in _weighty(texts) if place in kept][: len(kept) - 1]
+        # As few as are enough: what is left gets shorter with each.
+        places = range(len(dropped))
+        count = bisect_left(places, x=True, key=lambda count: must_fit(_render(_without(kept, dropped[:count]))))
+        kept = _without(kept, dropped[:count])
+    shortened = _render(kept)
+    is_enough = must_fit if len(kept) > 1 or _is_firm(shortened) else fits
+    while len(shortened) > 1 and not is_enough(shortened):
+        shortened = cut_at_word(shortened, min(max_chars, len(shortened) * 9 // 10))
+    return shortened
+
+
+def _without(kept: Mapping[int, _Piece], dropped: Iterable[int]) -> dict[int, _Piece]:
+    gone = set(dropped)
+    return {place: piece for place, piece in kept.items() if place not in gone}
+
+
+def _light(texts: Sequence[str]) -> list[int]:
+    """Returns the places of what may go, the lightest first: repetitions from the end on, then by weight."""
+    first = {_key(text): place for place, text in reversed(list(enumerate(texts)))}
+    repeated = [place for place in reversed(range(len(texts))) if first[_key(texts[place])] != place]
+    stay = {*repeated, *_question(texts), *(place for place, text in enumerate(texts) if _is_firm(text))}
+    return [*repeated, *(place for place in reversed(rank_sentences(texts)) if place not in stay)]
+
+
+def _weighty(texts: Sequence[str]) -> list[int]:
+    """Returns the places of what goes only at need: decisions, rules and headlines by weight, then the question."""
+    question = set(_question(texts))
+    ranked = list(reversed(rank_sentences(texts)))
+    return sorted(ranked, key=lambda place: place in question)
+
+
+def _is_firm(text: str) -> bool:
+    return is_rule(text) or any(pattern.search(text) for pattern in (_DECISION, _HEADLINE))
+
+
+def _question(texts: Sequence[str]) -> Iterator[int]:
+    """Yields the places of the last question and the options behind it; of the last sentence if nothing is asked."""
+    asked = [place for place, text in enumerate(texts) if _QUESTION.search(text)]
+    place = asked[-1] if asked else len(texts) - 1
+    yield place
+    while (place := place + 1) < len(texts) and _OPTION.match(texts[place]):
+        yield place
+
+
+def _key(text: str) -> str:
+    return text.casefold().rstrip(".!?… ")
+
+
+def _pieces(text: str) -> Iterator[_Piece]:
+    """Yields the pieces of a text in order; a block of code between fences is one."""
+    code: list[str] = []
+    turn = ""
+    for number, line in enumerate(text.splitlines()):
+        if code or _FENCE.match(line):
+            code.append(line)
+            if len(code) > 1 and _FENCE.match(line):
+                yield _Piece(number, "", turn, "\n".join(code))
+                code = []
+            continue
+        opening, sentences = _sentences(line)
+        for sentence in sentences:
+            marked = _TURN_MARK.match(sentence)
+            turn = marked.group().strip() if marked else turn
+            if said := sentence[marked.end() :] if marked else sentence:
+                yield _Piece(number, opening, turn, said)
+    if code:
+        yield _Piece(len(text), "", turn, "\n".join(code))
+
+
+def _sentences(line: str) -> tuple[str, list[str]]:
+    """Returns what a line begins with, and its sentences; a headline or the row of a table is one."""
+    if _HEADLINE.match(line) or line.lstrip().startswith("|"):
+        return "", [line.rstrip()]
+    marked = _LIST_MARK.match(line)
+    opening = marked.group() if marked else ""
+    return opening, split_sentences(line[len(opening) :])
+
+
+def _clauses(piece: _Piece, max_chars: int) -> list[_Piece]:
+    """Splits a very long sentence into its clauses."""
+    if len(piece.text) <= max_chars or "\n" in piece.text:
+        return [piece]
+    return [replace(piece, text=clause) for clause in _CLAUSE_END.split(piece.text) if clause]
+
+
+def _render(kept: Mapping[int, _Piece]) -> str:
+    """Joins pieces in order, each line with its opening, each turn with its mark."""
+    parts: list[str] = []
+    line, turn = -1, ""
+    for _, piece in sorted(kept.items()):
+        parts.append((("\n" if parts else "") + piece.opening) if piece.line != line else " ")
+        parts.append(f"{piece.turn} " if piece.turn != turn else "")
+        parts.append(piece.text)
+        line, turn = piece.line, piece.turn
+    return "".join(parts)

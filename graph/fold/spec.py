@@ -1,0 +1,270 @@
+"""What a fold covers, what its summariser reads and how long the result may be; `fold_of` makes every spec."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from langchain_core.messages import AnyMessage, SystemMessage
+
+from graph.core.turn import label_of, labelled, text_of
+from graph.fold.fact import Fact
+from graph.fold.fact_carry import carried_facts, carried_line
+from graph.value.error import InputError
+from graph.value.record import ArchivedMessage, Record, RecordKind
+from prompt.system.framing import Language
+
+BLOCK_TURNS: Final = 3
+MIN_RATE: Final = 0.1
+MAX_RATE: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Block:
+    """Turns `first_turn` to `last_turn`, folded together."""
+
+    first_turn: int
+    last_turn: int
+
+
+def should_summarize(turn_count: int) -> bool:
+    """Whether a block falls due when this turn begins: exactly at 4, 7, 10, 13 and so on."""
+    return turn_count > BLOCK_TURNS and turn_count % BLOCK_TURNS == 1
+
+
+def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
+    """Returns the blocks that are complete and not covered, oldest first.
+
+    If another strategy's record ends inside a block, the first block is shorter.
+
+    Args:
+        complete_turns: How many turns of the session have their answer.
+        covered_turn: The last turn that an active record covers, 0 if none does.
+    """
+    blocks = []
+    first = covered_turn + 1
+    for turn in range(first, complete_turns + 1):
+        if should_summarize(turn + 1):
+            blocks.append(Block(first, turn))
+            first = turn + 1
+    return tuple(blocks)
+
+
+def next_block(complete_turns: int, covered_turn: int) -> Block:
+    """Returns the block that is due first: one of `due_blocks`, or else the one that more turns will complete."""
+    due = due_blocks(complete_turns, covered_turn)
+    return due[0] if due else Block(covered_turn + 1, complete_turns + BLOCK_TURNS - complete_turns % BLOCK_TURNS)
+
+
+def round_rate(rate: float) -> float:
+    """Rounds a compression rate to two decimals.
+
+    Raises:
+        InputError: The rate is outside 0.1–0.5 (or not a number).
+    """
+    rounded = round(rate, 2)
+    if not MIN_RATE <= rounded <= MAX_RATE:
+        raise InputError("bad_rate", f"{MIN_RATE}–{MAX_RATE}")
+    return rounded
+
+
+def target_chars(original_chars: int, compression_rate: float) -> int:
+    """Returns the target length: `int(original_chars * compression_rate)` (seed 002)."""
+    return int(original_chars * compression_rate)
+
+
+PromptStyle = Literal["plain", "merge", "rolling", "structured"]
+
+# A call reads some 500 tokens of rules beside its source.
+VERBATIM_CHARS = 300
+# A summary has more tokens per character than its source: fewer characters keep it within its tokens.
+_DENSITY_MARGIN = 0.95
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a summary is asked for with, beside its messages and its length.
+
+    Attributes:
+        style: Which prompt asks for it.
+        language: The session's language.
+        before: What the conversation stands on before the messages: the record before them, or the words.
+        turns: The turn of each message, 0 for a previous summary; () if it isn't known.
+        answer_tokens: How long the answer should be at most; None leaves it to the model.
+        carried: The line of facts that a merge carries on where its text lacks them; "" for none.
+        wish: What the user asks of the summary beside its length, "" for nothing.
+    """
+
+    style: PromptStyle = "plain"
+    language: Language = "ko"
+    before: str = ""
+    turns: tuple[int, ...] = ()
+    answer_tokens: int | None = None
+    carried: str = ""
+    wish: str = ""
+
+
+@dataclass(frozen=True)
+class FoldSpec:
+    """A fold that is due.
+
+    Attributes:
+        turns: All covered turn numbers, those of its sources included.
+        messages: What the summariser reads: messages, or older summaries as messages.
+        source_ids: Ids of the messages read, for the key; they change when a turn gets another attempt.
+        original_chars: Characters of everything that it covers in the archive.
+        source_chars: Characters of what the summariser reads; the result must be smaller.
+        language: The session's language, in which the summary is asked for and its label is written.
+        sources: Ids of the records that it replaces.
+        style: Which prompt asks for it.
+        is_bound: Whether the target is only an upper bound, so that a shorter draft is as good.
+        max_tokens: Upper bound on the result, our estimate; None for no bound.
+        until_message_id: The last covered message; "" for the last one of `source_ids`.
+        covered_message_count: How many live messages it covers, those of its sources included.
+        covered_token_count: Our estimate for these messages.
+        version: Version of a rolling summary; 1 for other kinds.
+        context_messages: Messages in the context before a compaction; 0 for other kinds.
+        context_messages_after: Messages in the context after it.
+        context_tokens: Our estimate for the context before it.
+        answer_tokens: How long the summary model's answer should be at most; None leaves it to the model.
+        is_exact: Whether a result must be for exactly these messages. Otherwise any finished one of its kind fits that
+            leaves no gap, so that a slow summary isn't discarded because the chat went on.
+        is_waited: Whether a turn may wait for it (once, for a bounded time).
+        before: What the conversation stands on before it, so that "option 2" can be understood; "" for nothing.
+        message_turns: The turn of each message, 0 for a previous summary; () if it isn't known.
+        carried: Facts of the records that it replaces, weightiest first.
+        wish: What the user asks of the summary beside its length, "" for nothing.
+        set_aside: Id of the record that is active again in place of being made; "" for none.
+    """
+
+    kind: RecordKind
+    level: int
+    turns: tuple[int, ...]
+    from_position: int
+    to_position: int
+    messages: tuple[AnyMessage, ...]
+    source_ids: tuple[str, ...]
+    original_chars: int
+    source_chars: int
+    source_tokens: int
+    target_chars: int
+    rate: float
+    language: Language
+    sources: tuple[str, ...] = ()
+    style: PromptStyle = "plain"
+    until_message_id: str = ""
+    covered_message_count: int = 0
+    covered_token_count: int = 0
+    version: int = 1
+    context_messages: int = 0
+    context_messages_after: int = 0
+    context_tokens: int = 0
+    is_bound: bool = False
+    max_tokens: int | None = None
+    answer_tokens: int | None = None
+    is_exact: bool = True
+    is_waited: bool = True
+    before: str = ""
+    message_turns: tuple[int, ...] = ()
+    carried: tuple[Fact, ...] = ()
+    wish: str = ""
+    set_aside: str = ""
+
+    @property
+    def asked(self) -> Asked:
+        """What its summary is asked for with."""
+        line = carried_line(self.carried, self.language, self.max_tokens or 0).text if self.style == "merge" else ""
+        return Asked(self.style, self.language, self.before, self.message_turns, self.answer_tokens, line, self.wish)
+
+    @property
+    def stands_verbatim(self) -> bool:
+        """Whether its source is so short that no call can pay, and is quoted word for word instead."""
+        return self.kind == "interval" and self.source_chars < VERBATIM_CHARS
+
+    def bounded(self, max_tokens: int, *, most_chars: int | None = None) -> FoldSpec:
+        """Returns the fold with an upper bound in tokens and a target in characters that keeps to it.
+
+        Args:
+            max_tokens: The bound on the result, our estimate.
+            most_chars: Upper bound on the target; None for what the tokens allow.
+        """
+        chars = int(max_tokens * _DENSITY_MARGIN * self.source_chars / max(1, self.source_tokens))
+        target_chars = max(1, chars if most_chars is None else min(most_chars, chars))
+        return replace(self, target_chars=target_chars, max_tokens=max_tokens, is_bound=True)
+
+
+def fold_of(
+    old: Sequence[Record],
+    new: Sequence[ArchivedMessage],
+    *,
+    kind: RecordKind,
+    rate: float,
+    language: Language,
+    style: PromptStyle = "plain",
+    cut: Callable[[AnyMessage], AnyMessage] = lambda message: message,
+) -> FoldSpec:
+    """Returns the fold of records and the messages that follow them into one record, with the rate's target.
+
+    Callers that need another length or an upper bound replace these fields.
+
+    Args:
+        old: Records that it replaces, oldest first; the summariser reads them as one first message.
+        new: Live messages that follow them, in order. `old` or `new` may be empty, not both.
+        kind: The kind of the new record.
+        rate: The current compression rate.
+        language: The session's language.
+        style: Which prompt asks for it.
+        cut: Shortens a message for the summariser.
+    """
+    previous = previous_summary(old, language)
+    messages = (*previous, *(cut(entry.message) for entry in new))
+    chars = sum(len(text_of(message)) for message in messages)
+    new_tokens = sum(entry.tokens for entry in new)
+    joined_id = ["+".join(record.id for record in old)] if old else []
+    return FoldSpec(
+        kind=kind,
+        level=0,
+        turns=tuple(dict.fromkeys([turn for record in old for turn in record.turns] + [entry.turn for entry in new])),
+        from_position=old[0].from_position if old else new[0].position,
+        to_position=new[-1].position if new else old[-1].to_position,
+        messages=messages,
+        source_ids=(*joined_id, *(str(entry.message.id) for entry in new)),
+        original_chars=sum(record.original_chars for record in old) + sum(entry.chars for entry in new),
+        source_chars=chars,
+        source_tokens=sum(record.summary_tokens for record in old) + new_tokens,
+        target_chars=target_chars(chars, rate),
+        rate=rate,
+        language=language,
+        sources=tuple(record.id for record in old),
+        style=style,
+        covered_message_count=sum(record.covered_message_count for record in old) + len(new),
+        covered_token_count=sum(record.covered_token_count for record in old) + new_tokens,
+        message_turns=(*(0 for _ in previous), *(entry.turn for entry in new)),
+        carried=carried_facts(old),
+    )
+
+
+def previous_summary(active: Sequence[Record], language: Language) -> list[SystemMessage]:
+    """Returns the active summaries as one message for the summariser; none if there are none."""
+    if not active:
+        return []
+    if len(active) == 1:
+        return [SystemMessage(active[0].summary)]
+    return [SystemMessage("\n".join(labelled(label_of(record.turns, language), record.summary) for record in active))]
+
+
+def source_key(spec: FoldSpec, *, model: str, prompt_version: str) -> str:
+    """Hashes everything that a summary depends on, so that a prepared one is used only if nothing has changed.
+
+    What stands before the source only explains it and may be merged meanwhile, so it doesn't count. For a fold that
+    isn't exact only its first position and the replaced records count, as the chat may go on meanwhile.
+    """
+    source = [[str(spec.from_position)]]
+    if spec.is_exact:
+        source = [[source_id, text_of(m)] for source_id, m in zip(spec.source_ids, spec.messages, strict=True)]
+        source.append([f"{spec.rate:.2f}", str(spec.target_chars)])
+    text = json.dumps([spec.kind, spec.style, list(spec.sources), source, model, prompt_version])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

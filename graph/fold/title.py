@@ -1,0 +1,107 @@
+"""Asks for the title of a session, and cleans what a model answers."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
+
+from graph.core.attached import own_words
+from graph.core.language import is_written_in
+from graph.core.text import LEADING_MARKS, plain_text, title_of
+from graph.core.turn import is_final_answer, text_of
+from graph.fold.clean import clean_draft
+from graph.fold.request import language_of
+from graph.fold.spec import Asked
+from prompt import title as prompt
+from prompt.system.framing import Language
+
+# As many turns as a title is made of.
+TITLED_TURNS: Final = 2
+_QUOTED_CHARS: Final = 600
+_LONGEST_LINE: Final = 120
+_UNSEEN: Final = {"Cc", "Cf"}
+_KEPT: Final = "\u200d"  # joins emoji
+_LABEL: Final = re.compile(
+    r"(?:(?:the|a|suggested|chat|conversation|session)\s+)*title\s*[:：]\s*|(?:(?:대화|채팅)\s*)?제목\s*[:：]\s*",
+    re.IGNORECASE,
+)
+_LEAD: Final = re.compile(r"(?:\+|1[.)])\s+")
+_LINK: Final = re.compile(r"!?\[([^\[\]]{1,200})\]\([^()\s]{0,200}\)")
+_MARKUP: Final = re.compile(r"\*\*|~~|`")
+_EMPHASIS: Final = re.compile(r"(?<![\w*])\*([^\s*][^*]*)\*(?![\w*])")
+_PAIRS: Final = ("**", "__", '""', "''", "“”", "‘’", "„“", "«»", "‹›", "「」", "『』", "《》", "〈〉")
+_COLONS: Final = (":", "：")
+_ENDS: Final = " .。．｡,、;；:："
+
+
+def title_request(messages: Iterable[AnyMessage], language: Language) -> list[AnyMessage]:
+    """Returns the request for a title: the rules, and the first turns, clipped and quoted.
+
+    Args:
+        messages: The messages of these turns. What tools were asked and answered is left out.
+        language: The session's.
+    """
+    said = [message for message in messages if isinstance(message, HumanMessage) or is_final_answer(message)]
+    written_in = language_of(said, Asked(language=language))
+    quoted = prompt.get_prompt([_clipped(message) for message in said], written_in)
+    return [SystemMessage(prompt.get_rules(written_in)), HumanMessage(quoted)]
+
+
+def clean_title(text: str, scripts: Collection[str] = ()) -> str:
+    """Returns the title that a model's answer holds, in one line of at most 40 characters; "" if it holds none.
+
+    Reasoning, fences, labels, quotes, Markdown, a final period and invisible characters go. A first line of over 120
+    characters is an answer to the chat and no title, and neither is one in another script than the user writes.
+
+    Args:
+        text: The answer.
+        scripts: Those of the user's own words; empty for any.
+    """
+    lines = [line for cut in clean_draft(plain_text(text)).splitlines() if (line := _seen(cut))]
+    line = next((line for line in lines if not line.endswith(_COLONS)), "".join(lines[:1]))
+    title = title_of(_bare(line)) if len(line) <= _LONGEST_LINE else ""
+    return title if _says_something(title) and is_written_in(title, scripts) else ""
+
+
+def _seen(line: str) -> str:
+    """Returns a line without invisible characters and without space around and twice within it."""
+    kept = (sign for sign in " ".join(line.split()) if unicodedata.category(sign) not in _UNSEEN or sign == _KEPT)
+    return " ".join("".join(kept).replace("\ufffd", "").split())
+
+
+def _bare(line: str) -> str:
+    """Returns a line without what models put around a title."""
+    bare = _EMPHASIS.sub(r"\1", _MARKUP.sub("", _LINK.sub(r"\1", line)))
+    while True:
+        before = bare
+        bare = bare.lstrip(LEADING_MARKS)
+        for mark in (_LEAD, _LABEL):
+            if found := mark.match(bare):
+                bare = bare[found.end() :]
+        bare = _unquoted(bare.rstrip(_ENDS))
+        if bare == before:
+            return bare
+
+
+def _unquoted(line: str) -> str:
+    """Returns a line without the quotes that stand round all of it."""
+    for opening, closing in _PAIRS:
+        inner = line[1:-1].strip(opening + closing)
+        if line[:1] == opening and line[1:][-1:] == closing and opening not in inner and closing not in inner:
+            return inner
+    return line
+
+
+def _says_something(title: str) -> bool:
+    return any(sign.isalnum() or unicodedata.category(sign) == "So" for sign in title)
+
+
+def _clipped(message: AnyMessage) -> AnyMessage:
+    is_asked = isinstance(message, HumanMessage)
+    text = (own_words(text_of(message)) if is_asked else text_of(message)).strip()
+    clipped = text if len(text) <= _QUOTED_CHARS else text[: _QUOTED_CHARS - 1].rstrip() + "…"
+    return HumanMessage(clipped) if is_asked else AIMessage(clipped)

@@ -1,0 +1,572 @@
+"""Plans and makes folds in the background, each once for all that need it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Final, Literal
+
+from graph.core.language import session_language
+from graph.core.pin import STANDING
+from graph.core.snapshot import SessionSnapshot, without_overlap
+from graph.core.text import estimate_tokens
+from graph.core.turn import text_of
+from graph.fold.extract import TermCounts, count_terms
+from graph.fold.record import begin_record, end_record, end_verbatim, source_of
+from graph.fold.request import (
+    LastInput,
+    SummaryRequest,
+    input_tokens_in_place,
+    price_in_place,
+    price_quoted,
+    request_in_place,
+)
+from graph.fold.review import Flaw, Source, SummaryDraft, flaw_of, review_drafts
+from graph.fold.spec import FoldSpec, source_key
+from graph.model.factory import ChatModels
+from graph.model.spending import Spending
+from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
+from graph.node.job_queue import FoldQueue, Lane
+from graph.server.newest import Newest
+from graph.store.active import DISCARDED_CODE
+from graph.store.archive import Archive
+from graph.store.call import CallStore
+from graph.store.record import RecordStore
+from graph.store.stores import Stores
+from graph.strategy.base import Strategy, first_turn
+from graph.value.error import ContextLengthError, InternalError, ModelError, NotFoundError, StoreError, TurnfoldError
+from graph.value.record import Record
+
+InPlaceMode = Literal["auto", "always", "never"]
+_MOST_INPUTS: Final = 64
+
+
+class LastInputs:
+    """The last inputs of the newest sessions, in memory only: after a restart and on other servers folds are quoted.
+
+    Args:
+        calls: The calls of the sessions, with what the endpoint reported of them.
+        mode: "auto" asks in place where the endpoint's cache makes that cheaper, "always" wherever it's possible.
+    """
+
+    def __init__(self, calls: CallStore, mode: InPlaceMode) -> None:
+        self._calls = calls
+        self._mode = mode
+        self._inputs: Newest[str, LastInput] = Newest(_MOST_INPUTS)
+
+    def __len__(self) -> int:
+        """How many sessions are remembered."""
+        return len(self._inputs)
+
+    def __contains__(self, session_id: str) -> bool:
+        """Whether this session is remembered."""
+        return session_id in self._inputs
+
+    def keep(self, session_id: str, last: LastInput) -> None:
+        """Remembers a session's last input, in place of the one before."""
+        if self._mode != "never":
+            self._inputs.put(session_id, last)
+
+    def forget(self, session_id: str) -> None:
+        """Forgets a session."""
+        self._inputs.drop(session_id)
+
+    def request_for(self, session_id: str, spec: FoldSpec, summariser: ModelSummariser) -> SummaryRequest | None:
+        """Returns the request for a fold in place; None if it must or should be quoted.
+
+        Raises:
+            StoreError: The session's calls can't be read.
+        """
+        last = self._inputs.get(session_id)
+        if last is None or last.model != summariser.name:
+            return None
+        request = request_in_place(last, spec)
+        if request is None or not self._fits(session_id, last, request, spec, summariser):
+            return None
+        if self._mode == "auto":
+            is_cached = self._calls.reads_cache(session_id)
+            if not is_cached or price_in_place(last, request) >= price_quoted(spec, summariser.source_tokens):
+                return None
+        return request
+
+    def _fits(
+        self, session_id: str, last: LastInput, request: SummaryRequest, spec: FoldSpec, summariser: ModelSummariser
+    ) -> bool:
+        answer_tokens = summariser.answer_limit_tokens(spec.asked) or request.most_chars
+        input_tokens = input_tokens_in_place(last, request) * self._calls.correction(session_id)
+        return input_tokens + answer_tokens <= summariser.window_tokens
+
+
+_MOST_TERMS: Final = 50
+
+
+class SessionTerms:
+    """The term counts of the sessions that were asked for last; thread-safe.
+
+    A message is read once: later questions add only what was said since. So an answer that was regenerated still counts
+    until the session is no longer among the newest; that changes no weight by much.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._counted: Newest[str, tuple[int, TermCounts]] = Newest(_MOST_TERMS)
+
+    def counts(self, session_id: str) -> TermCounts:
+        """Returns the counts over the session's live messages, those just archived included.
+
+        Raises:
+            StoreError: The archive couldn't be read.
+        """
+        last, counts = self._counted.get(session_id) or (0, TermCounts(0, {}))
+        new = self._archive.live(session_id, from_position=last + 1)
+        if new:
+            last, counts = new[-1].position, count_terms((text_of(entry.message) for entry in new), counts)
+        self._counted.put(session_id, (last, counts))
+        return counts
+
+    def forget(self, session_id: str) -> None:
+        """Drops the counts of a deleted session."""
+        self._counted.drop(session_id)
+
+
+_TRIES: Final = 2
+_KEPT_DRAFTS: Final = 64
+_EXPIRY_MARGIN_SECONDS: Final = 10
+Making = Literal["made", "left", "failed"]
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """A fold that is due, and the summariser that makes it.
+
+    Attributes:
+        key: Hash of everything that the text depends on.
+        is_fallback: Whether sentences are picked because the summary model failed.
+        may_retry: Whether transient failures of a draft's call are retried at once, because somebody needs this fold
+            now. Other folds are tried again after the next answer, so each of their drafts costs at most one call.
+        is_trusted: Whether a draft that can't be adopted is mended at once. Otherwise it's mended when the fold is
+            tried again, so that a summariser whose drafts are never adopted costs one call a try.
+    """
+
+    session_id: str
+    owner: str
+    spec: FoldSpec
+    summariser: Summariser
+    key: str
+    is_fallback: bool = False
+    may_retry: bool = False
+    is_trusted: bool = True
+
+    @property
+    def lane(self) -> Lane:
+        """The queue that it runs in: one for the folds of a session that turns wait for, one for the others."""
+        return self.session_id, self.spec.is_waited
+
+
+class FoldMaker:
+    """Claims, writes and stores folds.
+
+    Args:
+        records: Where the folds are kept.
+        terms: What picking sentences weighs them by.
+        last_inputs: What the chat models were last sent, for folds that are asked for behind it.
+        spending: Hears of what the folds cost.
+        clock: Returns the current time, UTC.
+        deadline_seconds: How long one draft may take.
+    """
+
+    def __init__(
+        self,
+        records: RecordStore,
+        terms: SessionTerms,
+        last_inputs: LastInputs,
+        spending: Spending,
+        *,
+        clock: Callable[[], datetime],
+        deadline_seconds: float,
+    ) -> None:
+        self._records = records
+        self._terms = terms
+        self._last_inputs = last_inputs
+        self._spending = spending
+        self._clock = clock
+        self._deadline_seconds = deadline_seconds
+        # By lane, the key of the fold to be tried again, and its draft with what is wrong with it.
+        self._unmended: Newest[Lane, tuple[str, tuple[SummaryDraft, Flaw]]] = Newest(_KEPT_DRAFTS)
+
+    def forget(self, session_id: str) -> None:
+        """Forgets the drafts of a deleted session."""
+        for is_waited in (False, True):
+            self._unmended.drop((session_id, is_waited))
+
+    def make(self, plan: FoldPlan, stop: threading.Event) -> Making:
+        """Claims a fold, writes and reviews the summary, and stores the result.
+
+        The row is claimed here and not when the fold is queued, so that its expiry counts from the start of the work.
+
+        Returns:
+            "made", "failed", or "left" if another worker makes it or made it, or it was discarded meanwhile.
+        """
+        model = plan.summariser.name
+        record = begin_record(plan.session_id, plan.spec, model=model, source_key=plan.key, created_at=self._clock())
+        making_seconds = 0 if plan.is_fallback else self._deadline_seconds * _TRIES
+        seconds = making_seconds + _EXPIRY_MARGIN_SECONDS
+        try:
+            if not self._records.start(record, owner=plan.owner, expires_after_seconds=seconds):
+                return "left"
+            done, is_kept = self._ended(plan, record, stop)
+        except StoreError as error:
+            _LOG.warning("fold of session=%s could not be kept: %s", plan.session_id, error.code)  # its row expires
+            return "failed"
+        _LOG.info("fold %s session=%s turns=%s outcome=%s", done.status, done.thread_id, done.turns, done.outcome)
+        if not is_kept:
+            return "left"
+        return "made" if done.status == "COMPLETED" else "failed"
+
+    def _count(self, plan: FoldPlan, done: Record) -> None:
+        outcome = "verbatim" if plan.spec.stands_verbatim else str(done.outcome)
+        self._spending.metrics.fold_ended(outcome, seconds=done.seconds, error_code=done.error_code)
+        if not (plan.spec.stands_verbatim or isinstance(plan.summariser, ExtractiveSummariser)):
+            self._spending.add(
+                plan.owner,
+                "summary",
+                input_tokens=done.input_tokens,
+                output_tokens=done.output_tokens,
+                seconds=done.seconds,
+            )
+
+    def _ended(self, plan: FoldPlan, record: Record, stop: threading.Event) -> tuple[Record, bool]:
+        """Makes and stores the record; returns it, and whether it came in time. A defect ends it as a failure, too."""
+        try:
+            done = self._made(plan, record, stop)
+            try:
+                return done, self._records.end(done)
+            finally:
+                self._count(plan, done)
+        except StoreError:
+            raise
+        except Exception:  # noqa: BLE001 - the edge of a worker: logged, and stored as a failure that is retried later
+            _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
+            done = record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
+            return done, self._records.end(done)
+
+    def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
+        began = time.monotonic()
+        source = source_of(plan.spec, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
+        if plan.spec.stands_verbatim:
+            return end_verbatim(record, source)
+        drafts: list[SummaryDraft] = []
+        error_code = self._draft(plan, record, source, drafts, stop)
+        seconds = time.monotonic() - began
+        return end_record(record, source, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
+
+    def _draft(
+        self, plan: FoldPlan, record: Record, source: Source, drafts: list[SummaryDraft], stop: threading.Event
+    ) -> str:
+        """Writes a draft, and has it mended once if it needs it; returns the error code, "" if there was no error.
+
+        A draft that the try before has left is mended, and no other is written.
+        """
+        key, left = self._unmended.get(plan.lane) or ("", None)
+        flawed = left if key == plan.key else None
+        try:
+            summarise = self._summarise(plan, stop)
+            for is_last in (False, True) if flawed is None else (True,):
+                if self._records.get(record.thread_id, record.id).status != "IN_PROGRESS":
+                    return DISCARDED_CODE  # no longer needed: don't pay for another call
+                generate_summary(source.messages, source.target_chars, partial(summarise, flawed=flawed), drafts=drafts)
+                self._unmended.drop(plan.lane)
+                flaw = flaw_of(drafts[-1], source)
+                if flaw is None or is_last:
+                    break
+                flawed = drafts[-1], flaw
+                if not plan.is_trusted and not review_drafts(drafts, source).text:
+                    self._unmended.put(plan.lane, (plan.key, flawed))
+                    break
+        except TurnfoldError as error:
+            return error.code
+        return ""
+
+    def _summarise(self, plan: FoldPlan, stop: threading.Event) -> Callable[..., SummaryDraft]:
+        """Returns what writes each draft of a fold: in one place, so that a repair follows the draft that it mends."""
+        if isinstance(plan.summariser, ExtractiveSummariser):
+            return partial(plan.summariser.summarise, counts=self._terms.counts(plan.session_id))
+        ask = partial(
+            plan.summariser.summarise,
+            asked=plan.spec.asked,
+            may_retry=plan.may_retry,
+            stop=stop,
+            deadline_seconds=self._deadline_seconds,
+        )
+        in_place = self._last_inputs.request_for(plan.session_id, plan.spec, plan.summariser)
+        return ask if in_place is None else partial(_in_place_or_quoted, ask, in_place)
+
+
+def _in_place_or_quoted(
+    ask: Callable[..., SummaryDraft], in_place: SummaryRequest, *given: object, **named: object
+) -> SummaryDraft:
+    """Asks in place, and quotes the source if the provider finds that longer than we do."""
+    try:
+        return ask(*given, in_place=in_place, **named)
+    except ContextLengthError:
+        return ask(*given, **named)
+
+
+_LOG = logging.getLogger(__name__)
+_POLL_SECONDS: Final = 0.05
+_LONGEST_POLL_SECONDS: Final = 0.25  # each poll asks the database twice, for each turn that waits
+_MAX_FAILURES: Final = 3
+_KEPT_SESSIONS: Final = 1_000
+
+
+class FoldWorker:
+    """Plans, makes and finds folds. It needs no lease: the turns adopt the records.
+
+    Args:
+        spending: Hears of what the folds cost.
+        clock: Returns the current time, UTC.
+        deadline_seconds: How long one draft may take.
+        in_place: Which folds are asked for behind the chat itself; see `LastInputs`.
+    """
+
+    def __init__(
+        self,
+        *,
+        stores: Stores,
+        models: ChatModels,
+        spending: Spending,
+        clock: Callable[[], datetime],
+        deadline_seconds: float,
+        in_place: InPlaceMode,
+    ) -> None:
+        self._stores = stores
+        self._models = models
+        self._deadline_seconds = deadline_seconds
+        self._terms = SessionTerms(stores.archive)
+        self._last_inputs = LastInputs(stores.calls, in_place)
+        self._maker = FoldMaker(
+            stores.records, self._terms, self._last_inputs, spending, clock=clock, deadline_seconds=deadline_seconds
+        )
+        self._queue = FoldQueue()
+        spending.metrics.watch("folds_waiting", "Folds that are queued or being made.", self._queue.count)
+        # Sessions in which a turn waited in vain and no fold was made since.
+        self._overdue: Newest[str, None] = Newest(_KEPT_SESSIONS)
+
+    def snapshot(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> SessionSnapshot:
+        """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
+        with self._stores.database.reading():
+            active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
+            front = {kind: self._stores.blocks.newest(session_id, kind) for kind in STANDING}
+            language = session_language(self._stores.archive.opening(session_id))
+            return SessionSnapshot(
+                complete_turns,
+                active,
+                raw,
+                rate,
+                self._stores.calls.correction(session_id),
+                self._stores.sessions.restored_tokens(session_id),
+                language=language,
+                front_tokens={kind: estimate_tokens(block.text) for kind, block in front.items() if block},
+                pin_tokens=sum(pin.tokens(language) for pin in self._stores.pinned(session_id)),
+                undone=self._stores.versions.undone_merges(session_id),
+                set_aside=without_overlap(self._stores.records.set_aside(session_id), active),
+            )
+
+    def remember(self, session_id: str, last: LastInput) -> None:
+        """Remembers what a session's chat model was last sent and answered, for folds that are asked for behind it."""
+        self._last_inputs.keep(session_id, last)
+
+    def plan(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> FoldPlan:
+        """Returns the plan of a fold, with the summariser for the session's chat model.
+
+        Raises:
+            ModelError: The model depends on the endpoint's list, and the endpoint failed.
+        """
+        summariser = self._models.summariser(model)
+        spec = replace(spec, language=session_language(self._stores.archive.opening(session_id)))
+        key = source_key(spec, model=summariser.name, prompt_version=summariser.prompt_version)
+        return FoldPlan(session_id, owner, spec, summariser, key)
+
+    def prepared(self, plan: FoldPlan) -> Record | None:
+        """Returns the finished record of exactly this plan, if there is one."""
+        if plan.spec.set_aside:
+            return self._stores.records.get(plan.session_id, plan.spec.set_aside)
+        return self._stores.records.prepared(plan.session_id, plan.key)
+
+    def ready(self, plan: FoldPlan) -> Record | None:
+        """Returns the finished record of this plan, if there is one; after three failed calls, picks sentences now."""
+        record = self.prepared(plan)
+        if record is None and self._failures(plan) >= _MAX_FAILURES:
+            record = self._pick(plan)
+        return record
+
+    def should_wait(self, plan: FoldPlan) -> bool:
+        """Whether a turn should wait for this fold: not for one that failed and is retried after the answer."""
+        return self.may_wait(plan.session_id) and (self._is_under_way(plan) or not self._failures(plan))
+
+    def may_wait(self, session_id: str) -> bool:
+        """Whether a turn may wait for a fold of this session.
+
+        False after a turn has waited in vain, until a fold of the session is made: a hung summariser delays one turn,
+        not every turn.
+        """
+        return session_id not in self._overdue
+
+    def wait(self, plan: FoldPlan, seconds: float, stop: threading.Event) -> Record | None:
+        """Starts the fold if it isn't in progress, and waits for it.
+
+        Returns:
+            The finished record; None if it failed, took longer than `seconds`, or `stop` was set. The work goes on for
+            a later turn.
+        """
+        self._queue.put(plan.lane, plan.key, partial(self._make, plan), is_urgent=True)
+        until, pause = time.monotonic() + seconds, _POLL_SECONDS
+        while (record := self.prepared(plan)) is None:
+            left_seconds = until - time.monotonic()
+            if left_seconds <= 0 or not self._is_under_way(plan) or stop.wait(min(pause, left_seconds)):
+                break
+            pause = min(2 * pause, _LONGEST_POLL_SECONDS)
+        if record is None and not stop.is_set():
+            # Set before the last look: a fold that is finished after that look removes the mark itself.
+            self._overdue.put(plan.session_id, None)
+            record = self.prepared(plan)
+            if record is not None:
+                self._overdue.drop(plan.session_id)
+        return record
+
+    def make_now(
+        self,
+        session_id: str,
+        spec: FoldSpec,
+        *,
+        owner: str,
+        model: str,
+        stop: threading.Event,
+        wait_seconds: float | None = None,
+    ) -> Record | None:
+        """Makes a fold that is needed now: with the summary model, or by picking sentences if that fails.
+
+        `stop` ends the wait and the work at once. The summary model may take `wait_seconds`: None means its deadline,
+        and 0 that it isn't asked.
+
+        Returns:
+            The finished record; None if `stop` was set, or the result isn't smaller than its source.
+        """
+        plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
+        seconds = self._deadline_seconds if wait_seconds is None else wait_seconds
+        record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
+        if record is not None:
+            return record
+        is_stopped = stop.is_set()
+        self._queue.withdraw(plan.lane, plan.key, stops_running=is_stopped)
+        return None if is_stopped else self._pick(plan)
+
+    def make_anew(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> tuple[Record | None, str]:
+        """Makes another summary of what is folded already, in this thread: no other fold waits for it, nor uses it.
+
+        Returns:
+            The finished record, or None with the code of what went wrong.
+
+        Raises:
+            ModelError: The model depends on the endpoint's list, and the endpoint failed.
+        """
+        plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
+        plan = replace(plan, key=f"anew-{secrets.token_urlsafe(12)}")
+        if self._maker.make(plan, threading.Event()) == "made":
+            return self.prepared(plan), ""
+        return None, self._stores.records.failures_in_a_row(session_id, spec.from_position)[1]
+
+    def is_idle(self, session_id: str) -> bool:
+        """Whether no fold of this session is queued or running here."""
+        return self._queue.is_idle(session_id)
+
+    def prepare_due(self, session_id: str, *, owner: str, strategy: Strategy) -> None:
+        """Queues all due folds of a session, oldest first.
+
+        The first failure drops the rest, so a failing summariser is asked for one block per turn. A block for which
+        three calls failed isn't tried again; the next turn picks sentences for it.
+        """
+        with self._stores.database.reading():
+            session, last = self._stores.sessions.get(session_id, owner), self._stores.turns.last(session_id)
+            if last is None:
+                return
+            snapshot = self.snapshot(
+                session_id,
+                complete_turns=last.number - last.is_open,
+                rate=session.compression_rate,
+                from_turn=first_turn(strategy, last.number),
+            )
+        try:
+            snapshot = snapshot.within(self._models.input_tokens(session.model))
+            plans = [
+                self.plan(session_id, spec, owner=owner, model=session.model) for spec in strategy.due_folds(snapshot)
+            ]
+        except ModelError as error:
+            _LOG.warning("folds of session=%s not prepared: %s", session_id, error.code)  # the next turn tries again
+            return
+        due = [plan for plan in plans if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES]
+        self._queue.put_all((plan.lane, plan.key, partial(self._make, plan)) for plan in due)
+
+    def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, attempt: str) -> None:
+        """Runs `prepare_due` in a fold thread, so that the answer of this attempt doesn't wait for it."""
+        self._queue.put((session_id, None), attempt, partial(self._prepare, session_id, owner, strategy))
+
+    def forget(self, session_id: str) -> None:
+        """Stops the running folds of a deleted session and drops the queued ones."""
+        self._queue.forget(session_id)
+        self._maker.forget(session_id)
+        self._terms.forget(session_id)
+        self._last_inputs.forget(session_id)
+        self._overdue.drop(session_id)
+
+    def close(self) -> None:
+        """Stops the running folds, drops the queued ones, and waits for the threads."""
+        self._queue.close()
+
+    def _prepare(self, session_id: str, owner: str, strategy: Strategy, stop: threading.Event) -> bool:
+        if not stop.is_set():
+            with contextlib.suppress(NotFoundError):  # the session was deleted meanwhile
+                self.prepare_due(session_id, owner=owner, strategy=strategy)
+        return True
+
+    def _failures(self, plan: FoldPlan) -> int:
+        """Returns how many calls for this fold have failed in a row, with any server, rate or model."""
+        return self._stores.records.failures_in_a_row(plan.session_id, plan.spec.from_position)[0]
+
+    def _is_under_way(self, plan: FoldPlan) -> bool:
+        """Whether the fold is queued or running here, or running on another server."""
+        return self._queue.has(plan.lane, plan.key) or self._stores.records.in_progress(plan.session_id, plan.key)
+
+    def _make(self, plan: FoldPlan, stop: threading.Event) -> bool:
+        """Runs in a fold thread; returns False to drop the folds queued behind one that failed.
+
+        They would probably fail too, and cost money; they are tried again after the next answer. Unless the last fold
+        of the session was made, or somebody needs this one now, a try that fails is one call.
+        """
+        is_trusted = plan.may_retry or self._stores.records.was_last_made(plan.session_id)
+        making = self._maker.make(replace(plan, is_trusted=is_trusted), stop)
+        if making == "made":
+            self._overdue.drop(plan.session_id)
+        return making != "failed"
+
+    def _pick(self, plan: FoldPlan) -> Record | None:
+        """Makes the fold by picking sentences, in this thread and outside of the queue.
+
+        Returns:
+            The finished record; None if the result isn't smaller than its source.
+        """
+        picker = ExtractiveSummariser()
+        key = source_key(plan.spec, model=picker.name, prompt_version=picker.prompt_version)
+        plan = replace(plan, summariser=picker, key=key, is_fallback=True)
+        record = self.prepared(plan)
+        if record is None:
+            self._maker.make(plan, threading.Event())
+            record = self.prepared(plan)
+        return record

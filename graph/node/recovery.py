@@ -1,0 +1,167 @@
+"""Makes graph state agree with the archive and the record table, which are the only truth."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
+from langchain_core.runnables import RunnableConfig
+
+from graph.core.language import session_language
+from graph.core.turn import ClosedStatus, closing_messages, ending_of, is_complete, unanswered_calls
+from graph.node.builder import ChatGraph
+from graph.recognise.client_chain import EndedAnchor
+from graph.store.database import Lease
+from graph.store.session import SessionRow
+from graph.store.stores import Context, Stores
+from graph.store.turn import TurnRow
+from graph.strategy.base import first_turn
+from graph.strategy.strategies import Strategies
+from graph.value.error import NotADatabaseError, StoreError
+from graph.value.record import to_entry
+
+_LOG = logging.getLogger(__name__)
+# What LangGraph raises for a checkpoint that it can read but not interpret.
+_UNREADABLE: Final = (NotADatabaseError, LookupError, TypeError, ValueError, AttributeError)
+
+
+def config_of(session_id: str) -> RunnableConfig:
+    """Returns LangGraph's configuration of a session; checkpoints keep it, so it must contain nothing secret."""
+    return {"configurable": {"thread_id": session_id}}
+
+
+class StateRecovery:
+    """Reconciles sessions between turns, under their lease."""
+
+    def __init__(self, graph: ChatGraph, stores: Stores, strategies: Strategies) -> None:
+        self._graph = graph
+        self._strategies = strategies
+        self._stores = stores
+
+    def reconcile(self, lease: Lease, session: SessionRow, *, keeps_waiting: bool = False) -> None:
+        """Closes a turn that is left open, and rebuilds the state if it differs from the tables.
+
+        Records behind a hole in the coverage are invalidated: their turns are raw until they are folded again.
+
+        A pending task is never resumed: if its answer was given, it is in the archive and so in the rebuilt state;
+        if it failed, it would fail again.
+
+        Args:
+            lease: The session's lease.
+            session: The session with the settings of the turn to come.
+            keeps_waiting: Whether a turn that waits for a program stays open, unless it has waited for too long.
+        """
+        session_id = lease.session_id
+        with self._stores.database.reading():
+            last = self._stores.turns.last(session_id)
+            context = self._context(session)
+        if context.left_out:
+            self._stores.records.invalidate_from(lease, context.left_out[0].from_position)
+        if last is not None and last.is_open and not (keeps_waiting and self._stores.turns.is_waiting(last)):
+            self._end_interrupted(lease, last, owner=session.owner)
+            context = self._context(session)
+        if not self._is_same(session_id, context):
+            self.rebuild(session)
+
+    def close(
+        self,
+        lease: Lease,
+        turn: TurnRow,
+        *,
+        owner: str,
+        status: ClosedStatus,
+        code: str = "",
+        detail: str = "",
+        partial_text: str = "",
+        anchor: EndedAnchor | None = None,
+    ) -> None:
+        """Closes a turn that can't go on: in the archive, then in its row, then in graph state.
+
+        A turn whose answer is archived completely ends as finished, whatever failed afterwards.
+        """
+        said = self._messages_of(turn)
+        if is_complete(said):
+            ending, code = ending_of(said, stop_requested=False)
+            self._stores.turns.finish(lease, turn.number, ending, error_code=code, anchor=anchor)
+        else:
+            closing = closing_messages(
+                said,
+                status=status,
+                code=code,
+                partial_text=partial_text,
+                language=session_language(self._stores.archive.opening(lease.session_id)),
+                message_id=f"closed-{uuid.uuid4().hex}",
+            )
+            self._stores.archive.append(lease, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing)
+            self._stores.turns.finish(
+                lease,
+                turn.number,
+                status,
+                error_code=code,
+                error_detail=detail,
+                partial_text=partial_text,
+                anchor=anchor,
+            )
+        try:
+            self.rebuild(self._stores.sessions.get(lease.session_id, owner))
+        except StoreError as error:
+            # The turn is closed in the tables; the next one finds that the state differs, and rebuilds it.
+            _LOG.warning("state of session=%s not rebuilt: %s", lease.session_id, error.code)
+
+    def rebuild(self, session: SessionRow) -> None:
+        """Replaces the graph state of a session by what the tables say."""
+        session_id = session.session_id
+        active, raw, _ = self._context(session)
+        self._stores.checkpointer.delete_thread(session_id)
+        if not raw and not active:
+            return
+        values: dict[str, Any] = {
+            "messages": [entry.message for entry in raw],
+            "session_id": session_id,
+            "summary_history": [to_entry(record) for record in active],
+            "turn_count": session.turn_count,
+            "compression_rate": session.compression_rate,
+            "is_casual": False,
+            "tool_rounds": 0,
+        }
+        # A run ends behind either node, and the state must look as if one had ended.
+        node = "tool_node" if unanswered_calls(values["messages"]) else "llm_node"
+        self._graph.update_state(config_of(session_id), values, as_node=node)
+        _LOG.info("state of session=%s rebuilt from the tables", session_id)
+
+    def _context(self, session: SessionRow) -> Context:
+        """Returns what the state should contain: the active records, and the raw messages that can be sent."""
+        strategy = self._strategies.of(session.strategy)
+        return self._stores.context(session.session_id, from_turn=first_turn(strategy, session.turn_count))
+
+    def _end_interrupted(self, lease: Lease, turn: TurnRow, *, owner: str) -> None:
+        """Closes a turn whose worker or program is gone; without a complete answer it ends as failed or stopped."""
+        if turn.status == "requires_action":
+            self.close(lease, turn, owner=owner, status="stopped")
+            return
+        ending, code = ending_of(self._messages_of(turn), stop_requested=turn.stop_requested)
+        status = "failed" if ending == "finished" else ending
+        self.close(lease, turn, owner=owner, status=status, code=code, partial_text=turn.partial_text)
+
+    def _messages_of(self, turn: TurnRow) -> list[AnyMessage]:
+        return [entry.message for entry in self._stores.archive.live_turns(turn.session_id, turn.number, turn.number)]
+
+    def _is_same(self, session_id: str, context: Context) -> bool:
+        """Whether the state has exactly the raw messages, compared in full because a checkpoint may be forged."""
+        try:
+            state = self._graph.get_state(config_of(session_id))
+        except _UNREADABLE as error:
+            _LOG.warning("checkpoint of session=%s can't be read (%s)", session_id, type(error).__name__)
+            return False
+        held = state.values.get("messages", [])
+        if not isinstance(held, list) or not all(isinstance(message, BaseMessage) for message in held):
+            return False
+        expected = [_words(entry.message) for entry in context.raw]
+        return [_words(message) for message in held] == expected and not state.next
+
+
+def _words(message: AnyMessage) -> tuple[object, ...]:
+    """Returns a message's id and everything of it that a model is sent."""
+    return message.id, message.type, message.content, message.tool_calls if isinstance(message, AIMessage) else None

@@ -1,0 +1,186 @@
+"""The graph's state, which LangGraph keeps between steps."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, TypedDict
+
+from langchain_core.messages import AnyMessage
+from langchain_core.tools import BaseTool
+from langgraph.graph.message import add_messages
+
+from graph.core.model_input import SystemPart, system_part
+from graph.core.pin import ContextBlock, Pin
+from graph.core.snapshot import SessionSnapshot
+from graph.model.factory import ChatModels
+from graph.model.spending import Spending
+from graph.server.settings import Settings
+from graph.store.database import Lease
+from graph.store.outage import outlast
+from graph.store.stores import Stores
+from graph.store.turn import TurnRow
+from graph.strategy.base import Strategy, first_turn
+from graph.tool.registry import ToolContext
+from graph.tool.tool_context import ProjectAccess
+from graph.value.client import ClientOptions
+from graph.value.event import Event, Folded
+from graph.value.record import HistoryEntry, Record
+from prompt.system.framing import Language
+
+if TYPE_CHECKING:
+    from graph.node.fold_worker import FoldWorker
+
+
+class ChatState(TypedDict):
+    """State of one session: messages and plain JSON, as the strict serializer refuses anything else.
+
+    Attributes:
+        messages: The working set: raw turns and the open turn. Folded turns have left it.
+        session_id: Equals LangGraph's `thread_id`.
+        summary_history: The active records, oldest first, as `summary_node` read them.
+        turn_count: The number of the open turn, from 1.
+        compression_rate: The rate for future folds, 0.1 to 0.5.
+        is_casual: Whether the open turn is answered without tools and without waiting for a fold.
+        tool_rounds: Number of tool rounds in the open turn.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    session_id: str
+    summary_history: list[HistoryEntry]
+    turn_count: int
+    compression_rate: float
+    is_casual: bool
+    tool_rounds: int
+
+
+@dataclass
+class WaitBudget:
+    """Sums up how long a turn has waited for folds, so that one limit covers all its waits."""
+
+    spent_seconds: float = 0.0
+
+    def remaining_seconds(self, limit_seconds: float) -> float:
+        """Returns how much longer the turn may wait."""
+        return max(0.0, limit_seconds - self.spent_seconds)
+
+    @contextmanager
+    def spend(self) -> Iterator[None]:
+        """Counts the time inside the block as waited."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent_seconds += time.monotonic() - began
+
+
+@dataclass(frozen=True)
+class TurnContext:
+    """One attempt of one turn.
+
+    Attributes:
+        lease: The session's lease; its fence is checked by every write of the turn.
+        row: The turn as the attempt began.
+        tell: Takes the turn's events at once, in the thread of the node: LangGraph's own way, by its `stream_writer`,
+            runs each node in a thread of its own and hands every word through two more.
+        stop: Set when the user presses Stop or the server shuts down.
+        give_up: Set when the server, which shuts down, waits no longer for a database that is away.
+        time_zone: IANA name of the user's zone, "" for UTC.
+        language: The language of the session's fixed sentences.
+        fold_wait: Counts the waits of summary_node and guard.
+        front: What the turn's context adds to the system prompt.
+        client_block: What the program's instructions add to it.
+        volatile: What it adds before the user's words.
+        project: What the tools of the session's project use; None if it has none.
+        client: What the program that asks adds to the turn; None for the page.
+        is_resumed: Whether it goes on behind what a program answered to the calls of its tools.
+        pins: What was pinned when it began.
+        tools_off: Tools of ours that a program has replaced by its own of the same name, in this session for good.
+    """
+
+    lease: Lease
+    owner: str
+    row: TurnRow
+    strategy: Strategy
+    tell: Callable[[Event], None]
+    stop: threading.Event
+    give_up: threading.Event
+    time_zone: str
+    language: Language
+    fold_wait: WaitBudget = field(default_factory=WaitBudget)
+    front: ContextBlock | None = None
+    client_block: ContextBlock | None = None
+    volatile: ContextBlock | None = None
+    project: ProjectAccess | None = None
+    client: ClientOptions | None = None
+    is_resumed: bool = False
+    tools_off: frozenset[str] = frozenset()
+    pins: tuple[Pin, ...] = ()
+
+    @property
+    def system(self) -> SystemPart:
+        """The part of every input of this turn that nobody said."""
+        own = system_part(self.language, can_recall=self.strategy.sends_records)
+        return replace(own, front=self.front, client=self.client_block, volatile=self.volatile, pins=self.pins)
+
+    @property
+    def client_tools(self) -> frozenset[str]:
+        """The names of the tools that the program runs itself."""
+        return self.client.tool_names if self.client else frozenset()
+
+    @property
+    def hears_restarts(self) -> bool:
+        """Whether words that were sent can be taken back: the page and some programs are told so."""
+        return self.client is None or self.client.hears_restarts
+
+    def offers(self, name: str) -> bool:
+        """Whether a tool of ours is offered in this turn."""
+        allowed = self.client.allowed_tools if self.client else None
+        return name not in self.tools_off | self.client_tools and (allowed is None or name in allowed)
+
+
+@dataclass(frozen=True)
+class NodeDeps:
+    """The collaborators of the nodes, the same objects in every run.
+
+    Attributes:
+        fold_worker: Makes the summaries.
+        tools: Makes the tools of one turn.
+        clock: The time in UTC.
+        settings: Limits: rounds, deadlines, sizes.
+        spending: Hears of what model calls cost.
+    """
+
+    models: ChatModels
+    fold_worker: FoldWorker
+    tools: Callable[[ToolContext], list[BaseTool]]
+    stores: Stores
+    clock: Callable[[], datetime]
+    settings: Settings
+    spending: Spending
+
+
+def archive_messages(deps: NodeDeps, turn: TurnContext, messages: Sequence[AnyMessage]) -> None:
+    """Archives what the turn has said; waits while the database is away, as it was said to the user already."""
+    said = partial(deps.stores.archive.append, turn.lease, owner=turn.owner, turn=turn.row.number)
+    outlast(partial(said, attempt=turn.row.attempt, messages=messages), turn.give_up)
+
+
+def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionSnapshot:
+    """Reads the session's snapshot for the strategy of the open turn."""
+    return deps.fold_worker.snapshot(
+        state["session_id"],
+        complete_turns=turn.row.number - 1,
+        rate=state["compression_rate"],
+        from_turn=first_turn(turn.strategy, turn.row.number),
+    )
+
+
+def folded_event(record: Record) -> Folded:
+    """Returns the event for an adopted record."""
+    return Folded(record.id, record.turns, record.original_chars, record.summary_chars)

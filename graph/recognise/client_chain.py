@@ -1,0 +1,325 @@
+"""Keyed hashes over what a program says was said: one history gives the same ones, and they tell nobody what it is."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple, Protocol
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall, ToolMessage
+from langchain_core.messages.tool import invalid_tool_call, tool_call
+
+from graph.core.attached import content_of
+from graph.core.text import plain_text, plain_value
+from graph.value.client import ClientMessage, ClientRequest, ClientRole, Hint
+from graph.value.event import ClientCall
+from graph.value.view import TurnStatus
+
+HASH_BYTES: Final = 16
+_ROLES: Final[Mapping[ClientRole, bytes]] = {"user": b"u", "assistant": b"a", "tool": b"t"}
+# What front ends show of thoughts and tools within an answer, and may or may not send again.
+_TAG: Final = re.compile(r"<(/?)(?:(think)>|(details)\b([^<>]*)>)", re.IGNORECASE)
+_TYPE: Final = re.compile(r"\btype=", re.IGNORECASE)
+# The value that Open WebUI sends for a temporary chat: all those of a tab have it.
+_TEMPORARY: Final = "local:"
+
+
+class EndedAnchor(NamedTuple):
+    """What a response is recognised by once it is whole.
+
+    Attributes:
+        asked: Says which of the turn's responses it is.
+        chain: Of the history with this answer behind it; None if nothing was sent, as are the others.
+        answer: Of the answer alone.
+    """
+
+    asked: bytes
+    chain: bytes | None
+    answer: bytes | None
+
+
+class Link(NamedTuple):
+    """A message that counts for recognition.
+
+    Attributes:
+        at: Its place among the request's messages.
+        text: Its canonical text.
+        chain: The hash of the history up to it.
+    """
+
+    at: int
+    role: ClientRole
+    text: str
+    chain: bytes
+
+
+@dataclass(frozen=True)
+class ChainKey:
+    """The server's key for these hashes; two servers with different keys recognise nothing of each other.
+
+    Usage:
+        >>> key = ChainKey(bytes(32))
+        >>> request = ClientRequest((ClientMessage("user", "Hi"),), ClientOptions("editor"))
+        >>> chain = key.read(request, owner="ann")
+        >>> ended = chain.anchor.ended("Hello! How can I help?")
+        >>> later = ClientRequest((*request.messages, ClientMessage("assistant", "Hello! How can I help?"), ...), ...)
+        >>> key.read(later, owner="ann").links[1].chain == ended.chain
+        True
+    """
+
+    secret: bytes = field(repr=False)
+
+    def read(self, request: ClientRequest, *, owner: str) -> RequestChain:
+        """Returns the hashes of a request whose last message is a user's or a tool's."""
+        scope = self.hash("scope", _bytes(owner), _bytes(request.user))
+        links = tuple(self._links(scope, request.messages))
+        state = links[-1].chain if links else scope
+        answered = answered_calls(request.messages)
+        asked = self.hash("calls", state, *map(_bytes, answered)) if answered else state
+        once = self.hash("once", asked, _bytes(request.idempotency_key)) if request.idempotency_key else None
+        anchor = OpenAnchor(self, scope, asked, once, state)
+        return RequestChain(links, answered, anchor, self._family(scope, request.hint))
+
+    def answer(self, scope: bytes, text: str) -> bytes:
+        """Returns the hash of an answer alone, by its canonical text."""
+        return self.hash("answer", scope, _bytes(text))
+
+    def next(self, before: bytes, role: ClientRole, text: str) -> bytes:
+        """Returns the hash of a history with one more message, by its canonical text."""
+        # Of parts of fixed lengths but for the last, and beginning unlike those of `hash`: one for each message counts.
+        return hmac.digest(self.secret, _ROLES[role] + before + text.encode(), "sha256")[:HASH_BYTES]
+
+    def hash(self, purpose: str, *fields: bytes) -> bytes:
+        """Returns the keyed hash of these fields. Their lengths are in it, so that no two lists of fields are one."""
+        whole = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose.encode(), *fields))
+        return hmac.digest(self.secret, whole, "sha256")[:HASH_BYTES]
+
+    def _links(self, scope: bytes, messages: Sequence[ClientMessage]) -> Iterable[Link]:
+        chain = scope
+        for index, message in enumerate(messages):
+            text = canonical(message.role, message.text)
+            # An assistant's message that only calls tools is left out by some clients, and kept by others.
+            if message.role == "user" or (message.role == "assistant" and text):
+                chain = self.next(chain, message.role, text)
+                yield Link(index, message.role, text, chain)
+
+    def _family(self, scope: bytes, hint: Hint | None) -> str:
+        if hint is None or not hint.value or hint.name == "user" or hint.value.startswith(_TEMPORARY):
+            return ""
+        return self.hash("family", scope, _bytes(hint.name), _bytes(hint.value)).hex()
+
+
+@dataclass(frozen=True)
+class OpenAnchor:
+    """What a request whose answer isn't there yet is recognised by.
+
+    Attributes:
+        scope: Whose histories it is told from: an owner's, or those of one end user.
+        asked: Of the history up to the question, or up to the answered tool calls.
+        idempotency: Of `asked` with the request's Idempotency-Key; None without one.
+        state: The chain that the answer continues.
+    """
+
+    key: ChainKey
+    scope: bytes
+    asked: bytes
+    idempotency: bytes | None
+    state: bytes
+
+    def ended(self, sent_text: str) -> EndedAnchor:
+        """Returns what completes it, given all of the text that the response sent."""
+        text = canonical("assistant", sent_text)
+        if not text:
+            return EndedAnchor(self.asked, None, None)
+        chain = self.key.next(self.state, "assistant", text)
+        return EndedAnchor(self.asked, chain, self.key.answer(self.scope, text))
+
+
+@dataclass(frozen=True)
+class RequestChain:
+    """The hashes of a request.
+
+    Attributes:
+        links: One for each message that counts, oldest first.
+        answered: The ids of the tool calls that its last messages answer, sorted; none if it ends with a question.
+        family: The hash of the client's own id of the chat, in hex; "" for none.
+    """
+
+    links: tuple[Link, ...]
+    answered: tuple[str, ...]
+    anchor: OpenAnchor
+    family: str
+
+
+def canonical(role: ClientRole, text: str) -> str:
+    """Returns the text in the form in which it is compared: clients differ in what they make of the same words."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text if _is_encodable(text) else plain_text(text))
+    if "\x00" in text:
+        text = plain_text(text)
+    if role == "assistant" and "<" in text:
+        text = _without_asides(text)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    return text.strip()
+
+
+def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
+    """Returns the ids of the tool calls that the last messages answer, sorted."""
+    calls: list[str] = []
+    for message in reversed(messages):
+        if message.role != "tool":
+            break
+        calls.append(message.call_id)
+    return tuple(sorted(calls))
+
+
+def _without_asides(text: str) -> str:
+    """Drops `<think>…</think>` and `<details type=…>…</details>` where they are closed.
+
+    Tag by tag: one pattern for a whole block would read the rest of a hostile text again from each of its tags.
+    """
+    tags = [(tag, str(tag[2] or tag[3]).lower()) for tag in _TAG.finditer(text)]
+    last_end = {name: tag.start() for tag, name in tags if tag[1]}
+    kept, begin, inside = [], 0, ""
+    for tag, name in tags:
+        is_begin = not tag[1] and (name == "think" or _TYPE.search(tag[4]) is not None)
+        if not inside and is_begin and last_end.get(name, 0) > tag.start():
+            kept.append(text[begin : tag.start()])
+            inside = name
+        elif inside == name and tag[1]:
+            begin, inside = tag.end(), ""
+    return "".join([*kept, text[begin:]])
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether the text has no lone surrogate; far quicker than to search for one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def to_messages(messages: Iterable[ClientMessage]) -> list[AnyMessage]:
+    """Returns the messages as a model is sent them, without ids; arguments that can't be read stay as they came."""
+    return [_to_message(message) for message in messages]
+
+
+def _to_message(message: ClientMessage) -> AnyMessage:
+    text = plain_text(message.text)
+    match message.role:
+        case "user":
+            return HumanMessage(content_of(text, [plain_text(url) for url in message.images]))
+        case "assistant":
+            valid, invalid = _split_calls(message.calls)
+            return AIMessage(text, tool_calls=valid, invalid_tool_calls=invalid)
+        case "tool":
+            return ToolMessage(text, tool_call_id=plain_text(message.call_id))
+
+
+def _split_calls(calls: Iterable[ClientCall]) -> tuple[list[ToolCall], list[InvalidToolCall]]:
+    valid: list[ToolCall] = []
+    invalid: list[InvalidToolCall] = []
+    for call in calls:
+        call_id, name, arguments = plain_text(call.id), plain_text(call.name), plain_text(call.arguments)
+        if (parsed := _parse(arguments)) is None:
+            invalid.append(invalid_tool_call(name=name, args=arguments, id=call_id))
+        else:
+            valid.append(tool_call(name=name, args=parsed, id=call_id))
+    return valid, invalid
+
+
+def _parse(arguments: str) -> dict[str, Any] | None:
+    try:
+        value = plain_value(json.loads(arguments or "{}"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+AnchorHash = Literal["asked", "idempotency", "chain", "answer"]
+
+
+@dataclass(frozen=True)
+class AnchorRow:
+    """An anchor with what its turn and its session are now; times are UTC.
+
+    Attributes:
+        family: The session's.
+        chain: None until the response is whole, and if nothing was sent.
+        status: The turn's, in its last attempt; "failed" if its server died, as the next message will close it.
+        model: The turn's, in its last attempt; "" for the default one.
+        is_live: Whether the turn's last attempt gave the response.
+        is_last: Whether the turn is the session's last one.
+        is_head: Whether no later turn of the session has an anchor of this scope.
+    """
+
+    session_id: str
+    family: str
+    turn: int
+    attempt: int
+    created_at: datetime
+    asked: bytes
+    chain: bytes | None
+    status: TurnStatus
+    model: str
+    is_live: bool
+    is_last: bool
+    is_head: bool
+
+
+@dataclass(frozen=True)
+class SaidTurn:
+    """A turn as the archive has it, in canonical texts.
+
+    Attributes:
+        answer: All that the assistant said, and what was kept of it if the turn was stopped; "" for nothing.
+        status: In its last attempt.
+        model: That of its last attempt; "" for the default one.
+        is_elsewhere: Whether the page or another program asked, so that this one never saw it.
+        is_imported: Whether the program brought it along.
+        images: What the archive has in place of the question's images, in order.
+    """
+
+    number: int
+    question: str
+    answer: str
+    status: TurnStatus
+    model: str = ""
+    is_elsewhere: bool = False
+    is_imported: bool = False
+    images: tuple[str, ...] = ()
+
+
+class Known(Protocol):
+    """What the server knows of the histories of one scope."""
+
+    def find(self, kind: AnchorHash, hashes: Sequence[bytes]) -> Sequence[AnchorRow]:
+        """Returns the anchors that have one of these hashes, newest first."""
+        ...
+
+    def turns(self, session_id: str, first: int, last: int) -> Sequence[SaidTurn]:
+        """Returns these turns of a session (both ends included) as far as there are any, oldest first."""
+        ...
+
+    def head(self, session_id: str) -> int:
+        """Returns the newest turn of a session that has an anchor of the scope, 0 if none has."""
+        ...
+
+    def count_seen(self, session_id: str, last: int) -> int:
+        """Returns how many of a session's turns, up to this one, programs asked or brought along."""
+        ...
+
+    def open_calls(self, session_id: str) -> frozenset[str]:
+        """Returns the ids of the calls behind which a session's last turn can go on: it waits, or its server died."""
+        ...

@@ -1,0 +1,207 @@
+"""Makes turns of the messages that a program sent: in any order of roles, they become what every provider accepts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, Final
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import ToolCall, tool_call
+
+from graph.core.attached import question_of
+from graph.core.language import session_language
+from graph.core.text import has_visible, plain_text, plain_value
+from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, labelled, unanswered_calls
+from graph.value.client import ClientMessage, ClientRole
+from graph.value.event import ClientCall
+from graph.value.image_url import is_image_url
+from prompt.system.framing import ASSISTANT_BEGAN, LEAD_HEADING, SPEAKER, UNFINISHED_CALL, Language
+
+_BAD_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+_NAME_CHARS: Final = 64
+_UNNAMED: Final = "tool"
+_BRACKET: Final = re.compile(r"[\[\]{}]")
+_DEEPEST: Final = 64
+
+
+def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str) -> list[list[AnyMessage]]:
+    """Returns the messages as complete turns, oldest first; none if no message says anything.
+
+    Messages of one speaker in a row become one. A call without a result gets one that says so, a result without a call
+    gets a call, and a turn without an answer is closed. If the assistant speaks first, a fixed sentence stands for the
+    user's.
+
+    Args:
+        messages: Oldest first. NUL and lone surrogates become U+FFFD.
+        id_prefix: What the ids of the messages begin with; those of calls are new, as programs number theirs alike.
+    """
+    said = list(_joined(filter(_says_anything, map(_plain, messages))))
+    history = _History(id_prefix, _language_of(said))
+    for message in said:
+        history.add(message)
+    return history.end()
+
+
+class _History:
+    """The turns so far; a user's message or the end closes the last one."""
+
+    def __init__(self, id_prefix: str, language: Language) -> None:
+        self._turns: list[list[AnyMessage]] = []
+        self._language: Language = language
+        self._id_prefix = id_prefix
+        self._id_count = self._call_count = 0
+        self._waiting: dict[str, str] = {}  # the program's ids of open calls, and ours
+
+    def add(self, message: ClientMessage) -> None:
+        if message.role == "user":
+            self._begin(question_of(message.text, message.images, message_id=self._new_id()))
+            return
+        if not self._turns:
+            self._begin(HumanMessage(ASSISTANT_BEGAN[self._language], id=self._new_id()))
+        if message.role == "assistant":
+            self._add_answer(message)
+        else:
+            self._add_result(message)
+
+    def end(self) -> list[list[AnyMessage]]:
+        self._close()
+        return self._turns
+
+    def _begin(self, question: HumanMessage) -> None:
+        self._close()
+        self._turns.append([question])
+
+    def _close(self) -> None:
+        if self._turns and not is_complete(self._turns[-1]):
+            self._turns[-1] += closing_messages(
+                self._turns[-1],
+                status="stopped",
+                code="",
+                partial_text="",
+                language=self._language,
+                message_id=self._new_id(),
+            )
+        self._waiting = {}
+
+    def _add_answer(self, message: ClientMessage) -> None:
+        self._end_calls()
+        calls = [self._new_call(_name_of(call), _arguments_of(call)) for call in message.calls]
+        self._waiting = {call.id: str(ours["id"]) for call, ours in zip(message.calls, calls, strict=True)}
+        self._turns[-1].append(self._answer(message.text, calls))
+
+    def _add_result(self, message: ClientMessage) -> None:
+        call_id = self._waiting.pop(message.call_id, None)
+        if call_id is None:
+            call_id = self._make_call()
+        self._turns[-1].append(ToolMessage(message.text, tool_call_id=call_id, id=self._new_id()))
+
+    def _make_call(self) -> str:
+        """Adds a call for a result that has none, to the answer before it if that has no calls; returns its id."""
+        self._end_calls()
+        turn, call = self._turns[-1], self._new_call(_UNNAMED, {})
+        text = turn.pop().text if isinstance(turn[-1], AIMessage) else ""
+        turn.append(self._answer(text, [call]))
+        return str(call["id"])
+
+    def _end_calls(self) -> None:
+        """Adds a result for each call that has none."""
+        for call_id in unanswered_calls(self._turns[-1]):
+            text = UNFINISHED_CALL[self._language]
+            self._turns[-1].append(ToolMessage(text, tool_call_id=call_id, id=self._new_id(), status="error"))
+        self._waiting = {}
+
+    def _answer(self, text: str, calls: list[ToolCall]) -> AIMessage:
+        reason = "tool_calls" if calls else "stop"
+        return AIMessage(text, id=self._new_id(), tool_calls=calls, response_metadata={"finish_reason": reason})
+
+    def _new_id(self) -> str:
+        self._id_count += 1
+        return f"{self._id_prefix}-{self._id_count}"
+
+    def _new_call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
+        """Returns a call whose id has nine letters and digits, as some providers take no other."""
+        self._call_count += 1
+        return tool_call(name=name, args=arguments, id=f"call{self._call_count:05}")
+
+
+def _plain(message: ClientMessage) -> ClientMessage:
+    """Returns the message with text that can be stored, and only images that a provider can be sent."""
+    images = [plain_text(url) for url in message.images]
+    sent = tuple(url for url in images if message.role == "user" and is_image_url(url))
+    text = _with_marks(plain_text(message.text), len(images) - len(sent))
+    calls = message.calls if message.role == "assistant" else ()
+    return replace(message, text=text, images=sent, calls=calls)
+
+
+def _with_marks(text: str, image_count: int) -> str:
+    """Returns the text with a mark for each image that isn't sent; "" if nothing of it can be seen."""
+    return "\n".join([*([text] if has_visible(text) else []), *[IMAGE_MARK] * image_count])
+
+
+def _says_anything(message: ClientMessage) -> bool:
+    return bool(message.text or message.images or message.calls) or message.role == "tool"
+
+
+def _joined(messages: Iterable[ClientMessage]) -> Iterator[ClientMessage]:
+    """Yields the messages; those that one speaker said in a row as one. Calls end what the assistant said."""
+    before: ClientMessage | None = None
+    for message in messages:
+        if before is not None and before.role == message.role != "tool" and not before.calls:
+            text = "\n\n".join(filter(None, (before.text, message.text)))
+            before = replace(message, text=text, images=(*before.images, *message.images))
+            continue
+        if before is not None:
+            yield before
+        before = message
+    if before is not None:
+        yield before
+
+
+def _language_of(said: list[ClientMessage]) -> Language:
+    """Returns the language of the first words of the user, or else of the assistant."""
+    first = sorted(said, key=lambda message: message.role != "user")[:1]
+    return session_language(HumanMessage(first[0].text) if first else None)
+
+
+def _name_of(call: ClientCall) -> str:
+    return _BAD_IN_NAME.sub("_", call.name)[:_NAME_CHARS] or _UNNAMED
+
+
+def _arguments_of(call: ClientCall) -> dict[str, Any]:
+    """Returns the arguments; those that aren't an object, or nested deeper than anyone means it, as text."""
+    depth = max(accumulate(1 if sign in "[{" else -1 for sign in _BRACKET.findall(call.arguments)), default=0)
+    if depth <= _DEEPEST:
+        try:
+            parsed = plain_value(json.loads(call.arguments, parse_constant=_refuse))
+        except ValueError:
+            parsed = None
+        if isinstance(parsed, dict):
+            return parsed
+    return {"arguments": plain_text(call.arguments)}
+
+
+def _refuse(constant: str) -> None:
+    """Refuses NaN and Infinity, which are no JSON."""
+    raise ValueError(constant)
+
+
+_TYPES: Final[Mapping[ClientRole, str]] = {"user": "human", "assistant": "ai", "tool": "tool"}
+
+
+def lead_block(messages: Iterable[ClientMessage], language: Language) -> str:
+    """Returns the messages below their heading, each behind its speaker; "" if none says anything.
+
+    No line of theirs can be taken for a label, a divider or a heading. A mark stands for each image.
+    """
+    said = [
+        labelled(f"{SPEAKER[language][_TYPES[each.role]]}: ", words) for each in messages if (words := _words(each))
+    ]
+    return "\n".join([LEAD_HEADING[language], *said]) if said else ""
+
+
+def _words(message: ClientMessage) -> str:
+    return "\n".join([*filter(None, [message.text.strip()]), *[IMAGE_MARK] * len(message.images)])

@@ -1,0 +1,239 @@
+"""Decides which session a program's request goes on with, by what the server knows of its history."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Literal
+
+from graph.recognise.client_chain import AnchorRow, OpenAnchor
+from graph.recognise.place import Case, Place, find_place
+from graph.value.client import ClientMessage, ClientRequest, Matched
+from graph.value.error import BusyError, InputError
+
+# How long a request that is sent again is answered by the response that its first try began.
+RETRIED_FOR: Final = timedelta(minutes=10)
+
+DecisionKind = Literal["aside", "retry", "append", "resume", "regenerate", "fork", "new"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a request is.
+
+    Attributes:
+        kind: "aside" is answered without any session; "retry" is given the response that its first try began; "append"
+            is the next turn of a session, "resume" goes on with the turn that waits for its program, "regenerate" is
+            a new attempt of the last turn (which finished, failed or was stopped); "fork" and "new" begin a session.
+        matched: How it was found.
+        session_id: The session; for "fork" the one that it is forked from; "" for "aside" and "new".
+        after_turn: Of "fork": the last turn that the new session has from the other one; 0 for none.
+        turn: Of "retry": the turn of the response. Of "append" and "regenerate": the session's last turn as it was
+            read, if another one makes this out of date; 0 if none does.
+        attempt: That of `turn`.
+        imported: Of "append", "fork" and "new": what the program and another model said, to be archived as imported
+            turns before the question.
+        lead: What stands in front of the history that is known: the program's own context.
+        stop_first: Whether the session's running turn is to be stopped first, as the program no longer listens to it.
+        family: Of "fork" and "new": the new session's family, "" for none.
+        anchor: What the turn is begun with; of "retry", what its first try began it with. None for "aside".
+    """
+
+    kind: DecisionKind
+    matched: Matched
+    session_id: str = ""
+    after_turn: int = 0
+    turn: int = 0
+    attempt: int = 0
+    imported: tuple[ClientMessage, ...] = ()
+    lead: tuple[ClientMessage, ...] = ()
+    stop_first: bool = False
+    family: str = ""
+    anchor: OpenAnchor | None = None
+
+
+def decide(case: Case, *, now: datetime) -> Decision:
+    """Returns what a request is that isn't an aside.
+
+    A position in a session is only taken from what an assistant said there, or from the client's own id of the chat
+    beside the words: two chats that begin with the same words stay two.
+
+    Args:
+        case: The request beside what is known; a session that it names exists.
+        now: The time in UTC.
+
+    Raises:
+        BusyError: The turn of the session in `detail` is in progress, and this is another question for the same model.
+        InputError: `unknown_call`: it answers tool calls, and no turn waits for any of them.
+    """
+    decision = _tried_before(case, now) or (_resume(case) if case.chain.answered else None)
+    if decision is not None:
+        return decision
+    if case.request.session and not case.history:
+        place = find_place(case)  # of questions that got no answer
+        new = Decision("append", "header", case.request.session, imported=case.messages[:-1], anchor=case.chain.anchor)
+        return new if place is None else _at(case, place)
+    if (decision := _asked_before(case)) is not None:
+        return decision
+    place = find_place(case)
+    return _unknown(case) if place is None else _at(case, place)
+
+
+def _tried_before(case: Case, now: datetime) -> Decision | None:
+    """Finds the first try of a request: by its Idempotency-Key, or if its library says that it tries again."""
+    anchor = case.chain.anchor
+    rows = case.find("idempotency", [anchor.idempotency]) if anchor.idempotency else []
+    if not rows and case.request.is_retry:
+        rows = [row for row in case.find("asked", [anchor.asked]) if row.is_last]
+    row = next((row for row in rows if row.is_live and now - row.created_at <= RETRIED_FOR), None)
+    if row is None or not case.has_images_of(row):
+        return None
+    if row.status in {"failed", "stopped"}:
+        # There is no whole answer to send again. What answered calls may still go on with their turn.
+        is_anew = row.is_last and not case.chain.answered
+        return Decision("regenerate", "retry", row.session_id, anchor=anchor) if is_anew else None
+    return Decision("retry", "retry", row.session_id, turn=row.turn, attempt=row.attempt, anchor=anchor)
+
+
+def _resume(case: Case) -> Decision:
+    """Finds the turn that waits for the answered calls, by its question."""
+    anchor = case.chain.anchor
+    asked = next((link.chain for link in reversed(case.chain.links) if link.role == "user"), None)
+    rows = case.find("asked", [asked]) if asked is not None else []
+    sessions = [case.request.session, *(row.session_id for row in rows if row.is_last)]
+    for session_id in dict.fromkeys(filter(None, sessions)):
+        if case.known.open_calls(session_id) & set(case.chain.answered):
+            return Decision("resume", _matched(case, rows), session_id, anchor=anchor)
+    again = next((row for row in case.find("asked", [anchor.asked]) if row.is_last), None)
+    if again is None:
+        raise InputError("unknown_call", ", ".join(case.chain.answered))
+    if again.status == "running":
+        raise BusyError(again.session_id)
+    return Decision("regenerate", _matched(case, [again]), again.session_id, anchor=anchor)
+
+
+def _asked_before(case: Case) -> Decision | None:
+    """Finds the same question behind the same history."""
+    rows = [row for row in case.find("asked", [case.chain.anchor.asked]) if case.history or case.is_pinned(row)]
+    row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_family(row), row.is_last), default=None)
+    if row is None or _has_twin(case, row, rows):
+        return None
+    # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
+    is_anew = row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
+    if not is_anew or not case.has_images_of(row):
+        return _fork(case, row, row.turn - 1)
+    return Decision("regenerate", _matched(case, [row]), row.session_id, anchor=case.chain.anchor)
+
+
+def _has_twin(case: Case, row: AnchorRow, asked: Iterable[AnchorRow]) -> bool:
+    """Whether a chat of the same words so far ends where the question is asked, which it wasn't there yet.
+
+    Several models in one chat of a client may answer with the same words: then each goes on in its own session.
+    """
+    others = {other.session_id for other in asked}
+    ends = case.find("chain", [case.history[-1].chain]) if case.history else []
+    return any(
+        end.is_live
+        and end.is_last
+        and end.session_id not in others
+        and case.is_in_family(end) >= case.is_in_family(row)
+        for end in ends
+    )
+
+
+def _at(case: Case, place: Place) -> Decision:
+    """Decides by where the history ends: at the newest turn that the program knows, or before it."""
+    row, lead = place.row, case.messages[: place.lead_end]
+    if place.is_replaced:
+        first = max((link.at for link in case.history if link.role == "user" and link.at < place.index), default=0)
+        return _fork(case, row, place.turn - 1, imported=case.messages[first:-1], lead=lead)
+    rest = case.messages[place.index + 1 : -1]
+    if all(link.at <= place.index for link in case.chain.links[:-1]):
+        rest = ()  # only tool messages of what is known
+    head = case.known.head(row.session_id)
+    if place.turn >= head:
+        matched = "tail" if place.is_tail and not case.request.session else _matched(case, [row])
+        return Decision(
+            "append",
+            matched,
+            row.session_id,
+            imported=rest,
+            lead=lead,
+            stop_first=place.is_running,
+            anchor=case.chain.anchor,
+        )
+    later = case.known.turns(row.session_id, place.turn + 1, place.turn + 2)
+    is_next_running = len(later) == 1 and later[0].status == "running"
+    if is_next_running and not rest and case.is_same_model(later[0].model):
+        raise BusyError(row.session_id)
+    return _fork(case, row, place.turn, imported=rest, lead=lead)
+
+
+def _unknown(case: Case) -> Decision:
+    """Decides about a history of which no answer is known."""
+    said, anchor = case.messages[:-1], case.chain.anchor
+    session_id, family = case.request.session, case.chain.family
+    if session_id and case.known.turns(session_id, 1, 1):
+        return Decision("append", "header", session_id, lead=said, anchor=anchor)
+    if session_id:
+        return Decision("append", "header", session_id, imported=said, anchor=anchor)
+    begun = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_family(row)] if family else []
+    if begun and case.chain.links[0].role == "user":
+        return _fork(case, begun[0], begun[0].turn - 1, imported=said)
+    return Decision("new", "new", imported=said, family=family, anchor=anchor)
+
+
+def _fork(
+    case: Case,
+    row: AnchorRow,
+    after_turn: int,
+    *,
+    imported: tuple[ClientMessage, ...] = (),
+    lead: tuple[ClientMessage, ...] = (),
+) -> Decision:
+    return Decision(
+        "fork",
+        "fork",
+        row.session_id,
+        after_turn=after_turn,
+        imported=imported,
+        lead=lead,
+        family=case.chain.family or row.family,
+        anchor=case.chain.anchor,
+    )
+
+
+def _matched(case: Case, rows: Iterable[AnchorRow]) -> Matched:
+    if case.request.session:
+        return "header"
+    return "hint" if any(case.is_in_family(row) for row in rows) else "history"
+
+
+# The fixed words of known front ends. A user who quotes them has said something before, or puts words of his own first.
+_TEMPLATES: Final = tuple(
+    re.compile(pattern, re.DOTALL | re.IGNORECASE)
+    for pattern in (
+        r"\A\s*### Task:.*<chat_history>",  # Open WebUI
+        r"\A\s*Provide a concise, 5-word-or-less title for the conversation\b.*\n\nConversation:\nUser: ",  # LibreChat
+        r"\A\s*Please generate a concise, 5-word-or-less title for the conversation\b",  # LibreChat
+        r"\A\s*Analyze this conversation and provide:.*5 words or less, no punctuation",  # LibreChat
+        r"\A\s*Given the following.{0,40}please reply with a title for the chat that is 3-4 words",  # Continue
+    )
+)
+
+
+def is_aside(request: ClientRequest, *, is_hinted: bool) -> bool:
+    """Whether a request is answered without memory: it says so, or a front end asks for a title or tags of its chat.
+
+    Whether the chat is known doesn't count: Open WebUI asks for its title before it sends the chat's first request.
+
+    Args:
+        request: The request.
+        is_hinted: Whether it has the client's own id of a chat.
+    """
+    if request.is_plain or request.task.strip():
+        return True
+    roles = [message.role for message in request.messages]
+    return is_hinted and roles == ["user"] and any(form.search(request.messages[0].text) for form in _TEMPLATES)

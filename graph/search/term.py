@@ -1,0 +1,217 @@
+"""Turns texts into the terms of the full-text index, and queries into phrases of the same terms."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice, zip_longest
+from typing import Final
+
+from langchain_core.messages import AnyMessage
+
+from graph.core.language import STOP_BIGRAMS, STOP_WORDS, split_sentences
+from graph.core.turn import closed_mark, is_recalled, text_of
+from graph.fold.extract import cut_at_word
+
+MAX_PHRASES: Final = 32
+# Of a longer query the beginning counts; the first 32 words nearly always stand there.
+QUERY_CHARS: Final = 2_000
+PHRASE_TERMS: Final = 64
+# Stands at the end of a phrase whose last term may go on.
+OPEN_END: Final = "*"
+
+_TERM_CHARS: Final = 64
+_STEM_SYLLABLES: Final = 2
+_PARTICLE_SYLLABLES: Final = 16
+_COMPOUND_SYLLABLES: Final = 4
+_PREFIX_CHARS: Final = 4
+_LEAD_CHARS: Final = 20
+_HANGUL: Final = "가-힣"
+# Chinese and Japanese have no spaces between words either.
+_HAN: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_RUN: Final = re.compile(rf"[{_HANGUL}]+|[{_HAN}]+|[^\W_{_HANGUL}{_HAN}]+")
+_WORD: Final = re.compile(rf"[{_HANGUL}]+|[{_HAN}]+|[^\W_{_HANGUL}{_HAN}]+(?:[-_.:/@+][^\W_{_HANGUL}{_HAN}]+)*")
+_UNSPACED: Final = re.compile(rf"[{_HANGUL}{_HAN}]")
+_PARTICLE: Final = re.compile(
+    r"(?:에서|에게|에게서|한테|께서|으로|로|까지|부터|처럼|보다|마다|하고|이랑|랑|만|와|과|이라|라|이란|란|조차|마저|밖에|대로|만큼"
+    r"|이나|에|으로서|으로써|로서|로써|으로부터|에서부터|이며|이고|이든|들)(?:은|는|도|만|의|이|을|까지|부터|고|요)?"
+    r"|은|는|이|가|을|를|의|도|나|야|요|이야|이요|이에요|예요|입니다|인가요?|인지|이었\S*|였\S*"
+)
+# A one-syllable noun with one of these can be told from a two-syllable one.
+_CLEAR_PARTICLES: Final = frozenset("은는을를")
+_ASKING: Final = re.compile(
+    r"무엇|무슨|뭐|뭘|뭔|언제|어디|어느|어떤|어떻|누구|누가|얼마|알려|말해|말했|기억|찾아|궁금|했[던었더]|그때|아까|우리가?$|제가$|내가$"
+    r"|저[는의도]$|나[는의도]$|그리고$|그런데$|대해서?$|대한$|관해서?$|있[었나어는]|없[었나어는]"
+)
+
+
+def searchable_text(message: AnyMessage) -> str:
+    """Returns what is indexed of a message.
+
+    It is "" for what `recall` found, which would be found again and again, and for the fixed sentence of a turn without
+    an answer.
+    """
+    if is_recalled(message):
+        return ""
+    mark = closed_mark(message)
+    return text_of(message) if mark is None or mark.get("is_partial") else ""
+
+
+def index_terms(text: str) -> str:
+    """Returns the terms of a text with spaces between them: Hangul, Han and kana in pairs of signs, other words whole.
+
+    Words are in lower case and without accents.
+
+    A change of what it returns needs a migration that fills the index again: rows are taken out by the same terms.
+    """
+    runs = _RUN.findall(unicodedata.normalize("NFC", text))
+    return " ".join(chain.from_iterable(_terms_of(run) for run in runs))
+
+
+def phrase_terms(phrase: str) -> list[str]:
+    """Returns the different terms that a message must have to have a phrase: those among its first 64."""
+    return list(dict.fromkeys(index_terms(phrase).split()[:PHRASE_TERMS]))
+
+
+def _terms_of(run: str) -> list[str]:
+    if not _UNSPACED.match(run):
+        return [_folded(run[:_TERM_CHARS])]
+    return [run[start : start + 2] for start in range(len(run) - 1)] or [run]
+
+
+def _folded(word: str) -> str:
+    word = word.casefold()
+    return word if word.isascii() else "".join(sign for sign in unicodedata.normalize("NFD", word) if sign.isalnum())
+
+
+def broad_words(query: str) -> list[list[str]]:
+    """Returns for each word of a query its phrases, for a search in which any of them counts; 32 in all at most.
+
+    A phrase is a part of the query as written. Beside the word there are its stems without Korean particles ("예산은"
+    gives "예산") and, as compounds may be written apart, its parts. Stop words are left out, unless there is nothing
+    else.
+    """
+    return _within_bound([[*_forms(word), *_parts(word)] for word in _content_words(query)])
+
+
+def strict_words(query: str) -> list[list[str]]:
+    """Returns the same without the parts of words, for a search in which every word must be found."""
+    return _within_bound([_forms(word) for word in _content_words(query)])
+
+
+def has_words(text: str, words: Iterable[Iterable[str]]) -> bool:
+    """Whether a text that has the terms of one phrase of each word has those in Hangul, Han and kana also as written.
+
+    Pairs of signs may stand apart; the terms of other words are words themselves, and may have other endings.
+    """
+    folded = unicodedata.normalize("NFC", text)
+    return all(
+        any(not _UNSPACED.match(phrase) or phrase.removesuffix(OPEN_END) in folded for phrase in phrases)
+        for phrases in words
+    )
+
+
+def _content_words(query: str) -> list[str]:
+    words = _words(query)
+    return [word for word in words if not _is_stop_word(word)] or words
+
+
+def _words(query: str) -> list[str]:
+    return list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFC", query[:QUERY_CHARS]).lower())))
+
+
+def _is_stop_word(word: str) -> bool:
+    if not _UNSPACED.match(word):
+        return word in STOP_WORDS
+    terms = _terms_of(_forms(word)[-1].removesuffix(OPEN_END))
+    is_filler = sum(term in STOP_BIGRAMS for term in terms) * 2 > len(terms)
+    return is_filler or bool(_ASKING.match(word) or _PARTICLE.fullmatch(word))
+
+
+def _forms(word: str) -> list[str]:
+    """Returns the word and its stems, the longest first."""
+    if not _UNSPACED.match(word):
+        return [word]
+    if len(word) == 1:
+        return [word + OPEN_END]
+    ends = range(len(word) - 1, max(_STEM_SYLLABLES, len(word) - _PARTICLE_SYLLABLES) - 1, -1)
+    stems = [word[:end] for end in ends if _PARTICLE.fullmatch(word[end:])]
+    if len(word) == _STEM_SYLLABLES and word[-1] in _CLEAR_PARTICLES:
+        stems.append(word[0] + OPEN_END)
+    return [word, *stems]
+
+
+def _parts(word: str) -> list[str]:
+    """Returns the parts of a word that may stand alone: a compound's pairs of syllables, a path's names."""
+    if not _UNSPACED.match(word):
+        runs = _RUN.findall(word)
+        return [run for run in runs if len(run) > 1 and run not in STOP_WORDS] if len(runs) > 1 else []
+    stem = _forms(word)[-1]
+    ends = range(0, len(stem) - 1, 2) if len(stem) >= _COMPOUND_SYLLABLES else range(len(stem) > _STEM_SYLLABLES)
+    return [part for start in ends if (part := stem[start : start + 2]) not in STOP_BIGRAMS]
+
+
+def _within_bound(words: Iterable[list[str]]) -> list[list[str]]:
+    """Leaves out what passes the bound: the parts before the stems, and these before the words."""
+    by_rank = zip_longest(*(dict.fromkeys(phrases) for phrases in words))
+    numbered = ((place, phrase) for rank in by_rank for place, phrase in enumerate(rank) if phrase is not None)
+    kept: dict[int, list[str]] = {}
+    for place, phrase in islice(numbered, MAX_PHRASES):
+        kept.setdefault(place, []).append(phrase)
+    return [kept[place] for place in sorted(kept)]
+
+
+def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
+    """Returns the sentence of a text that has most of these words, from the first of them on if it's too long."""
+    surfaces = [list(_surfaces(phrases)) for phrases in words]
+    best, most = "", -1
+    for sentence in split_sentences(unicodedata.normalize("NFC", text)):
+        count = sum(_find(sentence, phrases) >= 0 for phrases in surfaces)
+        if count > most:
+            best, most = sentence, count
+    if len(best) <= limit_chars:
+        return best
+    places = [place for phrases in surfaces if (place := _find(best, phrases)) >= 0]
+    begin = max(0, min(places, default=0) - _LEAD_CHARS)
+    begin = min(begin, len(best) - limit_chars) if begin + limit_chars > len(best) else begin
+    return cut_at_word(("…" if begin else "") + best[begin:], limit_chars)
+
+
+def has_content_of(text: str, query: str) -> bool:
+    """Whether a text has each word of a query, or a part of it, in any form; stop words don't count."""
+    normal = unicodedata.normalize("NFC", text)
+    words = (word for word in _words(query) if not _is_stop_word(word))
+    return all(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words)
+
+
+def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
+    """Returns the part of a text, at most `limit_chars` long, that has most of these words; "…" marks what is left out.
+
+    The beginning is returned if it has as many as any other part.
+    """
+    if len(text) <= limit_chars:
+        return text
+    surfaces = [list(_surfaces(phrases)) for phrases in words]
+    length = max(1, limit_chars - 2)
+    begins = range(0, len(text) - length + 1, max(1, length // 4)) if surfaces else range(1)
+    folded = text.lower()
+
+    def count(begin: int) -> int:
+        return sum(_find(folded[begin : begin + length], phrases) >= 0 for phrases in surfaces)
+
+    begin = max(begins, key=count, default=0)
+    return (("…" if begin else "") + text[begin : begin + length] + "…")[: max(0, limit_chars)]
+
+
+def _surfaces(phrases: Iterable[str]) -> Iterator[str]:
+    """Yields how phrases begin in a text; a word of another script may have another ending there."""
+    for phrase in phrases:
+        surface = phrase.removesuffix(OPEN_END)
+        yield surface if _UNSPACED.match(surface) else surface[: max(_PREFIX_CHARS, len(surface) - _PREFIX_CHARS)]
+
+
+def _find(sentence: str, surfaces: Iterable[str]) -> int:
+    """Returns where the first of these begins that the sentence has, -1 if it has none."""
+    folded = sentence.lower()
+    return next((place for surface in surfaces if (place := folded.find(surface)) >= 0), -1)

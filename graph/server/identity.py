@@ -1,0 +1,246 @@
+"""Who an identity provider says that somebody is, and by which sign-in: the owner of his sessions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from typing import Final
+
+from pydantic import SecretStr
+
+_DIGITS: Final = 40
+# As long as a sign-in can be made to last: `SIGN_IN_HOURS` is bounded by it.
+LONGEST_SIGN_IN_HOURS: Final = 720
+_NAME_CHARS: Final = 80
+# What a provider may tell of a name, the best first.
+_NAMES: Final = ("name", "preferred_username", "nickname", "sub")
+_LATEST: Final = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """One sign-in of an owner, in one browser: all tabs that have its cookie, and all copies of that.
+
+    Attributes:
+        id: What tells it from the owner's other ones.
+        began: When the provider's token was made, by the provider's clock, in UTC.
+        until: When it ends by itself, in UTC.
+    """
+
+    id: str
+    began: datetime
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Somebody who signed in, as the provider's token tells of him.
+
+    Attributes:
+        owner: Whose sessions these are: `service.for_owner(identity.owner, sign_in=identity.sign_in)`.
+        name: What the page calls him; never compared with anything.
+        sign_in: By which sign-in.
+    """
+
+    owner: str
+    name: str
+    sign_in: SignIn
+
+
+def owner_of(issuer: str, subject: str) -> str:
+    """Returns the owner of a provider's subject: the same on every server, and none of another provider's.
+
+    An e-mail address has no part in it: it can be given to somebody else.
+
+    Args:
+        issuer: The provider's URL, with or without a slash at its end.
+        subject: Its own id of the user.
+    """
+    return f"oidc-{_digest(issuer.rstrip('/'), subject)}"
+
+
+def identity_of(claims: Mapping[str, object], *, issuer: str, hours: float) -> Identity | None:
+    """Returns who signed in by these claims of a verified token; None if they don't say it.
+
+    Args:
+        claims: Those of the ID token.
+        issuer: The only provider that counts.
+        hours: How long a sign-in lasts at most; the token may end before.
+    """
+    said, subject = claims.get("iss"), claims.get("sub")
+    began, ends = _seconds(claims.get("iat")), _seconds(claims.get("exp"))
+    if not (isinstance(said, str) and said.rstrip("/") == issuer.rstrip("/")):
+        return None
+    if not (isinstance(subject, str) and subject) or began is None or ends is None:
+        return None
+    until = min(ends, began + hours * 3600, _LATEST)
+    # Each way to the provider has a nonce of its own, without which no token is taken.
+    sign_in = SignIn(_digest(began, claims.get("nonce")), _moment(began), _moment(until))
+    return Identity(owner_of(said, subject), _name(claims), sign_in)
+
+
+def _digest(*said: object) -> str:
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:_DIGITS]
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _seconds(claim: object) -> float | None:
+    """Returns a time of a token in seconds since 1970, None if it is none."""
+    if isinstance(claim, bool) or not isinstance(claim, int | float):
+        return None
+    return float(claim) if 0 <= claim <= _LATEST else None
+
+
+def _name(claims: Mapping[str, object]) -> str:
+    """Returns the first name that can be seen, in one line."""
+    for claim in _NAMES:
+        said = claims.get(claim)
+        seen = "".join(char if char.isprintable() else " " for char in said) if isinstance(said, str) else ""
+        if name := " ".join(seen.split())[:_NAME_CHARS].strip():
+            return name
+    return ""
+
+
+_ADDRESS: Final = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?P<port>:\d{1,5})?(?P<path>/[^\s?#@]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address, IPv6 with or without brackets, leads to this computer and to nobody else's."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_reachable(address: str) -> bool:
+    """Whether it is an IP address at which other computers may reach this one."""
+    try:
+        return not ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def check_issuer(address: str) -> str:
+    """Returns the address of an identity provider as it is.
+
+    Raises:
+        ValueError: It is none, or what is sent there could be read on the way.
+    """
+    if _parts(address) is None:
+        msg = "takes an address such as https://id.example.com/realm; http:// on this computer alone"
+        raise ValueError(msg)
+    return address
+
+
+def check_origin(address: str) -> str:
+    """Returns scheme, host and port of an address, in lower case.
+
+    Raises:
+        ValueError: It is none, has more than these, or a cookie sent there could be read on the way.
+    """
+    parts = _parts(address.lower())
+    if parts is None or (parts["path"] or "/") != "/":
+        msg = "takes what stands before the path, such as https://chat.example.com; http:// on this computer alone"
+        raise ValueError(msg)
+    return f"{parts['scheme']}://{parts['host']}{parts['port'] or ''}"
+
+
+def host_of(origin: str) -> str:
+    """Returns host and port of an origin that `check_origin` returned."""
+    return origin.partition("://")[2]
+
+
+def _parts(address: str) -> re.Match[str] | None:
+    match = _ADDRESS.fullmatch(address)
+    return match if match and (match["scheme"].lower() == "https" or is_loopback(match["host"].lower())) else None
+
+
+OWNER_CHARS: Final = 64
+NAME_CHARS: Final = 32
+_TOKEN_BYTES: Final = 32
+# What a client may send as a Bearer token (RFC 6750); none of it parts the fields of a list.
+_PARTED: Final = re.compile(r"[,\n]")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ApiToken:
+    """One program's token.
+
+    Attributes:
+        name: The program's name, which the page shows and the log may have.
+        owner: Whose sessions it works with.
+        tools: The names of the server's tools that it may use; None for all.
+    """
+
+    name: str
+    owner: str
+    token: SecretStr
+    tools: frozenset[str] | None = None
+
+
+def new_token() -> str:
+    """Returns a token that nobody guesses."""
+    return f"tf-{secrets.token_urlsafe(_TOKEN_BYTES)}"
+
+
+def digest_of(token: str) -> bytes:
+    """Returns the SHA-256 hash by which a token is known."""
+    return hashlib.sha256(token.encode(errors="replace")).digest()
+
+
+def is_name(text: str, *, most_chars: int) -> bool:
+    """Whether a text can name a program or an owner: something that can be seen, and no sign that hides others."""
+    return 0 < len(text) <= most_chars and text.isprintable() and not text.isspace()
+
+
+def check_token(token: str) -> str:
+    """Returns the token.
+
+    Raises:
+        ValueError: It is too short, or has characters that no header may have. The message has nothing of it.
+    """
+    if not _TOKEN.fullmatch(token):
+        msg = "takes tokens of 16 to 512 characters, each one of A-Z a-z 0-9 . _ ~ + / = -"
+        raise ValueError(msg)
+    return token
+
+
+def read_tokens(listed: str) -> list[ApiToken]:
+    """Returns the tokens of a list `name:owner:token[:tool+tool]`, parted by commas or lines.
+
+    Without a fourth field a program may use all tools of the server; with an empty one, none.
+
+    Raises:
+        ValueError: An entry has another form. The message has its place in the list and nothing of its text.
+    """
+    entries = [entry for part in _PARTED.split(listed) if (entry := part.strip())]
+    return [_read(entry, place) for place, entry in enumerate(entries, start=1)]
+
+
+def _read(entry: str, place: int) -> ApiToken:
+    fields = [field.strip() for field in entry.split(":")]
+    if len(fields) not in (3, 4):
+        msg = f"takes name:owner:token or name:owner:token:tool+tool, with commas between them; not its entry {place}"
+        raise ValueError(msg)
+    name, owner, token, *tools = fields
+    for said, chars in ((name, NAME_CHARS), (owner, OWNER_CHARS)):
+        if not is_name(said, most_chars=chars):
+            msg = f"takes names of 1 to {NAME_CHARS} and owners of 1 to {OWNER_CHARS} characters; not its entry {place}"
+            raise ValueError(msg)
+    allowed = frozenset(filter(None, map(str.strip, tools[0].split("+")))) if tools else None
+    return ApiToken(name, owner, SecretStr(check_token(token)), allowed)

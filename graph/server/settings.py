@@ -1,0 +1,303 @@
+"""All settings with their names, bounds and defaults; read when the service is opened, never at import."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from graph.core.cost import PriceList, read_prices
+from graph.server.identity import (
+    LONGEST_SIGN_IN_HOURS,
+    OWNER_CHARS,
+    ApiToken,
+    check_issuer,
+    check_origin,
+    check_token,
+    host_of,
+    is_loopback,
+    read_tokens,
+)
+from graph.strategy.base import Limits
+from graph.value.error import SettingsError
+
+Rate = Annotated[float, Field(ge=0.1, le=0.5)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+_HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?", re.ASCII)
+_POSTGRES: Final = re.compile(r"postgresql(\+psycopg)?://(?=[^/?#]*/[^/?#])", re.ASCII)
+_PORT: Final = re.compile(r":\d+$")
+_ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*]+", re.ASCII)
+
+
+class Settings(BaseSettings):
+    """The settings of one server; each field is read from the environment variable of its name in capitals.
+
+    The environment takes precedence over `.env` in the working folder. An empty value counts as not set.
+    """
+
+    model_config = SettingsConfigDict(
+        env_file=".env",
+        env_file_encoding="utf-8",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    openai_api_key: SecretStr | None = None
+    openai_base_url: str | None = None
+    chat_model: str | None = None
+    chat_summary_model: str | None = None
+    model_window_tokens: Annotated[int, Field(ge=1_000, le=10_000_000)] | None = None
+    model_deadline_seconds: Seconds = 120
+    model_attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    model_prices: Annotated[PriceList | None, NoDecode] = None
+
+    turnfold_data_dir: Path = Path("data")
+    chat_database_url: SecretStr | None = None
+    turnfold_owner: Annotated[str, Field(min_length=1, max_length=OWNER_CHARS)] = "local"
+    turnfold_language: Literal["auto", "ko", "en"] = "auto"
+    turnfold_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    compression_rate: Rate = 0.3
+    context_strategy: Literal["interval", "rolling", "compaction", "window"] = "interval"
+    app_context_enabled: bool = True
+    app_context_threshold: Annotated[int, Field(ge=100, le=10_000_000)] = Limits.app_context_threshold
+    app_context_recent_messages: Annotated[int, Field(ge=0, le=1_000)] = Limits.app_context_recent_messages
+    rolling_sends_unsummarised: bool = Limits.rolling_sends_unsummarised
+    max_context_tokens: Annotated[int, Field(ge=1_000, le=10_000_000)] = Limits.max_context_tokens
+    compaction_threshold: Annotated[float, Field(ge=0.1, le=1)] = Limits.compaction_threshold
+    preserve_recent_messages: Annotated[int, Field(ge=1, le=1_000)] = Limits.preserve_recent_messages
+    enable_auto_compaction: bool = Limits.enable_auto_compaction
+    window_turns: Annotated[int, Field(ge=0, le=1_000)] = Limits.window_turns
+    records_budget_tokens: Annotated[int, Field(ge=500, le=1_000_000)] = Limits.records_budget_tokens
+    merged_tokens: Annotated[int, Field(ge=100, le=100_000)] = Limits.merged_tokens
+    merged_together: Annotated[int, Field(ge=2, le=100)] = Limits.merged_together
+    newest_records: Annotated[int, Field(ge=0, le=1_000)] = Limits.newest_records
+    guard_share: Annotated[float, Field(ge=0.1, le=0.95)] = 0.75
+    fold_wait_seconds: Annotated[float, Field(ge=0, le=10)] = 10
+    fold_deadline_seconds: Seconds = 60
+    fold_in_place: Literal["auto", "always", "never"] = "auto"
+    tool_rounds: Annotated[int, Field(ge=1, le=50)] = 8
+    tool_result_chars: Annotated[int, Field(ge=200, le=1_000_000)] = 10_000
+    tool_deadline_seconds: Seconds = 30
+    message_chars: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
+    auto_titles: bool = True
+
+    project_roots: Annotated[tuple[Path, ...], NoDecode] = ()
+    context_volatile: Literal["merge", "request"] = "merge"
+
+    turnfold_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    chat_api_token: SecretStr | None = None
+    chat_api_tokens: Annotated[tuple[ApiToken, ...], NoDecode] = ()
+    chat_api_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    metrics_token: SecretStr | None = None
+
+    oidc_issuer: str | None = None
+    oidc_client_id: str | None = None
+    oidc_client_secret: SecretStr | None = None
+    turnfold_origin: str | None = None
+    sign_in_hours: Annotated[float, Field(gt=0, le=LONGEST_SIGN_IN_HOURS)] = 12
+    open_without_sign_in: bool = False
+
+    concurrent_turns: Annotated[int, Field(ge=1, le=1000)] = 16
+    turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] = 600
+
+    user_concurrent_turns: Annotated[int, Field(ge=1, le=1000)] | None = None
+    user_turns_per_minute: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    user_tokens_per_day: Annotated[int, Field(ge=1, le=10**12)] | None = None
+
+    busy_timeout_seconds: Seconds = 30
+    lease_seconds: Seconds = 20
+    heartbeat_seconds: Seconds = 5
+
+    @field_validator("openai_base_url")
+    @classmethod
+    def _is_http(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            msg = "takes a URL that begins with http:// or https://"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("chat_database_url")
+    @classmethod
+    def _is_of_postgres(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is None:
+            return None
+        url = value.get_secret_value().strip()
+        if (scheme := _POSTGRES.match(url)) is None:
+            msg = "takes postgresql://user:password@host:port/database"
+            raise ValueError(msg)
+        return SecretStr(f"postgresql://{url[scheme.end() :]}")
+
+    @field_validator("project_roots", "turnfold_hosts", "chat_api_origins", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return [part for cut in value.split(",") if (part := cut.strip())] if isinstance(value, str) else value
+
+    @field_validator("turnfold_hosts")
+    @classmethod
+    def _are_hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        hosts = tuple(host.lower() for host in value)
+        if not all(map(_HOST.fullmatch, hosts)):
+            msg = "takes names or addresses with commas between them, such as chat.example.com or 192.0.2.7:8501"
+            raise ValueError(msg)
+        return hosts
+
+    @field_validator("chat_api_origins")
+    @classmethod
+    def _are_origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        origins = tuple(origin.lower().rstrip("/") for origin in value)
+        if not all(map(_ORIGIN.fullmatch, origins)):
+            msg = "takes origins with commas between them, such as https://chat.example.com"
+            raise ValueError(msg)
+        return origins
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _is_an_issuer(cls, value: str | None) -> str | None:
+        return value and check_issuer(value.strip())
+
+    @field_validator("turnfold_origin")
+    @classmethod
+    def _is_an_origin(cls, value: str | None) -> str | None:
+        return value and check_origin(value.strip())
+
+    @field_validator("chat_api_token", "metrics_token")
+    @classmethod
+    def _is_a_token(cls, value: SecretStr | None) -> SecretStr | None:
+        return value and SecretStr(check_token(value.get_secret_value().strip()))
+
+    @field_validator("chat_api_tokens", mode="before")
+    @classmethod
+    def _are_tokens(cls, value: object) -> object:
+        return read_tokens(value) if isinstance(value, str) else value
+
+    @field_validator("model_prices", mode="before")
+    @classmethod
+    def _are_prices(cls, value: object) -> object:
+        return read_prices(value) if isinstance(value, str) else value
+
+    @field_validator("project_roots")
+    @classmethod
+    def _are_absolute(cls, value: tuple[Path, ...]) -> tuple[Path, ...]:
+        # Whether a folder exists is seen when it is used: a disk may be mounted later.
+        if relative := [str(path) for path in value if not path.is_absolute()]:
+            msg = f"takes absolute paths with commas between them, not {relative[0]!r}"
+            raise ValueError(msg)
+        return value
+
+    @model_validator(mode="after")
+    def _lease_outlasts_a_missed_heartbeat(self) -> Self:
+        if self.lease_seconds < 2 * self.heartbeat_seconds:
+            msg = (
+                f"LEASE_SECONDS ({self.lease_seconds:g}) must be at least twice HEARTBEAT_SECONDS "
+                f"({self.heartbeat_seconds:g}), or a turn loses its session while it runs"
+            )
+            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _programs_differ(self) -> Self:
+        for kind, said in (
+            ("names", [token.name for token in self.api_tokens]),
+            ("tokens", [token.token for token in self.api_tokens]),
+        ):
+            if len(set(said)) < len(said):
+                msg = f"CHAT_API_TOKENS takes {kind} that differ from each other, and from that of CHAT_API_TOKEN"
+                raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _sign_in_is_whole(self) -> Self:
+        of_provider = (self.oidc_issuer, self.oidc_client_id, self.oidc_client_secret)
+        if any(of_provider) and not all((*of_provider, self.turnfold_origin)):
+            msg = (
+                "OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and TURNFOLD_ORIGIN are needed all four for a sign-in"
+            )
+            raise ValueError(msg)
+        host = host_of(self.turnfold_origin or "")
+        name = _PORT.sub("", host)
+        if host and not (is_loopback(name) or {host, name} & {*self.turnfold_hosts}):
+            msg = f"TURNFOLD_HOSTS must name {name}, the host of TURNFOLD_ORIGIN, or nobody is answered there"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def has_sign_in(self) -> bool:
+        """Whether the page is for those alone whom an identity provider knows."""
+        return self.oidc_issuer is not None
+
+    def memory_owner(self, owner: str) -> str:
+        """Returns whose memory of a project an owner works with: his own with a sign-in, else "", the server's one.
+
+        `TURNFOLD_OWNER` keeps the server's one, so that what was noted before there was a sign-in is nobody else's.
+        """
+        return owner if self.has_sign_in and owner != self.turnfold_owner else ""
+
+    @property
+    def is_https(self) -> bool:
+        """Whether browsers reach the page by https."""
+        return (self.turnfold_origin or "").startswith("https:")
+
+    @property
+    def api_tokens(self) -> tuple[ApiToken, ...]:
+        """The tokens of all programs that are let in; none if the door for programs is off."""
+        if self.chat_api_token is None:
+            return self.chat_api_tokens
+        return (ApiToken("api", self.turnfold_owner, self.chat_api_token), *self.chat_api_tokens)
+
+    @property
+    def owner_turns(self) -> int:
+        """How many turns of one owner may run at once on this server.
+
+        If the settings don't say: as many as there may be for the only owner, half of them where there may be others.
+        """
+        if self.user_concurrent_turns is not None:
+            return min(self.user_concurrent_turns, self.concurrent_turns)
+        has_others = self.has_sign_in or any(token.owner != self.turnfold_owner for token in self.api_tokens)
+        return (self.concurrent_turns + 1) // 2 if has_others else self.concurrent_turns
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether no endpoint is configured, so that the embedded offline model answers."""
+        return self.openai_api_key is None and self.openai_base_url is None
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the strategies."""
+        names = {field.name for field in fields(Limits)} & set(type(self).model_fields)
+        return Limits(**{name: getattr(self, name) for name in names})
+
+    @property
+    def database_path(self) -> Path:
+        """The file of the archive and the record table, the source of truth."""
+        return self.turnfold_data_dir / "turnfold.db"
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """The file of LangGraph's checkpoints, which can always be rebuilt from the database."""
+        return self.turnfold_data_dir / "checkpoint.db"
+
+
+def load_settings(**given: str) -> Settings:
+    """Reads the settings from the environment and `.env`; those that are given take their place.
+
+    Raises:
+        SettingsError: A value is invalid; the message names each such variable and what it takes.
+    """
+    try:
+        return Settings(**given)  # type: ignore[arg-type]  # pydantic reads the texts
+    except ValidationError as error:
+        raise SettingsError("; ".join(map(_sentence, error.errors(include_input=False)))) from None
+
+
+def _sentence(item: ErrorDetails) -> str:
+    """Returns the message for one variable; a message about several variables names them itself."""
+    said = item["msg"].removeprefix("Value error, ")
+    return f"{str(item['loc'][0]).upper()}: {said}" if item["loc"] else said

@@ -1,0 +1,449 @@
+"""The hierarchy of all errors that Turnfold raises on purpose; those of model calls stand in `graph.value.error`.
+
+* TurnfoldError
+  x SettingsError
+  x InputError
+  x PathError
+  x NotFoundError
+  x SignInError
+  x BusyError
+    + ServerBusyError
+      - UserBusyError
+    + TurnRateError
+      - UserRateError
+      - UserTokensError
+  x TurnStoppedSignal
+  x StoreError
+    + DatabaseError
+      - NotADatabaseError
+      - NewerDatabaseError
+      - DatabaseBusyError
+      - DatabaseUnreachableError
+      - DiskFullError
+    + LeaseLostError
+    + FileAccessError
+    + ProjectError
+      - ProjectBusyError
+      - ProjectDamagedError
+      - ProjectNewerError
+  x ModelError
+    + AuthenticationError
+    + AccessDeniedError
+    + ModelMissingError
+    + RateLimitError
+    + QuotaError
+    + ContextLengthError
+    + UnreachableError
+    + DeadlineError
+    + CutStreamError
+    + EmptyAnswerError
+    + RefusedError
+    + BadResponseError
+      - ToolChoiceError
+    + ProviderError
+    + ToolRoundsError
+  x ClosingError
+  x InternalError
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+InputReason = Literal[
+    "bad_context",
+    "bad_image",
+    "bad_program_name",
+    "bad_rate",
+    "bad_strategy",
+    "before_reset",
+    "compact_failed",
+    "compact_stopped",
+    "context_not_kept",
+    "empty",
+    "import_too_large",
+    "no_effect",
+    "no_reset",
+    "not_a_compaction",
+    "not_active",
+    "not_an_export",
+    "not_last",
+    "not_shorter",
+    "nothing_to_compact",
+    "over_window",
+    "pin_budget",
+    "project_full",
+    "remake_failed",
+    "rules_changed",
+    "secret",
+    "stands_verbatim",
+    "token_name_taken",
+    "too_long",
+    "too_many_tokens",
+    "unanswered_call",
+    "unknown_call",
+]
+
+PathReason = Literal[
+    "binary",
+    "not_a_folder",
+    "not_allowed",
+    "not_regular",
+    "outside",
+    "symlink_outside",
+    "too_large",
+    "too_slow",
+    "unreadable",
+    "vanished",
+]
+
+SignInReason = Literal["ended", "needed", "withdrawn"]
+
+
+class TurnfoldError(Exception):
+    """Base of all errors that Turnfold raises on purpose.
+
+    Attributes:
+        code: Stable name of the failure; the page looks up its sentence by it, in the user's language.
+        detail: A short addition to the sentence, such as a number or a model's name. Never a key or message text.
+        advice: What the operator of the server can do about it, or "".
+    """
+
+    code: ClassVar[str] = "internal"
+    advice: ClassVar[str] = ""
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(f"{self.code}: {detail}" if detail else self.code)
+        self.detail = detail
+
+
+class SettingsError(TurnfoldError):
+    """A setting has an invalid value; `detail` names the variable and what it takes."""
+
+    code = "settings"
+
+
+class InputError(TurnfoldError):
+    """The user's input is refused and nothing was stored; `detail` is the `reason` if there is nothing to add."""
+
+    code = "input"
+
+    def __init__(self, reason: InputReason, detail: str = "") -> None:
+        super().__init__(detail or reason)
+        self.reason = reason
+
+
+class PathError(TurnfoldError):
+    """A file or folder of a project is refused and wasn't read; `detail` is its path, as it was asked for."""
+
+    code = "path"
+
+    def __init__(self, reason: PathReason, path: str = "") -> None:
+        # The name of a file may be no text; what is told of it is.
+        super().__init__(path.encode(errors="replace").decode() or reason)
+        self.reason = reason
+
+
+class NotFoundError(TurnfoldError):
+    """The session, turn or record doesn't exist or belongs to another owner."""
+
+    code = "not_found"
+
+
+class SignInError(TurnfoldError):
+    """Nobody is signed in, the sign-in has ended, or this owner's access was withdrawn. Nothing was read or stored."""
+
+    code = "sign_in"
+
+    def __init__(self, reason: SignInReason) -> None:
+        super().__init__()
+        self.reason = reason
+
+
+class BusyError(TurnfoldError):
+    """A turn of the session is in progress, and the caller didn't ask to wait for it."""
+
+    code = "busy"
+
+
+class ServerBusyError(BusyError):
+    """The server runs its maximum number of turns, given in `detail`; nothing was stored."""
+
+    code = "server_busy"
+
+
+class UserBusyError(ServerBusyError):
+    """As many turns of this user run as one user may have at once; `detail` is how many of all. Nothing was stored."""
+
+    code = "user_busy"
+
+
+class TurnRateError(BusyError):
+    """Too many turns began within the last minute; `detail` is how long to wait. Nothing was stored."""
+
+    code = "turn_rate"
+
+    def __init__(self, retry_after_seconds: int, detail: str = "") -> None:
+        super().__init__(detail or f"{retry_after_seconds} s")
+        self.retry_after_seconds = retry_after_seconds
+
+
+class UserRateError(TurnRateError):
+    """This user has begun as many turns within this minute as one user may; `detail` is how long to wait."""
+
+    code = "user_rate"
+
+
+class UserTokensError(TurnRateError):
+    """This user's tokens of this day are used up; `detail` is how long to wait."""
+
+    code = "user_tokens"
+
+
+class TurnStoppedSignal(TurnfoldError):  # noqa: N818 - a signal, no error: it only unwinds the run
+    """The turn is stopped by the user or because the server closes; ends the run of the graph."""
+
+    code = "stopped"
+
+
+class StoreError(TurnfoldError):
+    """Base of all storage errors."""
+
+    code = "store"
+
+
+class DatabaseError(StoreError):
+    """A database operation failed; its transaction was rolled back."""
+
+    code = "database"
+
+
+class NotADatabaseError(DatabaseError):
+    """The configured file is no database or a damaged one."""
+
+    code = "not_a_database"
+    advice = "Move the file away, or put a backup in its place: make restore FROM=<file>."
+
+
+class NewerDatabaseError(DatabaseError):
+    """The file was written by a newer version of Turnfold."""
+
+    code = "newer_database"
+    advice = "Update Turnfold, or name another folder by TURNFOLD_DATA_DIR."
+
+
+class DatabaseUnreachableError(DatabaseError):
+    """The database's server can't be reached, or lets nobody in; what wasn't committed is lost with the connection."""
+
+    code = "database_unreachable"
+    advice = "See that CHAT_DATABASE_URL is right and that the database's server runs."
+
+
+class DatabaseBusyError(DatabaseError):
+    """Others kept what is needed for longer than the busy timeout: the write lock, or every connection."""
+
+    code = "database_busy"
+    advice = "End what holds the file, or wait until it's done."
+
+
+class DiskFullError(DatabaseError):
+    """The disk is full; the transaction was rolled back."""
+
+    code = "disk_full"
+    advice = "Make room on the disk, or name another folder by TURNFOLD_DATA_DIR."
+
+
+class LeaseLostError(StoreError):
+    """Another worker has acquired the session since this one's lease of it ran out."""
+
+    code = "lease_lost"
+
+
+class FileAccessError(StoreError):
+    """A file that Turnfold keeps beside the database can't be read, written or locked."""
+
+    code = "file_access"
+    advice = "See that the folder belongs to the user who runs the server, and that no other process holds the file."
+
+
+class ProjectError(StoreError):
+    """The files of a project's memory can't be read or written; `detail` says which and why. Nothing changed."""
+
+    code = "project"
+
+    def __init__(self, name: str = "", reason: str = "") -> None:
+        super().__init__(f"{name}: {reason}" if reason else name)
+
+
+class ProjectBusyError(ProjectError):
+    """Another process held the lock of the project's memory for too long; `detail` is how long was waited."""
+
+    code = "project_busy"
+
+
+class ProjectDamagedError(ProjectError):
+    """A file of the project's memory can't be understood and stays as it is; `detail` names the file and the place.
+
+    Attributes:
+        snapshot: The name of the newest snapshot that can be restored, or "".
+    """
+
+    code = "project_damaged"
+
+    def __init__(self, name: str = "", reason: str = "", *, snapshot: str = "") -> None:
+        super().__init__(name, reason)
+        self.snapshot = snapshot
+
+
+class ProjectNewerError(ProjectError):
+    """A file of the project's memory was written by a newer version of Turnfold; `detail` names it."""
+
+    code = "project_newer"
+
+
+class ClosingError(TurnfoldError):
+    """The server is shutting down and accepts nothing more; committed messages are kept."""
+
+    code = "closing"
+
+
+class InternalError(TurnfoldError):
+    """A defect in Turnfold, caught and logged at the edge of a worker."""
+
+    code = "internal"
+
+
+class ModelError(TurnfoldError):
+    """Base of all errors of a model call.
+
+    Attributes:
+        is_transient: Whether a retry may succeed.
+        retry_after_seconds: How long the provider asks to wait before a retry, or None.
+    """
+
+    code = "model"
+    is_transient: ClassVar[bool] = False
+
+    def __init__(self, detail: str = "", *, retry_after_seconds: float | None = None) -> None:
+        super().__init__(detail)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class AuthenticationError(ModelError):
+    """401: the key is missing or wrong."""
+
+    code = "authentication"
+
+
+class AccessDeniedError(ModelError):
+    """403: the key may not use this model."""
+
+    code = "access_denied"
+
+
+class ModelMissingError(ModelError):
+    """404: the endpoint has no such model."""
+
+    code = "model_missing"
+
+
+class RateLimitError(ModelError):
+    """429: too many requests at the moment."""
+
+    code = "rate_limit"
+    is_transient = True
+
+
+class QuotaError(ModelError):
+    """429 with `insufficient_quota`: the account has no credit left."""
+
+    code = "quota"
+
+
+class ContextLengthError(ModelError):
+    """The input is longer than the model's context window."""
+
+    code = "context_length"
+
+
+class UnreachableError(ModelError):
+    """No connection to the endpoint: refused, reset, or an unknown host."""
+
+    code = "unreachable"
+    is_transient = True
+
+
+class DeadlineError(ModelError):
+    """The call with its retries took longer than its deadline."""
+
+    code = "deadline"
+
+
+class CutStreamError(ModelError):
+    """The stream ended without a finish reason, or in the middle of the answer."""
+
+    code = "cut_stream"
+    is_transient = True
+
+
+class EmptyAnswerError(ModelError):
+    """The answer ended properly but has neither text nor a tool call."""
+
+    code = "empty_answer"
+    is_transient = True
+
+
+class RefusedError(ModelError):
+    """The model or its content filter refused to answer."""
+
+    code = "refused"
+
+
+class BadResponseError(ModelError):
+    """The response violates the protocol."""
+
+    code = "bad_response"
+
+
+class ToolChoiceError(BadResponseError):
+    """400 that names `tool_choice`: the endpoint doesn't support it. The call is repeated without it."""
+
+
+class ProviderError(ModelError):
+    """5xx: the endpoint failed."""
+
+    code = "provider"
+    is_transient = True
+
+
+class ToolRoundsError(ModelError):
+    """The model kept calling tools after its last round and gave no answer."""
+
+    code = "tool_rounds"
+
+
+AttachmentReason = Literal[
+    "busy",
+    "damaged",
+    "empty",
+    "encrypted",
+    "kind",
+    "lost",
+    "no_text",
+    "not_text",
+    "too_heavy",
+    "too_large",
+    "too_long",
+    "too_many",
+    "too_many_pages",
+]
+
+
+class AttachmentError(TurnfoldError):
+    """A file is refused, and nothing of it was kept; `detail` is its name."""
+
+    code: ClassVar[str] = "attachment"
+
+    def __init__(self, reason: AttachmentReason, name: str = "") -> None:
+        super().__init__(name)
+        self.reason = reason
