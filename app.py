@@ -22,10 +22,10 @@ from api.metrics_guard import MetricsGuard, metrics_route
 from api.program_routes import ProgramRoutes
 from api.server_end import told_of_end
 from api.websocket import bounded_websockets
-from component import delivery, service_provider, sign_in, wide_window
-from component.security import SecurityHeaders
-from component.sign_out import SignOut
-from component.upload_guard import SocketGuard, UploadGuard
+from component.bridge import delivery, security, service_provider, sign_in
+from component.bridge.security import SecurityHeaders
+from component.bridge.sign_out import SignOut
+from component.bridge.upload_guard import SocketGuard, UploadGuard
 from graph.server.log import set_up_logging
 from graph.server.settings import Settings, load_settings
 from graph.service import open_service
@@ -49,7 +49,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         gc.freeze()  # imported modules stay: garbage collection needn't scan them while a user waits
         service_provider.provide(service)
         stack.callback(service_provider.close)
-        wide_window.widen()
+        security.widen()
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
         stack.enter_context(told_of_end(programs.close))

@@ -8,8 +8,10 @@ from uuid import uuid4
 
 import streamlit as st
 
-from component import attaching, compacting, delivery, dialog, page_state, redraw, service_provider
-from component.wording import words_of
+from component import background, dialog, page_state, redraw
+from component.bridge import delivery, service_provider
+from component.chat import attaching
+from component.words.wording import words_of
 from graph.value.error import AttachmentError, NotFoundError, TurnfoldError
 from graph.value.view import Rating
 
@@ -60,7 +62,7 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str
         return None
     redraw.need_page()
     if command == "compact":
-        compacting.start(identifier)
+        background.start_compaction(identifier)
     else:
         dialog.request(RESET_DIALOG)
     return identifier

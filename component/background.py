@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import NamedTuple
 
 import streamlit as st
 
-from component import delivery, dialog, open_form, page_state
-from component.delivery import delivered
-from component.wording import words_of
+from component import dialog, open_form, page_state
+from component.bridge import delivery, service_provider
+from component.bridge.delivery import delivered
+from component.words.en import Words
+from component.words.wording import describe_compaction, words_of
 from graph.value.error import TurnfoldError
 from graph.value.record import Record
 
@@ -86,3 +89,19 @@ def _end() -> bool:
     else:
         page_state.set_notice(None)
     return True
+
+
+def start_compaction(identifier: str) -> None:
+    """Starts to compact the context of a session."""
+    words = words_of(st.session_state[page_state.LANGUAGE])
+    try:
+        folds = service_provider.current().folds
+    except TurnfoldError as error:
+        page_state.set_notice(error)
+        return
+    compact = partial(folds.compact, identifier)
+    start(words.compacting, compact, partial(_tell, words), can_stop=True)
+
+
+def _tell(words: Words, record: Record) -> None:
+    page_state.tell_in_passing(describe_compaction(words, record), ":material/compress:")

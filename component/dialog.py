@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 import streamlit as st
 
-from component.delivery import delivered
+from component.bridge.delivery import delivered
 
 DRAWER: Final = "panel"  # the panel on a narrow page
 _OPEN, _DRAWN = "open_dialog", "drawn_dialog"

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import (
-    asset_file,
-    browser,
-    composer,
-    delivery,
-    dialog,
-    page_state,
-    project_choice,
-    record_dialog,
-    redraw,
-    service_provider,
-    sidebar,
-    sign_in_page,
-    summary_panel,
-    transcript,
-    turn_buttons,
-)
-from component.error_box import error_box
-from component.wording import language_of_locale, words_of
+from component import asset_file, dialog, page_state, redraw, turn_buttons
+from component.bridge import browser, delivery, service_provider
+from component.chat import composer, transcript
+from component.panel import record_dialog, summary_panel
+from component.project import project_choice
+from component.sidebar import sidebar, sign_in_page
+from component.widget import error_box
+from component.words.wording import language_of_locale, words_of
 from graph.value.error import SignInError
 
 STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css", "input.css", "steering.css")

@@ -7,15 +7,61 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from component import delivery, project_choice, rate_state, service_provider, sign_in
-from component.word import LANGUAGES, Language, Words
-from component.wording import explain_error, is_refusal, language_of_locale, words_of
+from component.bridge import delivery, service_provider, sign_in
+from component.project import project_choice
+from component.words.en import LANGUAGES, Language, Words
+from component.words.wording import explain_error, is_refusal, language_of_locale, words_of
 from graph.server.identity import Identity
 from graph.value.error import NotFoundError, TurnfoldError
 from graph.value.view import SessionView, TurnOptions
 
 if TYPE_CHECKING:
     from graph.service import ChatService
+
+# Key of session_state, not of a widget.
+RATE_KEY = "compression_rate"
+# Place of each slider, and the beginning of its key.
+SLIDERS = {"settings": RATE_KEY, "rail": "slider_rail", "drawer": "slider_drawer"}
+_EDITIONS = "slider_editions"
+
+
+def slider_key(place: str) -> str:
+    """Returns the key of the slider that stands in this place now."""
+    return f"{SLIDERS[place]}_{_editions().get(place, 0)}"
+
+
+def is_moved() -> bool:
+    """Whether a slider was moved since the page was drawn, so that all of it has to be drawn again."""
+    return bool(_places_without(st.session_state[RATE_KEY]))
+
+
+def take_moved() -> None:
+    """Takes the rate of the slider that was moved since the page was drawn."""
+    moved = _places_without(st.session_state.get(RATE_KEY))
+    if moved:
+        set_rate(_shown()[moved[0]])
+
+
+def set_rate(rate: float) -> None:
+    """Sets the rate; of each slider that shows another one, a new edition will be drawn."""
+    # In this order: a run that is overtaken in between leaves the moved slider to be seen by the next.
+    editions = _editions()
+    st.session_state[_EDITIONS] = {**editions, **{place: editions.get(place, 0) + 1 for place in _places_without(rate)}}
+    st.session_state[RATE_KEY] = rate
+
+
+def _editions() -> dict[str, int]:
+    return dict(st.session_state.get(_EDITIONS, {}))
+
+
+def _shown() -> dict[str, float]:
+    keys = {place: slider_key(place) for place in SLIDERS}
+    return {place: round(st.session_state[key], 2) for place, key in keys.items() if key in st.session_state}
+
+
+def _places_without(rate: float | None) -> list[str]:
+    return [place for place, shown in _shown().items() if shown != rate]
+
 
 LANGUAGE_COOKIE, THEME_COOKIE = "turnfold_language", "turnfold_theme"
 KEEP_LANGUAGE = "keep_language"
@@ -24,7 +70,7 @@ TURNS_PER_PAGE = 30
 
 # Keys of session_state. Widgets with the same key write them too.
 SESSION_PARAMETER, OPEN = "session", "open_session"
-RATE, STRATEGY, MODEL, LANGUAGE, THEME = rate_state.RATE, "strategy", "model", "language", "theme"
+RATE, STRATEGY, MODEL, LANGUAGE, THEME = RATE_KEY, "strategy", "model", "language", "theme"
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL, project_choice.ROOT, project_choice.HAS_MEMORY)
 _WANTED_TURN, _LANDING = "wanted_turn", "landing"
@@ -67,7 +113,7 @@ def begin() -> PageState:
     st.session_state.setdefault(LANGUAGE, spoken)
     theme = st.context.cookies.get(THEME_COOKIE)
     st.session_state.setdefault(THEME, theme if theme in THEMES else "system")
-    rate_state.take_moved()
+    take_moved()
     refusal = project_choice.take(service)
     if refusal is not None:
         set_notice(refusal)
@@ -273,7 +319,7 @@ def _follow_settings(service: ChatService, session: SessionView | None) -> None:
     }
     state[_SETTINGS_OF], state[_READ] = identifier, current
     values = {**current, **chosen}
-    rate_state.set_rate(values.pop(RATE))
+    set_rate(values.pop(RATE))
     for name, value in values.items():
         # An assignment would override a choice that the user is just making.
         if _setting(name) != value:

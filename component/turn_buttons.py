@@ -2,16 +2,94 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
 import streamlit as st
 
-from component import action, asset_file, copy_button, delivery, page_state, press_button, question_form, redraw
-from component.delivery import delivered
-from component.word import Words
+from component import action, asset_file, page_state, redraw, widget
+from component.bridge import delivery
+from component.bridge.delivery import delivered
+from component.words.en import Words
 from graph.value.view import Rating, TurnView
+
+_OPEN: Final = "edited_question"
+
+
+def is_open(identifier: str, turn: int) -> bool:
+    """Whether the form stands in the place of this question."""
+    return bool(st.session_state.get(_OPEN) == (identifier, turn))
+
+
+def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
+    """Draws the form with the question as it was asked."""
+    said, key = words.sessions, f"edited_{identifier}_{turn.number}"
+    with st.form("edit_question"):
+        st.text_area(said.question, value=turn.user_text, key=key, height="content", label_visibility="collapsed")
+        st.markdown(f":small[:gray[:material/alt_route: {said.edit_note}]]")
+        # Ctrl+Enter presses a form's first button; the style sheet shows the two in reverse.
+        with st.container(horizontal=True, key="edit_choice"):
+            st.form_submit_button(
+                said.ask_in_branch,
+                key="edit_confirm",
+                type="primary",
+                on_click=_ask,
+                args=(identifier, turn.number, key),
+            )
+            st.form_submit_button(words.cancel, key="edit_cancel", on_click=_close)
+
+
+def open_at(identifier: str, turn: int) -> bool:
+    """Opens the form in the place of this question; returns whether no other one was open."""
+    is_alone = _OPEN not in st.session_state
+    st.session_state[_OPEN] = (identifier, turn)
+    return is_alone
+
+
+def _close() -> None:
+    st.session_state.pop(_OPEN, None)
+
+
+def _ask(identifier: str, turn: int, key: str) -> None:
+    """Asks the edited question in a branch; the form stays open if it is refused."""
+    if action.edit(identifier, turn, str(st.session_state[key])):
+        _close()
+
+
+def markup(
+    press: str,
+    label: str,
+    about: Mapping[str, str],
+    *,
+    icon: str,
+    hint: str = "",
+    is_on: bool | None = None,
+    has_text: bool = False,
+) -> str:
+    """Returns the button.
+
+    Args:
+        press: What the server is told that it is for.
+        label: Its name.
+        about: What else the server is told.
+        icon: The class by which the style sheet gives it its icon.
+        hint: What the mouse is told; the label by default.
+        is_on: Whether it stands pressed; None for a button that doesn't stay so. The server is told the other state,
+            the one that is wanted, so that a second press of the same drawing changes nothing.
+        has_text: Whether it shows its label.
+    """
+    state = {} if is_on is None else {"aria-pressed": _flag(is_on), "data-wanted": _flag(not is_on)}
+    told = {"data-press": press, **{f"data-{key}": value for key, value in about.items()}}
+    named = {"type": "button", "class": f"press {icon}", "title": hint or label, "aria-label": label}
+    attributes = " ".join(f'{key}="{html.escape(value)}"' for key, value in {**named, **state, **told}.items())
+    return f"<button {attributes}>{html.escape(label) if has_text else ''}</button>"
+
+
+def _flag(is_on: bool) -> str:  # noqa: FBT001  # the only thing that it's about
+    return "true" if is_on else "false"
+
 
 _RATINGS: Final[Mapping[str, Rating]] = {"up": 1, "down": -1}
 _DONE: Final = "done_presses"
@@ -40,7 +118,7 @@ def _press() -> None:
 def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
     """Draws the buttons of a question; the style sheet puts them beside it and below it."""
     about = {"session": identifier, "turn": str(turn.number)}
-    parts = [press_button.markup("edit", words.sessions.edit, about, icon="edit")]
+    parts = [markup("edit", words.sessions.edit, about, icon="edit")]
     if turn.user_message_id and turn.user_text:
         parts.append(pin(words, turn.user_message_id, is_pinned=is_pinned))
     _draw(parts)
@@ -51,13 +129,13 @@ def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: boo
     said, about = words.sessions, {"session": identifier, "turn": str(turn.number)}
     parts: list[str] = []
     if turn.answer_text:
-        parts.append(copy_button.markup(words.copy, turn.answer_text))
+        parts.append(widget.markup(words.copy, turn.answer_text))
         if turn.answer_message_id:
             parts.append(pin(words, turn.answer_message_id, is_pinned=is_pinned))
         for name, label, hint in (("up", said.good, said.not_good), ("down", said.bad, said.not_bad)):
             is_on = turn.rating == _RATINGS[name]
             parts.append(
-                press_button.markup(
+                markup(
                     "rate",
                     label,
                     {**about, "attempt": str(turn.attempt), "thumb": name},
@@ -67,7 +145,7 @@ def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: boo
                 )
             )
     if not turn.is_last:
-        parts.append(press_button.markup("branch", said.regenerate, about, icon="branch", has_text=True))
+        parts.append(markup("branch", said.regenerate, about, icon="branch", has_text=True))
     _draw(parts)
 
 
@@ -75,7 +153,7 @@ def pin(words: Words, message_id: str, *, is_pinned: bool) -> str:
     """Returns the button that pins a message or unpins it."""
     said = words.steering
     hint = said.unpin if is_pinned else said.pin_hint
-    return press_button.markup("pin", said.pin, {"message": message_id}, icon="pin", hint=hint, is_on=is_pinned)
+    return markup("pin", said.pin, {"message": message_id}, icon="pin", hint=hint, is_on=is_pinned)
 
 
 def _draw(parts: list[str]) -> None:
@@ -114,7 +192,7 @@ def _rate(asked: _Press) -> Callable[[], None]:
 
 def _edit(asked: _Press) -> Callable[[], None]:
     turn = int(asked["turn"])
-    is_alone = question_form.open_at(asked["session"], turn)
+    is_alone = open_at(asked["session"], turn)
     return partial(redraw.turn_as_asked, turn) if is_alone else redraw.page
 
 

@@ -117,7 +117,7 @@ def _timed(attempt: Attempt, ask: Callable[[], httpx2.Response]) -> tuple[float,
 def two_versions(attempt: Attempt) -> str:
     """Compares two summaries that differ in each line; the page's own function, in a process with a deadline."""
     lines = "'a [a]: b\\n' * 1600"
-    code = f"from component.difference import differences; text = {lines}; differences(text, text[::-1])"
+    code = f"from component.panel.record_dialog import differences; text = {lines}; differences(text, text[::-1])"
     began = time.monotonic()
     try:
         subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=_DEADLINE_SECONDS)  # noqa: S603  # as above

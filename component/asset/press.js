@@ -1,4 +1,4 @@
-// Tells the server which plain button was pressed, with what the button says of itself (component/press_button.py), until
+// Tells the server which plain button was pressed, with what the button says of itself (component/turn_buttons.py), until
 // it says that it has heard it: a request may be lost, and of two that wait for the server, Streamlit drops the first.
 // The server may have done some of them, and knows each by its time.
 const MOMENT_MILLISECONDS = 30000;

@@ -6,8 +6,8 @@ from typing import Final
 
 from playwright.sync_api import expect
 
-from component.word import LANGUAGE_NAMES, Language
-from component.wording import words_of
+from component.words.en import LANGUAGE_NAMES, Language
+from component.words.wording import words_of
 from tests.browser.stage import Stage
 
 BACKGROUNDS: Final = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 23)"}

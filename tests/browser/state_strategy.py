@@ -7,7 +7,7 @@ from typing import Final
 from playwright.sync_api import expect
 
 from component.format import format_count
-from component.summary_panel import ROWS_AT_ONCE
+from component.panel.summary_panel import ROWS_AT_ONCE
 from graph.value.view import TurnOptions
 from tests.browser.stage import Stage
 from tests.fake.chat import Chat, question

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 from playwright.sync_api import Browser, Locator, expect
 
-from component.wording import words_of
+from component.words.wording import words_of
 from graph.service import ChatService
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
 from tests.browser.sight import MESSAGE, press_enter, sights

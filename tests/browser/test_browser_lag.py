@@ -14,8 +14,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, WebSocket, expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from component.live import WATCH_SECONDS
-from component.slots import TURNS_AFTER, TURNS_BEFORE
+from component.chat.live import WATCH_SECONDS
+from component.redraw import TURNS_AFTER, TURNS_BEFORE
 from graph.service import ChatService
 from tests.browser.conftest import ROOT, scripted_settings, started, visiting
 from tests.browser.visitor import Visitor

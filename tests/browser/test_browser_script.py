@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from component import asset_file, browser
+from component import asset_file
+from component.bridge import browser
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from starlette.routing import Route
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from app import health, lifespan
-from component import service_provider
+from component.bridge import service_provider
 from graph.value.view import TurnOptions
 
 

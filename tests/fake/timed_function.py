@@ -18,9 +18,9 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
+from component.chat.question import split_code
 from component.format import escape_label
 from component.markdown import answer_markdown, summary_markdown
-from component.question import split_code
 from graph.core.attached import split_attached
 from graph.core.text import has_visible, title_of
 from graph.fold.extract import extract_summary

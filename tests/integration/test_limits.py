@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import httpx2
 import pytest
 
-from component.wording import explain_error, words_of
+from component.words.wording import explain_error, words_of
 from graph.server.metrics import Metrics
 from graph.value.client import ClientMessage
 from graph.value.error import BusyError, ServerBusyError, TurnRateError, UserBusyError, UserRateError, UserTokensError

@@ -24,8 +24,8 @@ from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_N
 from api.budget import Budget
 from api.connection import bounded_connections
 from api.websocket import STRANGER_BYTES, bounded_websockets
-from component import service_provider
-from component.upload_guard import SocketGuard, UploadGuard
+from component.bridge import service_provider
+from component.bridge.upload_guard import SocketGuard, UploadGuard
 from graph.attachment import MAX_FILES
 from graph.server.identity import owner_of
 from graph.server.settings import Settings

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import service_provider
+from component.bridge import service_provider
 from graph.server.settings import Settings
 from graph.service import ChatService, open_service
 from tests.fake.scripted_service import ScriptedService

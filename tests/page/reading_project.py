@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from component.wording import words_of
+from component.words.wording import words_of
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import ROOT
 

@@ -19,8 +19,11 @@ from typing import Any, Final, NamedTuple
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import action, compacting, page_state, project_action, record_action, service_provider
-from component.record_action import Target
+from component import action, background, page_state
+from component.bridge import service_provider
+from component.panel import record_action
+from component.panel.record_action import Target
+from component.project import project_form
 from graph.server.identity import owner_of
 from graph.service import ChatService
 from graph.store.schema import METADATA
@@ -199,7 +202,7 @@ def send_a_command(about: About) -> Iterator[Press]:
 
 @shows("compacting.start")
 def compact(about: About) -> Iterator[Press]:
-    yield partial(compacting.start, about.session_id)
+    yield partial(background.start_compaction, about.session_id)
     assert about.compactions == 1
 
 
@@ -406,7 +409,7 @@ def sign_out_everywhere(about: About) -> Iterator[Press]:
 @shows("project_action.change")
 def complete_a_plan(about: About) -> Iterator[Press]:
     plan = about.begin_project()
-    yield partial(project_action.change, "rail", about.visitor.projects.complete_plan, about.root, plan.id)
+    yield partial(project_form.change, "rail", about.visitor.projects.complete_plan, about.root, plan.id)
     assert about.plan.is_done
 
 
@@ -415,7 +418,7 @@ def rename_a_plan(about: About) -> Iterator[Press]:
     plan = about.begin_project()
     about.fields["title"] = "Another plan"
     rename = partial(about.visitor.projects.rename, about.root, plan.id)
-    yield partial(project_action.save, "rail", ("title",), rename)
+    yield partial(project_form.save, "rail", ("title",), rename)
     assert about.plan.title == "Another plan"
 
 

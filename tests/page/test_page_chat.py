@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component.word import LANGUAGES, Language
-from component.wording import words_of
+from component.words.en import LANGUAGES, Language
+from component.words.wording import words_of
 from graph.value.error import BusyError, DatabaseBusyError, InputError
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
@@ -142,7 +142,8 @@ def test_a_thousand_turns_show_the_last_thirty_and_cost_no_more_than_forty(
 def _page_that_hears() -> None:
     import streamlit as st  # noqa: PLC0415  # it runs as a page of its own
 
-    from component import outbox, page  # noqa: PLC0415  # see above
+    from component import page  # noqa: PLC0415  # see above
+    from component.bridge import outbox  # noqa: PLC0415  # see above
 
     st.button("", key="hear", on_click=lambda: outbox.take(st.session_state["sent"]))
     page.main()

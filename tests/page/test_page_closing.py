@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 import app
-from component import service_provider
+from component.bridge import service_provider
 from graph.service import ChatService
 from graph.value.error import ClosingError
 from tests.fake.scripted_service import ScriptedService

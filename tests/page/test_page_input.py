@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from component.wording import words_of
+from component.words.wording import words_of
 from graph.service import ChatService
 from tests.page.reading import new_page, open_page, told
 

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from component import asset_file
-from component.session_export import OPENED_BYTES
+from component.sidebar.listed_session import OPENED_BYTES
 from graph.value.view import ExportSize
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import keys, open_page, say, slider_of, store_session, told

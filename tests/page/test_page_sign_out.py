@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import service_provider, sign_in
-from component.wording import words_of
+from component.bridge import service_provider, sign_in
+from component.words.wording import words_of
 from graph.server.identity import Identity
 from graph.server.settings import Settings
 from graph.service import ChatService, open_service

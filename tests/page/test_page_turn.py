@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from component.chat.question import CLOSED_CHARS
 from component.format import escape_label
-from component.question import CLOSED_CHARS
 from graph.value.view import LiveTurn, ToolStep
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import keys, open_page, raw_html, say, store_session, told

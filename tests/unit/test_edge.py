@@ -22,8 +22,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from api.edge import Edge
 from api.program_routes import ProgramRoutes
-from component import delivery
-from component.security import SecurityHeaders
+from component.bridge import delivery
+from component.bridge.security import SecurityHeaders
 from graph.server.settings import Settings
 from graph.service import ChatService
 from tests.fake.programs import NoPrograms

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.messages.tool import tool_call
 from langchain_core.tools import tool
 
-from component.wording import words_of
+from component.words.wording import words_of
 from graph.core.model_input import SystemPart, assemble, system_part
 from graph.core.pin import ContextBlock
 from graph.core.turn import EMBEDDED_MODEL, NOTE_TOOLS, undivided

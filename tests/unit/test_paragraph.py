@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from component.paragraph import split_paragraphs
+from component.chat.live import split_paragraphs
 
 PIECES = (
     "회의는 3~4일 뒤입니다.",

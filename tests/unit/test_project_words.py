@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
-from component.word import LANGUAGES, Language
-from component.wording import words_of
+from component.words.en import LANGUAGES, Language
+from component.words.wording import words_of
 from graph.layer.rule_file import FrontMatterProblem
 from graph.layer.rule_set import RuleLimit
 from graph.value.project_view import PrimedKind, RuleKind

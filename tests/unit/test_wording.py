@@ -11,8 +11,8 @@ import pytest
 
 import graph
 import graph.value.error
-from component.word import LANGUAGES, Language, Words
-from component.wording import explain, explain_error, language_of_locale, words_of
+from component.words.en import LANGUAGES, Language, Words
+from component.words.wording import explain, explain_error, language_of_locale, words_of
 from graph.value import error as errors
 from graph.value.error import InputReason, PathReason, SignInReason
 

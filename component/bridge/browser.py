@@ -1,0 +1,101 @@
+"""Mounts the page's own scripts: language, theme, copying, scrolling, jumps, focus and drafts of the field."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from component import asset_file, dialog, page_state, redraw
+from component.bridge import delivery, outbox
+from component.bridge.delivery import delivered
+from component.page_state import PageState
+from component.panel import summary_panel
+from component.sidebar import import_button
+
+# One module of several files: the last one exports what Streamlit calls.
+_SCRIPTS = (
+    "scroll.js",
+    "jump.js",
+    "edit.js",
+    "field.js",
+    "attach.js",
+    "open_file.js",
+    "outbox.js",
+    "pending.js",
+    "theme.js",
+    "toggle.js",
+    "drawer.js",
+    "visitor.js",
+    "browser.js",
+)
+_KEY = "browser"
+
+
+@st.fragment
+@delivered
+def draw(now: PageState) -> None:
+    """Mounts the scripts, invisible components; what they ask for is drawn without the rest of the page.
+
+    Of two requests that one component makes within one run, Streamlit drops the first: what the page asks for by itself
+    has a component of its own, so that it takes no press's place.
+    """
+    delivery.note_automatic()
+    with st.container(gap=None):
+        _mount(now)
+        changed = st.components.v2.component("turnfold_redraw", js=asset_file.read("redraw.js"))
+        changed(key="redraw", on_changed_change=redraw.changed_as_asked)
+
+
+def _mount(now: PageState) -> None:
+    turn, landing = page_state.landing()
+    component = st.components.v2.component("turnfold_browser", js=script())
+    component(
+        key=_KEY,
+        data={
+            "language": now.words.language,
+            "session": now.session.session_id if now.session else "",
+            "opened": page_state.opened_count(),
+            "visitor": now.visitor.owner if now.visitor else "",
+            "cookie": page_state.LANGUAGE_COOKIE if st.session_state.get(page_state.KEEP_LANGUAGE) else "",
+            "turn": turn,
+            "landing": landing,
+            "theme": st.session_state[page_state.THEME],
+            "theme_cookie": page_state.THEME_COOKIE,
+            "copied": now.words.copied,
+            "attach": now.words.attachment.attach,
+            "detach": now.words.attachment.remove,
+            "drop": now.words.attachment.drop,
+            "too_large": now.words.attachment.reasons["too_large"],
+            "upload_failed": now.words.attachment.upload_failed,
+            "copy_failed": now.words.copy_failed,
+            "footnotes": now.words.footnotes,
+        },
+        on_sent_change=_take_sent,
+        on_turns_change=_show_turns,
+        on_record_change=_show_record,
+        on_file_change=_take_file,
+    )
+
+
+def _take_sent() -> None:
+    outbox.take(st.session_state[_KEY]["sent"])
+
+
+def _take_file() -> None:
+    import_button.take(st.session_state[_KEY]["file"])
+
+
+def _show_turns() -> None:
+    """Shows as many turns as the ones need that the reader wants to see."""
+    dialog.close()
+    page_state.show_turns(int(st.session_state[_KEY]["turns"]))
+    redraw.page()
+
+
+def _show_record() -> None:
+    summary_panel.want_card(str(st.session_state[_KEY]["record"]))
+    redraw.alone_as_asked(redraw.PANEL)
+
+
+def script() -> str:
+    """Returns the module that the page runs."""
+    return asset_file.read(*_SCRIPTS)

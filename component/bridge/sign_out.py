@@ -1,0 +1,49 @@
+"""Middleware before Streamlit's sign-out route: ends the sign-in on the server, for every copy of its cookie."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from component.bridge import service_provider, sign_in
+from graph.server.settings import Settings
+from graph.value.error import TurnfoldError
+
+_PATH: Final = "/auth/logout"
+_LOG = logging.getLogger(__name__)
+
+
+class SignOut:
+    """Ends the sign-in of whoever signs out; Streamlit by itself only has the browser forget its cookie.
+
+    Args:
+        app: Page and routes.
+        settings: Returns the settings; called at each sign-out.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one connection; it passes unchanged in any case."""
+        if scope["type"] == "http" and scope["path"].endswith(_PATH):
+            await anyio.to_thread.run_sync(self._end, Request(scope))
+        await self._app(scope, receive, send)
+
+    def _end(self, request: Request) -> None:
+        settings = self._settings()
+        # A browser that goes to an address says no origin.
+        claims = sign_in.claims_in(request.cookies, settings.turnfold_origin or "")
+        visitor = sign_in.identity_told(claims, settings)
+        if visitor is None:
+            return
+        try:
+            service_provider.opened().sign_out(visitor)
+        except TurnfoldError as error:  # the browser is to forget its cookie all the same
+            _LOG.warning("a sign-out was not kept: %s", error.code)

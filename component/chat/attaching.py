@@ -1,0 +1,114 @@
+"""The files of this tab's next message: read when they are sent, kept until a message has taken them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import streamlit as st
+
+from component import page_state, redraw
+from component.bridge import delivery, service_provider
+from component.format import escape_label, format_count
+from component.widget import tell
+from component.words.en import Words
+from graph.attachment import MAX_FILES, Attachment, read_attachment, with_attachments
+from graph.value.error import AttachmentError
+
+_KEPT: Final = "attached"
+_REFUSED: Final = "refused_files"
+_READ: Final = "read_files"
+
+
+class File(Protocol):
+    """A file as the message field hands it over."""
+
+    name: str
+
+    def getvalue(self) -> bytes:
+        """Returns its bytes."""
+
+
+def take(files: Sequence[File]) -> None:
+    """Reads files for the next message, and keeps why one can't be read.
+
+    Streamlit hands each file over once, also to a callback that an early press runs.
+    """
+    if not files:
+        return
+    kept: list[Attachment] = []
+    refused: list[AttachmentError] = []
+    max_chars = service_provider.opened().settings.message_chars
+    for number, file in enumerate(files, len(_kept()) + 1):
+        try:
+            if number > MAX_FILES:
+                raise AttachmentError("too_many", file.name)  # noqa: TRY301  # told as the others are
+            kept.append(read_attachment(file.name, file.getvalue(), max_chars=max_chars))
+        except AttachmentError as error:
+            refused.append(error)
+    st.session_state.update({_KEPT: (*_kept(), *kept), _REFUSED: tuple(refused)})
+    st.session_state[_READ] = st.session_state.get(_READ, 0) + 1
+
+
+def has_kept() -> bool:
+    """Whether files wait for the next message."""
+    return bool(_kept())
+
+
+def are_lost() -> bool:
+    """Whether no file was read for this tab, as after a reload: those of a message that is sent again are gone."""
+    return not has_kept() and not st.session_state.get(_READ)
+
+
+def message_of(typed: str) -> str:
+    """Returns the message of what was typed and the files that are kept."""
+    return with_attachments(typed, _kept(), st.session_state[page_state.LANGUAGE])
+
+
+def sent(*, with_files: bool) -> None:
+    """Says that a message was sent, and whether it has taken the files."""
+    st.session_state.update({_KEPT: () if with_files else _kept(), _REFUSED: ()})
+
+
+def mark() -> str:
+    """Returns attributes that tell the page's script how often files were read, and whether one was refused."""
+    is_whole = not st.session_state.get(_REFUSED)
+    return f'data-read="{st.session_state.get(_READ, 0)}" data-readable="{str(is_whole).lower()}"'
+
+
+def draw(words: Words) -> None:
+    """Draws why files were refused, and those that wait for the next message, each with a button that removes it."""
+    for error in st.session_state.get(_REFUSED, ()):
+        tell(words, error)
+    if not _kept():
+        return
+    with st.container(key="attached", gap="xsmall"):
+        st.markdown(f":small[:gray[{words.attachment.kept}]]")
+        with st.container(horizontal=True, gap="xsmall"):
+            for number, attachment in enumerate(_kept()):
+                st.button(
+                    words.attachment.remove.format(name=escape_label(attachment.name)),
+                    key=f"detach_{number}",
+                    icon=":material/close:",
+                    on_click=_remove,
+                    args=(attachment,),
+                )
+
+
+def chip_label(words: Words, attachment: Attachment) -> str:
+    """Returns the name and the length of a file."""
+    return words.attachment.chip.format(name=escape_label(attachment.name), chars=format_count(len(attachment.text)))
+
+
+def _kept() -> tuple[Attachment, ...]:
+    kept: tuple[Attachment, ...] = st.session_state.get(_KEPT, ())
+    return kept
+
+
+@delivery.once
+def _remove(attachment: Attachment) -> None:
+    kept = list(_kept())
+    if attachment in kept:
+        kept.remove(attachment)
+    st.session_state.update({_KEPT: tuple(kept), _REFUSED: ()})
+    redraw.changed()

@@ -1,0 +1,90 @@
+"""The bottom of the page: gauge, Stop, the drawer's button, the message field."""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+from component import action, background, page_state, redraw
+from component.bridge import delivery, outbox
+from component.bridge.delivery import delivered
+from component.chat import attaching
+from component.format import format_count, format_percent, format_tokens
+from component.page_state import PageState
+from component.panel import record_action, summary_panel
+from component.widget import error_box, tell
+
+
+def draw(now: PageState) -> None:
+    """Draws the bar and the message field below it."""
+    with st.bottom:
+        _draw(now)
+        outbox.draw_outbox()
+
+
+@st.fragment(key=redraw.COMPOSER)
+@delivered
+def _draw(page: PageState) -> None:
+    # Always one container, so that notices above the bar don't shift the positions of the bar's elements.
+    with st.container(key="told", gap="small"):
+        label = page.words.to_end
+        st.html(f'<button type="button" class="to-end" title="{label}" aria-label="{label}"></button>')
+        error = page_state.notice()
+        if error is not None:
+            tell(page.words, error)
+        with error_box(page.words):
+            record_action.draw(page, "bar")
+        if background.is_pending():
+            background.draw()
+        attaching.draw(page.words)
+    bar = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar")
+    # The message field below must be drawn even if this can't be read.
+    with bar, error_box(page.words):
+        now = page_state.look_again(page)
+        redraw.note_running(is_running=now.session is not None and now.session.is_running)
+        _draw_bar(now)
+    # Placed here by hand: beside a field that Streamlit places itself, it scrolls the page too, against scroll.js.
+    st.chat_input(page.words.ask, key=page_state.ASK, accept_file="multiple", on_submit=action.send_typed)
+    page_state.draw_in_passing()
+    # This is drawn last: an answer that came meanwhile has changed what is drawn already.
+    if not delivery.is_whole() and redraw.stale_parts(is_order_kept=True):
+        redraw.ask()
+
+
+def _draw_bar(now: PageState) -> None:
+    with error_box(now.words):
+        _draw_gauge(now)
+    if now.session is not None and (now.session.is_running or background.can_stop()):
+        st.button(
+            now.words.stop,
+            key="stop",
+            icon=":material/stop_circle:",
+            shortcut="Escape",
+            on_click=action.stop,
+            args=(now.session.session_id,),
+        )
+    with error_box(now.words):
+        summary_panel.draw_drawer_button(now)
+
+
+def _draw_gauge(now: PageState) -> None:
+    words = now.words
+    identifier = now.session.session_id if now.session else None
+    gauge = now.service.folds.gauge(identifier, model=st.session_state[page_state.MODEL])
+    is_usage = gauge.source == "usage"
+    percent = format_percent(gauge.sent_tokens, gauge.window_tokens)
+    sent = format_tokens(gauge.sent_tokens, is_usage=is_usage)
+    mark = "" if is_usage else "≈"
+    hint = words.gauge_help_usage if is_usage else words.gauge_help_estimate
+    name = st.session_state[page_state.MODEL]
+    name = html.escape(words.model_offline.format(name=name) if now.service.settings.is_offline else name)
+    model = f'<span class="named"><span class="model">{name}</span> · </span>' if name else ""
+    title = f"{name}&#10;{hint}" if name else hint
+    st.html(
+        f'<div class="gauge" title="{title}">'
+        f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '
+        f'aria-valuenow="{min(percent, 100)}"><span style="width:{min(percent, 100)}%"></span></span>'
+        f'<span>{model}<span class="word">{words.gauge} </span><b>{mark}{percent}%</b>'
+        f'<span class="figures"> · {sent} / {format_count(gauge.window_tokens)}</span></span></div>'
+    )

@@ -1,0 +1,210 @@
+"""Follows a running turn: waits for its news in runs that end when the user wants something else."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+import streamlit as st
+from markdown_it import MarkdownIt
+from streamlit.delta_generator import DeltaGenerator
+
+from component import dialog, redraw
+from component.bridge import delivery
+from component.bridge.delivery import delivered
+from component.chat.step import draw_recalled, draw_step_list
+from component.format import format_turns
+from component.markdown import answer_markdown
+from component.page_state import PageState
+from component.widget import error_box
+from component.words.en import Words
+from graph.value.error import NotFoundError
+from graph.value.view import LiveTurn, SessionView
+
+PART_CHARS: Final = 300
+
+_PARSER: Final = MarkdownIt("commonmark", {"maxNesting": 20}).enable("table").disable(["inline", "text_join"])
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+# Definitions of links and footnotes count everywhere in a text.
+_DEFINITION: Final = re.compile(r"^[ >]*\[[^\]\n]+\]:", re.MULTILINE)
+
+
+def split_paragraphs(markdown: str, known: Sequence[str] = (), *, part_chars: int = PART_CHARS) -> list[str]:
+    """Returns parts of whole blocks; joined they are the text, and drawn one below the other they look like it.
+
+    Args:
+        markdown: The text as Streamlit gets it, perhaps not yet whole.
+        known: The parts of what the text was before it grew: all but the last stay, if the text still begins with them.
+        part_chars: No part but the last is shorter.
+    """
+    if _DEFINITION.search(markdown):
+        return [markdown]
+    whole = [*known[:-1]]
+    begin = sum(map(len, whole))
+    if not markdown.startswith("".join(whole)):
+        whole, begin = [], 0
+    parts = [*whole, ""]
+    for block in _blocks(markdown[begin:]):
+        # A displayed formula may hold what looks like blocks.
+        if len(parts[-1]) >= part_chars and parts[-1].count("$$") % 2 == 0:
+            parts.append("")
+        parts[-1] += block
+    return parts
+
+
+def _blocks(markdown: str) -> list[str]:
+    lines = _LINE.findall(markdown)
+    begins = [token.map[0] for token in _PARSER.parse(markdown) if token.level == 0 and token.map]
+    return ["".join(lines[begin:end]) for begin, end in pairwise([0, *begins[1:], len(lines)])]
+
+
+# A run that ends before the turn asks for the next one itself, so a run waits nearly all the time; the browser asks in
+# case that request is lost.
+ASK_SECONDS = 1.0
+RUN_SECONDS = 20.0
+_ANSWER_SECONDS = 0.5
+_PAUSE_SECONDS = 0.02  # between looks whether the user wants something else
+_DRAW_SECONDS = 0.2  # text is drawn no more often
+WATCH_SECONDS = 3
+_FRESH = "live_is_fresh"
+
+
+def draw(now: PageState, identifier: str, number: int) -> None:
+    """Draws the running turn and keeps it up to date until it ends."""
+    st.session_state[_FRESH] = True
+    with st.chat_message("assistant"):
+        _follow(now, identifier, number)
+
+
+@st.fragment(run_every=WATCH_SECONDS)
+@delivered
+def watch(now: PageState, drawn: SessionView) -> None:
+    """Draws what was changed elsewhere, in another tab or by another server; a running turn is followed instead."""
+    delivery.note_automatic(by_timer=True)
+    if not delivery.is_asked_for() or dialog.is_open():
+        return
+    with error_box(now.words):
+        try:
+            session = now.service.sessions.get(drawn.session_id)
+        except NotFoundError:
+            st.rerun()
+        parts = redraw.stale_parts()
+        if parts is None or _settings(session) != _settings(drawn):
+            st.rerun()
+        if parts:
+            redraw.ask()
+
+
+def _settings(session: SessionView) -> tuple[object, ...]:
+    return (
+        session.strategy,
+        session.model,
+        session.compression_rate,
+        session.project_root,
+        session.has_memory,
+    )
+
+
+@st.fragment(run_every=ASK_SECONDS)
+@delivered
+def _follow(now: PageState, identifier: str, number: int) -> None:
+    delivery.note_automatic(by_timer=True)
+    # The drawing of the turn has just read all of this: only a later look may ask for another one.
+    is_fresh = st.session_state.pop(_FRESH, False)
+    with error_box(now.words):
+        try:
+            turn = now.service.turns.live(identifier)
+            if turn is not None and turn.number == number:
+                _draw_running(now, identifier, turn, waits=not is_fresh)
+            elif is_fresh:
+                st.html(_status(now.words.phase_closing))
+            else:
+                ended = now.service.turns.transcript(identifier, last=1).turns[-1]
+                draw_step_list(now.words, ended.steps)
+                draw_recalled(now.words, ended.steps)
+                st.markdown(answer_markdown(ended.answer_text), anchors=False)
+                _ask()
+        except NotFoundError:
+            # Deleted meanwhile, in another tab: the whole page is what has to go.
+            st.rerun()
+
+
+class _Answer:
+    """The text of a running turn: only the paragraphs that grow are sent again."""
+
+    def __init__(self) -> None:
+        self._box = st.container(key="streaming")
+        self._parts: list[str] = []
+        self._drawn: list[DeltaGenerator] = []
+
+    def show(self, text: str) -> None:
+        """Draws the text, which may have grown."""
+        parts = split_paragraphs(answer_markdown(text), self._parts)
+        for index, part in enumerate(parts):
+            if index == len(self._drawn):
+                self._drawn.append(self._box.markdown(part, anchors=False))
+            elif part != self._parts[index]:
+                self._drawn[index] = self._drawn[index].markdown(part, anchors=False)
+        for drawn in self._drawn[len(parts) :]:
+            drawn.empty()
+        self._drawn = self._drawn[: len(parts)]
+        self._parts = parts
+
+
+def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: bool) -> None:
+    """Draws the running turn and its new text while the run lasts, or until the user wants something else."""
+    until = time.monotonic() + RUN_SECONDS * waits
+    draw_step_list(now.words, turn.steps)
+    draw_recalled(now.words, turn.steps)
+    answer = _Answer()
+    answer.show(turn.text)
+    line = st.html(_phase(now.words, turn))
+    while time.monotonic() < until and not _is_over():
+        seen = turn
+        following = now.service.turns.live(identifier, seen=seen, wait_seconds=_PAUSE_SECONDS)
+        if following is None or following.number != seen.number:
+            ended = now.service.turns.transcript(identifier, last=1).turns[-1]
+            answer.show(ended.answer_text)
+            _ask(line)
+            return
+        turn = following
+        if turn.steps != seen.steps:
+            break
+        began = time.monotonic()
+        answer.show(turn.text)
+        if _phase(now.words, turn) != _phase(now.words, seen):
+            line.html(_phase(now.words, turn))
+            if redraw.stale_parts():  # a fold has been made
+                _ask(line)
+                break
+        if turn != seen and seen.text:  # the first word may come in two pieces
+            time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # a very long answer takes its time
+    delivery.draw_once_more()
+
+
+def _ask(place: DeltaGenerator | None = None) -> None:
+    """Asks for what has changed, and leaves the thread to the answer."""
+    redraw.ask(place)
+    until = time.monotonic() + _ANSWER_SECONDS
+    while time.monotonic() < until and not _is_over():
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _is_over() -> bool:
+    st.session_state.get(_FRESH)  # Streamlit ends this run here if the whole page is wanted
+    return delivery.is_wanted()
+
+
+def _phase(words: Words, turn: LiveTurn) -> str:
+    if turn.stop_requested:
+        return _status(f"{words.stopping}…")
+    if turn.phase == "folding" and turn.phase_turns:
+        return _status(words.phase_folding.format(turns=format_turns(turn.phase_turns)))
+    return _status({"tool": words.phase_tool, "answering": words.phase_answering}.get(turn.phase, words.phase_waiting))
+
+
+def _status(text: str) -> str:
+    return f'<p class="phase" role="status">{text}</p>'

@@ -1,0 +1,321 @@
+"""Draws the middle column: the turns of the session, or the empty page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import streamlit as st
+
+from component import action, dialog, page_state, redraw, turn_buttons, widget
+from component.bridge import delivery
+from component.bridge.delivery import delivered
+from component.chat import live, question
+from component.chat.step import draw_step_list, draw_steps
+from component.format import escape_label, format_count, format_turns
+from component.markdown import answer_markdown
+from component.page_state import PageState
+from component.panel.card import draw_summary
+from component.project import project_card, project_choice
+from component.redraw import Shown
+from component.widget import error_box
+from component.words.en import Words
+from component.words.wording import describe_compaction, describe_strategy, explain, explain_error
+from graph.value.record import Record
+from graph.value.view import SessionView, TurnView
+
+
+@st.fragment
+@delivered
+def draw_fold_line(words: Words, record: Record, *, is_sent: bool) -> None:
+    """Draws the line of a record; its text is sent to the browser when it is opened.
+
+    Args:
+        words: The page's words.
+        record: What stands in for the turns above.
+        is_sent: Whether the strategy sends it.
+    """
+    # The style sheet draws the lines at both sides, which saves three elements per fold.
+    is_folded = is_sent and record.kind != "verbatim"
+    box = st.expander(
+        _label(words, record, is_sent=is_sent),
+        key=f"fold_{record.id}" + ("" if is_folded else "_whole"),
+        icon=":material/unfold_less:",
+        type="compact",
+        on_change="rerun",
+    )
+    if box.open:
+        with box:
+            st.markdown(f":small[:gray[{_heading(words, record, is_sent=is_sent)}]]")
+            draw_summary(record)
+
+
+def _label(words: Words, record: Record, *, is_sent: bool) -> str:
+    if record.kind == "compaction":
+        return words.fold_divider_compaction.format(change=describe_compaction(words, record))
+    template = words.fold_divider if is_sent else words.fold_divider_past
+    template = words.fold_divider_verbatim if record.kind == "verbatim" else template
+    original, summary = format_count(record.original_chars), format_count(record.summary_chars)
+    return template.format(turns=format_turns(record.turns, "–"), original=original, summary=summary)
+
+
+def _heading(words: Words, record: Record, *, is_sent: bool) -> str:
+    templates = {"verbatim": words.fold_text_verbatim, "compaction": words.fold_text_compaction}
+    template = templates.get(record.kind, words.fold_text) if is_sent else words.fold_text_past
+    return template.format(turns=format_turns(record.turns, "–"))
+
+
+def draw_origin(now: PageState) -> None:
+    """Draws which chat the open one is a branch of, with the way there, if it is one."""
+    if now.session is None or not now.session.forked_from:
+        return
+    origin, turn = now.session.forked_from, now.session.forked_after
+    said = now.words.sessions
+    title = escape_label(now.service.sessions.get(origin).title) or now.words.untitled
+    text = said.branch_of.format(title=title, turn=turn) if turn else said.branch_of_all.format(title=title)
+    with st.container(
+        horizontal=True, horizontal_alignment="center", vertical_alignment="center", gap="small", key="branch_of"
+    ):
+        st.markdown(f":small[:gray[:material/alt_route: {text}]]", width="content")
+        st.button(
+            said.to_origin,
+            key="to_origin",
+            type="tertiary",
+            on_click=page_state.open_session,
+            args=(origin, max(turn, 1)),
+        )
+
+
+def draw_divider(words: Words, identifier: str, turn: int, *, can_undo: bool) -> None:
+    """Draws the line behind this turn."""
+    # The style sheet draws the lines at both sides.
+    with st.container(
+        horizontal=True, horizontal_alignment="center", vertical_alignment="center", gap="small", key=f"reset_{turn}"
+    ):
+        st.markdown(
+            f":small[:gray[:material/restart_alt: {words.reset_divider}]]", width="content", text_alignment="center"
+        )
+        if can_undo:
+            st.button(
+                words.undo_reset,
+                key="undo_reset",
+                type="tertiary",
+                icon=":material/undo:",
+                on_click=action.undo_reset,
+                args=(identifier,),
+            )
+
+
+def draw_dialog(now: PageState, identifier: str) -> None:
+    """Draws the question, if the command asked for it."""
+    dialog.draw(action.RESET_DIALOG, now.words.reset_title, _draw_reset_question, now.words, identifier)
+
+
+def _draw_reset_question(words: Words, identifier: str) -> None:
+    st.markdown(words.reset_question)
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        st.button(words.cancel, key="dialog_cancel", on_click=dialog.close)
+        st.button(words.reset, key="dialog_confirm", type="primary", on_click=action.reset, args=(identifier,))
+    if not dialog.is_open():
+        st.rerun()
+
+
+FAILURES_TO_TELL = 3
+_BY_TURNS = "interval"
+_WITHOUT_RECORDS = "window"
+
+
+def draw(now: PageState) -> None:
+    """Draws the turns that this tab shows, oldest first."""
+    if now.session is None or now.session.turn_count == 0:
+        _draw_empty(now)
+        return
+    identifier = now.session.session_id
+    shown = redraw.read(now.service, identifier, page_state.shown_turns())
+    places = redraw.begin(now.service, now.session)
+    placed = redraw.read_placed(now.service, now.session)
+    # What comes and goes has a container of its own or the last place in one, so that nothing behind it is drawn anew.
+    with st.container(key="chat", gap="medium"):
+        st.empty()  # takes the place of the empty page, which would stand before the turns until the run ends
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            if shown.transcript.earlier_count:
+                _draw_earlier(now.words, shown.transcript.earlier_count)
+        with st.container(key="begun_by"):
+            if now.session.client:
+                widget.draw_begun(now.words, now.session.client)
+            draw_origin(now)
+        if project_choice.is_on(now.service):
+            with st.container(), error_box(now.words):
+                if not shown.transcript.earlier_count:
+                    project_card.draw_begun(now)
+        for turn in shown.transcript.turns:
+            if turn.number not in places:
+                _draw_turn(now, identifier, turn, shown)
+        for number in places:
+            st.fragment(delivered(_draw_place), key=redraw.key(number))(now, identifier, number, placed)
+    draw_dialog(now, identifier)
+
+
+def _draw_place(page: PageState, identifier: str, number: int, shown: Shown) -> None:
+    """Draws a turn in its place; nothing if it isn't there yet."""
+    is_followed = False
+    with error_box(page.words):
+        now = page_state.look_again(page)
+        if now.session is None or now.session.turn_count < number:
+            return
+        if not delivery.is_whole():
+            shown = redraw.read_placed(now.service, now.session)
+        turn = next(turn for turn in shown.transcript.turns if turn.number == number)
+        _draw_turn(now, identifier, turn, shown)
+        if turn.is_last:
+            _draw_notices(now.words, now.session)
+        redraw.note_drawn(now.session, turn, shown)
+        is_followed = turn.status == "running" or not turn.is_last
+    if page.session is not None and not is_followed:
+        with st.container(key="watch"):
+            live.watch(page, page.session)
+
+
+def _draw_earlier(words: Words, count: int) -> None:
+    st.button(
+        words.earlier.format(count=count),
+        key="earlier",
+        type="tertiary",
+        icon=":material/history:",
+        on_click=page_state.show_earlier,
+    )
+
+
+def _draw_notices(words: Words, session: SessionView) -> None:
+    """Draws the warnings about failing folds, a full context and unsent messages."""
+    if session.fold_failures >= FAILURES_TO_TELL:
+        text = words.fold_warning.format(count=session.fold_failures)
+        reason = explain(words, session.fold_error_code) if session.fold_error_code else ""
+        st.warning(f"{text} {reason}".strip(), icon=":material/warning:")
+    if session.context_notice == "full":
+        st.warning(words.full, icon=":material/warning:")
+    elif session.context_notice == "nearly_full":
+        st.info(words.nearly_full, icon=":material/info:")
+    if session.project_problem is not None:
+        reason = explain_error(words, session.project_problem)
+        st.warning(f"{words.project.problem} {reason}", icon=":material/warning:")
+    if session.unsent_messages:
+        st.markdown(f":material/visibility_off: :small[:gray[{words.unsent.format(count=session.unsent_messages)}]]")
+
+
+def _draw_empty(now: PageState) -> None:
+    words = now.words
+    with st.container(), st.container(key="empty", gap="small"):
+        if project_choice.is_on(now.service):
+            project_card.draw(now)
+            if project_card.is_known():  # its own suggestions take the place of those for newcomers
+                return
+        st.title(words.empty_title, anchor=False, text_alignment="center")
+        strategy = st.session_state[page_state.STRATEGY]
+        note = describe_strategy(words, strategy, now.service.settings.window_turns)
+        lead = words.empty_lead if strategy == _BY_TURNS else note
+        st.markdown(f":gray[{lead}]", text_alignment="center")
+        with st.grid(2, min_column_width=220, key="suggestions"):
+            st.button(
+                words.open_example,
+                key="open_example",
+                icon=":material/auto_stories:",
+                width="stretch",
+                on_click=action.open_example,
+            )
+            for number, suggestion in enumerate(words.suggestions):
+                st.button(
+                    suggestion.text,
+                    key=f"suggestion_{number}",
+                    icon=suggestion.icon,
+                    width="stretch",
+                    on_click=action.send,
+                    args=(suggestion.text,),
+                )
+        if now.service.settings.is_offline:
+            st.markdown(f":small[:gray[{words.offline_note}]]", text_alignment="center")
+
+
+def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
+    """Draws a turn, the lines of the records that end with it, and the line of a reset."""
+    is_sent = now.session is not None and now.session.strategy != _WITHOUT_RECORDS
+    with st.container(key=f"turn_{turn.number}", gap="small"):
+        _draw_words(now, identifier, turn, shown)
+        for record in _ending_with(turn.number, shown.records):
+            draw_fold_line(now.words, record, is_sent=is_sent)
+        for record in _ending_with(turn.number, shown.past):
+            with st.container(key=f"past_{record.id}"):  # dimmed by the style sheet
+                draw_fold_line(now.words, record, is_sent=False)
+        if turn.number in shown.transcript.reset_after:
+            can_undo = shown.transcript.can_undo_reset and turn.is_last
+            draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
+
+
+def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
+    _draw_question(now.words, identifier, turn, shown)
+    if turn.status == "running":
+        live.draw(now, identifier, turn.number)
+        return
+    with st.chat_message("assistant"):
+        pending = [step for step in turn.steps if step.status == "running"]
+        if ended := tuple(step for step in turn.steps if step.status != "running"):
+            draw_steps(now.words, replace(turn, steps=ended))
+        if turn.answer_text:
+            st.markdown(answer_markdown(turn.answer_text), anchors=False)
+        draw_step_list(now.words, pending)
+        _draw_outcome(now.words, turn)
+    _draw_actions(now.words, identifier, turn, shown)
+
+
+def _draw_question(words: Words, identifier: str, turn: TurnView, shown: Shown) -> None:
+    if turn_buttons.is_open(identifier, turn.number):
+        turn_buttons.draw_question_form(words, identifier, turn)
+        return
+    is_pinned = turn.user_message_id in shown.pinned
+    draw_actions = partial(turn_buttons.draw_question, words, identifier, turn, is_pinned=is_pinned)
+    key = f"{identifier}_{turn.number}"
+    question.draw(words, turn.user_text, key, turn.client, None if turn.status == "running" else draw_actions)
+
+
+def _draw_outcome(words: Words, turn: TurnView) -> None:
+    if turn.status == "failed":
+        reason = explain(words, turn.error_code, turn.error_detail)
+        title = "" if turn.answer_text else f"**{words.failed_title}**  \n"  # the title says there is no answer
+        kept = f" {words.failed_kept}" if turn.is_last else ""  # an older turn can't be tried again
+        st.error(f"{title}{reason}{kept}", icon=":material/error:")
+    elif turn.status == "stopped":
+        note = words.stopped_partial if turn.answer_text else words.stopped_empty
+        st.markdown(f":material/stop_circle: :small[:gray[{note}]]")
+    elif turn.status == "requires_action":
+        note = words.client_tools.format(client=escape_label(turn.client))
+        st.markdown(f":material/hourglass_empty: :small[:gray[{note}]]")
+    elif turn.is_cut:
+        st.markdown(f":material/content_cut: :small[:gray[{words.answer_cut}]]")
+
+
+def _draw_actions(words: Words, identifier: str, turn: TurnView, shown: Shown) -> None:
+    row = "last_actions" if turn.is_last else "actions"
+    with st.container(horizontal=True, gap="xsmall", key=f"{row}_{turn.number}"):
+        turn_buttons.draw_answer(words, identifier, turn, is_pinned=turn.answer_message_id in shown.pinned)
+        if turn.is_last:
+            _draw_again(words, identifier, turn)
+
+
+def _draw_again(words: Words, identifier: str, turn: TurnView) -> None:
+    """Draws the button that answers the last turn again."""
+    if turn.status == "finished":
+        st.button(
+            words.regenerate,
+            key="regenerate",
+            type="tertiary",
+            icon=":material/refresh:",
+            on_click=action.regenerate,
+            args=(identifier,),
+        )
+    elif turn.status != "requires_action":
+        st.button(words.retry, key="retry", icon=":material/refresh:", on_click=action.retry, args=(identifier,))
+
+
+def _ending_with(turn: int, records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record.turns and record.turns[-1] == turn]

@@ -1,0 +1,188 @@
+"""Draws a record as a card of the panel: covered turns, summary, cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from component import action, widget
+from component.format import (
+    count_lines,
+    escape_label,
+    format_count,
+    format_percent,
+    format_rate,
+    format_tokens,
+    format_turns,
+)
+from component.markdown import summary_markdown
+from component.page_state import PageState
+from component.panel import record_action
+from component.panel.record_action import EDIT, REMAKE, VERSIONS
+from component.words.en import SteeringWords, Words
+from component.words.wording import describe_compaction
+from graph.value.record import Record
+
+
+def draw_record_menu(said: SteeringWords, session_id: str, record: Record, place: str) -> None:
+    """Draws the menu of an active record; `place` makes its key unique."""
+    label = said.menu.format(turns=format_turns(record.turns))
+    widget.draw_menu(label, f"menu_card_{place}_{record.id}", _choices(said, session_id, record))
+
+
+def _choices(said: SteeringWords, session_id: str, record: Record) -> dict[str, Callable[[], None]]:
+    """Returns what can be done with a record, by its label."""
+
+    def opening(name: str) -> Callable[[], None]:
+        return partial(record_action.open_dialog, name, session_id, record)
+
+    versions = {said.versions: opening(VERSIONS)}
+    if record.kind == "verbatim":
+        again = {said.fold_again: partial(record_action.fold_again, session_id, record)} if record.version > 1 else {}
+        return {**again, **versions}
+    # That of a compaction has a button of its own.
+    undo = {} if record.kind == "compaction" else {said.undo_fold: partial(record_action.undo_fold, session_id, record)}
+    return {said.edit: opening(EDIT), said.remake: opening(REMAKE), **versions, **undo}
+
+
+_CLAMPED_LINES = 6
+_LINE_EMS = 20.0  # of the panel's text column
+
+
+def draw_row(now: PageState, record: Record, place: str) -> None:
+    """Draws one line that opens the card."""
+    original, summary = format_count(record.original_chars), format_count(record.summary_chars)
+    template = now.words.card_row_verbatim if record.kind == "verbatim" else now.words.card_row
+    label = template.format(turns=format_turns(record.turns), original=original, summary=summary)
+    row = st.expander(escape_label(label), key=f"older_{place}_{record.id}", type="compact", on_change="rerun")
+    if row.open:
+        with row:
+            draw(now, record, place)
+
+
+def draw(now: PageState, record: Record, place: str, *, is_active: bool = True) -> None:
+    """Draws the card; `place` ("rail" or "drawer") makes its element keys unique. An active one can be changed."""
+    words = now.words
+    with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.id}"):
+        template = words.card_compaction if record.kind == "compaction" else words.card_title
+        title = template.format(turns=format_turns(record.turns))
+        st.markdown(f"**\\{title[:-1]}\\]** " + " ".join(f":gray-badge[{badge}]" for badge in _badges(words, record)))
+        st.markdown(f":small[:gray[{_chars(words, record)}]]")
+        if record.kind != "verbatim":
+            st.markdown(f":small[:gray[{_figures(words, record)}]]")
+        if record.context_messages:
+            st.markdown(f":small[:material/compress: :gray[{describe_compaction(words, record)}]]")
+        st.html(
+            f'<button type="button" class="to-turns" title="{words.to_turns}" aria-label="{words.to_turns}" '
+            f'data-first="{record.turns[0]}" data-last="{record.turns[-1]}"></button>',
+            width="content",
+        )
+        if is_active and now.session is not None:
+            draw_record_menu(words.steering, now.session.session_id, record, place)
+        _draw_text(words, record, place)
+        _draw_facts(words, record, place)
+        note = _note(words, record)
+        if note:
+            st.markdown(f":small[{note}]")
+        st.markdown(f":small[:gray[{_cost(words, record)}]]")
+        if record.kind == "compaction" and now.session is not None:
+            st.button(
+                words.restore,
+                key=f"restore_{place}_{record.id}",
+                help=words.restore_help,
+                icon=":material/undo:",
+                type="tertiary",
+                on_click=action.restore,
+                args=(now.session.session_id, record.id),
+            )
+
+
+def draw_summary(record: Record) -> None:
+    """Draws a summary as Markdown; what was kept word for word is drawn letter by letter."""
+    if record.kind == "verbatim":
+        st.text(record.summary)
+    else:
+        st.markdown(summary_markdown(record.summary), anchors=False)
+
+
+def _draw_text(words: Words, record: Record, place: str) -> None:
+    """Draws the summary; the style sheet clamps a long one to its first lines until it is opened."""
+    lines = "\n".join(line for line in record.summary.splitlines() if line.strip())
+    if count_lines(lines, _LINE_EMS) <= _CLAMPED_LINES + 1:  # a button takes a line, too
+        draw_summary(record)
+        return
+    widget.draw_clamped(words, f"summary_{place}_{record.id}", lambda _: draw_summary(record))
+
+
+def _draw_facts(words: Words, record: Record, place: str) -> None:
+    """Draws how many facts of the source the summary has, in a box that lists them, the missing ones first."""
+    kept, missing = record.kept_facts, record.missing_facts
+    if not kept and not missing:
+        return
+    count = words.facts_kept.format(kept=len(kept), all=len(kept) + len(missing))
+    label = f":{'orange' if missing else 'green'}[{count}]"
+    box = st.expander(
+        label, key=f"facts_{place}_{record.id}", icon=":material/fact_check:", type="compact", on_change="rerun"
+    )
+    if not box.open:
+        return
+    with box:
+        for title, colour, facts in ((words.facts_missing, "orange", missing), (words.facts_present, "gray", kept)):
+            if facts:
+                badges = " ".join(f":{colour}-badge[{escape_label(fact)}]" for fact in facts)
+                st.markdown(f":small[{title}]  \n{badges}")
+
+
+def _chars(words: Words, record: Record) -> str:
+    original, summary = format_count(record.original_chars), format_count(record.summary_chars)
+    if record.kind == "verbatim":  # its speakers and quote marks make it longer, and say nothing
+        return words.card_chars_verbatim.format(original=original)
+    percent = format_percent(record.summary_chars, record.original_chars)
+    return words.card_chars.format(original=original, summary=summary, percent=percent)
+
+
+def _figures(words: Words, record: Record) -> str:
+    """Returns the rate that was asked for and the one that came of it, if it was made at a rate, and its tokens."""
+    said = words.steering
+    tokens = said.tokens.format(before=format_count(record.source_tokens), after=format_count(record.summary_tokens))
+    if record.kind != "interval" or record.edited or not record.original_chars:
+        return tokens
+    target, achieved = record.compression_rate, record.summary_chars / record.original_chars
+    return f"{said.rates.format(target=format_rate(target), achieved=format_rate(achieved))} · {tokens}"
+
+
+def _badges(words: Words, record: Record) -> list[str]:
+    badges = []
+    if record.kind in {"interval", "verbatim"}:
+        badges.append(words.card_rate.format(rate=format_rate(record.compression_rate)))
+    if record.version > 1:
+        badges.append(words.card_version.format(version=record.version))
+    if record.edited:
+        badges.append(words.steering.edited)
+    if record.kind == "merge":
+        badges.append(words.card_merged.format(count=record.source_count))
+    return badges
+
+
+def _note(words: Words, record: Record) -> str:
+    if record.kind == "verbatim":
+        # The first version is one because it is short; a later one, because its user has undone the fold.
+        kept = words.kept_verbatim if record.version == 1 else words.steering.undone
+        return f":material/format_quote: :gray[{kept}]"
+    if record.outcome == "shortened":
+        return f":material/content_cut: :gray[{words.was_shortened}]"
+    if record.outcome == "picked":
+        return f":material/checklist: :gray[{words.was_picked}]"
+    return ""
+
+
+def _cost(words: Words, record: Record) -> str:
+    template = words.card_cost if record.input_tokens + record.output_tokens else words.card_free
+    return template.format(
+        input=format_tokens(record.input_tokens, is_usage=record.is_usage),
+        output=format_tokens(record.output_tokens, is_usage=record.is_usage),
+        seconds=f"{record.seconds:.1f}",
+        model=escape_label(words.summarisers.get(record.model, record.model)),
+    )

@@ -1,0 +1,391 @@
+"""Draws the panel's tab of what the model was sent in a turn, block by block."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+import streamlit as st
+
+from component import widget
+from component.bridge import delivery
+from component.format import count_lines, escape_label, format_count, format_percent, format_tokens, format_turns
+from component.page_state import PageState
+from component.words.en import Words
+from graph.value.input_view import CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
+
+KINDS: Final = ("system", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")
+_RECORDS: Final = {"record", "shortened"}
+_CLAMPED_LINES: Final = 12
+_LINE_EMS: Final = 18.0  # of the text column in a group
+
+
+@dataclass(frozen=True)
+class Group:
+    """The blocks of one kind, in the order sent.
+
+    Attributes:
+        kind: One of `KINDS`.
+    """
+
+    kind: str
+    blocks: tuple[InputBlock, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Our estimate for all of them."""
+        return sum_tokens(self.blocks)
+
+    @property
+    def parts(self) -> list[list[InputBlock]]:
+        """What is opened one by one: messages turn by turn, other blocks each by itself."""
+        if self.kind in {"raw", "current"}:
+            return [list(blocks) for _, blocks in groupby(self.blocks, key=lambda block: block.turns)]
+        return [[block] for block in self.blocks]
+
+    def title(self, words: Words) -> str:
+        """Returns its name, with how many there are of what it is named after."""
+        if tools := self.blocks[0].tools:
+            return words.input.tools.format(count=len(tools))
+        turns = self.blocks[0].turns
+        return words.input.groups[self.kind].format(count=len(self.parts), turn=turns[-1] if turns else "")
+
+
+def sum_tokens(blocks: Iterable[InputBlock]) -> int:
+    """Returns our estimate for these blocks."""
+    return sum(block.tokens for block in blocks)
+
+
+def groups_of(call: CallInput, turn: int) -> list[Group]:
+    """Returns the blocks of a call of this turn by kind; a kind without a block is left out."""
+    found: dict[str, list[InputBlock]] = {kind: [] for kind in KINDS}
+    for block in call.blocks:
+        found[_kind_of(block, turn)].append(block)
+    return [Group(kind, tuple(blocks)) for kind, blocks in found.items() if blocks]
+
+
+def _kind_of(block: InputBlock, turn: int) -> str:
+    if block.kind in _RECORDS:
+        return "records"
+    if block.kind == "context":
+        return "volatile" if block.id == "volatile" else "layers"
+    if block.kind == "pin":
+        return "pins"
+    if block.kind in {"message", "cut"}:
+        return "current" if block.turns == (turn,) else "raw"
+    return block.kind
+
+
+def draw_input_group(words: Words, groups: Sequence[Group], key: str) -> None:
+    """Draws each group as a line that opens; the `key` makes those of its elements unique."""
+    for group in groups:
+        label = _label(group.title(words), group.blocks)
+        box = st.expander(label, key=f"input_{group.kind}_{key}", type="compact", on_change="rerun")
+        if box.open:
+            with box:
+                _draw_parts(words, group, f"{group.kind}_{key}")
+
+
+def draw_messages(words: Words, blocks: Sequence[InputBlock], key: str) -> None:
+    """Draws messages one below the other, each under who said it."""
+    for number, block in enumerate(blocks):
+        st.markdown(f":small[:gray[{words.input.roles[block.role]}]]")
+        _draw_text(words, block, f"{key}_{number}")
+
+
+def _draw_parts(words: Words, group: Group, key: str) -> None:
+    if tools := group.blocks[0].tools:
+        _draw_tools(tools, key)
+        return
+    parts = group.parts
+    if len(parts) == 1 and group.kind not in {"records", "layers"}:
+        _draw_part(words, parts[0], key)
+        return
+    for number, blocks in enumerate(parts):
+        label = _label(_group_name(words, blocks[0]), blocks)
+        row = st.expander(label, key=f"input_part_{key}_{number}", type="compact", on_change="rerun")
+        if row.open:
+            with row:
+                _draw_part(words, blocks, f"{key}_{number}")
+
+
+def _draw_tools(tools: Sequence[ToolSchema], key: str) -> None:
+    for tool in tools:
+        row = st.expander(
+            escape_label(tool.name), key=f"input_tool_{key}_{tool.name}", type="compact", on_change="rerun"
+        )
+        if row.open:
+            with row:
+                st.code(tool.text, language=None, wrap_lines=True)
+
+
+def _draw_part(words: Words, blocks: Sequence[InputBlock], key: str) -> None:
+    if blocks[0].role:
+        draw_messages(words, blocks, key)
+    else:
+        _draw_text(words, blocks[0], key)
+
+
+def _group_name(words: Words, block: InputBlock) -> str:
+    said = words.input
+    if block.kind == "context":
+        return said.contexts[block.id]
+    if not block.turns:
+        return said.roles[block.role]
+    template = said.record if block.kind in _RECORDS else said.turn
+    return escape_label(template.format(turns=format_turns(block.turns), turn=block.turns[-1]))
+
+
+def _label(name: str, blocks: Sequence[InputBlock]) -> str:
+    """Returns a line's words: what it is, whether it can be cached, its tokens."""
+    kept = sum(block.is_cacheable for block in blocks)
+    share = "" if kept in {0, len(blocks)} else f" {kept}/{len(blocks)}"
+    mark = f" :material/bolt:{share}" if kept else ""
+    return f"{name}{mark} :gray[{format_tokens(sum_tokens(blocks), is_usage=False)}]"
+
+
+def _draw_text(words: Words, block: InputBlock, key: str) -> None:
+    text = block.text
+    if text is None:
+        lacks = {"tools": words.input.no_schema, "note": words.input.same_words}
+        lack = lacks.get(block.kind, words.input.gone)
+        st.markdown(f":small[:gray[{lack}]]")
+    elif count_lines(text, _LINE_EMS) <= _CLAMPED_LINES + 1:  # a button takes a line, too
+        st.text(text)
+    else:
+        widget.draw_clamped(words, f"input_{key}", lambda _: _draw_letters(text))
+
+
+def _draw_letters(text: str) -> None:
+    st.text(text)
+
+
+def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Group]) -> None:
+    """Draws both bars to one scale, and below them what a provider can have kept and what it reported."""
+    said = words.input
+    longest = max(call.sent_tokens, call.full_tokens, 1)
+    parts = "".join(
+        f'<i class="{group.kind}" style="width:{100 * group.tokens / longest:.2f}%"></i>' for group in groups
+    )
+    told = said.bar.format(
+        sent=format_count(call.sent_tokens),
+        full=format_count(call.full_tokens),
+        blocks=", ".join(f"{group.title(words)}: {format_count(group.tokens)}" for group in groups),
+    )
+    st.html(
+        f'<div class="input-sizes">{_line(said.sent.format(turn=turn), call.sent_tokens)}'
+        f'<div class="input-bar" role="img" aria-label="{html.escape(told)}">{parts}</div>'
+        f"{_line(said.full, call.full_tokens)}"
+        f'<div class="input-bar" aria-hidden="true"><i class="full" style="width:'
+        f'{100 * call.full_tokens / longest:.2f}%"></i></div></div>'
+    )
+    with st.container(gap="xsmall"):
+        for line in _lines(words, call):
+            st.markdown(f":small[:gray[{line}]]")
+
+
+def _line(title: str, tokens: int) -> str:
+    return f"<p><span>{html.escape(title)}</span><span>{format_tokens(tokens, is_usage=False)}</span></p>"
+
+
+def _lines(words: Words, call: CallInput) -> list[str]:
+    said, kept = words.input, call.cacheable_tokens
+    first = []
+    if kept:
+        percent = format_percent(kept, call.sent_tokens)
+        first.append(f":material/bolt: {said.cacheable.format(tokens=format_count(kept), percent=percent)}")
+    saved = round(100 * (call.full_tokens - call.sent_tokens) / call.full_tokens) if call.full_tokens else 0
+    if saved:
+        first.append((said.saved if saved > 0 else said.grown).format(percent=abs(saved)))
+    lines = [" · ".join(first)] if first else []
+    if call.usage_input_tokens is not None:
+        template = said.reported_cached if call.usage_cached_tokens else said.reported
+        tokens, cached = format_count(call.usage_input_tokens), format_count(call.usage_cached_tokens or 0)
+        lines.append(template.format(tokens=tokens, cached=cached))
+    return lines
+
+
+TURNS_AT_ONCE = 30
+
+
+def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInput, place: str) -> None:
+    """Draws the box of the turns, read when it is opened: one line each, newest first."""
+    said, key = now.words.input, f"{place}_{identifier}_{turn}"
+    icon = ":material/article:"
+    box = st.expander(said.history, key=f"input_history_{key}", icon=icon, type="compact", on_change="rerun")
+    if not box.open:
+        return
+    shown_key = f"input_history_shown_{key}"
+    shown = st.session_state.get(shown_key, TURNS_AT_ONCE)
+    with box:
+        turns = now.service.folds.history(identifier, turn, last=shown)
+        ways = _ways(call, turn)
+        for entry in reversed(turns):
+            _draw_turn(now, entry, said.ways[ways.get(entry.number, "none")], f"{key}_{entry.number}")
+        if len(turns) == shown and turns[0].number > 1:
+            st.button(
+                said.history_more,
+                key=f"input_history_more_{key}",
+                type="tertiary",
+                icon=":material/expand_more:",
+                on_click=_show,
+                args=(shown_key, shown + TURNS_AT_ONCE),
+            )
+
+
+def _ways(call: CallInput, turn: int) -> dict[int, str]:
+    """Returns how each turn went to the model, by its number; of what stands in a record, that counts."""
+    ways: dict[int, str] = {}
+    for block in call.blocks:
+        way = "raw" if block.role else "record"
+        for number in block.turns:
+            ways.setdefault(number, "current" if number == turn else way)
+    return ways
+
+
+def _draw_turn(now: PageState, entry: HistoryTurn, way: str, key: str) -> None:
+    name = now.words.input.turn.format(turn=entry.number)
+    label = f"{name} · {way} :gray[{format_tokens(entry.tokens, is_usage=False)}]"
+    row = st.expander(label, key=f"input_past_{key}", type="compact", on_change="rerun")
+    if row.open:
+        with row:
+            draw_messages(now.words, entry.messages, f"past_{key}")
+
+
+@delivery.once
+def _show(key: str, shown: int) -> None:
+    st.session_state[key] = shown
+
+
+_SHOWN_CHARS: Final = 20_000
+_REQUEST_LINES: Final = 16
+
+
+def draw_input_request(now: PageState, identifier: str, turn: int, call: CallInput, place: str) -> None:
+    """Draws the box; the request is built when it is opened."""
+    said, key = now.words.input, f"{place}_{identifier}_{turn}_{call.attempt}_{call.ordinal}"
+    icon = ":material/data_object:"
+    box = st.expander(said.request, key=f"input_request_{key}", icon=icon, type="compact", on_change="rerun")
+    if not box.open:
+        return
+    with box:
+        request = now.service.folds.request(identifier, turn, attempt=call.attempt, ordinal=call.ordinal)
+        for note in _notes(now.words, request):
+            st.markdown(f":small[{note}]")
+        if request.body is not None:
+            _draw_body(now.words, request.body, key, f"request-{turn}-{call.attempt}-{call.ordinal}.json")
+
+
+def _notes(words: Words, request: SentRequest) -> Iterator[str]:
+    said = words.input
+    if request.body is None:
+        yield f":orange[:material/warning: {said.request_gone}]"
+        return
+    if request.is_verified:
+        yield f":gray[:material/verified: {said.request_verified}]"
+    else:
+        yield f":orange[:material/warning: {said.request_unverified}]"
+    if request.is_of_program:
+        yield f":orange[:material/warning: {said.request_of_program}]"
+    elif request.lacks_tools:
+        yield f":orange[:material/warning: {said.request_without_tools}]"
+    yield f":gray[{said.request_embedded if request.is_embedded else said.request_rest}]"
+
+
+def _draw_body(words: Words, body: str, key: str, file_name: str) -> None:
+    said, shown = words.input, body[:_SHOWN_CHARS]
+    if count_lines(shown, _LINE_EMS) <= _REQUEST_LINES:
+        _draw_code(shown)
+    else:
+        widget.draw_clamped(words, f"input_request_{key}", lambda _: _draw_code(shown))
+    if len(shown) < len(body):
+        st.markdown(f":small[:gray[{said.request_cut}]]")
+    with st.container(horizontal=True, gap="small"):
+        widget.draw_copy_button(words.copy, body)
+        st.download_button(
+            said.request_file,
+            body,
+            file_name=file_name,
+            mime="application/json",
+            key=f"input_file_{key}",
+            icon=":material/download:",
+            type="tertiary",
+            on_click="ignore",
+        )
+
+
+def _draw_code(text: str) -> None:
+    st.code(text, language=None, wrap_lines=True)  # its colours would be those of the light theme in the drawer
+
+
+_NEWEST: Final = 0  # stands for whichever turn is the newest
+
+
+def draw(now: PageState, place: str) -> None:
+    """Draws the tab; `place` ("rail" or "drawer") makes its element keys unique."""
+    said = now.words.input
+    st.subheader(said.title, anchor=False)
+    identifier = now.session.session_id if now.session else ""
+    turns = now.service.folds.called_turns(identifier) if identifier else ()
+    if not turns:
+        st.markdown(f":small[:gray[{said.nothing}]]")
+        return
+    turn = _choose_turn(now.words, turns, f"{place}_{identifier}")
+    calls = now.service.folds.inputs(identifier, turn)
+    if not calls:
+        st.markdown(f":small[:gray[{said.not_called}]]")
+        return
+    call = _choose_call(now.words, calls, f"{place}_{identifier}_{turn}")
+    groups = groups_of(call, turn)
+    draw_input_bar(now.words, call, turn, groups)
+    with st.container(border=True, gap="xsmall", key=f"input_blocks_{place}"):
+        draw_input_group(now.words, groups, f"{place}_{identifier}_{turn}_{call.attempt}_{call.ordinal}")
+    with st.container(gap="xsmall"):
+        if call.is_verified:
+            st.markdown(f":small[:gray[:material/verified: {said.verified}]]")
+        else:
+            st.markdown(f":small[:orange[:material/warning: {said.unverified}]]")
+        if call.cacheable_tokens:
+            st.markdown(f":small[:gray[:material/bolt: {said.cacheable_help}]]")
+    draw_input_history(now, identifier, turn, call, place)
+    draw_input_request(now, identifier, turn, call, place)
+
+
+def _choose_turn(words: Words, turns: Sequence[int], key: str) -> int:
+    said = words.input
+    chosen = st.selectbox(
+        said.choose_turn,
+        [_NEWEST, *reversed(turns[:-1])],
+        format_func=lambda turn: said.newest if turn == _NEWEST else said.in_turn.format(turn=turn),
+        key=f"input_turn_{key}",
+        label_visibility="collapsed",
+    )
+    return chosen or turns[-1]
+
+
+def _choose_call(words: Words, calls: Sequence[CallInput], key: str) -> CallInput:
+    """Returns the last answer, if the reader doesn't choose another call."""
+    if len(calls) == 1:
+        return calls[0]
+    answers = [place for place, call in enumerate(calls) if call.kind == "answer"]
+    place = st.selectbox(
+        words.input.choose_call,
+        range(len(calls)),
+        index=answers[-1] if answers else len(calls) - 1,
+        format_func=lambda place: _name_of(words, calls, calls[place]),
+        key=f"input_call_{key}_{len(calls)}",
+        label_visibility="collapsed",
+    )
+    return calls[place]
+
+
+def _name_of(words: Words, calls: Sequence[CallInput], call: CallInput) -> str:
+    said = words.input
+    template = said.call if calls[-1].attempt == 1 else said.call_again
+    name = template.format(number=call.ordinal, count=len(calls), attempt=call.attempt)
+    if call.kind == "reasoning":
+        name = said.call_by_tool.format(call=name)
+    return said.call_failed.format(call=name) if call.error_code else name

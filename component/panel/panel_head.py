@@ -1,0 +1,175 @@
+"""The head of the panel: the slider, what the next summary will come to, and what the strategy does until then."""
+
+from __future__ import annotations
+
+import html
+
+import streamlit as st
+
+from component import page_state, redraw
+from component.bridge.delivery import delivered
+from component.format import format_about, format_count, format_rate
+from component.page_state import PageState
+from component.widget import error_box
+from component.words.en import Words
+from graph.value.view import NextFold
+
+
+def is_used(now: PageState) -> bool:
+    """Whether the chosen strategy's summaries follow the rate."""
+    return now.service.folds.uses_rate(st.session_state[page_state.STRATEGY])
+
+
+def draw_rate_slider(now: PageState, place: str) -> None:
+    """Draws the slider of a place of `rate_state.SLIDERS`; in the panel the text above it is its label."""
+    words, key = now.words, page_state.slider_key(place)
+    is_alone = place == "settings"
+    if not is_used(now):
+        key += "_unused"  # a slider of its own: what the other one still reports counts until it is gone
+    with st.container(key=page_state.SLIDERS[place], gap=None):
+        st.slider(
+            words.rate,
+            min_value=0.1,
+            max_value=0.5,
+            # Not set by its key: the browser is told such a value once, and a slider that misses it stands at 0.1.
+            value=st.session_state[page_state.RATE],
+            step=0.05,
+            key=key,
+            help=words.rate_help if is_alone else None,
+            label_visibility="visible" if is_alone else "collapsed",
+            disabled=not is_used(now),
+        )
+        with st.container(horizontal=True, wrap=False, gap=None, key=f"rate_scale_{place}"):
+            st.markdown(f":small[:gray[{words.rate_short}]]", text_alignment="left")
+            st.markdown(f":small[:gray[{words.rate_balanced}]]", text_alignment="center")
+            st.markdown(f":small[:gray[{words.rate_detailed}]]", text_alignment="right")
+
+
+FAILURES_TO_TELL = 3
+_STEPS = 3
+_SAMPLE_CHARS = 1_200
+
+
+def draw(page: PageState, place: str, *, has_records: bool) -> None:
+    """Draws the head; without a summary, also when and how the first one is made."""
+    words, rate = page.words, st.session_state[page_state.RATE]
+    with st.container(border=True, gap="xsmall", key=f"head_{place}"):
+        if is_used(page):
+            with st.container(horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
+                current = words.current_rate.format(rate=format_rate(rate))
+                st.markdown(f":small[:gray[{current}]]", width="content")
+                share = words.rate_share.format(percent=round(rate * 100))
+                st.markdown(f":small[:primary[**{share}**]]", width="content")
+        _draw_slider(page, place)
+        _draw_lines(page)
+    _draw_lack(page, has_records=has_records)
+
+
+@st.fragment
+@delivered
+def _draw_slider(page: PageState, place: str) -> None:
+    if page_state.is_moved():
+        st.rerun()
+    draw_rate_slider(page, place)
+
+
+# Apart from the slider, which stays as it is: each answer changes what the next summary will come to.
+@st.fragment(key=redraw.HEAD)
+@delivered
+def _draw_lines(page: PageState) -> None:
+    with error_box(page.words):
+        now = page_state.look_again(page)
+        following = _following(now)
+        redraw.note_head(following, now.session)
+        for line in _lines(now, following, st.session_state[page_state.RATE]):
+            st.markdown(f":small[:gray[{line}]]")
+
+
+@st.fragment(key=redraw.LACK)
+@delivered
+def _draw_lack(page: PageState, *, has_records: bool) -> None:
+    with error_box(page.words):
+        now = page_state.look_again(page)
+        words, following = now.words, _following(now)
+        is_first = not has_records and bool(following.turns) and not following.is_reset
+        if is_first:
+            st.html(_steps(words, following))
+        note = _note(now, following, has_records=has_records)
+        if note:
+            st.markdown(f":small[:gray[{note}]]")
+        if is_first:
+            st.html(_sample(words, st.session_state[page_state.RATE]))
+
+
+def _following(now: PageState) -> NextFold:
+    identifier = now.session.session_id if now.session else None
+    return now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY])
+
+
+def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
+    words = now.words
+    lines = [] if is_used(now) else [words.rate_unused]
+    if following.original_chars and following.summary_chars == following.original_chars:
+        lines.append(words.next_verbatim.format(original=format_count(following.original_chars)))
+    elif following.original_chars:
+        summary = format_about(following.summary_chars)
+        lines.append(words.next_by_chars.format(original=format_count(following.original_chars), summary=summary))
+    elif following.turns:
+        summary = format_about(round(_SAMPLE_CHARS * rate))
+        original = format_count(_SAMPLE_CHARS)
+        lines.append(words.next_by_turn.format(turn=following.turns[-1], original=original, summary=summary))
+    elif following.threshold_tokens:
+        tokens, threshold = format_count(following.tokens), format_count(following.threshold_tokens)
+        lines.append(words.next_by_tokens.format(tokens=tokens, threshold=threshold))
+    return lines
+
+
+def _note(now: PageState, following: NextFold, *, has_records: bool) -> str:
+    """Returns the sentence on a strategy without summaries, a fold that is due, or the lack of any; "" for none."""
+    words = now.words
+    if following.sent_turns is not None:
+        return words.window_turns.format(count=following.sent_turns) if following.sent_turns else words.window_alone
+    if not following.is_due:
+        return "" if has_records else _lack(now, following)
+    failures = now.session.fold_failures if now.session else 0
+    if failures >= FAILURES_TO_TELL:
+        return words.fold_warning.format(count=failures)
+    return words.fold_retry if failures else words.fold_due
+
+
+def _lack(now: PageState, following: NextFold) -> str:
+    """Returns why there is no summary yet."""
+    words = now.words
+    if following.is_reset:
+        return words.no_records_since_reset
+    if following.turns:
+        return words.turns_left.format(count=following.turns_left)
+    if not following.threshold_tokens:
+        return f"{words.no_records} {words.compact_by_hand}"
+    rule = words.no_record_notes[st.session_state[page_state.STRATEGY]]
+    return f"{words.no_records} {rule.format(threshold=format_count(following.threshold_tokens))}"
+
+
+def _steps(words: Words, following: NextFold) -> str:
+    """Returns the list of what happens until the first summary and after it."""
+    done = _STEPS - min(_STEPS, following.turns_left)
+    dots = "".join(f'<i class="{"on" if number < done else ""}"></i>' for number in range(_STEPS))
+    marks = (f'<span class="dots">{dots}</span>', "<b>↓</b>", "<b>✓</b>")
+    texts = (words.step_talk, words.step_fold, words.step_sent)
+    items = "".join(
+        f'<li><span aria-hidden="true">{mark}</span>{html.escape(text)}</li>'
+        for mark, text in zip(marks, texts, strict=True)
+    )
+    return f'<ol class="steps">{items}</ol>'
+
+
+def _sample(words: Words, rate: float) -> str:
+    """Returns an example of a summary's card."""
+    title = words.card_title.format(turns="1-3")
+    original, summary = format_count(_SAMPLE_CHARS), format_count(round(_SAMPLE_CHARS * rate))
+    chars = words.card_chars.format(original=original, summary=summary, percent=round(100 * rate))
+    rate_text = words.card_rate.format(rate=format_rate(rate))
+    return (
+        f'<div class="sample"><p><b>{title}</b> {rate_text} · {words.sample}</p><p>{chars}</p>'
+        f"<p>{html.escape(words.sample_text)}</p></div>"
+    )

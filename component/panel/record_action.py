@@ -1,0 +1,207 @@
+"""Widget callbacks that change a summary; each keeps what takes it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import streamlit as st
+
+from component import background, dialog, page_state, redraw
+from component.bridge import delivery, service_provider
+from component.format import format_count, format_turns
+from component.page_state import PageState
+from component.words.en import SteeringWords
+from component.words.wording import words_of
+from graph.value.error import TurnfoldError
+from graph.value.record import Record
+
+if TYPE_CHECKING:
+    from graph.service.folds import Folds
+
+_CHANGE = "last_change"
+
+
+class _Change(NamedTuple):
+    """A change of a summary; `back_to` is the record that was in its place before."""
+
+    session_id: str
+    text: str
+    back_to: str
+    turn_count: int
+
+
+def keep(session_id: str, text: str, *, back_to: str) -> None:
+    """Keeps a change; the line stands until the next message, or until something else is changed.
+
+    Raises:
+        TurnfoldError: The session can't be read.
+    """
+    turn_count = service_provider.current().sessions.get(session_id).turn_count
+    st.session_state[_CHANGE] = _Change(session_id, text, back_to, turn_count)
+
+
+def draw(page: PageState, place: str) -> None:
+    """Draws the line, if there is one for this session; `place` makes its element keys unique.
+
+    Raises:
+        TurnfoldError: The session can't be read.
+    """
+    change: _Change | None = st.session_state.get(_CHANGE)
+    if change is None:
+        return
+    session = page_state.look_again(page).session
+    if session is None or (session.session_id, session.turn_count) != (change.session_id, change.turn_count):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"change_{place}"):
+        st.markdown(f":small[:material/check: {change.text}]", width="content")
+        st.button(
+            page.words.steering.take_back,
+            key=f"take_back_{place}",
+            type="tertiary",
+            icon=":material/undo:",
+            on_click=_take_back,
+            args=(change,),
+        )
+
+
+@delivery.once
+def _take_back(change: _Change) -> None:
+    st.session_state.pop(_CHANGE, None)
+    try:
+        service_provider.current().folds.use_version(change.session_id, change.back_to)
+    except TurnfoldError as error:
+        page_state.set_notice(error)
+    else:
+        page_state.set_notice(None)
+    redraw.page()
+
+
+EDIT, REMAKE, VERSIONS = "edit_record", "remake_record", "record_versions"
+_TARGET, _REFUSAL, _WISH = "steered_record", "refused_steering", "unfulfilled_wish"
+
+
+class Target(NamedTuple):
+    """The record that a dialog is about."""
+
+    session_id: str
+    record: Record
+
+    def key(self, name: str) -> str:
+        """Returns the key of a field of its dialog."""
+        return f"{name}_{self.record.id}"
+
+
+def open_dialog(name: str, session_id: str, record: Record) -> None:
+    """Opens a dialog on a record."""
+    st.session_state.update({_TARGET: Target(session_id, record), _REFUSAL: None})
+    dialog.request(name)
+    redraw.page()
+
+
+def target() -> Target | None:
+    """Returns what the dialog that was opened last is about."""
+    opened: Target | None = st.session_state.get(_TARGET)
+    return opened
+
+
+def refusal() -> TurnfoldError | None:
+    """Returns why the last change in this dialog was refused; None if it wasn't."""
+    error: TurnfoldError | None = st.session_state.get(_REFUSAL)
+    return error
+
+
+def wish_of(record: Record) -> str:
+    """Returns what was last asked of a record in vain; else what it was made with."""
+    asked_of, wish = st.session_state.get(_WISH, ("", ""))
+    return str(wish) if asked_of == record.id else record.wish
+
+
+@delivery.once
+def edit(about: Target) -> None:
+    """Gives a record the text that was typed."""
+    text = str(st.session_state[about.key("text")])
+    done = _said().edit_done.format(turns=_turns(about.record))
+    _change_in_dialog(about, lambda folds: folds.edit(about.session_id, about.record.id, text), done)
+
+
+@delivery.once
+def use_version(about: Target, version: Record) -> None:
+    """Has another version take the place of the one in use."""
+    done = _said().use_done.format(turns=_turns(about.record), version=version.version)
+    _change_in_dialog(about, lambda folds: folds.use_version(about.session_id, version.id), done)
+
+
+@delivery.once
+def remake(about: Target) -> None:
+    """Has the model make a record anew, at the rate and with the wish that were chosen."""
+    rate = round(float(st.session_state[about.key("rate")]), 2)
+    wish = str(st.session_state[about.key("wish")]).strip()
+    st.session_state[_WISH] = about.record.id, wish
+    dialog.close()
+    _make(about, lambda folds: folds.remake(about.session_id, about.record.id, rate=rate, wish=wish), _tell_remade)
+
+
+@delivery.once
+def fold_again(session_id: str, record: Record) -> None:
+    """Has the model fold what stands word for word."""
+    about = Target(session_id, record)
+    _make(about, lambda folds: folds.fold_again(session_id, record.id), _tell_folded)
+    redraw.page()
+
+
+@delivery.once
+def undo_fold(session_id: str, record: Record) -> None:
+    """Has a record give way to what it stands for."""
+    try:
+        quoted = service_provider.current().folds.undo(session_id, record.id)
+        done = _said().unmerged if quoted is None else _said().undo_fold_done
+        text = done.format(turns=_turns(record), count=record.source_count)
+        keep(session_id, text, back_to=record.id)
+    except TurnfoldError as error:
+        page_state.set_notice(error)
+    else:
+        page_state.set_notice(None)
+    redraw.page()
+
+
+def _change_in_dialog(about: Target, change: Callable[[Folds], Record], done: str) -> None:
+    """Changes a record and closes the dialog; what is refused is told there."""
+    try:
+        change(service_provider.current().folds)
+        keep(about.session_id, done, back_to=about.record.id)
+    except TurnfoldError as error:
+        st.session_state[_REFUSAL] = error
+        return
+    page_state.set_notice(None)
+    dialog.close()
+
+
+def _make(about: Target, make: Callable[[Folds], Record], tell: Callable[[Target, Record], None]) -> None:
+    try:
+        folds = service_provider.current().folds
+    except TurnfoldError as error:
+        page_state.set_notice(error)
+        return
+    label = _said().making.format(turns=_turns(about.record))
+    background.start(label, partial(make, folds), partial(tell, about))
+
+
+def _tell_remade(about: Target, made: Record) -> None:
+    before, after = format_count(about.record.summary_chars), format_count(made.summary_chars)
+    st.session_state.pop(_WISH, None)
+    text = _said().remake_done.format(turns=_turns(made), before=before, after=after)
+    keep(about.session_id, text, back_to=about.record.id)
+
+
+def _tell_folded(about: Target, made: Record) -> None:
+    keep(about.session_id, _said().fold_again_done.format(turns=_turns(made)), back_to=about.record.id)
+
+
+def _said() -> SteeringWords:
+    return words_of(st.session_state[page_state.LANGUAGE]).steering
+
+
+def _turns(record: Record) -> str:
+    return format_turns(record.turns)

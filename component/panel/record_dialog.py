@@ -1,0 +1,201 @@
+"""The dialogs on one summary: edit it, make it anew, compare its versions."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Literal, NamedTuple
+
+import streamlit as st
+
+from component import dialog
+from component.format import escape_label, format_count, format_rate, format_turns
+from component.page_state import PageState
+from component.panel import record_action
+from component.panel.record_action import EDIT, REMAKE, VERSIONS, Target
+from component.widget import tell
+from component.words.en import Words
+from graph.value.matcher import BoundedMatcher, TooManyStepsError
+from graph.value.record import Record
+
+# With the white space behind it: alone, that would be found everywhere, and part what was changed as one.
+_WORD: Final = re.compile(r"\S+\s*|\s+")
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+class Piece(NamedTuple):
+    """A run of a text; `is_changed` if the other text doesn't have it there."""
+
+    text: str
+    is_changed: bool
+
+
+def differences(old: str, new: str) -> tuple[list[Piece], list[Piece]] | None:
+    """Returns both texts whole, in pieces: what is changed in the old one is gone, in the new one it was added.
+
+    White space alone is no difference. Texts that take too long to compare by words are compared by lines; None if that
+    takes too long, too.
+    """
+    for part in (_WORD, _LINE):
+        try:
+            return _differences(part.findall(old), part.findall(new))
+        except TooManyStepsError:
+            continue
+    return None
+
+
+def _differences(before: Sequence[str], after: Sequence[str]) -> tuple[list[Piece], list[Piece]]:
+    left: list[Piece] = []
+    right: list[Piece] = []
+    matcher = BoundedMatcher([*map(str.strip, before)], [*map(str.strip, after)])
+    for kind, old_from, old_to, new_from, new_to in matcher.get_opcodes():
+        is_changed = kind != "equal"
+        for pieces, parts in ((left, before[old_from:old_to]), (right, after[new_from:new_to])):
+            if parts:
+                pieces.append(Piece("".join(parts), is_changed))
+    return left, right
+
+
+_COLUMN_PIXELS = 280
+
+
+def draw_version_view(words: Words, other: Record, in_use: Record) -> None:
+    """Draws another version at the left and the one in use at the right."""
+    compared = differences(other.summary, in_use.summary)
+    before, after = compared or ([_unmarked(other)], [_unmarked(in_use)])
+    with st.grid(2, min_column_width=_COLUMN_PIXELS, key="versions"):
+        with st.container(border=True, gap="xsmall"):
+            _draw_version(words, other, before, "del")
+        with st.container(border=True, gap="xsmall"):
+            _draw_version(words, in_use, after, "ins", f" :primary-badge[{words.steering.in_force}]")
+    if other.summary == in_use.summary:
+        st.markdown(f":small[:gray[{words.steering.same_text}]]")
+    elif compared is None:
+        st.markdown(f":small[:gray[{words.steering.not_compared}]]")
+
+
+def draw_only(words: Words, version: Record) -> None:
+    """Draws the one version that there is."""
+    with st.container(border=True, gap="xsmall"):
+        _draw_version(words, version, [_unmarked(version)], "ins")
+    st.markdown(f":small[:gray[{words.steering.only_version}]]")
+
+
+def name_of(words: Words, version: Record) -> str:
+    """Returns what tells a version from the others."""
+    said = words.steering
+    if version.kind == "verbatim":
+        about = said.version_verbatim
+    elif version.edited:
+        about = said.edited
+    else:
+        about = said.version_rate.format(rate=format_rate(version.compression_rate))
+    return said.version.format(version=version.version, about=about, summary=format_count(version.summary_chars))
+
+
+def _unmarked(version: Record) -> Piece:
+    return Piece(version.summary, is_changed=False)
+
+
+def _draw_version(
+    words: Words, version: Record, pieces: Iterable[Piece], mark: Literal["del", "ins"], badge: str = ""
+) -> None:
+    st.markdown(f"**{escape_label(name_of(words, version))}**{badge}")
+    if version.wish:
+        st.markdown(f":small[:gray[{words.steering.wish}: {escape_label(version.wish)}]]")
+    said = words.steering
+    text = "".join(
+        f'<{mark}><span class="unseen">{said.only_here}</span>{html.escape(piece.text)}'
+        f'<span class="unseen">{said.change_ends}</span></{mark}>'
+        if piece.is_changed
+        else html.escape(piece.text)
+        for piece in pieces
+    )
+    st.html(f'<div class="version">{text}</div>')
+
+
+_WISH_CHARS = 300
+_SUMMARY_PIXELS = 320
+
+
+def draw(now: PageState) -> None:
+    """Draws the dialog that is open, if one of these is."""
+    about, said = record_action.target(), now.words.steering
+    if now.session is None or about is None or about.session_id != now.session.session_id:
+        return
+    dialog.draw(EDIT, said.edit_title, _draw_edit, now, about, width=620)
+    dialog.draw(REMAKE, said.remake_title, _draw_remake, now, about)
+    dialog.draw(VERSIONS, said.versions_title, _draw_versions, now, about, width=860)
+
+
+def _draw_edit(now: PageState, about: Target) -> None:
+    said, record = now.words.steering, about.record
+    with st.form("edit_record", border=False):
+        label = said.summary.format(turns=format_turns(record.turns))
+        st.text_area(label, value=record.summary, key=about.key("text"), height=_SUMMARY_PIXELS)
+        _end_form(now, about, now.words.save, record_action.edit)
+    _leave_closed()
+
+
+def _draw_remake(now: PageState, about: Target) -> None:
+    said, record = now.words.steering, about.record
+    with st.form("remake_record", border=False):
+        st.slider(
+            now.words.rate,
+            min_value=0.1,
+            max_value=0.5,
+            value=min(0.5, max(0.1, record.compression_rate)),
+            step=0.05,
+            key=about.key("rate"),
+            help=now.words.rate_help,
+        )
+        wish = record_action.wish_of(record)
+        st.text_input(said.wish, value=wish, key=about.key("wish"), max_chars=_WISH_CHARS, placeholder=said.wish_hint)
+        _end_form(now, about, said.make, record_action.remake)
+    _leave_closed()
+
+
+def _draw_versions(now: PageState, about: Target) -> None:
+    said = now.words.steering
+    versions = {version.id: version for version in now.service.folds.versions(about.session_id, about.record.id)}
+    in_use = versions.pop(about.record.id, about.record)
+    if not versions:
+        draw_only(now.words, in_use)
+        st.button(said.close, key="dialog_cancel", on_click=dialog.close)
+    else:
+        names = list(versions)
+        chosen = st.selectbox(
+            said.other_version,
+            names,
+            index=len(names) - 1,
+            format_func=lambda name: name_of(now.words, versions[name]),
+            key=about.key("version"),
+        )
+        draw_version_view(now.words, versions[chosen], in_use)
+        _tell_refusal(now)
+        with st.container(horizontal=True, key="dialog_choice"):
+            use, version = record_action.use_version, versions[chosen]
+            st.button(said.use, key="dialog_confirm", type="primary", on_click=use, args=(about, version))
+            st.button(said.close, key="dialog_cancel", on_click=dialog.close)
+    _leave_closed()
+
+
+def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target], None]) -> None:
+    st.markdown(f":small[:gray[{now.words.steering.from_next_turn}]]")
+    _tell_refusal(now)
+    # Enter presses a form's first button; the style sheet shows the two in reverse.
+    with st.container(horizontal=True, key="dialog_choice"):
+        st.form_submit_button(label, key="dialog_confirm", type="primary", on_click=save, args=(about,))
+        st.form_submit_button(now.words.cancel, key="dialog_cancel", on_click=dialog.close)
+
+
+def _tell_refusal(now: PageState) -> None:
+    error = record_action.refusal()
+    if error is not None:
+        tell(now.words, error)
+
+
+def _leave_closed() -> None:
+    if not dialog.is_open():
+        st.rerun()

@@ -1,0 +1,367 @@
+"""Draws the active records and their statistics, in the right column or, on a narrow page, in a drawer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from component import dialog, open_form, page_state, redraw, turn_buttons
+from component.bridge.delivery import delivered
+from component.format import format_count, format_money, format_tokens
+from component.page_state import PageState
+from component.panel import card, input_tab, panel_head, record_action
+from component.project import project_choice, project_tab
+from component.widget import error_box
+from component.words.en import Words
+from graph.value.input_view import Savings
+from graph.value.view import ChartPoint, CostView, Money, PinView, Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from streamlit.elements.lib.mutable_tab_container import TabContainer
+
+
+def draw_pin_list(now: PageState, pins: PinView, place: str) -> None:
+    """Draws a box that lists the pinned messages, and says which of them aren't sent; nothing without one."""
+    if not pins.messages or now.session is None:
+        return
+    words = now.words
+    strategy = st.session_state[page_state.STRATEGY]
+    if now.service.folds.next_fold(now.session.session_id, strategy=strategy).sent_turns is not None:
+        st.markdown(f":small[:gray[{words.steering.pins_unsent}]]")
+    elif unsent := sum(not pinned.is_sent for pinned in pins.messages):
+        st.markdown(f":small[:gray[{words.steering.pins_over.format(count=unsent)}]]")
+    used, budget = format_count(pins.used_tokens), format_count(pins.budget_tokens)
+    label = words.steering.pins.format(count=len(pins.messages), used=used, budget=budget)
+    box = st.expander(label, key=f"pins_{place}", icon=":material/keep:", type="compact", on_change="rerun")
+    if not box.open:
+        return
+    with box:
+        rows = [
+            f'<li><button type="button" class="recalled-turn" data-first="{pinned.turn}" data-last="{pinned.turn}" '
+            f'aria-label="{words.to_turn.format(turn=pinned.turn)}">'
+            f"{words.steering.pin_turn.format(turn=pinned.turn)}</button>"
+            f"<span>{words.steering.pin_tokens.format(tokens=format_count(pinned.tokens))}"
+            f"{'' if pinned.is_sent else f' · {words.steering.pin_unsent}'}</span>"
+            f"{turn_buttons.pin(words, pinned.message_id, is_pinned=True)}</li>"
+            for pinned in pins.messages
+        ]
+        st.html(f'<ul class="pins">{"".join(rows)}</ul>')
+
+
+def draw_cost_box(now: PageState, identifier: str) -> None:
+    """Draws the amounts, line by line; nothing without prices."""
+    cost, of_all = now.service.costs.of_session(identifier), now.service.costs.of_all()
+    if cost is None or of_all is None:
+        return
+    said = now.words.cost
+    st.subheader(said.title, anchor=False)
+    with st.container(border=True, gap="xsmall", key="cost"):
+        _draw_line(now.words, said.of_session, cost, cost.total)
+        if cost.summaries.amount:
+            st.markdown(said.of_summaries.format(amount=_amount(cost, cost.summaries)))
+        _draw_line(now.words, said.of_all, of_all, of_all.total)
+        if cost.total.is_estimate or of_all.total.is_estimate:
+            st.markdown(f":small[:gray[{said.estimate}]]")
+
+
+def _draw_line(words: Words, template: str, cost: CostView, money: Money) -> None:
+    unpriced = f" {words.cost.unpriced.format(count=format_count(cost.unpriced_calls))}" if cost.unpriced_calls else ""
+    st.markdown(template.format(amount=f"**{_amount(cost, money)}**{unpriced}"))
+
+
+def _amount(cost: CostView, money: Money) -> str:
+    return format_money(money.amount, cost.currency, is_estimate=money.is_estimate)
+
+
+HEIGHT_PIXELS = 280
+_POINTS_WITH_DOTS = 40
+_COUNT = "format(datum.value, datum.value < 10000 ? 'd' : ',d')"  # as `format_count` has it
+_TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
+
+
+def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
+    """Draws a line for the tokens sent, one for the full history, and a rule where a summary was first sent."""
+    if not points:
+        st.markdown(f":small[:gray[{words.chart_empty}]]")
+        return
+    place = st.empty()
+    place.skeleton(height=HEIGHT_PIXELS)
+    # Imported late: the import takes a second, and most runs of the script draw no chart.
+    import altair as alt  # noqa: PLC0415
+
+    rows = [
+        {"turn": point.turn, "tokens": tokens, "told": format_count(tokens), "kind": kind}
+        for point in points
+        for kind, tokens in ((words.chart_sent, point.sent_tokens), (words.chart_full, point.full_tokens))
+    ]
+    kinds = [words.chart_sent, words.chart_full, words.chart_fold]
+    is_short = len(points) <= _POINTS_WITH_DOTS
+    colour = _TEXT_COLOURS[st.context.theme.type or "light"]
+    turns = alt.X(
+        "turn:Q",
+        title=words.chart_turn,
+        axis=alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=colour, titleColor=colour),
+        scale=alt.Scale(domain=[points[0].turn, max(points[-1].turn, points[0].turn + 1)], nice=False),
+    )
+    legend = alt.Legend(orient="top", symbolType="stroke", symbolSize=80, columnPadding=8, labelColor=colour)
+    colour_of_kind = alt.Color("kind:N", title=None, sort=kinds, legend=legend)
+    dashes = alt.Scale(range=[[1, 0], [4, 2], [1, 3]])
+    dash_of_kind = alt.StrokeDash("kind:N", title=None, sort=kinds, scale=dashes, legend=legend)
+    lines = (
+        alt.Chart({"values": rows})
+        .mark_line(point=is_short)
+        .encode(
+            x=turns,
+            y=alt.Y(
+                "tokens:Q",
+                title=words.chart_tokens,
+                axis=alt.Axis(labelExpr=_COUNT, labelColor=colour, titleColor=colour),
+            ),
+            color=colour_of_kind,
+            strokeDash=dash_of_kind,
+            tooltip=[
+                alt.Tooltip("turn:Q", title=words.chart_turn),
+                alt.Tooltip("kind:N", title=" "),
+                alt.Tooltip("told:N", title=words.chart_tokens),
+            ],
+        )
+    )
+    folds = [{"turn": point.turn, "kind": words.chart_fold} for point in points if point.has_fold]
+    rules = (
+        alt.Chart({"values": folds})
+        .mark_rule(strokeWidth=1 if is_short else 0.6)
+        .encode(x=turns, color=colour_of_kind, strokeDash=dash_of_kind)
+    )
+    last = points[-1]
+    sent, full = format_count(last.sent_tokens), format_count(last.full_tokens)
+    place.altair_chart(
+        (rules + lines if folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
+        key=key,
+        alt=words.chart_alt.format(turn=last.turn, sent=sent, full=full),
+    )
+    st.markdown(f":small[:gray[{words.chart_note}]]")
+
+
+def draw_savings_box(words: Words, savings: Savings) -> None:
+    """Draws the sum, line by line; each with its money if all models have a price."""
+    unsent, lost, net = (
+        format_tokens(tokens, is_usage=False)
+        for tokens in (savings.unsent_tokens, savings.lost_tokens, savings.net_tokens)
+    )
+    cost = format_tokens(savings.fold_tokens, is_usage=savings.is_fold_usage)
+    lines = [
+        words.stat_unsent.format(tokens=unsent),
+        words.stat_fold_cost.format(tokens=cost),
+        words.input.lost.format(tokens=lost),
+        f"**{words.stat_net.format(tokens=net)}**",
+    ]
+    money = savings.money
+    if money is not None:
+        amounts = (money.unsent, money.folds, money.lost, money.net)
+        shown = (format_money(amount, money.currency, is_estimate=True) for amount in amounts)
+        lines = [f"{line} · {amount}" for line, amount in zip(lines, shown, strict=True)]
+    with st.container(border=True, gap="xsmall"):
+        for line in lines:
+            st.markdown(line)
+        st.markdown(f":small[:gray[{words.stat_net_note}]]")
+        if money is not None:
+            st.markdown(f":small[:gray[{words.cost.saved_note}]]")
+
+
+ROWS_AT_ONCE = 30
+_WANTED = "wanted_card"
+
+
+def draw_rail(now: PageState) -> None:
+    """Draws the panel as the right column, which is always visible on a wide page."""
+    with st.container(key="panel"):
+        _draw(now, "rail")
+
+
+def draw_drawer_button(now: PageState) -> None:
+    """Draws the button that opens the panel as a drawer; the style sheet hides it on a wide page."""
+    st.button(
+        _drawer_label(now),
+        key="open_panel",
+        type="tertiary",
+        icon=":material/dock_to_left:",
+        on_click=dialog.request,
+        args=(dialog.DRAWER,),
+    )
+    names, chosen = _tab_names(now), st.session_state.get("tabs_drawer")
+    title = chosen if chosen in names else names[0]
+    dialog.draw(dialog.DRAWER, title, _draw, now, "drawer", position="right", width=372)
+
+
+def _drawer_label(now: PageState) -> str:
+    """Returns how many summaries there are; before the first one, also in how many turns it comes."""
+    words, identifier = now.words, now.session.session_id if now.session else None
+    if identifier and (count := now.service.folds.statistics(identifier).record_count):
+        return words.open_panel.format(count=count)
+    left = now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY]).turns_left
+    if left == 1:
+        return words.open_panel_next
+    return words.open_panel_first.format(count=left) if left else words.open_panel.format(count=0)
+
+
+def want_card(record_id: str) -> None:
+    """Has the next drawing of the page open the card of this record in the right column, as a widget callback."""
+    st.session_state[_WANTED] = record_id
+
+
+@st.fragment(key=redraw.PANEL)
+@delivered
+def _draw(page: PageState, place: str) -> None:
+    with error_box(page.words):
+        _draw_tabs(page_state.look_again(page), place)
+
+
+def _draw_tabs(now: PageState, place: str) -> None:
+    if place == "rail" and now.session is not None and _WANTED in st.session_state:
+        with error_box(now.words):
+            _open_card(now, place, now.session.session_id, st.session_state.pop(_WANTED))
+    history, statistics, sent, *projects = st.tabs(_tab_names(now), key=f"tabs_{place}", on_change="rerun")
+    if now.session is not None:
+        identifier, strategy = now.session.session_id, st.session_state[page_state.STRATEGY]
+        records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE)
+        following = now.service.folds.next_fold(identifier, strategy=strategy)
+        redraw.note_pins(now.service.folds.pins(identifier))
+        answered = now.session.turn_count - now.session.is_running
+        redraw.note_panel(records, following, now.session, answered=None if history.open else answered)
+    if history.open:
+        with history, error_box(now.words):
+            _draw_history(now, place)
+    if statistics.open:
+        with statistics, error_box(now.words):
+            _draw_statistics(now, place)
+    if sent.open:
+        with sent, error_box(now.words):
+            input_tab.draw(now, place)
+    _draw_project(now, place, projects)
+
+
+def _tab_names(now: PageState) -> list[str]:
+    names = [now.words.tab_summaries, now.words.tab_statistics, now.words.input.tab]
+    return [*names, now.words.project.tab] if project_choice.is_on(now.service) else names
+
+
+def _draw_project(now: PageState, place: str, tabs: Sequence[TabContainer]) -> None:
+    """Draws the project, if the page has the tab and it is open."""
+    if not any(tab.open for tab in tabs):
+        open_form.leave(place)
+        redraw.note_project(place, None)
+    for tab in tabs:
+        if tab.open:
+            with tab, error_box(now.words):
+                project_tab.draw(now, place)
+
+
+def _draw_history(now: PageState, place: str) -> None:
+    st.subheader(now.words.history, anchor=False)
+    identifier = now.session.session_id if now.session else ""
+    records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
+    if place == "drawer":  # it hides the message field's line
+        with st.container():
+            record_action.draw(now, place)
+    panel_head.draw(now, place, has_records=bool(records))
+    with st.container():
+        if identifier:
+            draw_pin_list(now, now.service.folds.pins(identifier), place)
+    if not records:
+        return
+    for record in reversed(records):
+        card.draw(now, record, place)
+    older_count = now.service.folds.statistics(identifier).record_count - len(records)
+    if older_count > 0:
+        _draw_older(now, place, identifier, older_count)
+    if any(record.kind == "compaction" for record in records):
+        _draw_earlier_compactions(now, identifier, place)
+
+
+def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None:
+    """Draws the box of older records, read when it is opened: one line each, newest first."""
+    words = now.words
+    label = words.older_records.format(count=count)
+    box = st.expander(label, key=f"older_{place}", icon=":material/history:", type="compact", on_change="rerun")
+    if not box.open:
+        return
+    shown_key = f"older_shown_{place}"
+    shown = min(count, st.session_state.get(shown_key, ROWS_AT_ONCE))
+    with box:
+        records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE + shown)
+        for record in reversed(records[: -redraw.CARDS_AT_ONCE]):
+            card.draw_row(now, record, place)
+        if shown < count:
+            st.button(
+                words.more_records.format(count=min(ROWS_AT_ONCE, count - shown)),
+                key=f"more_records_{place}",
+                type="tertiary",
+                icon=":material/expand_more:",
+                on_click=_show_older,
+                args=(shown_key, shown + ROWS_AT_ONCE),
+            )
+
+
+def _open_card(now: PageState, place: str, identifier: str, record_id: str) -> None:
+    """Opens the tab, the box and the line that hide this record's card."""
+    newest_first = [record.id for record in reversed(now.service.folds.records(identifier))]
+    if record_id not in newest_first:
+        return
+    st.session_state[f"tabs_{place}"] = now.words.tab_summaries
+    older = newest_first.index(record_id) - redraw.CARDS_AT_ONCE
+    if older >= 0:
+        st.session_state[f"older_{place}"] = st.session_state[f"older_{place}_{record_id}"] = True
+        shown_key = f"older_shown_{place}"
+        st.session_state[shown_key] = max(older + 1, st.session_state.get(shown_key, ROWS_AT_ONCE))
+
+
+def _show_older(key: str, shown: int) -> None:
+    st.session_state[key] = shown
+
+
+def _draw_earlier_compactions(now: PageState, identifier: str, place: str) -> None:
+    """Draws the compactions that the newest one replaced; restoring one undoes every later one."""
+    earlier = now.service.folds.compactions(identifier)[1:]
+    if not earlier:
+        return
+    label = now.words.earlier_compactions.format(count=len(earlier))
+    box = st.expander(label, key=f"compactions_{place}", icon=":material/compress:", type="compact", on_change="rerun")
+    if box.open:
+        with box:
+            for record in earlier:
+                card.draw(now, record, place, is_active=False)
+
+
+def _draw_statistics(now: PageState, place: str) -> None:
+    words = now.words
+    st.subheader(words.statistics, anchor=False)
+    if now.session is None:
+        st.markdown(f":small[:gray[{words.no_records}]]")
+        return
+    identifier = now.session.session_id
+    sums = now.service.folds.statistics(identifier)
+    if not sums.record_count:
+        st.markdown(f":small[:gray[{words.stat_nothing}]]")
+    else:
+        _draw_lengths(words, sums)
+    has_savings = bool(sums.record_count or sums.unsent_tokens or sums.fold_tokens)
+    if has_savings:
+        draw_savings_box(words, now.service.folds.savings(identifier))
+    draw_cost_box(now, identifier)
+    if has_savings:
+        st.subheader(words.chart_title, anchor=False)
+        draw_chart(words, now.service.folds.chart(identifier), key=f"chart_{place}")
+
+
+def _draw_lengths(words: Words, sums: Statistics) -> None:
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
+        original, summary = format_count(sums.original_chars), format_count(sums.summary_chars)
+        st.markdown(words.stat_chars.format(original=original, summary=summary))
+        template = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown
+        length_percent = 100 - sums.saved_percent
+        st.markdown(template.format(percent=abs(sums.saved_percent), length_percent=length_percent))

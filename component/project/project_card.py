@@ -1,0 +1,187 @@
+"""Draws what a new chat in a project starts with, as its first card, and what one that has begun started with."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import streamlit as st
+
+from component import action, open_form, redraw
+from component.bridge import delivery
+from component.bridge.delivery import delivered
+from component.format import escape_label, format_bytes, zone_of
+from component.page_state import PageState
+from component.project import project_choice, project_form
+from component.project.project_form import Part
+from component.widget import error_box
+from component.words.en import ProjectWords
+from graph.value.project_view import PrimedLineView, SnapshotView
+
+_FORM = "damage"
+
+
+def draw_project_damage(part: Part) -> None:
+    """Draws both."""
+    said, snapshots = part.said, part.view.snapshots
+    offer = said.damaged_offer if snapshots else said.damaged_no_snapshot
+    file, _, place = part.view.damage.partition(": ")
+    detail = f" ({escape_label(place)})" if place else ""
+    st.warning(f"{said.damaged.format(file=escape_label(file))} {offer}{detail}", icon=":material/broken_image:")
+    if snapshots:
+        draw_restore(part, _FORM, snapshots[0], is_first=True)
+
+
+def time_of(part: Part, snapshot: SnapshotView) -> str:
+    """Returns when a snapshot was taken, in the user's zone."""
+    return f"{snapshot.created_at.astimezone(zone_of(part.now.time_zone)):%Y-%m-%d %H:%M:%S}"
+
+
+def draw_restore(part: Part, name: str, snapshot: SnapshotView, *, is_first: bool = False) -> None:
+    """Draws the row of a snapshot with the button that asks before it returns to it."""
+    said, time = part.said, time_of(part, snapshot)
+    if part.is_open(f"restore_{name}"):
+        question = said.restore_question.format(time=time)
+        act = part.changing(part.projects.restore, snapshot.name)
+        project_form.draw_question(part, question, said.restore, act)
+        return
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False):
+        st.markdown(f"{time}  \n:small[:gray[{format_bytes(snapshot.bytes)}]]" if not is_first else time)
+        st.button(
+            said.restore,
+            key=part.key(f"ask_{name}"),
+            icon=":material/settings_backup_restore:",
+            type="secondary" if is_first else "tertiary",
+            on_click=part.opening(f"restore_{name}"),
+        )
+
+
+_PLACE, _KNOWN = "chat", "project_is_known"
+_KIND_WIDTH = 88
+
+
+@st.fragment(key=redraw.PROJECT_CARD)
+@delivered
+def draw(now: PageState) -> None:
+    """Draws the card of the chat that the next message begins; nothing if that won't be in a project."""
+    is_known = False
+    with error_box(now.words):
+        is_known = _draw(now)
+    if not delivery.is_whole() and is_known != st.session_state.get(_KNOWN):
+        st.rerun()  # what stands below it depends on that
+    st.session_state[_KNOWN] = is_known
+
+
+def is_known() -> bool:
+    """Whether the chat starts with more than a project's name."""
+    return bool(st.session_state.get(_KNOWN))
+
+
+def _draw(now: PageState) -> bool:
+    root = project_choice.root_of(now.service, now.session)
+    if not root:
+        return False
+    said = now.words.project
+    with st.container(border=True, gap="small", key="known"):
+        if not st.session_state[project_choice.HAS_MEMORY]:
+            _draw_end(f":material/history_toggle_off: {said.card_fresh}", said.with_memory, has_memory=True)
+            return False
+        part = Part(now, now.service.projects.get(root, language=now.words.language), _PLACE)
+        if part.view.damage:
+            draw_project_damage(part)
+        else:
+            _draw_known(part)
+        note = "" if part.view.damage else f":small[:gray[{said.card_note}]]"
+        _draw_end(note, said.without_memory, has_memory=False)
+    if not _is_anything_noted(part):
+        return False
+    with st.grid(2, min_column_width=220, key="project_suggestions"):
+        for number, text in enumerate(said.suggestions):
+            st.button(text, key=f"project_suggestion_{number}", width="stretch", on_click=_send, args=(text,))
+    return True
+
+
+def _is_anything_noted(part: Part) -> bool:
+    return any(line.kind != "project" for line in part.view.primed)
+
+
+def draw_begun(now: PageState) -> None:
+    """Draws what the open chat started with: one line, which opens."""
+    if now.session is None or not project_choice.root_of(now.service, now.session):
+        return
+    if now.session.has_memory:
+        _draw_as_sent(now, now.session.session_id)
+    else:
+        st.markdown(f":small[:gray[:material/history_toggle_off: {now.words.project.card_was_fresh}]]")
+
+
+@st.fragment
+@delivered
+def _draw_as_sent(now: PageState, identifier: str) -> None:
+    said = now.words.project
+    box = st.expander(said.card_begun, key="known_begun", icon=":material/history:", type="compact", on_change="rerun")
+    if box.open:
+        with box, error_box(now.words):
+            st.markdown(f":small[:gray[{said.card_as_sent}]]")
+            st.text(now.service.sessions.memory(identifier) or said.card_nothing)
+
+
+def _send(text: str) -> None:
+    action.send(text)
+    redraw.page()
+
+
+def _draw_end(text: str, label: str, *, has_memory: bool) -> None:
+    """Draws the last line, with the button that turns the memory on or off."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.markdown(text, width="content")
+        st.button(
+            label,
+            key="with_memory" if has_memory else "without_memory",
+            icon=":material/history:" if has_memory else ":material/history_toggle_off:",
+            type="tertiary",
+            on_click=project_choice.begin,
+            kwargs={"has_memory": has_memory},
+        )
+
+
+def _draw_known(part: Part) -> None:
+    said, view = part.said, part.view
+    st.markdown(f"**{said.card_title}**")
+    if view.rules.state in {"new", "changed"}:
+        st.markdown(f":small[:orange[:material/info: {said.card_rules}]]")
+    if not open_form.is_any_open(_PLACE):
+        part.tell_refusal()
+    with st.container(gap="xsmall", key="known_lines"):
+        today, older = datetime.now(UTC).date(), view.older_decisions
+        for number, line in enumerate(view.primed):
+            if line.kind == "decision" and older:
+                st.markdown(f":small[:gray[{said.older_decisions.format(count=older)}]]")
+                older = 0
+            is_first = number == 0 or view.primed[number - 1].kind != line.kind or bool(line.speaker)
+            _draw_line(part, number, line, today, is_first=is_first)
+        if not _is_anything_noted(part):
+            st.markdown(f":small[:gray[{said.primed_nothing}]]")
+
+
+def _draw_line(part: Part, number: int, line: PrimedLineView, today: date, *, is_first: bool) -> None:
+    if project_form.is_edited(part, line.kind, line.item_id):
+        project_form.draw_form(part, line.kind, line.item_id)
+        return
+    kind, text = part.said.primed_kinds[line.speaker or line.kind], escape_label(line.text)
+    with st.container(horizontal=True, wrap=False, gap="xsmall", key=f"known_line_{number}"):
+        st.markdown(f":small[:gray[{kind if is_first else ''}]]", width=_KIND_WIDTH)
+        st.markdown(f"{text} :small[{_age(part.said, line, today)}]")
+        project_form.draw_item_menu(part, line.kind, line.item_id, f"line_{number}", text)
+
+
+def _age(said: ProjectWords, line: PrimedLineView, today: date) -> str:
+    """Returns how old a line is, with what is doubtful about it, as Markdown."""
+    days = (today - line.date).days if line.date else None
+    if days is None:
+        age = said.undated
+    elif days <= 0:
+        age = said.age_today
+    else:
+        age = said.age_yesterday if days == 1 else said.age_days.format(days=days)
+    doubts = [text for text, is_so in ((said.is_old, line.is_old), (said.gone, line.is_gone)) if is_so]
+    return f":{'orange' if doubts else 'gray'}[{' · '.join([age, *doubts])}]"

@@ -1,0 +1,117 @@
+"""Which project the open chat or the next one belongs to, and whether the next one starts with its memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import streamlit as st
+
+from component.words.en import Words
+from graph.value.error import TurnfoldError
+
+if TYPE_CHECKING:
+    from graph.service import ChatService
+    from graph.value.view import SessionView
+
+# Keys of session_state, not of widgets; named as in `TurnOptions`.
+ROOT: Final = "project_root"
+HAS_MEMORY: Final = "has_memory"
+# Keys of the widgets: an allowed folder, and the path below it.
+LISTED, BELOW = "project_listed", "project_below"
+_LAST, _DRAFT_MEMORY = "last_project", "draft_has_memory"
+
+
+def is_on(service: ChatService) -> bool:
+    """Whether any folder is allowed; without one the page has nothing of projects."""
+    return bool(service.projects.roots())
+
+
+def root_of(service: ChatService, session: SessionView | None) -> str:
+    """Returns the project of the open chat, or of the one that the next message begins; "" for none."""
+    if not is_on(service):
+        return ""
+    return session.project_root if session is not None else str(st.session_state.get(ROOT, ""))
+
+
+def take(service: ChatService) -> TurnfoldError | None:
+    """Takes what was chosen since the page was drawn; returns why it is refused, if it is."""
+    state, roots = st.session_state, service.projects.roots()
+    if not roots or LISTED not in state or ROOT not in state:
+        return None
+    known, below = _split(state[ROOT], roots)
+    listed, typed = state[LISTED], str(state.get(BELOW, below or "")).strip()
+    if (listed, typed) == (known, below or ""):
+        return None
+    path = f"{listed}/{typed}" if listed == known and typed else listed
+    if listed == known and typed.startswith("/"):
+        path = typed
+    try:
+        state[ROOT] = state[_LAST] = service.projects.get(path).root if path else ""
+    except TurnfoldError as error:
+        return error
+    return None
+
+
+def settings_of(session: SessionView | None) -> dict[str, Any]:
+    """Returns both settings as the service has them."""
+    if session is None:
+        return {ROOT: "", HAS_MEMORY: True}
+    return {ROOT: session.project_root, HAS_MEMORY: session.has_memory}
+
+
+def preset(service: ChatService) -> dict[str, Any]:
+    """Returns both settings for a new chat: it takes the last chosen project."""
+    return {ROOT: last(service), HAS_MEMORY: st.session_state.get(_DRAFT_MEMORY, True)}
+
+
+def last(service: ChatService) -> str:
+    """Returns the project that was chosen last in this tab, before that the newest chat's; "" for none."""
+    if _LAST not in st.session_state:
+        newest = service.sessions.list(last=1)
+        root = service.sessions.get(newest[0].session_id).project_root if newest else ""
+        st.session_state[_LAST] = root if _split(root, service.projects.roots())[1] is not None else ""
+    return str(st.session_state[_LAST])
+
+
+def begin(*, has_memory: bool) -> None:
+    """Has the next chat start with the project's memory or without it."""
+    st.session_state[_DRAFT_MEMORY] = has_memory
+    if HAS_MEMORY in st.session_state:
+        st.session_state[HAS_MEMORY] = has_memory
+
+
+def follow(service: ChatService) -> None:
+    """Sets the widgets to the project."""
+    listed, below = _split(st.session_state[ROOT], service.projects.roots())
+    for key, value in ((LISTED, listed), (BELOW, below or "")):
+        if st.session_state.get(key) != value:
+            st.session_state[key] = value
+
+
+def draw(service: ChatService, words: Words) -> None:
+    """Draws the choice."""
+    project, listed = words.project, st.session_state[LISTED]
+    roots = service.projects.roots()
+    names = ["", *roots] if listed in {"", *roots} else ["", *roots, listed]
+    st.selectbox(project.choice, names, key=LISTED, format_func=lambda root: _label(root) or project.none)
+    if listed in roots:
+        st.text_input(project.below, key=BELOW, placeholder=project.below_hint)
+    else:
+        st.markdown(f":small[:gray[{project.choice_note}]]")
+
+
+def _label(root: str) -> str:
+    """Returns the folder's name before where it is, as a long path is cut at its end."""
+    parent, _, name = root.rpartition("/")
+    return f"{name} · {parent or '/'}" if name else root
+
+
+def _split(root: str, roots: tuple[str, ...]) -> tuple[str, str | None]:
+    """Returns the allowed folder that a project is in and its path below it; None if no allowed folder has it."""
+    if not root:
+        return "", ""
+    around = [allowed for allowed in roots if f"{root}/".startswith(f"{allowed.rstrip('/')}/")]
+    if not around:
+        return root, None
+    listed = max(around, key=len)
+    return listed, root[len(listed) :].strip("/")

@@ -1,0 +1,141 @@
+"""Draws a chat in the list of the sidebar: its title, its menu and the dialogs that this opens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import streamlit as st
+
+from component import action, dialog, page_state, widget
+from component.format import escape_label, format_bytes
+from component.page_state import PageState
+from component.sidebar import session_list
+from graph.value.view import SessionItem
+
+_NO_FILE_NAME: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
+_NAME_CHARS: Final = 60
+# As `asset/open_file.js` reads one: text of JSON that is sent within JSON, in one message of the page's connection.
+OPENED_BYTES: Final = 10 * 1024 * 1024
+
+
+def draw_session_export(now: PageState, item: SessionItem) -> None:
+    """Draws the two kinds of file to choose from; each is made when it is asked for."""
+    said, sessions, identifier = now.words.sessions, now.service.sessions, item.session_id
+    size = sessions.export_size(identifier)
+    with_images = True
+    name = file_name(item.title) or file_name(now.words.untitled)
+    st.download_button(
+        said.as_markdown,
+        lambda: sessions.export_markdown(identifier),
+        file_name=f"{name}.md",
+        mime="text/markdown",
+        key="export_markdown",
+        icon=":material/description:",
+        width="stretch",
+        on_click="ignore",
+    )
+    if size.whole > OPENED_BYTES and size.without_images < size.whole:
+        sizes = {"whole": format_bytes(size.whole), "without": format_bytes(size.without_images)}
+        with_images = not st.checkbox(said.without_images.format(**sizes), key="export_without_images")
+    st.download_button(
+        said.as_json,
+        lambda: "\n".join(sessions.export(identifier, with_images=with_images)),
+        file_name=f"{name}.jsonl",
+        mime="application/jsonl",
+        key="export_json",
+        icon=":material/data_object:",
+        width="stretch",
+        on_click="ignore",
+    )
+    chosen = size.whole if with_images else size.without_images
+    note = said.json_note
+    if chosen > OPENED_BYTES:
+        note = said.json_too_large.format(size=format_bytes(chosen), limit=format_bytes(OPENED_BYTES))
+    st.markdown(f":small[:gray[{note}]]")
+
+
+def file_name(title: str) -> str:
+    """Returns a title as the name of a file on any system, without its ending; "" if nothing is left of it."""
+    return " ".join(_NO_FILE_NAME.sub(" ", title).split())[:_NAME_CHARS].strip(". ")
+
+
+def draw(now: PageState, item: SessionItem) -> None:
+    """Draws the row, what a search found there, and the dialog of its menu that is open."""
+    words = now.words
+    title = escape_label(item.title) or words.untitled
+    state = "open" if item.session_id == page_state.session_id() else "row"
+    with st.container(horizontal=True, gap=None, wrap=False, key=f"{state}_session_{item.session_id}"):
+        # Both presses act by callbacks: if another fragment of the same run reruns the page, the press itself is lost.
+        st.button(
+            title,
+            key=f"session_{item.session_id}",
+            type="tertiary",
+            icon=":material/pending:" if session_list.is_marked(item) else None,
+            width="stretch",
+            wrap=False,
+            on_click=page_state.open_session,
+            args=(item.session_id,),
+        )
+        _draw_menu(now, item, title)
+    if item.client:
+        with st.container(key=f"client_{state}_{item.session_id}"):
+            widget.draw(words, item.client)
+    if item.found_turn is not None:
+        st.button(
+            words.found_in_turn.format(turn=item.found_turn, text=escape_label(item.found_text)),
+            key=f"found_{item.session_id}",
+            type="tertiary",
+            width="stretch",
+            wrap=True,
+            on_click=page_state.open_session,
+            args=(item.session_id, item.found_turn),
+        )
+    dialog.draw(f"rename_{item.session_id}", words.rename_title, _draw_rename, now, item)
+    dialog.draw(f"export_{item.session_id}", words.sessions.export_title, draw_session_export, now, item)
+    dialog.draw(f"delete_{item.session_id}", words.delete_title, _draw_delete, now, item)
+
+
+def _draw_menu(now: PageState, item: SessionItem, title: str) -> None:
+    words, said, identifier = now.words, now.words.sessions, item.session_id
+    choices: Mapping[str, Callable[[], None]] = {
+        words.rename: lambda: dialog.request(f"rename_{identifier}"),
+        said.unpin if item.is_pinned else said.pin: lambda: action.pin(identifier, is_pinned=not item.is_pinned),
+        said.export: lambda: dialog.request(f"export_{identifier}"),
+        said.fork: lambda: action.fork(identifier, after_turn=item.turn_count),
+        words.delete: lambda: dialog.request(f"delete_{identifier}"),
+    }
+    widget.draw_menu(words.chat_menu.format(title=title), f"menu_{identifier}", choices)
+
+
+def _draw_rename(now: PageState, item: SessionItem) -> None:
+    words = now.words
+    with st.form("rename", border=False):  # in a form Enter saves
+        title = st.text_input(words.title_label, value=item.title, key=page_state.NEW_TITLE, max_chars=200)
+        if not title.strip():
+            st.markdown(f":small[:red[:material/error: {words.title_missing}]]")
+        _draw_choice(st.form_submit_button, words.save, words.cancel, action.rename, item.session_id)
+    _leave_closed()
+
+
+def _draw_delete(now: PageState, item: SessionItem) -> None:
+    words = now.words
+    st.markdown(words.delete_question.format(title=escape_label(item.title) or words.untitled))
+    with st.container(key="danger"):
+        _draw_choice(st.button, words.delete, words.cancel, action.delete, item.session_id)
+    _leave_closed()
+
+
+def _draw_choice(
+    button: Callable[..., bool], confirm: str, cancel: str, on_confirm: Callable[[str], None], identifier: str
+) -> None:
+    # Enter presses a form's first button; the style sheet shows the two in reverse.
+    with st.container(horizontal=True, key="dialog_choice"):
+        button(confirm, key="dialog_confirm", type="primary", on_click=on_confirm, args=(identifier,))
+        button(cancel, key="dialog_cancel", on_click=dialog.close)
+
+
+def _leave_closed() -> None:
+    if not dialog.is_open():
+        st.rerun()

@@ -1,0 +1,62 @@
+"""Which sessions the sidebar lists, and whether that has changed since it was drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from component import page_state
+from component.bridge import delivery
+
+if TYPE_CHECKING:
+    from graph.service import ChatService
+    from graph.value.view import SessionItem
+
+SESSIONS_PER_PAGE = 30
+_SHOWN, _LISTED = "shown_sessions", "listed_sessions"
+
+
+def read(service: ChatService) -> Sequence[SessionItem]:
+    """Returns the sessions that match the search, pinned ones and then the newest first, and the open one."""
+    also = page_state.session_id() or ""
+    return service.sessions.list(search=search(), last=_shown_count(), also=also, pinned_first=True)
+
+
+def search() -> str:
+    """Returns what the list is searched for, "" for nothing."""
+    return str(st.session_state.get(page_state.SEARCH) or "").strip()
+
+
+def note_drawn(items: Sequence[SessionItem]) -> None:
+    """Keeps what is drawn, for `is_changed`."""
+    st.session_state[_LISTED] = _rows(items)
+
+
+def is_changed(service: ChatService, *, is_order_kept: bool) -> bool:
+    """Whether another list would be drawn now, be it the same one in another order unless that is to be kept."""
+    rows, drawn = _rows(read(service)), st.session_state.get(_LISTED, [])
+    return set(rows) != set(drawn) or not (is_order_kept or rows == drawn)
+
+
+def is_marked(item: SessionItem) -> bool:
+    """Whether a session is marked as answering; the open one shows that itself."""
+    return item.is_running and item.session_id != page_state.session_id()
+
+
+@delivery.once
+def show_more() -> None:
+    """Widget callback: lists one more page of sessions."""
+    st.session_state[_SHOWN] = _shown_count() + SESSIONS_PER_PAGE
+
+
+def _shown_count() -> int:
+    return int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
+
+
+def _rows(items: Sequence[SessionItem]) -> list[tuple[object, ...]]:
+    return [
+        (item.session_id, item.title, item.is_pinned, is_marked(item), item.found_turn, item.found_text)
+        for item in items
+    ]

@@ -1,0 +1,227 @@
+"""The sidebar's box of advanced settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import tzinfo
+from typing import Final
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from component import background, dialog, page_state, widget
+from component.bridge import delivery, service_provider
+from component.format import escape_label, zone_of
+from component.page_state import PageState
+from component.panel import panel_head
+from component.project import project_choice
+from component.sidebar import import_button
+from component.widget import error_box, tell
+from component.words.en import LANGUAGE_NAMES, LANGUAGES, Words
+from component.words.wording import describe_strategy
+from graph.value.error import TurnfoldError
+from graph.value.view import MadeToken, ProgramToken
+
+_DIALOG: Final = "programs"
+_NAME, _TOOLS = "program_name", "program_tools"
+_MADE, _ASKED, _REFUSED = "made_token", "asked_program", "refused_program"
+
+
+def draw_program_box(now: PageState) -> None:
+    """Draws the button, and the dialog if it is open."""
+    st.button(
+        now.words.programs.choose,
+        key="programs",
+        type="tertiary",
+        icon=":material/terminal:",
+        on_click=_open,
+    )
+    if not dialog.is_open():
+        _forget()
+    dialog.draw(_DIALOG, now.words.programs.title, _draw, now)
+
+
+def _draw(now: PageState) -> None:
+    words, said = now.words, now.words.programs
+    st.markdown(f"{said.note} {_address(words)}".rstrip())
+    _draw_made(words)
+    with error_box(words):
+        tokens = now.service.programs.list()
+        if tokens:
+            with st.container(key="program_list", gap="xsmall"):
+                for token in tokens:
+                    _draw_token(words, token, zone_of(now.time_zone))
+    _draw_form(words)
+
+
+def _address(words: Words) -> str:
+    """Returns the sentence with the address that programs are given; "" if the browser didn't say where it is."""
+    url = urlsplit(st.context.url or "")
+    return words.programs.address.format(address=f"{url.scheme}://{url.netloc}/v1") if url.netloc else ""
+
+
+def _draw_token(words: Words, token: ProgramToken, zone: tzinfo) -> None:
+    said, name = words.programs, escape_label(token.name)
+    with st.container(key=f"token_{token.id}", gap="xsmall"):
+        with st.container(
+            horizontal=True, gap="small", wrap=False, vertical_alignment="center", horizontal_alignment="distribute"
+        ):
+            st.markdown(f"**{name}**  \n:small[:gray[{_facts(words, token, zone)}]]")
+            st.button(
+                said.withdraw,
+                key=f"withdraw_{token.id}",
+                disabled=st.session_state.get(_ASKED) == token.id,
+                on_click=_ask,
+                args=(token.id,),
+            )
+        if st.session_state.get(_ASKED) == token.id:
+            st.markdown(said.withdraw_question.format(name=name))
+            with st.container(key="danger"), st.container(horizontal=True, key="dialog_choice"):
+                st.button(said.withdraw, key="dialog_confirm", type="primary", on_click=_withdraw, args=(token.id,))
+                st.button(words.cancel, key="dialog_cancel", on_click=_ask, args=("",))
+
+
+def _facts(words: Words, token: ProgramToken, zone: tzinfo) -> str:
+    said, made = words.programs, token.created_at.astimezone(zone).date().isoformat()
+    use = said.unused.format(made=made)
+    if token.last_used_on is not None:
+        use = said.used.format(made=made, used=token.last_used_on.isoformat())
+    if token.tools is None:
+        return use
+    tools = said.some_tools.format(tools=escape_label(", ".join(sorted(token.tools)))) if token.tools else ""
+    return f"{use} · {tools or said.without_tools}"
+
+
+def _draw_made(words: Words) -> None:
+    made: MadeToken | None = st.session_state.get(_MADE)
+    if made is None:
+        return
+    said, secret = words.programs, made.secret.get_secret_value()
+    with st.container(key="made_token", border=True, gap="small"):
+        st.markdown(said.made.format(name=escape_label(made.shown.name)))
+        with st.container(horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.markdown(f"`{secret}`")
+            widget.draw_copy_button(said.copy, secret)
+
+
+def _draw_form(words: Words) -> None:
+    said = words.programs
+    with st.form("new_program", border=False):
+        st.text_input(said.new, key=_NAME, placeholder=said.name)
+        st.checkbox(said.tools, value=True, key=_TOOLS)
+        refusal: TurnfoldError | None = st.session_state.get(_REFUSED)
+        if refusal is not None:
+            tell(words, refusal)
+        st.form_submit_button(said.make, key="make_token", type="primary", on_click=_make)
+
+
+def _make() -> None:
+    def make() -> None:
+        tools = None if st.session_state[_TOOLS] else ()
+        st.session_state[_MADE] = service_provider.current().programs.admit(st.session_state[_NAME], tools=tools)
+        st.session_state[_NAME] = ""
+
+    _try(make)
+
+
+def _withdraw(token_id: str) -> None:
+    _try(lambda: service_provider.current().programs.withdraw(token_id))
+
+
+@delivery.once
+def _ask(token_id: str) -> None:
+    """Asks whether this token is to be withdrawn; "" takes the question back."""
+    _forget()
+    st.session_state[_ASKED] = token_id
+
+
+@delivery.once
+def _try(act: Callable[[], None]) -> None:
+    _forget()
+    try:
+        act()
+    except TurnfoldError as error:
+        st.session_state[_REFUSED] = error
+
+
+def _open() -> None:
+    # That it was closed may not have come: of two requests at once Streamlit may drop the first.
+    _forget()
+    dialog.request(_DIALOG)
+
+
+def _forget() -> None:
+    """Forgets the secret that was shown, the question and the refusal."""
+    for key in (_MADE, _ASKED, _REFUSED):
+        st.session_state.pop(key, None)
+
+
+def draw(now: PageState) -> None:
+    """Draws the box, collapsed."""
+    with st.expander(now.words.settings, key="settings"):
+        if project_choice.is_on(now.service):
+            project_choice.draw(now.service, now.words)
+        panel_head.draw_rate_slider(now, "settings")
+        note = now.words.rate_note if panel_head.is_used(now) else now.words.rate_unused
+        st.markdown(f":small[:gray[{note}]]")
+        _draw_model(now)
+        st.segmented_control(
+            now.words.language_label,
+            LANGUAGES,
+            key=page_state.LANGUAGE,
+            format_func=lambda language: LANGUAGE_NAMES[language],
+            required=True,
+            on_change=page_state.keep_language,
+            width="stretch",
+        )
+        st.segmented_control(
+            now.words.theme,
+            page_state.THEMES,
+            key=page_state.THEME,
+            format_func=lambda theme: now.words.themes[theme],
+            required=True,
+            width="stretch",
+        )
+        draw_program_box(now)
+        import_button.draw(now.words)
+        _draw_shortcuts(now)
+
+
+def _draw_model(now: PageState) -> None:
+    words = now.words
+    st.selectbox(
+        words.strategy,
+        now.service.sessions.strategies(),
+        key=page_state.STRATEGY,
+        format_func=lambda name: words.strategies.get(name, name),
+    )
+    name = st.session_state[page_state.STRATEGY]
+    st.markdown(f":small[:gray[{describe_strategy(words, name, now.service.settings.window_turns)}]]")
+    if now.session is not None and name == "compaction":
+        st.button(
+            words.compact_now,
+            key="compact",
+            icon=":material/compress:",
+            width="stretch",
+            disabled=now.session.is_running,
+            on_click=background.start_compaction,
+            args=(now.session.session_id,),
+        )
+    options = {option.name: option for option in now.service.sessions.model_options()}
+    chosen = st.session_state[page_state.MODEL]
+    names = [*options] if chosen in options else [*options, chosen]
+
+    def label(name: str) -> str:
+        is_offline = name in options and options[name].is_offline
+        return words.model_offline.format(name=name) if is_offline else name
+
+    st.selectbox(words.model, names, key=page_state.MODEL, format_func=label)
+    if now.service.settings.is_offline:
+        st.markdown(f":small[:gray[{words.offline_note}]]")
+
+
+def _draw_shortcuts(now: PageState) -> None:
+    with st.popover(now.words.shortcuts_label, key="shortcuts", icon=":material/keyboard:", type="tertiary"):
+        head, *rows = (now.words.shortcut_head, *((f"`{keys}`", what) for keys, what in now.words.shortcuts))
+        st.markdown(now.words.command_note)
+        st.markdown("\n".join(f"| {left} | {right} |" for left, right in (head, ("---", "---"), *rows)))

@@ -1,0 +1,208 @@
+"""Draws the left column: new chat, the sessions with their menus, the box of settings, who is signed in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+import streamlit as st
+
+from component import action, asset_file, dialog, page_state, redraw
+from component.bridge import delivery
+from component.bridge.delivery import delivered
+from component.format import escape_label, group_sessions, zone_of
+from component.page_state import PageState
+from component.project import project_choice
+from component.sidebar import listed_session, session_list, setting_box, visitor_row
+from component.widget import error_box
+from component.words.en import Words
+from graph.value.view import SessionItem
+
+UNDO_SECONDS: Final = 10.0
+_IS_ON: Final = "is_selecting"
+_DELETED: Final = "deleted_sessions"
+
+
+class _Deleted(NamedTuple):
+    """The chats that were deleted last; `opened` is the one of them that was open, `until` a time of this process."""
+
+    identifiers: Sequence[str]
+    opened: str | None
+    until: float
+
+
+def is_on() -> bool:
+    """Whether the list shows boxes to tick in place of its menus."""
+    return bool(st.session_state.get(_IS_ON))
+
+
+def draw_button(words: Words) -> None:
+    """Draws the button that begins the selection."""
+    st.button(
+        words.sessions.select,
+        key="icon_select",
+        type="tertiary",
+        icon=":material/checklist:",
+        disabled=is_on(),
+        on_click=_switch,
+        args=(True,),
+    )
+
+
+def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
+    """Draws what can be done with the ticked chats of the list, while some can be ticked."""
+    if not is_on():
+        return
+    ticked = [item.session_id for item in items if st.session_state.get(_key(item.session_id))]
+    with st.container(horizontal=True, gap="xsmall", wrap=False, key="danger_selection"):
+        st.button(
+            words.sessions.delete_ticked.format(count=len(ticked)),
+            key="delete_ticked",
+            type="primary",
+            disabled=not ticked,
+            on_click=_delete,
+            args=(ticked,),
+        )
+        st.button(words.cancel, key="cancel_selection", on_click=_switch, args=(False,))
+
+
+def draw_row(words: Words, item: SessionItem) -> None:
+    """Draws the box of a chat."""
+    with st.container(horizontal=True, wrap=False, key=f"row_session_{item.session_id}"):
+        st.checkbox(escape_label(item.title) or words.untitled, key=_key(item.session_id), width="stretch")
+
+
+def draw_undo(words: Words) -> None:
+    """Draws that chats were deleted and the way back, for some seconds."""
+    deleted: _Deleted | None = st.session_state.get(_DELETED)
+    if deleted is None:
+        return
+    _end_undo()
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="deleted"):
+        said = words.sessions.deleted.format(count=len(deleted.identifiers))
+        st.html(f'<span role="status">{said}</span>', width="content")
+        st.button(
+            words.sessions.undo_delete, key="undo_delete", type="tertiary", icon=":material/undo:", on_click=_undo
+        )
+
+
+@st.fragment(run_every=1)
+@delivered
+def _end_undo() -> None:
+    # Apart from the button: a press in a part that is drawn by a timer counts as one that the timer took along.
+    delivery.note_automatic(by_timer=True)
+    deleted: _Deleted | None = st.session_state.get(_DELETED)
+    if deleted is not None and time.monotonic() > deleted.until and not dialog.is_open():
+        del st.session_state[_DELETED]
+        st.rerun()
+
+
+@delivery.once
+def _switch(is_on: bool) -> None:  # noqa: FBT001  # the argument of a widget callback
+    st.session_state[_IS_ON] = is_on
+
+
+def _delete(identifiers: Sequence[str]) -> None:
+    opened = page_state.session_id()
+    if action.delete_many(identifiers):
+        opened = opened if opened in identifiers else None
+        st.session_state[_DELETED] = _Deleted(identifiers, opened, time.monotonic() + UNDO_SECONDS)
+        st.session_state[_IS_ON] = False
+
+
+def _undo() -> None:
+    deleted: _Deleted | None = st.session_state.get(_DELETED)
+    if deleted is not None and action.undo_delete(deleted.identifiers):
+        del st.session_state[_DELETED]
+        if deleted.opened is not None and page_state.session_id() is None:
+            page_state.open_session(deleted.opened)
+        redraw.page()
+
+
+def _key(identifier: str) -> str:
+    return f"tick_{identifier}"
+
+
+def draw(now: PageState) -> None:
+    """Draws the sidebar."""
+    with st.sidebar:
+        st.button(
+            now.words.new_chat,
+            key="new_chat",
+            icon=":material/edit_square:",
+            width="stretch",
+            shortcut="Ctrl+Shift+O",
+            on_click=page_state.open_session,
+            args=(None,),
+        )
+        if project_choice.is_on(now.service) and (
+            project_choice.root_of(now.service, now.session) or project_choice.last(now.service)
+        ):
+            st.html(asset_file.FOLDER / "without_memory.css")
+            st.button(
+                now.words.project.without_memory,
+                key="new_without_memory",
+                type="tertiary",
+                icon=":material/history_toggle_off:",
+                on_click=page_state.open_without_memory,
+            )
+        _draw_sessions(now)
+        setting_box.draw(now)
+        visitor_row.draw(now)
+
+
+@st.fragment(key=redraw.SESSIONS)
+@delivered
+def _draw_sessions(now: PageState) -> None:
+    words = now.words
+    with st.container(horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center", key="search_row"):
+        st.text_input(
+            words.search_chats,
+            key=page_state.SEARCH,
+            type="search",
+            placeholder=words.search_chats,
+            icon=":material/search:",
+            label_visibility="collapsed",
+            live=True,
+            persist_state="session",
+        )
+        draw_button(words)
+    is_other = page_state.session_id() != (now.session.session_id if now.session else None)
+    if is_other or page_state.is_turn_wanted():
+        st.rerun()
+    draw_undo(words)
+    with error_box(words):
+        _draw_list(now)
+
+
+def _draw_list(now: PageState) -> None:
+    words, search = now.words, session_list.search()
+    items = session_list.read(now.service)
+    session_list.note_drawn(items)
+    if not items:
+        st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
+        return
+    draw_bar(words, items)
+    titles = {
+        "pinned": words.sessions.pinned,
+        "today": words.today,
+        "yesterday": words.yesterday,
+        "last_week": words.last_week,
+        "older": words.older,
+    }
+    with st.container(key="sessions", gap=None):
+        for group, members in group_sessions(items, datetime.now(UTC), zone_of(now.time_zone)):
+            st.markdown(f":small[:gray[{titles[group]}]]")
+            for item in members:
+                if is_on():
+                    draw_row(words, item)
+                else:
+                    listed_session.draw(now, item)
+    more_count = now.service.sessions.count(search=search) - len(items)
+    if more_count > 0:
+        label = words.more_chats.format(count=more_count)
+        st.button(
+            label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=session_list.show_more
+        )

@@ -1,0 +1,821 @@
+"""Every text of the page, one field each, with English defaults; its errors, projects and Korean are beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+_REASONS: Final[Mapping[str, str]] = {
+    "busy": "The server is reading other PDFs just now. Attach it again in a moment.",
+    "damaged": "This PDF is damaged and can't be read.",
+    "empty": "There is no text in this file.",
+    "encrypted": "This PDF has a password. Save it without one first.",
+    "kind": "Only text files (Markdown, code, CSV and the like) and PDF can be attached.",
+    "lost": "The attached files are no longer there. Attach them again, then send the message.",
+    "no_text": "This PDF has no text, only pictures of pages.",
+    "not_text": "This isn't a text file, or its encoding isn't known. Save it as UTF-8.",
+    "too_heavy": "Reading this PDF takes too much time or memory.",
+    "too_large": "This file is larger than 10 MB.",
+    "too_long": "The text of this file is longer than a message may be. Attach a part of it.",
+    "too_many": "A message takes at most 10 files.",
+    "too_many_pages": "This PDF has more than 500 pages. Attach a part of it.",
+}
+
+
+@dataclass(frozen=True)
+class AttachmentWords:
+    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+
+    attach: str = "Attach files"
+    drop: str = "Drop text or PDF files here"
+    upload_failed: str = "This file couldn't be sent to the server. Remove it and attach it again."
+    remove: str = "Remove {name}"
+    chip: str = "{name} · {chars} chars"
+    kept: str = "These files go with the next message:"
+    cut: str = "Only the beginning is shown. The model is sent all {chars} characters."
+    reasons: Mapping[str, str] = field(default_factory=lambda: _REASONS)
+
+
+@dataclass(frozen=True)
+class CostWords:
+    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+
+    title: str = "💰 Cost"
+    of_session: str = "This chat: {amount}"
+    of_summaries: str = "Its summaries alone: {amount}"
+    of_all: str = "All chats: {amount}"
+    unpriced: str = "+ calls without a price: {count}"
+    estimate: str = (
+        "≈ is our estimate: the model provider didn't report all tokens, or summaries are counted without its cache."
+    )
+    saved_note: str = (
+        "Where the provider has a cache, tokens that weren't sent count at the price of cached ones: nearly all of "
+        "them would have been read there."
+    )
+
+
+ERRORS: Final[Mapping[str, str]] = {
+    "internal": "Something unexpected went wrong. The server's log has the details.",
+    "closing": "The server is shutting down. Reload the page once it's back.",
+    "settings": "A setting has an invalid value.",
+    "input": "This input isn't accepted.",
+    "path": "This path can't be used.",
+    "attachment": "This file can't be attached.",
+    "not_found": "Chat not found. It was deleted, or the address is wrong.",
+    "sign_in": "You aren't signed in any more. Reload the page to sign in.",
+    "busy": "An answer is still being written. Send when it's done, or stop it.",
+    "server_busy": "There are many requests just now. Please send it again in a moment.",
+    "user_busy": (
+        "You have as many answers under way as one user may have at once. Please send it again when one of them has "
+        "ended."
+    ),
+    "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",
+    "user_rate": "You have begun as many answers within a minute as one user may. Please send it again shortly.",
+    "user_tokens": "Your tokens for today are used up. They are counted anew from midnight (UTC) on.",
+    "stopped": "Stopped.",
+    "store": "The chat couldn't be stored.",
+    "database": "The database refused the request.",
+    "not_a_database": "The database file is damaged or isn't a database.",
+    "newer_database": "A newer version wrote this database. Please update Turnfold.",
+    "database_busy": "Something else has held the database for long. Please try again in a moment.",
+    "database_unreachable": "The database can't be reached just now. Please try again in a moment.",
+    "disk_full": "There is no room left on the disk.",
+    "lease_lost": "Another server has taken over this chat. Reload and try again.",
+    "file_access": "A file that is kept for this project couldn't be read or written.",
+    "project": "The project's memory can't be read or written.",
+    "project_busy": "Something else is writing the project's memory. Please try again in a moment.",
+    "project_damaged": "A file of the project's memory is damaged. It is kept as it is; a snapshot can be restored.",
+    "project_newer": "A newer version wrote this project's memory. Please update Turnfold.",
+    "model": "The model couldn't be called.",
+    "authentication": "The API key is missing or wrong.",
+    "access_denied": "This key may not use this model.",
+    "model_missing": "There is no model of this name. Choose another one in the advanced settings.",
+    "rate_limit": "The provider refused: too many requests for now. Please try again in a moment.",
+    "quota": "The account at the model provider has no credit left.",
+    "context_length": "The question and all that goes with it are longer than the model's context window. "
+    "Shorten the question, or choose a model with a larger window.",
+    "unreachable": "The model's server can't be reached.",
+    "deadline": "No answer came in time.",
+    "cut_stream": "The answer broke off in the middle.",
+    "empty_answer": "The model sent an empty answer.",
+    "refused": "The model refused to answer.",
+    "bad_response": "The model's server sent a reply that can't be read.",
+    "provider": "The model's server failed.",
+    "tool_rounds": "The model kept calling tools and gave no answer.",
+    "interrupted": "The server stopped while it was answering. What had arrived by then is kept.",
+    "expired": "A summary was not finished in time.",
+    "summary_empty": "The summary model's answer was empty.",
+    "summary_short": "The summary was too short to hold anything.",
+    "summary_language": "The summary wasn't in the language of the user's words.",
+    "summary_copy": "The summary was a copy of the original.",
+    "summary_answer": "The summary model answered the chat instead of summarising it.",
+    "summary_inflated": "The summary wasn't shorter than the original.",
+}
+INPUT_REASONS: Final[Mapping[str, str]] = {
+    "over_window": "This one message is longer than the model's context window. Please send it in parts.",
+    "nothing_to_compact": "The chat isn't long enough to compact.",
+    "no_effect": "The chosen strategy sends only the newest turns, so compacting changes nothing.",
+    "compact_stopped": "Compacting was stopped. Nothing has changed.",
+    "compact_failed": "No shorter summary could be made. Please try again in a moment.",
+    "not_active": "This summary has been replaced by another one meanwhile. Look at it again.",
+    "remake_failed": "No other summary could be made. The one that there is stays.",
+    "stands_verbatim": "This stands word for word already.",
+    "before_reset": "This message came before the fresh start, so it isn't sent to the model any more.",
+    "pin_budget": "There is no room for this pin. Unpin another message first. Tokens left",
+    "not_shorter": "A summary has to be shorter than what it stands for.",
+    "not_a_compaction": "That isn't a compaction that could be restored.",
+    "empty": "There is no text.",
+    "bad_program_name": "A program's name has 1 to 32 characters that can be seen.",
+    "token_name_taken": "There is a program of this name already. Choose another name.",
+    "too_many_tokens": "There are too many programs. Withdraw one that isn't used any more.",
+    "bad_image": "Images have to be sent in the message or by an https address of a public host.",
+    "too_long": "That's too long. Please send it in parts.",
+    "unknown_call": "This answers no tool call that is still open.",
+    "unanswered_call": "An open tool call has no answer yet.",
+    "context_not_kept": "The setting CONTEXT_VOLATILE has each message bring its own context: none is kept.",
+    "bad_context": "The context of a request consists of names and texts.",
+    "project_full": "The project's memory has no room for more of this kind.",
+    "rules_changed": "The rules have changed since they were shown. Look at them again.",
+    "secret": "This looks like a secret, so it isn't stored.",
+    "bad_rate": "The summary length must be between 0.1 and 0.5.",
+    "bad_strategy": "There is no summary strategy of this name.",
+    "no_reset": "This can't be undone any more. The chat has gone on since.",
+    "not_an_export": "This isn't a file that a chat was exported to.",
+    "import_too_large": "This file is too large to be opened here.",
+    "not_last": "Only the last turn can be retried.",
+}
+PATH_REASONS: Final[Mapping[str, str]] = {
+    "not_allowed": "This folder isn't among the projects that the server's administrator allows.",
+    "outside": "This path leads out of the project.",
+    "symlink_outside": "A symbolic link leads out of the project.",
+    "not_regular": "This isn't a regular file.",
+    "not_a_folder": "This isn't a folder.",
+    "too_large": "This is too large to be read.",
+    "too_slow": "Reading took too long.",
+    "binary": "This isn't a text file.",
+    "unreadable": "The server can't read this.",
+    "vanished": "This isn't there, or it was replaced while it was read.",
+}
+
+
+@dataclass(frozen=True)
+class InputWords:
+    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+
+    tab: str = "Model input"
+    title: str = "🔎 What the model is sent"
+    nothing: str = "After the first answer, this shows block by block what the model was sent."
+    not_called: str = "No model was asked in this turn: there is nothing to show."
+    choose_turn: str = "Turn"
+    newest: str = "Sent most recently"
+    in_turn: str = "Sent in turn {turn}"
+    choose_call: str = "Call"
+    call: str = "Call {number} of {count}"
+    call_again: str = "Attempt {attempt}, call {number}"
+    call_by_tool: str = "{call} · by the tool `reasoning`"
+    call_failed: str = "{call} · failed"
+    sent: str = "Sent in turn {turn}"
+    full: str = "Full history"
+    bar: str = "Sent: about {sent} tokens. The full history: about {full}. {blocks}."
+    cacheable: str = "≈{tokens} cacheable ({percent}%)"
+    cacheable_help: str = "What was the same as in the call before, from the beginning on."
+    saved: str = "{percent}% less than the full history"
+    grown: str = "{percent}% more than the full history"
+    reported: str = "The provider reported {tokens} tokens"
+    reported_cached: str = "The provider reported {tokens} tokens, {cached} of them from its cache"
+    verified: str = "Rebuilt and checked: these are the bytes that were sent."
+    unverified: str = "This couldn't be rebuilt as it was sent: the stored hash differs. What is known is shown."
+    groups: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "system": "System prompt",
+            "layers": "Standing context",
+            "records": "Summaries: {count}",
+            "pins": "Pinned messages: {count}",
+            "tools": "Descriptions of the tools",
+            "note": "Headings between the parts",
+            "raw": "Turns word for word: {count}",
+            "volatile": "Context of this turn",
+            "current": "Current turn {turn}",
+            "call": "Question of the tool",
+        }
+    )
+    roles: Mapping[str, str] = field(
+        default_factory=lambda: {"user": "User", "assistant": "Assistant", "tool": "Tool", "": "Text"}
+    )
+    contexts: Mapping[str, str] = field(
+        default_factory=lambda: {"front": "Project and rules", "client": "Instructions of the program"}
+    )
+    record: str = "[Turns {turns}]"
+    turn: str = "Turn {turn}"
+    gone: str = "Its text isn't stored any more."
+    no_schema: str = "Only their size is known: they aren't this version's, or a program brought its own."
+    same_words: str = "These words are always the same. Only their size is stored."
+    tools: str = "Tools: {count}"
+    request: str = "Show the request as sent"
+    request_gone: str = "This request can't be built again: too little of it is stored."
+    request_verified: str = "The messages are checked by their hash: these are the ones that were sent."
+    request_unverified: str = "The messages couldn't be rebuilt as they were sent: the stored hash differs."
+    request_of_program: str = (
+        "A program asked here. The tools and parameters that it added aren't stored and are missing."
+    )
+    request_without_tools: str = "The tools are missing: they aren't those of this version."
+    request_rest: str = "All else is made of today's settings. The key isn't shown; it goes in a header of the request."
+    request_embedded: str = "The embedded model was handed this on the server itself; nothing was sent over a network."
+    request_cut: str = "The file has all of it; this is the beginning."
+    request_file: str = "Save as JSON"
+    lost: str = "Cache lost through folding: {tokens}"
+    history: str = "Full history, turn by turn"
+    history_more: str = "Show earlier turns"
+    ways: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "record": "as a summary",
+            "raw": "word for word",
+            "current": "current turn",
+            "none": "not sent",
+        }
+    )
+
+
+@dataclass(frozen=True)
+class ProgramWords:
+    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+
+    choose: str = "Programs"
+    title: str = "Programs that work with your chats"
+    note: str = "A program sends its own token as the API key. It then sees your chats and can go on with them."
+    address: str = "Its base URL is `{address}`."
+    unused: str = "Made on {made} · not used yet"
+    used: str = "Made on {made} · last used on {used}"
+    without_tools: str = "without tools"
+    some_tools: str = "tools: {tools}"
+    withdraw: str = "Withdraw"
+    withdraw_question: str = "“{name}” won't be let in any more, from its next request on. Its chats stay here."
+    new: str = "New program"
+    name: str = "Name"
+    tools: str = "May use the server's tools"
+    make: str = "Make a token"
+    made: str = "The token of “{name}”. Copy it now: it can't be shown again."
+    copy: str = "Copy the token"
+
+
+@dataclass(frozen=True)
+class ProjectWords:
+    """Texts in one language. Names in braces are placeholders that the caller fills in.
+
+    Attributes:
+        primed_kinds: What a line of the first card is, by its kind.
+        rule_kinds: When a rule applies, by its kind.
+        rule_problems: Why a rule isn't applied, by its problem; `Words.path_reasons` says why a file wasn't read.
+        rule_limits: What wasn't read, by the limit that was exceeded.
+    """
+
+    choice: str = "Project"
+    none: str = "No project"
+    below: str = "Folder below it"
+    below_hint: str = "the folder itself"
+    choice_note: str = "A new chat in a project starts with its plan, its decisions and its open files."
+    without_memory: str = "Start without memory"
+
+    tab: str = "Project"
+    title: str = "📁 Project"
+    not_chosen: str = "No project is chosen. The advanced settings have the choice."
+    edit: str = "Edit"
+    forget: str = "Forget"
+    primed: str = "A new chat is told ≈{tokens} tokens of this."
+    primed_nothing: str = (
+        "Nothing is noted yet. Plans, tasks and decisions can be added here, or by the model in a chat."
+    )
+
+    plan: str = "Plan"
+    no_plan: str = "No plan is active."
+    new_plan: str = "New plan"
+    plan_title: str = "Title"
+    plan_description: str = "What it is about"
+    plan_done: str = "Complete the plan"
+    forget_plan_question: str = "Forget the plan “{text}” and all its tasks? This can't be undone."
+    other_plans: str = "Other plans: {count}"
+    switch: str = "Switch to it"
+    switch_note: str = "With a switch, the running summary begins anew with the plan's description."
+    is_done: str = "done"
+    is_active: str = "in progress"
+    tasks: str = "Tasks"
+    no_tasks: str = "No tasks are open."
+    new_task: str = "New task"
+    start_task: str = "Start"
+    complete: str = "Complete"
+    complete_of: str = "Complete: {text}"
+    done_tasks: str = "Completed tasks: {count}"
+    reopen: str = "Open again"
+
+    decisions: str = "Decisions"
+    no_decisions: str = "No decisions yet."
+    new_decision: str = "New decision"
+    edit_decision_note: str = "The new text replaces this decision. The old one stays below, folded away."
+    replaced_decisions: str = "Replaced decisions: {count}"
+
+    files: str = "Open files"
+    no_files: str = "No open files."
+    gone: str = "not there any more"
+    new_file: str = "Note a file"
+    file_path: str = "Path in the project"
+    close_file: str = "Close"
+    close_file_of: str = "Close: {text}"
+
+    summary: str = "Running summary"
+    no_summary: str = "No summary yet. It is made from what was said once that gets long."
+    summary_limit: str = "{count} characters at most"
+
+    snapshots: str = "Snapshots: {count}"
+    no_snapshots: str = "No snapshots yet. One is taken every 30 minutes while something changes."
+    restore: str = "Restore"
+    restore_question: str = "Return to {time}? What stands now is kept as a snapshot."
+    damaged: str = "{file} of the project's memory is damaged, so nothing is read from it or written to it."
+    damaged_offer: str = "You can return to the newest snapshot. The damaged file is kept under another name."
+    damaged_no_snapshot: str = "There is no snapshot to return to. Repair the file or move it away."
+    vanished: str = "It isn't there any more."
+
+    rules: str = "Rules"
+    no_rules: str = "There are no rules files in this folder, such as `AGENTS.md`."
+    rules_new: str = "These rules aren't used until you agree."
+    rules_changed: str = "The rules have changed. The old ones are used until you agree."
+    rules_agreed: str = "In use, as agreed on {date}."
+    use_rules: str = "Use these rules"
+    difference: str = "What has changed"
+    rule_size: str = "{size} · {sent} sent"
+    rule_unsent: str = "{size} · not sent"
+    rule_cut: str = "{left} of {size} left out: there is no room for more."
+    rule_comments: str = "Comments left out: {count}"
+    rule_invisible: str = "Invisible characters left out: {count}"
+    rule_bad: str = "Places that aren't text: {count}"
+    rule_imports: str = "Imports not followed: {count}"
+    rule_kinds: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "always": "always",
+            "globs": "for matching files",
+            "described": "when the model looks it up",
+            "listed": "never by itself",
+        }
+    )
+    rule_problems: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "not_closed": "Not applied: the front matter isn't closed by `---`.",
+            "not_a_line": "Not applied: a line of the front matter isn't a name and a value.",
+            "twice": "Not applied: a name stands twice in the front matter.",
+            "bad_description": "Not applied: `description` has to be one line.",
+            "bad_globs": "Not applied: `globs` can't be read, or there are more than 128 of them.",
+            "bad_always_apply": "Not applied: `alwaysApply` has to be `true` or `false`.",
+        }
+    )
+    rule_refused: str = "Not read: {reason}"
+    rule_limits: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "files": "There are more than 64 rules files. The others aren't read.",
+            "folders": "There are more than 200 folders of rules. The others aren't looked into.",
+        }
+    )
+
+    suggestions: tuple[str, ...] = ("What is the task now?", "What was decided last?")
+    card_title: str = "This chat starts knowing the following"
+    card_begun: str = "This chat started knowing the following"
+    card_note: str = "It may be out of date. What you say wins."
+    card_rules: str = "There are rules that aren't used until you agree, in the Project tab."
+    card_fresh: str = "This chat starts without the project's memory."
+    card_was_fresh: str = "This chat started without the project's memory."
+    card_as_sent: str = "Word for word as the model was told"
+    card_nothing: str = "Nothing of it was sent with the newest turn."
+    problem: str = "The project's memory or its rules weren't used in full."
+    with_memory: str = "Start with memory"
+    age_today: str = "today"
+    age_yesterday: str = "yesterday"
+    age_days: str = "{days} days ago"
+    undated: str = "no date"
+    is_old: str = "old"
+    older_decisions: str = "Older decisions that aren't listed: {count}"
+    forget_dialog: str = "Forget what was last said"
+    primed_kinds: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "project": "Project",
+            "plan": "Plan",
+            "task": "Task",
+            "decision": "Decision",
+            "file": "Open file",
+            "summary": "Summary",
+            "message": "Last said",
+            "user": "You",
+            "assistant": "Answer",
+        }
+    )
+
+
+@dataclass(frozen=True)
+class SessionWords:
+    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+
+    good: str = "Good answer"
+    bad: str = "Bad answer"
+    not_good: str = "Take back “good answer”"
+    not_bad: str = "Take back “bad answer”"
+
+    regenerate: str = "Regenerate in a branch"
+    edit: str = "Edit this question"
+    question: str = "Your question"
+    edit_note: str = "It is asked in a new branch of this chat. What stands here stays as it is."
+    ask_in_branch: str = "Ask in a branch"
+    branched: str = "You are in a new branch now. The chat that it comes from stays as it was."
+    branch_of: str = "Branch of “{title}”, the same up to turn {turn}."
+    branch_of_all: str = "Branch of “{title}”, from its first turn on."
+    to_origin: str = "Open that chat"
+
+    pinned: str = "Pinned"
+    pin: str = "Pin"
+    unpin: str = "Unpin"
+    fork: str = "Make a branch"
+
+    select: str = "Select several"
+    delete_ticked: str = "Delete ({count})"
+    deleted: str = "Deleted chats: {count}"
+    undo_delete: str = "Undo"
+
+    export: str = "Save as a file"
+    export_title: str = "Save this chat as a file"
+    as_markdown: str = "Markdown, for reading"
+    as_json: str = "JSON Lines, with everything"
+    open_file: str = "Open a chat from a file"
+    opened: str = "Chats opened from the file: {count}"
+    json_note: str = "JSON Lines holds every answer, summary and rating, and can be opened here again."
+    json_too_large: str = (
+        "This JSON Lines file has {size}. More than {limit} can't be opened here again; the server's operator can read "
+        "it with `python -m graph.admin import FILE`."
+    )
+    without_images: str = "JSON Lines without pictures: {without} instead of {whole}"
+
+
+@dataclass(frozen=True)
+class SignInWords:
+    """Texts in one language, `needed`, `ended` and `withdrawn` by `reason` of a `SignInError`."""
+
+    title: str = "Sign in to Turnfold"
+    needed: str = "Your chats are yours alone. Sign in to see them."
+    ended: str = "Your sign-in has ended. Sign in again to go on; everything you wrote is kept."
+    withdrawn: str = "This account has no access any more. Whoever runs this server can tell you why."
+    sign_in: str = "Sign in"
+    elsewhere: str = "Signing in works at this page's own address."
+    go_there: str = "Go there"
+    signed_in: str = "Signed in"
+    sign_out: str = "Sign out"
+    more: str = "More ways to sign out"
+    everywhere: str = "Sign out everywhere"
+    everywhere_title: str = "Sign out everywhere?"
+    everywhere_question: str = (
+        "You will be signed out in every browser and on every device where you are signed in, this one included."
+    )
+    everywhere_note: str = (
+        "Answers under way are finished. Programs go on to work by their tokens; withdraw those under “Programs” in "
+        "the advanced settings."
+    )
+
+
+KOREAN_SIGN_IN: Final = SignInWords(
+    title="Turnfold에 로그인",
+    needed="대화는 본인만 볼 수 있습니다. 로그인하면 이어서 볼 수 있습니다.",
+    ended="로그인이 끝났습니다. 다시 로그인하면 이어집니다. 쓴 글은 모두 남아 있습니다.",
+    withdrawn="이 계정은 더 이상 쓸 수 없습니다. 이유는 서버 관리자에게 물어보세요.",
+    sign_in="로그인",
+    elsewhere="로그인은 이 페이지의 정식 주소에서만 할 수 있습니다.",
+    go_there="정식 주소로 가기",
+    signed_in="로그인됨",
+    sign_out="로그아웃",
+    more="다른 로그아웃 방법",
+    everywhere="모든 기기에서 로그아웃",
+    everywhere_title="모든 기기에서 로그아웃할까요?",
+    everywhere_question="이 브라우저를 포함해, 로그인한 모든 브라우저와 기기에서 로그아웃됩니다.",
+    everywhere_note=(
+        "쓰고 있는 답변은 끝까지 씁니다. 프로그램은 토큰으로 계속 들어올 수 있습니다. "
+        "막으려면 고급 설정의 ‘프로그램’에서 토큰을 회수하세요."
+    ),
+)
+
+
+@dataclass(frozen=True)
+class SteeringWords:
+    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+
+    menu: str = "Options for the summary of turns {turns}"
+    edited: str = "edited"
+    in_force: str = "in use"
+    from_next_turn: str = "It counts from the next turn on. The chat itself and every earlier version stay."
+
+    edit: str = "Edit"
+    edit_title: str = "Edit this summary"
+    summary: str = "Summary of turns {turns}"
+    edit_done: str = "The summary of turns {turns} was edited."
+
+    remake: str = "Make anew…"
+    remake_title: str = "Make this summary anew"
+    wish: str = "What it should keep (optional)"
+    wish_hint: str = "For example: keep the prices"
+    make: str = "Make"
+    making: str = "Making the summary of turns {turns} anew…"
+    remake_done: str = "The summary of turns {turns} was made anew: {before} → {after} chars."
+    still_making: str = "A summary is being made. Please try again when it's done."
+
+    versions: str = "Versions"
+    versions_title: str = "Versions of this summary"
+    other_version: str = "Compare with the one in use"
+    version: str = "v{version} · {about} · {summary} chars"
+    version_rate: str = "rate {rate}"
+    version_verbatim: str = "word for word"
+    only_here: str = "Only here: "
+    change_ends: str = " (end) "
+    same_text: str = "The texts are the same."
+    not_compared: str = "What differs isn't marked: comparing texts that repeat themselves this often takes too long."
+    only_version: str = "There is no other version yet. Edited or made anew, this one can be compared and brought back."
+    close: str = "Close"
+    use: str = "Use this one"
+    use_done: str = "Version {version} of the summary of turns {turns} is in use."
+
+    undo_fold: str = "Undo fold"
+    undo_fold_done: str = "Turns {turns} are sent word for word again."
+    unmerged: str = "The summary of turns {turns} gave way to the {count} summaries that it was merged from."
+    undone: str = "The fold was undone: sent word for word."
+    fold_again: str = "Fold again"
+    fold_again_done: str = "Turns {turns} are folded again."
+    take_back: str = "Undo"
+
+    pin: str = "Pin this message"
+    pin_hint: str = "Always send this message word for word"
+    unpin: str = "Unpin"
+    pins: str = "Pinned messages: {count} · ≈{used} of {budget} tokens"
+    pins_unsent: str = "The chosen strategy sends only the newest turns, so pins aren't sent beside them."
+    pins_over: str = "Not sent, as this model's window has no room: {count} of the pinned messages."
+    pin_unsent: str = "not sent"
+    pin_turn: str = "Turn {turn}"
+    pin_tokens: str = "≈{tokens} tokens"
+
+    rates: str = "target {target} → achieved {achieved}"
+    tokens: str = "≈{before} → ≈{after} tokens"
+
+
+Language = Literal["ko", "en"]
+LANGUAGES: tuple[Language, ...] = ("ko", "en")
+LANGUAGE_NAMES: Mapping[Language, str] = {"ko": "한국어", "en": "English"}
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A first message that the empty page offers."""
+
+    icon: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Words:
+    """The page's texts in one language. Names in braces are placeholders that the caller fills in.
+
+    Attributes:
+        errors: Sentences by `code` of `graph.value.error`, and by the other error codes that turns and folds end with.
+        input_reasons: Sentences by `reason` of an `InputError`; `path_reasons` has those of a `PathError`.
+        strategies: Display names by strategy; `strategy_notes` has a description of each, filled in by `wording`.
+        shortcuts: Pairs of keys and effect.
+    """
+
+    language: Language = "en"
+
+    new_chat: str = "New chat"
+    search_chats: str = "Search chats"
+    no_chats: str = "No chats yet."
+    no_match: str = "No chat matches."
+    program: str = "Program: {name}"
+    begun_by_program: str = "The program “{name}” began this chat. You can go on with it here, and so can the program."
+    found_in_turn: str = "Turn {turn}: {text}"
+    today: str = "Today"
+    yesterday: str = "Yesterday"
+    last_week: str = "Last 7 days"
+    older: str = "Earlier"
+    more_chats: str = "Show {count} more chats"
+    chat_menu: str = "Options for {title}"
+    untitled: str = "Untitled chat"
+    rename: str = "Rename"
+    rename_title: str = "Rename this chat"
+    title_label: str = "Name"
+    title_missing: str = "Enter a name."
+    delete: str = "Delete"
+    delete_title: str = "Delete this chat?"
+    delete_question: str = "All messages and summaries of “{title}” will be removed. This can't be undone."
+    save: str = "Save"
+    cancel: str = "Cancel"
+
+    settings: str = "⚙️ Advanced settings"
+    rate: str = "Summary length"
+    rate_help: str = "Lower makes summaries shorter, higher keeps more detail"
+    rate_short: str = "0.1 short"
+    rate_balanced: str = "0.3 mid"
+    rate_detailed: str = "0.5 detailed"
+    rate_note: str = "A change applies from the next summary on."
+    rate_unused: str = "This strategy doesn't use this setting."
+    rate_share: str = "{percent}% of the original"
+    strategy: str = "Summary strategy"
+    strategies: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "interval": "Every 3 turns",
+            "rolling": "One running summary",
+            "compaction": "Compact when full",
+            "window": "Newest turns only",
+        }
+    )
+    strategy_notes: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "interval": "Folds every three turns into a summary; old summaries are merged.",
+            "rolling": "Keeps one running summary and sends it with the latest messages.",
+            "compaction": "When the context fills up, all but the last messages become one structured summary.",
+            "window": "Sends only the last {count} turns. Older ones stay visible, but the model doesn't see them.",
+        }
+    )
+    compact_now: str = "Compact now"
+    compacting: str = "Compacting…"
+    compacted: str = "{before} → {after} messages, ≈{tokens_before} → ≈{tokens_after} tokens ({percent}% less)"
+    reset: str = "Start fresh"
+    reset_title: str = "Start fresh from here?"
+    reset_question: str = (
+        "From your next message on, the model won't know what was said so far. "
+        "Your chat stays visible, and you can undo this until you send that message."
+    )
+    reset_divider: str = "From here on the model starts fresh. Your chat stays visible."
+    undo_reset: str = "Undo"
+    command_needs_chat: str = "Start a chat first."
+    restore: str = "Restore"
+    restore_help: str = (
+        "Undoes this compaction: what it replaced is sent again from the next turn on. "
+        "It isn't compacted again by itself until the chat has grown."
+    )
+    command_note: str = "`/compact` compacts now; `/reset` lets the model start fresh, and your chat stays visible."
+    model: str = "Model"
+    model_offline: str = "{name} · built in"
+    language_label: str = "Language"
+    theme: str = "Theme"
+    themes: Mapping[str, str] = field(default_factory=lambda: {"system": "System", "light": "Light", "dark": "Dark"})
+    offline_note: str = (
+        "This is the built-in trial model: it answers with what it finds in the chat. For a real AI, put "
+        "`OPENAI_API_KEY` or `OPENAI_BASE_URL` into `.env` and restart the server."
+    )
+    shortcuts_label: str = "Keyboard shortcuts"
+    shortcut_head: tuple[str, str] = ("Key", "What it does")
+    shortcuts: tuple[tuple[str, str], ...] = (
+        ("Ctrl/⌘ + Shift + O", "New chat"),
+        ("/", "Go to the message box"),
+        ("Enter", "Send"),
+        ("Shift + Enter", "New line"),
+        ("Esc", "Stop the answer"),
+    )
+
+    empty_title: str = "Long chats that keep their thread"
+    empty_lead: str = "After every three turns, that part is summarised and remembered. Your words stay as they are."
+    open_example: str = "Open an example chat"
+    suggestions: tuple[Suggestion, ...] = (
+        Suggestion(":material/event_note:", "Remember: we deploy on October 14"),
+        Suggestion(":material/schedule:", "What time is it in Seoul?"),
+        Suggestion(":material/unfold_less:", "When and how are summaries made?"),
+    )
+    earlier: str = "Show earlier ({count} turns)"
+    ask: str = "Write a message"
+    stop: str = "Stop"
+    stopping: str = "Stopping"
+    retry: str = "Retry"
+    regenerate: str = "Regenerate"
+    copy: str = "Copy answer"
+    to_end: str = "Go to the newest message"
+    copied: str = "Copied"
+    copy_failed: str = "Could not copy"
+    footnotes: str = "Footnotes"
+    phase_folding: str = "Summarising turns {turns}…"
+    phase_waiting: str = "Waiting for the answer…"
+    phase_tool: str = "Using a tool…"
+    phase_answering: str = "Answering…"
+    phase_closing: str = "Saving the answer…"
+    tool_used_once: str = "1 tool call"
+    tools_used: str = "{count} tool calls"
+    tools_failed: str = "{count} failed"
+    tool_arguments: str = "Input"
+    tool_result: str = "Result"
+    tool_seconds: str = "{seconds} s"
+    recalled_one: str = "Recall: turn {turns}"
+    recalled_some: str = "Recall: turns {turns}"
+    recalled_none: str = "Recall: nothing found"
+    recalled_turn: str = "{turn}"
+    to_turn: str = "Go to turn {turn}"
+    fold_divider: str = "Turns {turns} above are remembered as a summary · {original} → {summary} chars"
+    fold_divider_past: str = "Turns {turns} were summarised here · {original} → {summary} chars"
+    fold_divider_verbatim: str = "Turns {turns} kept word for word · {original} chars"
+    fold_divider_compaction: str = "Context compacted · {change}"
+    fold_text: str = "What the model sees instead of turns {turns}"
+    fold_text_verbatim: str = "Turns {turns} as the model sees them, word for word"
+    fold_text_compaction: str = "What the model sees instead of what was compacted"
+    fold_text_past: str = "Turns {turns}: this isn't sent to the model now"
+    nearly_full: str = "The context is over 80% full. Type `/compact` to compact it, or `/reset` to start fresh."
+    full: str = "The context is over its limit. Type `/compact` to compact it, or `/reset` to start fresh."
+    unsent: str = "{count} messages are neither summarised yet nor sent to the model. They stay in the chat."
+    fold_warning: str = (
+        "No summary could be made {count} times in a row. From the next turn on, sentences picked from the original "
+        "stand in for the summary."
+    )
+    failed_title: str = "Couldn't get an answer"
+    failed_kept: str = "Your message is saved, so you can retry."
+    stopped_partial: str = "Stopped. What had arrived so far is kept."
+    stopped_empty: str = "Stopped before the answer began."
+    client_tools: str = "{client} is to run these tools. A new message ends the wait."
+    answer_cut: str = "The answer stopped at the model's length limit. Write “continue” to get the rest."
+
+    open_panel: str = "Summaries {count}"
+    open_panel_first: str = "Summary in {count} turns"
+    open_panel_next: str = "Summary in 1 turn"
+    tab_summaries: str = "Summaries"
+    tab_statistics: str = "Statistics"
+    history: str = "📝 Summary history"
+    current_rate: str = "Current rate: {rate}"
+    next_by_chars: str = "Next summary: {original} chars so far → about {summary}"
+    next_verbatim: str = "Next summary: {original} chars so far · kept word for word if it stays this short"
+    next_by_turn: str = "Next summary after turn {turn} · {original} chars would become about {summary}"
+    next_by_tokens: str = "Next summary: ≈{tokens} of {threshold} tokens so far"
+    step_talk: str = "Talk for three turns"
+    step_fold: str = "They are summarised at the length you set"
+    step_sent: str = "From then on the model reads the summary; your words stay here, whole"
+    turns_left: str = "Turns until the first summary: {count}"
+    sample: str = "Example"
+    sample_text: str = "The launch is on October 14 and Min-su is in charge. The data is copied first."
+    fold_due: str = "A summary is due. It's used as soon as it's ready."
+    fold_retry: str = "The summary couldn't be made. It's tried again after the next answer."
+    no_records: str = "No summary yet."
+    no_records_since_reset: str = "No summary since the fresh start."
+    no_record_notes: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "rolling": "Once more than {threshold} tokens aren't summarised, one is made after an answer.",
+            "compaction": "At {threshold} tokens of context, all but the last messages become one.",
+        }
+    )
+    compact_by_hand: str = "Automatic compaction is off. Type `/compact` to compact."
+    window_turns: str = "This strategy makes and sends no summaries. Only the newest turns are sent: {count} at most."
+    window_alone: str = "This strategy makes and sends no summaries. Only the message itself is sent."
+    card_title: str = "[Turns {turns}]"
+    card_rate: str = "rate {rate}"
+    card_chars: str = "{original} → {summary} chars ({percent}% of the original length)"
+    card_row: str = "[Turns {turns}] {original} → {summary} chars"
+    card_chars_verbatim: str = "{original} chars · word for word"
+    card_row_verbatim: str = "[Turns {turns}] {original} chars · word for word"
+    card_compaction: str = "[Turns {turns} compacted]"
+    card_merged: str = "{count} summaries merged into one"
+    card_version: str = "v{version}"
+    summarisers: Mapping[str, str] = field(
+        default_factory=lambda: {"extractive": "key sentences", "example": "written for this chat"}
+    )
+    to_turns: str = "Go to these turns"
+    card_cost: str = "{input} in · {output} out tokens · {seconds} s · {model}"
+    card_free: str = "0 tokens · {model}"
+    kept_verbatim: str = "Too short to shrink: kept word for word."
+    was_shortened: str = "Longer than asked for: the sentences that weigh least were left out."
+    was_picked: str = "The summary model gave nothing usable in time: sentences were picked from the original."
+    facts_kept: str = "{kept} of {all} facts kept"
+    facts_missing: str = "Missing"
+    facts_present: str = "Kept"
+    show_more: str = "Show more"
+    show_less: str = "Show less"
+    older_records: str = "Older summaries: {count}"
+    more_records: str = "Show {count} more"
+    earlier_compactions: str = "Earlier compactions: {count}"
+    statistics: str = "📊 Summary statistics"
+    stat_count: str = "Summaries: {count} ({turns} turns folded)"
+    stat_chars: str = "Original: {original} → summary: {summary} chars"
+    stat_saved: str = "Overall: {percent}% saved ({length_percent}% of the original length)"
+    stat_grown: str = "Overall: {percent}% larger ({length_percent}% of the original length)"
+    stat_unsent: str = "Tokens not sent: {tokens}"
+    stat_fold_cost: str = "Tokens spent on summaries: {tokens}"
+    stat_net: str = "Net savings: {tokens} tokens"
+    stat_net_note: str = "≈ is our estimate. Without it, the model provider reported the number."
+    stat_nothing: str = "No summary yet. Once turns are summarised or left out, this shows what it saves."
+    chart_title: str = "Tokens sent per turn"
+    chart_note: str = "≈ Token counts are estimates."
+    chart_turn: str = "Turn"
+    chart_tokens: str = "Tokens (≈)"
+    chart_sent: str = "Sent"
+    chart_full: str = "Full history"
+    chart_fold: str = "Summary"
+    chart_empty: str = "The chart appears after the next answer."
+    chart_alt: str = (
+        "Tokens sent and tokens of the full history per turn (estimates). Turn {turn}: sent {sent}, full {full}."
+    )
+    gauge: str = "Context"
+    gauge_help_estimate: str = "≈ is our own estimate of the last input."
+    gauge_help_usage: str = "The model provider reported this usage for the last input."
+
+    cost: CostWords = field(default_factory=CostWords)
+    project: ProjectWords = field(default_factory=ProjectWords)
+    attachment: AttachmentWords = field(default_factory=AttachmentWords)
+    input: InputWords = field(default_factory=InputWords)
+    programs: ProgramWords = field(default_factory=ProgramWords)
+    sessions: SessionWords = field(default_factory=SessionWords)
+    sign_in: SignInWords = field(default_factory=SignInWords)
+    steering: SteeringWords = field(default_factory=SteeringWords)
+    errors: Mapping[str, str] = field(default_factory=lambda: ERRORS)
+    input_reasons: Mapping[str, str] = field(default_factory=lambda: INPUT_REASONS)
+    path_reasons: Mapping[str, str] = field(default_factory=lambda: PATH_REASONS)

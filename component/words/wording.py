@@ -1,0 +1,92 @@
+"""Chooses the page's language, and the sentence for an error or a compaction."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from component.format import escape_label, format_count
+from component.words.en import Language, Words
+from component.words.ko import KOREAN
+from graph.value.error import AttachmentError, BusyError, InputError, PathError, TurnfoldError
+from graph.value.record import Record
+
+_REFUSALS = {
+    "before_reset",
+    "compact_stopped",
+    "no_effect",
+    "no_reset",
+    "not_active",
+    "not_last",
+    "not_shorter",
+    "nothing_to_compact",
+    "pin_budget",
+    "stands_verbatim",
+}
+# Whose details are figures; those of others may be names that look like one.
+_WITH_FIGURES: Final = {"not_shorter", "over_window", "pin_budget", "too_long"}
+_FIGURE: Final = re.compile(r"\d+")
+
+
+def words_of(language: Language) -> Words:
+    """Returns the words of a language."""
+    return KOREAN if language == "ko" else Words()
+
+
+def language_of_locale(locale: str | None) -> Language:
+    """Returns the initial language for a browser's locale; Korean if the browser reports none."""
+    return "ko" if locale is None or locale.lower().startswith("ko") else "en"
+
+
+def explain(words: Words, code: str, detail: str = "") -> str:
+    """Returns the sentence for an error's code as Markdown, with the detail appended if there is one."""
+    sentence = words.errors.get(code, words.errors["internal"])
+    return f"{sentence} ({escape_label(detail)})" if detail else sentence
+
+
+def explain_error(words: Words, error: TurnfoldError) -> str:
+    """Returns the sentence for an error as Markdown; input, paths and files are told by their reasons."""
+    if isinstance(error, InputError | PathError | AttachmentError):
+        reasons = _reasons(words, error)
+        sentence = reasons.get(error.reason, words.errors[error.code])
+        if error.detail in words.errors:  # the code of what it came of
+            return f"{sentence} {words.errors[error.detail]}"
+        return f"{sentence} ({escape_label(_detail(error))})" if error.detail not in {"", error.reason} else sentence
+    return explain(words, error.code, error.detail)
+
+
+def _detail(error: InputError | PathError | AttachmentError) -> str:
+    if isinstance(error, InputError) and error.reason in _WITH_FIGURES:
+        return _FIGURE.sub(lambda figure: format_count(int(figure[0])), error.detail)
+    return error.detail
+
+
+def _reasons(words: Words, error: InputError | PathError | AttachmentError) -> Mapping[str, str]:
+    if isinstance(error, AttachmentError):
+        return words.attachment.reasons
+    return words.input_reasons if isinstance(error, InputError) else words.path_reasons
+
+
+def is_refusal(error: TurnfoldError) -> bool:
+    """Whether nothing went wrong: what was asked for can't be done just now, or has no effect."""
+    return isinstance(error, BusyError) or (isinstance(error, InputError) and error.reason in _REFUSALS)
+
+
+def describe_strategy(words: Words, name: str, window_turns: int) -> str:
+    """Returns the sentence on what a strategy sends, "" for one that the page doesn't know."""
+    if name == "window" and not window_turns:
+        return words.window_alone
+    return words.strategy_notes.get(name, "").format(count=window_turns)
+
+
+def describe_compaction(words: Words, record: Record) -> str:
+    """Returns the sentence with messages and tokens (estimates) before and after a compaction."""
+    before, after = record.context_tokens, record.context_tokens_after
+    return words.compacted.format(
+        before=record.context_messages,
+        after=record.context_messages_after,
+        tokens_before=format_count(before),
+        tokens_after=format_count(after),
+        percent=round(100 * (before - after) / before) if before else 0,
+    )
