@@ -16,11 +16,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from api.connection import bounded_connections, room_for_connections
-from api.host import HostCheck
-from api.metrics_guard import MetricsGuard, metrics_route
+from api.connection import bounded_connections, room_for_connections, told_of_end
+from api.middleware import HostCheck, MetricsGuard, metrics_route
 from api.program_routes import ProgramRoutes
-from api.server_end import told_of_end
 from api.websocket import bounded_websockets
 from component.bridge import delivery, security, service_provider, sign_in
 from component.bridge.security import SecurityHeaders

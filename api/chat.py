@@ -2,30 +2,404 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import asdict
 from functools import partial
-from typing import Final, TypeVar
+from itertools import groupby
+from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from api.body import BODY_BYTES, SMALL_BODY_BYTES, read_json
-from api.chat_request import ChatMessage, Followed, project_root_of, read_context, read_message
-from api.chat_stream import ChatStream, has_all
-from api.event_id import EventId, parse_event_id
+from api.completion_stream import DONE, ChunkWriter, CompletionHead, data_line, failure_line
 from api.event_stream import EventStream
-from api.header import SESSION, TURN
-from api.refusal import BY_CODE
+from api.model_id import parse_model_id
+from api.problem import BY_CODE, Problem, problem_of, problem_of_failure
+from api.request import SESSION, TURN, invalid_field
 from api.route_table import EVENTS, Operation, with_slash
 from api.token_guard import ApiClient
 from graph.service import ChatService
 from graph.service.turn_stream import TurnStream
-from graph.value.error import ClosingError, NotFoundError, PathError
+from graph.value.client import CompletionEnd
+from graph.value.error import ClosingError, NotFoundError, PathError, TurnfoldError
+from graph.value.event import ActionRequired, AnswerRestarted, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
+from graph.value.view import LiveTurn, ToolStep, TurnOptions, TurnView
+
+_PROJECT_ROOT: Final = "projectRoot"
+_Id = Annotated[str, StringConstraints(min_length=1, max_length=256)]
+
+
+class _Exact(BaseModel):
+    """An object in which a field that isn't known is a mistake."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ChatOptions(_Exact):
+    """Settings of the session, from this message on; absent or null keeps them.
+
+    Attributes:
+        message_id: The sender's id of the message: sending it again makes no second turn.
+        time_zone: IANA name of the user's time zone.
+    """
+
+    compression_rate: Annotated[float, Field(ge=0.1, le=0.5)] | None = None
+    strategy: str | None = None
+    model: Annotated[str, StringConstraints(max_length=256)] | None = None
+    project_root: Annotated[str, StringConstraints(max_length=4_096)] | None = None
+    has_memory: bool | None = None
+    time_zone: Annotated[str, StringConstraints(max_length=64)] = ""
+    message_id: _Id | None = None
+
+
+class ChatMessage(_Exact):
+    """The body of `POST /chat`.
+
+    Attributes:
+        message: What the user says.
+        session_id: The session to go on with; a new one without it.
+        context: What the user is at: `currentFile`, `selection`, `projectRoot`; other keys aren't sent to the model.
+    """
+
+    message: str
+    session_id: _Id | None = None
+    context: dict[str, str] = {}
+    options: ChatOptions = ChatOptions()
+
+    def turn_options(self, client: ApiClient) -> TurnOptions:
+        """Returns what the turn is begun with."""
+        chosen = self.options
+        root = project_root_of(self.context) if chosen.project_root is None else chosen.project_root
+        return TurnOptions(
+            compression_rate=chosen.compression_rate,
+            strategy=chosen.strategy,
+            model=None if chosen.model is None else parse_model_id(chosen.model)[0] or None,
+            project_root=root,
+            has_memory=chosen.has_memory,
+            time_zone=chosen.time_zone,
+            context=self.context,
+            client=client.options(),
+        )
+
+
+class Followed(BaseModel):
+    """From where a turn's events are told: behind the id in `after`, or in the header `Last-Event-ID`."""
+
+    after: str = ""
+
+
+class _Context(_Exact):
+    context: dict[str, str]
+
+
+def read_message(sent: dict[str, Any]) -> ChatMessage:
+    """Returns the body of `POST /chat`.
+
+    Raises:
+        ProblemError: 400: it isn't such a body; the answer names the field.
+    """
+    try:
+        return ChatMessage.model_validate(sent)
+    except ValidationError as error:
+        raise invalid_field(error) from None
+
+
+def read_context(sent: dict[str, Any]) -> dict[str, str]:
+    """Returns the body of `PUT /sessions/{id}/context`.
+
+    Raises:
+        ProblemError: 400: it isn't an object of texts.
+    """
+    try:
+        return _Context.model_validate({"context": sent}).context
+    except ValidationError as error:
+        raise invalid_field(error) from None
+
+
+def project_root_of(context: dict[str, str]) -> str | None:
+    """Returns the project that a context names, None for none."""
+    return root if (root := context.get(_PROJECT_ROOT, "")).strip() else None
+
+
+# The place of the last event of a turn whose log is gone: nobody knows how many there were.
+END: Final = "end"
+_ID: Final = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,16}|end)", re.ASCII)
+
+
+class EventId(NamedTuple):
+    """Where an event stands.
+
+    Attributes:
+        seq: Its place in the log of the attempt, from `TurnStream.first_place`; 0 for a snapshot of a turn whose log
+            isn't here.
+    """
+
+    turn: int
+    attempt: int
+    seq: int | Literal["end"]
+
+    def __str__(self) -> str:
+        """Returns the id as it is sent."""
+        return f"{self.turn}.{self.attempt}.{self.seq}"
+
+
+def parse_event_id(text: str) -> EventId | None:
+    """Returns the id, None if the text is none of ours.
+
+    >>> parse_event_id("3.1.7")
+    EventId(turn=3, attempt=1, seq=7)
+    >>> parse_event_id("7") is None
+    True
+    """
+    found = _ID.fullmatch(text)
+    if found is None:
+        return None
+    turn, attempt, seq = found.groups()
+    return EventId(int(turn), int(attempt), "end" if seq == END else int(seq))
+
+
+KEEP_ALIVE: Final = b":\n\n"
+RETRY: Final = b"retry: 2000\n"
+_INNER_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+class ChatWriter:
+    """Writes the events of one attempt. An event's id is its place in the attempt's log; the last one has two.
+
+    Pieces of text that are written together are one chunk, whose id is that of the last piece.
+
+    Args:
+        head: What each chunk repeats.
+        turn: The turn's number.
+        attempt: The attempt's number.
+        first_place: The place of the log's first event.
+    """
+
+    def __init__(self, head: CompletionHead, turn: int, attempt: int, first_place: int) -> None:
+        self._chunks = ChunkWriter(head)
+        self._turn = turn
+        self._attempt = attempt
+        self._before_first = first_place - 1
+
+    def start(self, metadata: Mapping[str, str]) -> bytes:
+        """Returns the first lines of a stream from a turn's beginning; they have no id."""
+        return RETRY + data_line({"metadata": dict(metadata)}) + self._chunks.start()
+
+    def events(self, events: Sequence[Event], after: int, progress: Callable[[int], LiveTurn]) -> Iterator[bytes]:
+        """Yields the events that follow the first `after` ones; none of them ends the turn.
+
+        Args:
+            events: The events.
+            after: How many stand before them.
+            progress: Returns what the turn looked like behind that many of its events.
+        """
+        for is_text, run in groupby(enumerate(events, after + 1), key=lambda item: isinstance(item[1], TokenDelta)):
+            items = list(run)
+            if is_text:
+                text = "".join(event.text for _, event in items if isinstance(event, TokenDelta))
+                yield self._id(items[-1][0]) + self._chunks.text(text)
+                continue
+            for seq, event in items:
+                # What is void can't be told from the pieces alone if some of them came in a snapshot.
+                told = {"text": progress(seq).text} if isinstance(event, AnswerRestarted) else asdict(event)
+                yield self._named(_name(event), told, seq)
+
+    def snapshot(self, seen: LiveTurn | TurnView, seq: int) -> bytes:
+        """Returns the whole turn as it is; replaces all that was sent of it."""
+        told: dict[str, Any] = {"turn": seen.number, "attempt": seen.attempt, "steps": _steps(seen.steps)}
+        if isinstance(seen, LiveTurn):
+            told |= {"status": "running", "phase": seen.phase, "phase_turns": seen.phase_turns, "text": seen.text}
+        else:
+            told |= {"status": seen.status, "text": seen.answer_text}
+        return self._named("snapshot", told, seq)
+
+    def end(self, event: Event, end: CompletionEnd, seq: int | None) -> tuple[bytes, bytes]:
+        """Returns the last event, with usage and figures, and what is behind it: the last chunk or the error, `[DONE]`.
+
+        Args:
+            event: How the turn ended.
+            end: What is told of it.
+            seq: The event's place; None if its log is gone.
+        """
+        told: dict[str, Any] = asdict(event)
+        if isinstance(event, TurnFailed):
+            problem = problem_of_failure(event.code, event.detail)
+            told = {"turn": event.turn, "code": event.code, **problem.body()}
+            behind = failure_line(problem) + DONE
+        else:
+            told["finish_reason"] = end.finish_reason
+            behind = self._chunks.end(end, with_usage=False)
+        told["usage"] = None if end.usage is None else end.usage._asdict()
+        told["figures"] = {key: value for key, value in end.figures.items() if key != "matched"}
+        last = _id_line(EventId(self._turn, self._attempt, END)) if seq is None else self._id(seq + 1)
+        return self._named(_name(event), told, seq), last + behind
+
+    def _named(self, name: str, told: Mapping[str, Any], seq: int | None) -> bytes:
+        event_id = b"" if seq is None else self._id(seq)
+        return event_id + f"event: {name}\n".encode() + data_line(told)
+
+    def _id(self, seq: int) -> bytes:
+        return _id_line(EventId(self._turn, self._attempt, self._before_first + seq))
+
+
+def _id_line(event_id: EventId) -> bytes:
+    return f"id: {event_id}\n".encode()
+
+
+def _name(event: Event) -> str:
+    """Returns the event's name on the wire: that of its class, in lower case."""
+    return _INNER_CAPITAL.sub("_", type(event).__name__).lower()
+
+
+def _steps(steps: Sequence[ToolStep]) -> list[dict[str, Any]]:
+    return [asdict(step) for step in steps]
+
+
+KEEP_ALIVE_SECONDS: Final = 10.0
+LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
+_UNTOLD: Final = CompletionEnd("stop", None, {})
+
+
+class InThread(Protocol):
+    """Runs what blocks in one of the door's threads."""
+
+    def __call__(self, action: Callable[[], _Result], /) -> Awaitable[_Result]:
+        """Returns what the action returns."""
+        ...
+
+
+class Bell:
+    """Wakes one coroutine of the loop that runs now, from any thread; how often it rang doesn't count."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._rung = asyncio.Event()
+        self._is_rung = False
+
+    def ring(self, _: object = None) -> None:
+        """Wakes it; does nothing once the loop has ended."""
+        if not self._is_rung and not self._loop.is_closed():
+            self._is_rung = True
+            self._loop.call_soon_threadsafe(self._rung.set)
+
+    async def heard(self, *, seconds: float) -> bool:
+        """Whether it rang since the last call, or does so within this time."""
+        try:
+            await asyncio.wait_for(self._rung.wait(), seconds)
+        except TimeoutError:
+            return False
+        self._rung.clear()
+        self._is_rung = False
+        return True
+
+
+class ChatStream:
+    """The lines of one client's stream.
+
+        stream = ChatStream(turn, None, in_thread)
+        async for line in stream.lines({"conversationId": session_id}): ...
+
+    Args:
+        turn: The turn to follow.
+        after: The last event that the client has, None for none.
+        in_thread: Runs what blocks.
+    """
+
+    def __init__(self, turn: TurnStream, after: EventId | None, in_thread: InThread) -> None:
+        self._turn = turn
+        self._after = after
+        self._in_thread = in_thread
+        self._bell = Bell()
+        self._problem: Problem | None = None
+
+    def close(self, problem: Problem) -> None:
+        """Ends the stream with an error, from any thread; the client may come again."""
+        self._problem = problem
+        self._bell.ring()
+
+    async def lines(self, metadata: Mapping[str, str]) -> AsyncGenerator[bytes]:
+        """Yields the lines: from the beginning, what follows the last event that is known, or a snapshot and the rest.
+
+        Args:
+            metadata: Told at the beginning, not if the client comes again.
+        """
+        head = CompletionHead(self._turn.id, self._turn.created, self._turn.model)
+        writer = ChatWriter(head, self._turn.turn, self._turn.attempt, self._turn.first_place)
+        yield writer.start(metadata) if self._after is None else RETRY + b"\n"
+        lines = self._from_log(writer) if self._turn.has_events else self._from_tables(writer)
+        try:
+            async with aclosing(lines):
+                async for line in lines:
+                    yield line
+        except TurnfoldError as error:
+            self._problem = problem_of(error)
+        if self._problem is not None:
+            yield failure_line(self._problem)
+
+    async def _from_log(self, writer: ChatWriter) -> AsyncGenerator[bytes]:
+        """Yields the lines of a turn whose events are in this process."""
+        turn = self._turn
+        detach = turn.watch(self._bell.ring)
+        try:
+            seq, is_known = known_events(turn, self._after)
+            if not is_known:
+                yield writer.snapshot(turn.progress(seq), seq)
+            while self._problem is None:
+                was_over, events = turn.is_over, turn.events(seq)
+                is_over = bool(events) and isinstance(events[-1], LAST_EVENTS)
+                for line in writer.events(events[: len(events) - is_over], seq, turn.progress):
+                    yield line
+                seq += len(events)
+                if is_over or was_over:
+                    last, behind = writer.end(turn.events(seq - 1)[0], await self._end(), seq)
+                    yield last + behind if is_over else behind
+                    return
+                if not await self._bell.heard(seconds=KEEP_ALIVE_SECONDS):
+                    yield KEEP_ALIVE
+        finally:
+            detach()
+
+    async def _from_tables(self, writer: ChatWriter) -> AsyncGenerator[bytes]:
+        """Yields a turn that has ended as it is shown, and its end."""
+        ended = await self._in_thread(self._turn.ended)
+        yield writer.snapshot(ended.view, 0)
+        for line in writer.end(ended.event, ended.end, None):
+            yield line
+
+    async def _end(self) -> CompletionEnd:
+        try:
+            return await self._in_thread(self._turn.end)
+        except TurnfoldError:
+            return _UNTOLD  # the answer counts, and is there
+
+
+def has_all(turn: TurnStream, after: EventId | None) -> bool:
+    """Whether the client has the turn's last line, so that nothing follows."""
+    if after is None or after[:2] != (turn.turn, turn.attempt) or not turn.is_over:
+        return False
+    return after.seq == (turn.first_place + len(turn.events()) if turn.has_events else END)
+
+
+def known_events(turn: TurnStream, after: EventId | None) -> tuple[int, bool]:
+    """Returns how many of the turn's events need not be sent, and whether the client has had them."""
+    if after is None:
+        return 0, True
+    events = turn.events()
+    if after[:2] == (turn.turn, turn.attempt) and after.seq != END:
+        count = after.seq - turn.first_place + 1
+        if 1 <= count <= len(events):
+            return count, True
+    return len(events) - isinstance(events[-1], LAST_EVENTS), False
+
 
 _Result = TypeVar("_Result")
 _UNKNOWN: Final = EventId(0, 0, 0)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import uuid4
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+
+from graph.value.error import InputError, ModelError, TurnfoldError, TurnRateError
 
 REQUEST_ID: Final = "x-request-id"
 # Clients hold a request for as long as this says.
@@ -73,3 +77,148 @@ def new_request_id() -> str:
 def refused(code: str, message: str, param: str | None = None, *, status: int = 400) -> ProblemError:
     """Returns what to raise for a request that is wrong however often it is sent."""
     return ProblemError(Problem(status, code, message, param))
+
+
+# Where each kind of input stands, if it stands in one field alone: a text may be a message, a title or a context.
+_FIELDS: Final[Mapping[str, str]] = {
+    "bad_image": "messages",
+    "unknown_call": "messages",
+    "unanswered_call": "messages",
+    "bad_rate": "compression_rate",
+    "bad_strategy": "strategy",
+}
+_LONG_MESSAGE: Final = "This one message is longer than the model's context window. Send it in parts."
+_STORAGE: Final = Problem(
+    503, "storage_unavailable", "The chat can't be stored or read at the moment.", retry_after_seconds=5
+)
+_UPSTREAM: Final = Problem(503, "upstream_unavailable", "The model's server can't be reached.", retry_after_seconds=2)
+_INTERNAL: Final = Problem(500, "internal_error", "Something unexpected went wrong. The server's log has the details.")
+
+
+def _upstream(message: str) -> Problem:
+    return replace(_UPSTREAM, message=message)
+
+
+def _broken(message: str) -> Problem:
+    return Problem(502, "upstream_error", message, is_final=True)
+
+
+# By the code of each `TurnfoldError` and of each way in which a turn fails.
+BY_CODE: Final[Mapping[str, Problem]] = {
+    "internal": _INTERNAL,
+    "settings": _INTERNAL,
+    "closing": Problem(503, "server_closing", "The server is shutting down.", retry_after_seconds=5),
+    "input": Problem(400, "invalid_request", "The request's content isn't accepted."),
+    "attachment": Problem(400, "invalid_request", "This file can't be used."),  # programs send none
+    "path": Problem(400, "invalid_path", "This path can't be used."),
+    # Of a token's owner without access nothing is told, as of a token that never was.
+    "sign_in": Problem(
+        401,
+        "invalid_api_key",
+        "This isn't a token of this server. Send one as the API key: Authorization: Bearer <token>.",
+        headers={"WWW-Authenticate": "Bearer"},
+    ),
+    "not_found": Problem(404, "session_not_found", "There is no session of this id."),
+    "busy": Problem(
+        409, "session_busy", "An answer in this session is still being made.", retry_after_seconds=5, is_final=True
+    ),
+    "server_busy": Problem(429, "server_busy", "The server makes as many answers as it can.", retry_after_seconds=5),
+    "user_busy": Problem(
+        429,
+        "user_busy",
+        "This user has as many answers under way as one may have on this server at once; try again when one has ended.",
+        retry_after_seconds=5,
+    ),
+    "turn_rate": Problem(429, "rate_limit_exceeded", "Too many turns began within a minute.", retry_after_seconds=20),
+    "user_rate": Problem(
+        429, "rate_limit_exceeded", "This user has begun too many turns within this minute.", retry_after_seconds=20
+    ),
+    "user_tokens": Problem(
+        429,
+        "insufficient_quota",
+        "This user's tokens for today are used up; they are counted anew from midnight (UTC) on.",
+        retry_after_seconds=60,
+        is_final=True,
+    ),
+    "stopped": Problem(409, "stopped", "The answer was stopped.", is_final=True),
+    "interrupted": Problem(503, "interrupted", "The server stopped while it was answering.", retry_after_seconds=5),
+    "store": _STORAGE,
+    "database": _STORAGE,
+    "not_a_database": _STORAGE,
+    "newer_database": _STORAGE,
+    "database_busy": _STORAGE,
+    "database_unreachable": _STORAGE,
+    "disk_full": _STORAGE,
+    "file_access": _STORAGE,
+    "project": _STORAGE,
+    "project_busy": _STORAGE,
+    "project_damaged": _STORAGE,
+    "project_newer": _STORAGE,
+    "lease_lost": Problem(503, "session_taken_over", "Another server took this session over.", retry_after_seconds=5),
+    "model": _upstream("The model couldn't be called."),
+    "authentication": _broken("The model's server refuses this server's own API key."),
+    "access_denied": _broken("This server's own API key may not use this model."),
+    "model_missing": Problem(404, "model_not_found", "There is no model of this name.", "model"),
+    "rate_limit": Problem(
+        429, "rate_limit_exceeded", "The model's server has too many requests for now.", retry_after_seconds=5
+    ),
+    "quota": Problem(429, "insufficient_quota", "The account at the model's server has no credit left.", is_final=True),
+    "context_length": Problem(
+        400,
+        "context_length_exceeded",
+        "The question and all that goes with it are longer than the model's context window.",
+        "messages",
+    ),
+    "unreachable": _UPSTREAM,
+    "deadline": _upstream("No answer came in time."),
+    "cut_stream": _upstream("The answer broke off in the middle."),
+    "empty_answer": _upstream("The model sent an empty answer."),
+    "refused": Problem(400, "content_filter", "The model refused to answer.", "messages"),
+    "bad_response": _broken("The model's server sent a reply that can't be read."),
+    "provider": _upstream("The model's server failed."),
+    "tool_rounds": _broken("The model kept calling tools and gave no answer."),
+}
+
+
+def problem_of(error: TurnfoldError | HTTPException | ProblemError) -> Problem:
+    """Returns what the error is answered with."""
+    if isinstance(error, ProblemError):
+        return error.problem
+    if isinstance(error, HTTPException):
+        return _of_http(error)
+    if isinstance(error, InputError):
+        return _of_input(error)
+    problem = problem_of_failure(error.code, error.detail)
+    if isinstance(error, TurnRateError):
+        return replace(problem, retry_after_seconds=error.retry_after_seconds)
+    if isinstance(error, ModelError) and error.retry_after_seconds is not None and not problem.is_final:
+        return replace(problem, retry_after_seconds=math.ceil(error.retry_after_seconds))
+    return problem
+
+
+def problem_of_failure(code: str, detail: str = "") -> Problem:
+    """Returns what a `TurnfoldError` or a failed turn is answered with, by its code.
+
+    The detail of an error of the server's own stays in its log: it may name files and hosts.
+    """
+    problem = BY_CODE.get(code, BY_CODE["internal"])
+    if not detail or problem.code in ("internal_error", "storage_unavailable"):
+        return problem
+    return replace(problem, message=f"{problem.message} ({detail})")
+
+
+def _of_http(error: HTTPException) -> Problem:
+    code, message = {
+        404: ("unknown_url", "There is nothing at this address. GET /v1/models lists the models."),
+        405: ("method_not_allowed", "This address doesn't take this method."),
+    }.get(error.status_code, ("http_error", error.detail))
+    return Problem(error.status_code, code, message, headers=dict(error.headers or {}))
+
+
+def _of_input(error: InputError) -> Problem:
+    if error.reason == "over_window":
+        return replace(BY_CODE["context_length"], message=_LONG_MESSAGE, param=None)
+    code = {"empty": "empty_message", "too_long": "string_above_max_length"}.get(error.reason, error.reason)
+    why = error.reason.replace("_", " ")
+    added = "" if error.detail == error.reason else f" ({error.detail})"
+    return Problem(400, code, f"The request's content isn't accepted: {why}{added}.", _FIELDS.get(error.reason))

@@ -15,16 +15,12 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api import chat, door, session_route, summary_route
+from api import chat, completions, sessions
 from api.chat import Chat
-from api.cors import Cors
-from api.docs_page import chosen_language, render
-from api.door import Door
-from api.edge import Edge
-from api.host import is_for_programs
-from api.openapi import document
-from api.route_table import Operation
-from api.served import ServedOperations
+from api.completions import Door
+from api.middleware import Cors, Edge, is_for_programs
+from api.openapi import chosen_language, document, render
+from api.route_table import Operation, ServedOperations
 from api.token_guard import ApiClients, Guard, ProgramSource
 from graph.server.settings import Settings
 from graph.service import ChatService
@@ -32,10 +28,10 @@ from graph.service import ChatService
 _CHAT_THREADS: Final = 16
 # Each module with routes has its operations here.
 OPERATIONS: Final[tuple[Operation, ...]] = (
-    *door.OPERATIONS,
-    *summary_route.OPERATIONS,
+    *completions.OPERATIONS,
+    *sessions.SUMMARY_OPERATIONS,
     *chat.OPERATIONS,
-    *session_route.OPERATIONS,
+    *sessions.SESSION_OPERATIONS,
     Operation("getDocument", "GET", "/openapi.json", dict[str, Any], needs_token=False),
     Operation("getDocs", "GET", "/docs", str, media_types=("text/html",), needs_token=False),
 )
@@ -71,9 +67,9 @@ class ProgramRoutes:
     def routes(self) -> list[BaseRoute]:
         """Returns all of them, other addresses below theirs included."""
         guarded = [
-            self._door.routes(beside=self._served.routes(summary_route.OPERATIONS, below="/v1")),
+            self._door.routes(beside=self._served.routes(sessions.SUMMARY_OPERATIONS, below="/v1")),
             *self._chat.routes(),
-            *self._served.routes(session_route.OPERATIONS),
+            *self._served.routes(sessions.SESSION_OPERATIONS),
         ]
         checks = Middleware(Cors, self._settings), Middleware(Edge), Middleware(Guard, self._settings, self._tokens)
         return [

@@ -13,8 +13,7 @@ import anyio
 import anyio.to_thread
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.problem import Problem
-from api.refusal import BY_CODE
+from api.problem import BY_CODE, Problem
 from graph.server.identity import ApiToken, digest_of
 from graph.server.settings import Settings
 from graph.value.client import ClientOptions

@@ -12,8 +12,7 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
 from graph.core.turn import closed_mark, image_parts, split_turns, without_images, words_of
 from graph.value.image_url import is_image_url
-from prompt.system.attachment_label import ATTACHMENT_LABEL
-from prompt.system.framing import Language
+from prompt.system.framing import ATTACHMENT_LABEL, Language
 
 _NAME_CHARS: Final = 100
 _SHORTEST_FENCE: Final = 3

@@ -8,15 +8,16 @@ from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
-from prompt.system.context_layer import PERSISTENT_HEADING, VOLATILE_HEADING
 from prompt.system.framing import (
     CLIENT_HEADING,
     CLOSED_ANSWER,
     COMPACTION_HEADING,
     LEAD_HEADING,
+    PERSISTENT_HEADING,
     RECORD_LABEL,
     SUMMARY_HEADING,
     UNFINISHED_CALL,
+    VOLATILE_HEADING,
     Language,
 )
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from graph.core.text import plain_text
-from prompt.system.context_layer import DEFAULT_RULES, note_left_out
-from prompt.system.framing import Language
+from prompt.system.framing import DEFAULT_RULES, Language, note_left_out
 
 DEFAULT_SYSTEM_RULES: Final = "defaultSystemRules"
 PROJECT_RULES: Final = "projectRules"

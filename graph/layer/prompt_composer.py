@@ -20,8 +20,7 @@ from graph.layer.app_context import (
     PersistenceKind,
 )
 from graph.layer.context_registry import ExecutionContext, MemoryContextStore
-from prompt.system.context_layer import PERSISTENT_HEADING, VOLATILE_HEADING
-from prompt.system.framing import Language
+from prompt.system.framing import PERSISTENT_HEADING, VOLATILE_HEADING, Language
 
 # In Markdown a line that is indented by four is no heading; one indented by less is.
 _INDENT: Final = "    "

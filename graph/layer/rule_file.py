@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from graph.layer.rule_clean import CleanedText, clean_rules, count_imports, show_unseen
 from graph.value.error import PathReason
-from prompt.system.rule_quote import note_bytes_left_out
+from prompt.system.framing import note_bytes_left_out
 
 _MAX_CHARS: Final = 1_000
 _MAX_PATTERNS: Final = 64

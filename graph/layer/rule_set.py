@@ -13,7 +13,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict
 
 from graph.layer.rule_file import RuleFile
-from prompt.system.rule_quote import note_bytes_left_out, quote_description, quote_rules
+from prompt.system.framing import note_bytes_left_out, quote_description, quote_rules
 
 MAX_SENT_BYTES: Final = 32_768
 # Within a folder. What depends on the current file comes last, so that the persistent text doesn't.

@@ -18,7 +18,7 @@ from graph.offline.phrase import is_own_phrase
 from graph.offline.project_block import Project
 from prompt.project import memory as words
 from prompt.system.framing import SPEAKER, SUMMARY_HEADING, VERBATIM_NOTE
-from prompt.tool.recalled import recalled_texts
+from prompt.tool.result import recalled_texts
 
 Intent = Literal[
     "time", "identity", "ability", "folding", "greeting", "thanks", "farewell", "acknowledged",

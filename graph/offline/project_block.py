@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 
 from graph.core.turn import is_note
 from prompt.project import memory as words
-from prompt.system.context_layer import PERSISTENT_HEADING
+from prompt.system.framing import PERSISTENT_HEADING
 from prompt.tool import project as told
 
 _KEY: Final = "projectMemory:"

@@ -32,8 +32,14 @@ from graph.offline.phrase import PHRASES, Language, label_noted, label_source
 from graph.offline.project_block import Project, read_notes, read_primed
 from graph.offline.tell_project import labels_asked, tell_project
 from graph.search.term import has_content_of
-from prompt.system.context_layer import VOLATILE_HEADING
-from prompt.system.framing import COMPACTION_HEADING, CONTEXT_PART, CURRENT_PART, RECENT_PART, SUMMARY_HEADING
+from prompt.system.framing import (
+    COMPACTION_HEADING,
+    CONTEXT_PART,
+    CURRENT_PART,
+    RECENT_PART,
+    SUMMARY_HEADING,
+    VOLATILE_HEADING,
+)
 from prompt.tool.result import WEEKDAYS
 
 _CLOCK: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):\d\d \w+, (\S+) \((UTC\S*)\)")

@@ -28,7 +28,7 @@ from graph.value.input_view import BlockRole, CallInput, HistoryTurn, InputBlock
 from graph.value.record import ArchivedMessage, HistoryEntry, to_entry
 from prompt.system.chat import rounds_note
 from prompt.system.framing import CONTINUED, Language, note_cut
-from prompt.tool import reasoning
+from prompt.tool import description
 
 _ROLES: Final[dict[str, BlockRole]] = {"human": "user", "ai": "assistant", "tool": "tool"}
 # Begins the id of the fixed message that stands for the folded beginning of a turn; no table has it.
@@ -276,8 +276,8 @@ def _asked_by_tool(stores: Stores, call: ModelCall) -> ModelInput | None:
     asked = next((made for answer in answers for made in answer.tool_calls if made["id"] == call_id), None)
     if asked is None:
         return None
-    prompt = reasoning.get_prompt(str(asked["args"].get("material")), str(asked["args"].get("question")))
-    return ModelInput((SystemMessage(reasoning.SYSTEM), HumanMessage(prompt)), ())
+    prompt = description.get_prompt(str(asked["args"].get("material")), str(asked["args"].get("question")))
+    return ModelInput((SystemMessage(description.SYSTEM), HumanMessage(prompt)), ())
 
 
 def read_request(access: SessionAccess, session_id: str, turn: int, *, attempt: int, ordinal: int) -> SentRequest:

@@ -17,7 +17,7 @@ from graph.core.turn import text_of
 from graph.tool.tool_context import SideCall, ToolContext
 from graph.value.error import TurnfoldError
 from prompt.system.framing import Language
-from prompt.tool import reasoning as prompt
+from prompt.tool import description as prompt
 from prompt.tool.description import CLOCK_ZONES, DESCRIPTIONS
 from prompt.tool.result import WEEKDAYS, no_zone
 

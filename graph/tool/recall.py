@@ -18,7 +18,7 @@ from graph.value.record import ArchivedMessage
 from prompt.system.framing import Language
 from prompt.tool import result as words
 from prompt.tool.description import DESCRIPTIONS
-from prompt.tool.recalled import Speaker, recalled, recalled_numbers, recalled_turn
+from prompt.tool.result import Speaker, recalled, recalled_numbers, recalled_turn
 
 _FOUND_TURNS: Final = 5
 _READ_TURNS: Final = 20

@@ -24,8 +24,7 @@ from graph.server.newest import Newest
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.value.error import PathError, TurnfoldError
 from graph.worker.project_turns import ProjectTurns, agreed_rules, execution_id
-from prompt.system.context_layer import VOLATILE_HEADING
-from prompt.system.framing import Language
+from prompt.system.framing import VOLATILE_HEADING, Language
 
 _KEPT_SESSIONS: Final = 1_000
 

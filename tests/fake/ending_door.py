@@ -12,9 +12,9 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from api.door import Door
-from api.edge import Edge
-from api.server_end import told_of_end
+from api.completions import Door
+from api.connection import told_of_end
+from api.middleware import Edge
 from api.token_guard import Guard
 from graph.server.settings import Settings
 from graph.value.event import TokenDelta

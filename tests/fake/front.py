@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prompt.system.context_layer import PERSISTENT_HEADING
+from prompt.system.framing import PERSISTENT_HEADING
 from tests.fake.body import HEADING, content_of, system_prompt
 from tests.fake.openai_reply import Body
 from tests.fake.openai_server import FakeOpenAI

@@ -14,8 +14,8 @@ from typing import Final
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from api.door import Door
-from api.edge import Edge
+from api.completions import Door
+from api.middleware import Edge
 from api.token_guard import Guard
 from graph.server.settings import Settings
 from graph.service import ChatService

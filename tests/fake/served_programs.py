@@ -18,7 +18,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from api.host import HostCheck
+from api.middleware import HostCheck
 from api.program_routes import ProgramRoutes
 from graph.server.settings import Settings
 from graph.service import ChatService

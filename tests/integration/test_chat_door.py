@@ -12,7 +12,7 @@ import pytest
 
 from graph.service import ChatService
 from graph.value.event import TurnFinished
-from prompt.system.context_layer import VOLATILE_HEADING
+from prompt.system.framing import VOLATILE_HEADING
 from tests.fake.body import content_of, system_prompt, tool_names
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker

@@ -22,7 +22,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from api.body import BODY_BYTES
-from api.server_end import told_of_end
+from api.connection import told_of_end
 from graph.value.client import ClientUsage
 from graph.value.error import BusyError, NotFoundError, TurnRateError, UnreachableError
 from graph.value.event import (

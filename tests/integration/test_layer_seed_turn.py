@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from prompt.system.context_layer import DEFAULT_RULES, PERSISTENT_HEADING, VOLATILE_HEADING
+from prompt.system.framing import DEFAULT_RULES, PERSISTENT_HEADING, VOLATILE_HEADING
 from tests.fake.body import content_of
 from tests.fake.chat import question
 from tests.fake.context_reader import read_blocks

@@ -28,7 +28,7 @@ from graph.value.error import (
 from graph.value.event import TurnFinished, TurnStopped
 from graph.value.view import TurnOptions
 from graph.worker.project_turns import ProjectTurns
-from prompt.system.context_layer import DEFAULT_RULES
+from prompt.system.framing import DEFAULT_RULES
 from prompt.tool.project import NEEDS_WORDS
 from tests.fake.body import content_of, faults, tool_names
 from tests.fake.chat import Chat, question

@@ -4,7 +4,7 @@ import pytest
 
 from graph.value.error import InputError, NotFoundError
 from graph.value.view import TurnOptions
-from prompt.system.context_layer import VOLATILE_HEADING
+from prompt.system.framing import VOLATILE_HEADING
 from tests.fake.body import content_of
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat

@@ -526,7 +526,7 @@ _TOKEN_GUARD: Final = (
 _HOST: Final = (
     *_group(
         "host",
-        "api/host.py",
+        "api/middleware.py",
         "unit/test_api_host",
         ('scope["type"] in ("http", "websocket")', 'scope["type"] == "http"'),
         ("if self._is_for_oneself and is_reachable(", "if is_reachable("),

@@ -9,7 +9,7 @@ from typing import Final, get_args
 
 import pytest
 
-from api import program_routes, refusal, request
+from api import problem, program_routes, request
 from graph.server.settings import Settings
 from prompt.system.framing import Language
 
@@ -49,7 +49,7 @@ def coded(text: str) -> list[str]:
 
 def codes_in_routes() -> set[str]:
     """The codes that the modules of routes refuse requests with."""
-    found = {one.code for one in refusal.BY_CODE.values()}
+    found = {one.code for one in problem.BY_CODE.values()}
     for module in (ROOT / "api").glob("*.py"):
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CODE_AT:
@@ -62,7 +62,7 @@ def codes_in_routes() -> set[str]:
 def test_the_guide_has_every_code_beside_its_status_and_no_other(language: Language) -> None:
     told = {code: row[0] for row in rows(section(language, "errors"))[1:] for code in coded(row[1])}
     assert set(told) == (codes_in_routes() - UNSEEN) | OF_CONTENT
-    for one in refusal.BY_CODE.values():
+    for one in problem.BY_CODE.values():
         assert str(one.status) in told[one.code].split(", "), one.code
 
 

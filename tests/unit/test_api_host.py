@@ -18,8 +18,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from api.cors import Cors
-from api.host import HostCheck
+from api.middleware import Cors, HostCheck
 from api.token_guard import Guard
 from graph.server.identity import ApiToken
 from graph.server.settings import Settings

@@ -16,12 +16,19 @@ from hypothesis import strategies as st
 from openai._streaming import SSEDecoder
 from starlette.types import Message
 
-from api.chunk_writer import DONE, ChunkWriter, CompletionHead, failure_line, whole_completion
-from api.completion import CreateCompletion
-from api.event_queue import EventQueue
-from api.problem import Problem, ProblemError
-from api.refusal import BY_CODE
-from api.stream import first_event, stream_lines, whole_body
+from api.completion_stream import (
+    DONE,
+    ChunkWriter,
+    CompletionHead,
+    failure_line,
+    first_event,
+    stream_lines,
+    whole_body,
+    whole_completion,
+)
+from api.completions import CreateCompletion
+from api.event_stream import EventQueue
+from api.problem import BY_CODE, Problem, ProblemError
 from api.token_guard import ApiClient
 from graph.service.response import usage_of
 from graph.store.call import CallCost

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.chat_writer import ChatWriter
-from api.chunk_writer import CompletionHead
-from api.event_id import EventId, parse_event_id
+from api.chat import ChatWriter, EventId, parse_event_id
+from api.completion_stream import CompletionHead
 from graph.value.client import ClientUsage, CompletionEnd
 from graph.value.event import (
     ActionRequired,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from api import host
+from api import middleware
 from api.body import BODY_BYTES
 from graph.server.settings import Settings
 
@@ -121,7 +121,7 @@ def test_the_image_has_all_that_the_server_is_made_of(image: str) -> None:
 
 def test_the_proxy_streams_at_the_paths_of_the_routes_and_takes_bodies_as_large_as_the_servers_do(nginx: str) -> None:
     (paths,) = re.findall(r"location ~ \^/\(([\w|]+)\)\(/\|\$\)", nginx)
-    assert tuple(paths.split("|")) == host._OF_PROGRAMS  # noqa: SLF001  # the same paths
+    assert tuple(paths.split("|")) == middleware._OF_PROGRAMS  # noqa: SLF001  # the same paths
     assert f"client_max_body_size {BODY_BYTES // 2**20}m;" in nginx
 
 

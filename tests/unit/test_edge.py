@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from api.edge import Edge
+from api.middleware import Edge
 from api.program_routes import ProgramRoutes
 from component.bridge import delivery
 from component.bridge.security import SecurityHeaders
@@ -38,7 +38,7 @@ def broken(_: str) -> ChatService:
 def test_the_log_names_a_failed_request_as_its_answer_does(path: str, caplog: pytest.LogCaptureFixture) -> None:
     settings = Settings(_env_file=None, chat_api_token=TOKEN)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
     client = TestClient(Starlette(routes=ProgramRoutes(broken, lambda: settings, NoPrograms).routes()))
-    with caplog.at_level(logging.ERROR, "api.edge"):
+    with caplog.at_level(logging.ERROR, "api.middleware"):
         answer = client.get(path, headers={"Authorization": f"Bearer {TOKEN}"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal_error")
     assert [record.getMessage() for record in caplog.records] == [f"request {answer.headers['x-request-id']} failed"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.layer.prompt_composer import join_lines, render_block
-from prompt.system.context_layer import PERSISTENT_HEADING, VOLATILE_HEADING
+from prompt.system.framing import PERSISTENT_HEADING, VOLATILE_HEADING
 from tests.fake.context_reader import read_blocks
 
 BREAKS: Final = ["\n", "\r", "\r\n", "\u2028", "\u2029", "\x0b", "\x0c", "\x85", "\x1c", "\x1d", "\x1e", "\n\n"]

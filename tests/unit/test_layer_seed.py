@@ -9,7 +9,7 @@ import pytest
 from graph.layer.app_context import ContextScope, ContextStore, PersistenceKind, PersistentRefreshTrigger
 from graph.layer.context_registry import ContextRegistry, ExecutionContext, FileContextStore, MemoryContextStore
 from graph.layer.prompt_composer import LLMTaskType, PromptComposer, layer_of_tools
-from prompt.system.context_layer import DEFAULT_RULES, PERSISTENT_HEADING, VOLATILE_HEADING
+from prompt.system.framing import DEFAULT_RULES, PERSISTENT_HEADING, VOLATILE_HEADING
 from tests.fake.context_reader import read_blocks
 from tests.fake.layer import DIRECTORY, AgreedRules, app_context, execution
 

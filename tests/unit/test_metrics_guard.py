@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from api.metrics_guard import MetricsGuard, metrics_route
+from api.middleware import MetricsGuard, metrics_route
 from graph.server.metrics import Metrics
 from graph.server.settings import Settings
 

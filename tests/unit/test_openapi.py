@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 from starlette.routing import Mount, Route, Router
 
-from api.docs_page import chosen_language, render
-from api.docs_word import ENGLISH, KOREAN, LANGUAGES
-from api.openapi import ErrorAnswer, document
+from api.openapi import ENGLISH, KOREAN, LANGUAGES, ErrorAnswer, chosen_language, document, render
+from api.problem import BY_CODE
 from api.program_routes import OPERATIONS, ProgramRoutes
-from api.refusal import BY_CODE
-from api.session_answer import SessionAnswer
+from api.sessions import SessionAnswer
 from graph.server.settings import Settings
 from graph.service import ChatService
 from graph.value.view import SessionView

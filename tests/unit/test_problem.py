@@ -6,8 +6,7 @@ from typing import Final, get_args
 
 from starlette.exceptions import HTTPException
 
-from api.problem import ProblemError, refused
-from api.refusal import BY_CODE, problem_of, problem_of_failure
+from api.problem import BY_CODE, ProblemError, problem_of, problem_of_failure, refused
 from graph.value.error import (
     AttachmentError,
     AuthenticationError,

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
+from anyio import to_thread
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
+from starlette.routing import Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from api.body import BODY_BYTES, read_json
-from api.chunk_writer import ChunkWriter, CompletionHead
-from api.event_queue import EventQueue
-from api.event_stream import STALLED_SECONDS, EventStream
-from api.header import MATCHED, SESSION, TURN
-from api.model_id import check_known
-from api.problem import Problem, ProblemError
-from api.refusal import BY_CODE
-from api.request import ParsedRequest, parse_request
-from api.stream import first_event, stream_lines, whole_body
+from api.completion_stream import ChunkWriter, CompletionHead, first_event, stream_lines, whole_body
+from api.event_stream import STALLED_SECONDS, EventQueue, EventStream
+from api.model_id import check_known, list_models, model_entry
+from api.problem import BY_CODE, Problem, ProblemError
+from api.request import MATCHED, SESSION, TURN, CompletionBody, ParsedRequest, parse_request
+from api.route_table import EVENTS, Operation, with_slash
 from api.token_guard import ApiClient
 from graph.value.client import Completion, CompletionEnd, CompletionSource
 from graph.value.error import ClosingError
@@ -168,3 +168,72 @@ async def _watch_leaving(receive: Receive, queue: EventQueue) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     queue.close(_LEFT)
+
+
+PATIENCE_SECONDS: Final = 10.0
+OPERATIONS: Final = (
+    Operation("listModels", "GET", "/v1/models", dict[str, Any]),
+    Operation("getModel", "GET", "/v1/models/{model_id}", dict[str, Any]),
+    Operation(
+        "createChatCompletion",
+        "POST",
+        "/v1/chat/completions",
+        dict[str, Any],
+        body=CompletionBody,
+        media_types=("application/json", EVENTS),
+        refusals=(404, 409, 502),
+    ),
+)
+# Of the door's own: the page's routes have theirs, and neither waits for the other.
+_THREADS: Final = 16
+
+
+class Door:
+    """What stands under `/v1`: the models and the completions.
+
+    Usage:
+        >>> door = Door(lambda owner: service.for_owner(owner).completions)
+        >>> app = Starlette(routes=[door.routes(Middleware(Edge), Middleware(Guard, settings, tokens))])
+
+    Args:
+        completions_of: Returns what answers the programs of an owner; called for each request.
+        patience_seconds: How long the status of an answer may wait for its beginning, and a stream be silent.
+    """
+
+    def __init__(
+        self, completions_of: Callable[[str], CompletionSource], *, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        self._completions_of = completions_of
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        self._create = CreateCompletion(completions_of, threads=self._threads, patience_seconds=patience_seconds)
+
+    def routes(self, *middleware: Middleware, beside: Iterable[Route] = ()) -> Mount:
+        """Returns all of /v1, other addresses there included.
+
+        Args:
+            beside: Further routes below /v1.
+            middleware: What stands before the routes, outermost first; it sets `request.state.client`, and turns errors
+                into answers.
+        """
+        routes = [
+            *with_slash("/models", self._list_models, ["GET"]),
+            Route("/models/{model_id:path}", self._get_model, methods=["GET"]),
+            *with_slash("/chat/completions", self._create, ["POST"]),
+            *beside,
+        ]
+        # A redirect would follow the Host header, and makes a GET of a POST.
+        return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=middleware)
+
+    def close(self) -> None:
+        """Ends what is being answered, as the server ends; from any thread."""
+        self._create.close()
+
+    async def _list_models(self, request: Request) -> JSONResponse:
+        return JSONResponse(list_models(await self._names(request)))
+
+    async def _get_model(self, request: Request) -> JSONResponse:
+        return JSONResponse(model_entry(request.path_params["model_id"].rstrip("/"), await self._names(request)))
+
+    async def _names(self, request: Request) -> Sequence[str]:
+        owner: str = request.state.client.owner
+        return await to_thread.run_sync(lambda: self._completions_of(owner).models(), limiter=self._threads)
