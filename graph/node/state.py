@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import Annotated, TypedDict
 
 from langchain_core.messages import AnyMessage
 from langchain_core.tools import BaseTool
@@ -20,6 +20,7 @@ from graph.core.pin import ContextBlock, Pin
 from graph.core.snapshot import SessionSnapshot
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
+from graph.node.fold_worker import FoldWorker
 from graph.server.settings import Settings
 from graph.store.database import Lease
 from graph.store.outage import outlast
@@ -32,9 +33,6 @@ from graph.value.client import ClientOptions
 from graph.value.event import Event, Folded
 from graph.value.record import HistoryEntry, Record
 from prompt.system.framing import Language
-
-if TYPE_CHECKING:
-    from graph.node.fold_worker import FoldWorker
 
 
 class ChatState(TypedDict):

@@ -125,7 +125,10 @@ def ended(chat: Chat) -> Chat:
 def handler(name: str) -> Callable[..., object]:
     """Returns a function that only its module hands over, and whose name is private therefore."""
     module, _, function = name.partition(".")
-    handed: Callable[..., object] = getattr(import_module(f"component.{module}"), function)
+    (path,) = COMPONENTS.rglob(f"{module}.py")
+    handed: Callable[..., object] = getattr(
+        import_module(".".join(path.relative_to(COMPONENTS.parent).with_suffix("").parts)), function
+    )
     return handed
 
 
@@ -200,7 +203,7 @@ def send_a_command(about: About) -> Iterator[Press]:
     assert about.compactions == 1
 
 
-@shows("compacting.start")
+@shows("background.start_compaction")
 def compact(about: About) -> Iterator[Press]:
     yield partial(background.start_compaction, about.session_id)
     assert about.compactions == 1
@@ -254,10 +257,10 @@ def regenerate_in_a_branch(about: About) -> Iterator[Press]:
     assert [turn.user_text for turn in about.new.turns] == [turn.user_text for turn in about.turns[:2]]
 
 
-@shows("question_form._ask", "action.edit")
+@shows("turn_buttons._ask", "action.edit")
 def edit_a_question(about: About) -> Iterator[Press]:
     about.fields["edited"] = "Another question"
-    yield partial(handler("question_form._ask"), about.session_id, 2, "edited")
+    yield partial(handler("turn_buttons._ask"), about.session_id, 2, "edited")
     assert [turn.user_text for turn in about.new.turns] == [about.turns[0].user_text, "Another question"]
 
 
@@ -321,18 +324,18 @@ def delete(about: About) -> Iterator[Press]:
     assert about.opened is None
 
 
-@shows("session_selection._delete", "action.delete_many", told="")
+@shows("sidebar._delete", "action.delete_many", told="")
 def delete_many(about: About) -> Iterator[Press]:
-    yield partial(handler("session_selection._delete"), [about.session_id])
+    yield partial(handler("sidebar._delete"), [about.session_id])
     assert not about.is_listed()
     assert about.opened is None
 
 
-@shows("session_selection._undo", "action.undo_delete", told="")
+@shows("sidebar._undo", "action.undo_delete", told="")
 def undo_delete(about: About) -> Iterator[Press]:
     about.service.sessions.delete_many([about.session_id])
     about.fields["deleted_sessions"] = SimpleNamespace(identifiers=[about.session_id], opened=None)
-    yield handler("session_selection._undo")
+    yield handler("sidebar._undo")
     assert about.is_listed()
 
 
@@ -352,12 +355,12 @@ def use_a_version(about: About) -> Iterator[Press]:
     assert about.record.id == first.id
 
 
-@shows("undo_line._take_back")
+@shows("record_action._take_back")
 def take_a_change_back(about: About) -> Iterator[Press]:
     first = about.record
     about.service.folds.edit(about.session_id, first.id, "The move is on 3 October.")
     change = SimpleNamespace(session_id=about.session_id, back_to=first.id)
-    yield partial(handler("undo_line._take_back"), change)
+    yield partial(handler("record_action._take_back"), change)
     assert about.record.id == first.id
 
 
@@ -383,17 +386,17 @@ def fold_again(about: About) -> Iterator[Press]:
     assert (about.record.version, about.record.kind) == (3, "interval")
 
 
-@shows("program_box._make", told=None)
+@shows("setting_box._make", told=None)
 def let_a_program_in(about: About) -> Iterator[Press]:
     about.fields |= {"program_name": f"editor {about.session_id}"[:32], "program_tools": True}
-    yield handler("program_box._make")
+    yield handler("setting_box._make")
     assert about.programs[-1] == about.fields["program_name"]
 
 
-@shows("program_box._withdraw", told="")
+@shows("setting_box._withdraw", told="")
 def withdraw_a_program(about: About) -> Iterator[Press]:
     made = about.service.programs.admit(about.session_id)
-    yield partial(handler("program_box._withdraw"), made.shown.id)
+    yield partial(handler("setting_box._withdraw"), made.shown.id)
     assert about.session_id not in about.programs
 
 
@@ -406,14 +409,14 @@ def sign_out_everywhere(about: About) -> Iterator[Press]:
         about.visitor.for_owner(owner, sign_in=phone)
 
 
-@shows("project_action.change")
+@shows("project_form.change")
 def complete_a_plan(about: About) -> Iterator[Press]:
     plan = about.begin_project()
     yield partial(project_form.change, "rail", about.visitor.projects.complete_plan, about.root, plan.id)
     assert about.plan.is_done
 
 
-@shows("project_action.save")
+@shows("project_form.save")
 def rename_a_plan(about: About) -> Iterator[Press]:
     plan = about.begin_project()
     about.fields["title"] = "Another plan"
@@ -512,7 +515,7 @@ def called_in(tree: ast.AST) -> set[ast.expr]:
 def test_every_action_that_asks_the_service_has_a_story() -> None:
     calls: dict[str, set[str]] = {}
     handed_over: set[str] = set()  # to a widget, to a menu, to a script: named without being called
-    for path in COMPONENTS.glob("*.py"):
+    for path in COMPONENTS.rglob("*.py"):
         if path.stem == "upload_guard":
             continue  # of requests and sockets; the page hands nothing to it
         tree = ast.parse(path.read_text(encoding="utf-8"))
