@@ -1,4 +1,4 @@
-"""`POST /chat`, the events of a session's newest turn, and the session's context."""
+"""`POST /chat` and the events of a turn: reads the request, follows the turn, writes its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes of the events of a turn the lines of a stream, or the body of a whole response."""
+"""Writes the events of a turn as the chunks of a streamed completion, or as one whole completion."""
 
 from __future__ import annotations
 

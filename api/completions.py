@@ -1,4 +1,4 @@
-"""`POST /v1/chat/completions`: waits for what decides the status, then streams the answer or sends it whole."""
+"""The routes of `/v1`: models and chat completions, streamed or whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds connections: how many there are, and how long each waits for its client; uvicorn itself does neither."""
+"""Bounds connections in number and idle time, and ends open streams when the server ends; uvicorn does neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer that is a stream of events."""
+"""Server-sent events: the response class, and the queue between a turn's thread and its coroutine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands around the routes: an id for each answer, and OpenAI's shape for whatever goes wrong behind it."""
+"""ASGI middleware: request ids and OpenAI-shaped errors, CORS, Host and Origin checks, and the guard of /metrics."""
 
 from __future__ import annotations
 

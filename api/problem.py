@@ -1,4 +1,4 @@
-"""What a refused or failed request is answered with, in OpenAI's shape."""
+"""The status, code and sentence of each error, in OpenAI's shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes of a body and its headers what the service is asked, or refuses them."""
+"""Reads the body and headers of a completion request; refuses what can't be served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One operation of the routes for programs: what serves it, where, and what the document says of it."""
+"""The table of operations, one a method and address, and the handler that serves them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations on sessions: list, read, change, delete; stop, retry, compact, reset, export."""
+"""The operations on sessions and on `/v1/summarize`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs what waits for a model in a thread, so that the page stays usable; one thing at a time in a tab."""
+"""Runs what waits for a model in a thread, one thing at a time in a tab; compaction is one such thing."""
 
 from __future__ import annotations
 

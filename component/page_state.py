@@ -1,4 +1,4 @@
-"""Page state of one browser tab: session, language, time zone and the settings of its next turn."""
+"""What belongs to a browser tab: session, language, time zone, settings of its next turn, the slider's rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws what can be done with the words of a turn, and does what was pressed."""
+"""The buttons beside a turn, the form that edits its question, and what each press does."""
 
 from __future__ import annotations
 

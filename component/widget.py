@@ -1,4 +1,4 @@
-"""Draws what is long in part, with a button that shows the rest in place."""
+"""Small widgets that several parts use: clamped text, menu, error box, copy button, the name of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Middleware that adds security headers to every HTTP response, and keeps browsers and cookies on https."""
+"""Security headers of every HTTP response, cookies on https, and the websocket's compression window."""
 
 from __future__ import annotations
 

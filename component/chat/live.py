@@ -1,4 +1,4 @@
-"""Follows a running turn: waits for its news in runs that end when the user wants something else."""
+"""Follows a running turn and draws its answer block by block."""
 
 from __future__ import annotations
 

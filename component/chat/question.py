@@ -1,4 +1,4 @@
-"""Draws the user's own message: letter by letter, but for fenced code; a long one is clamped until it is opened."""
+"""Draws the user's message and the files that came with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws the middle column: the turns of the session, or the empty page."""
+"""Draws the middle column: turns, lines where folds and resets stand, branches; or the empty page."""
 
 from __future__ import annotations
 

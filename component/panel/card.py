@@ -1,4 +1,4 @@
-"""Draws a record as a card of the panel: covered turns, summary, cost."""
+"""Draws a record as a card of the panel: covered turns, summary, cost, and its menu."""
 
 from __future__ import annotations
 

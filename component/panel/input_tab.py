@@ -1,4 +1,4 @@
-"""Draws the panel's tab of what the model was sent in a turn, block by block."""
+"""Draws the panel's tab of what the model was sent in a turn: its blocks, their sizes, the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The head of the panel: the slider, what the next summary will come to, and what the strategy does until then."""
+"""The head of the panel: the slider and what the next summary will come to."""
 
 from __future__ import annotations
 

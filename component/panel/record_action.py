@@ -1,4 +1,4 @@
-"""Widget callbacks that change a summary; each keeps what takes it back."""
+"""Callbacks that change a summary, and the line that takes the change back."""
 
 from __future__ import annotations
 

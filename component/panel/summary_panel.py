@@ -1,4 +1,4 @@
-"""Draws the active records and their statistics, in the right column or, on a narrow page, in a drawer."""
+"""Draws the panel: summaries, chart, costs, savings and pins; on a narrow page in a drawer."""
 
 from __future__ import annotations
 

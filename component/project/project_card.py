@@ -1,4 +1,4 @@
-"""Draws what a new chat in a project starts with, as its first card, and what one that has begun started with."""
+"""Draws a project's card in a chat, and what is done about a damaged memory."""
 
 from __future__ import annotations
 

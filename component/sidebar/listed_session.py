@@ -1,4 +1,4 @@
-"""Draws a chat in the list of the sidebar: its title, its menu and the dialogs that this opens."""
+"""Draws a chat in the list of the sidebar: its title, menu, dialogs and export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sidebar's box of advanced settings."""
+"""The sidebar's box of advanced settings, with the tokens of programs."""
 
 from __future__ import annotations
 

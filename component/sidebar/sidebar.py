@@ -1,4 +1,4 @@
-"""Draws the left column: new chat, the sessions with their menus, the box of settings, who is signed in."""
+"""Draws the left column, and the selection of several chats."""
 
 from __future__ import annotations
 

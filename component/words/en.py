@@ -1,4 +1,4 @@
-"""Every text of the page, one field each, with English defaults; its errors, projects and Korean are beside it."""
+"""Every text of the page, one field each, with English defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the text of a file stands in a message: behind a line with its name, in a fence that the text can't close."""
+"""Attached files and images as they stand in a message: a file's text behind a line with its name, in a fence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns the tokens of model calls into money."""
+"""Prices of models, and the money that tokens cost."""
 
 from __future__ import annotations
 

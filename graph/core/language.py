@@ -1,4 +1,4 @@
-"""Detects the script of a text, so that a summary follows the user's language."""
+"""The language and sentences of a text, and whether a message is small talk."""
 
 from __future__ import annotations
 

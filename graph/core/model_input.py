@@ -1,4 +1,4 @@
-"""Builds the model input and lists its blocks."""
+"""Builds the model input, lists its blocks, and compares it with the one before."""
 
 from __future__ import annotations
 

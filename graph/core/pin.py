@@ -1,4 +1,4 @@
-"""Pinned messages: always sent word for word, under the record that covers them once they are folded."""
+"""Context blocks and pinned messages: what is sent beside records and turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cleans and checks the text of a message, and makes a session's title of it."""
+"""Cleans and measures the text of a message, and makes a session's title of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds turns in a list of messages, and the text of a message."""
+"""Finds, closes and labels the turns in a list of messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes out of a rules file what people don't see in it, and shows them what that was."""
+"""Decodes a rules file, and takes out what people don't see in it."""
 
 from __future__ import annotations
 

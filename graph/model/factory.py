@@ -1,4 +1,4 @@
-"""Makes chat models and summarisers for the endpoint that the settings name."""
+"""Makes chat models and summarisers for the endpoint that the settings name, and the body of their requests."""
 
 from __future__ import annotations
 

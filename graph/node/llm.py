@@ -1,4 +1,4 @@
-"""The node that calls the chat model."""
+"""The node that calls the chat model, and the guard that keeps its input within the window."""
 
 from __future__ import annotations
 

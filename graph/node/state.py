@@ -1,4 +1,4 @@
-"""The graph's state, which LangGraph keeps between steps."""
+"""The graph's state, which LangGraph keeps between steps, and the context of one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the earlier conversation from a model input, sentence by sentence, and finds what relates to a question."""
+"""Reads the earlier conversation from a model input, and finds the sentences that relate to a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keyed hashes over what a program says was said: one history gives the same ones, and they tell nobody what it is."""
+"""Keyed hashes over the messages of a program: equal histories have equal hashes, which tell nobody the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides which session a program's request goes on with, by what the server knows of its history."""
+"""Decides which session a program's request goes on with, or that it needs none."""
 
 from __future__ import annotations
 

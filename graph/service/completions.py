@@ -1,4 +1,4 @@
-"""Answers programs: finds the session that a request goes on with, and begins the turn that it asks for."""
+"""Answers programs: finds the session that a request goes on with, and begins its turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a session's folds and their figures; runs the user's commands compact, restore, reset and its undoing."""
+"""Reads a session's folds and their figures; compacts, restores, resets and pins."""
 
 from __future__ import annotations
 

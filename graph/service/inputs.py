@@ -1,4 +1,4 @@
-"""Builds what the calls of a turn were sent again, from the tables alone, and checks it by the stored hash."""
+"""Rebuilds what the calls of a turn were sent, from the tables alone, and checks it by the stored hash."""
 
 from __future__ import annotations
 

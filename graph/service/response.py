@@ -1,4 +1,4 @@
-"""A response to a program: the turn or aside that makes it, seen as OpenAI's clients see a completion."""
+"""A response to a program: the turn or side request behind it, its usage and its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt of a turn as programs follow it: its events, or what the tables tell of it once it has ended."""
+"""One attempt of a turn as its followers see it: its events, or its rows once it has ended."""
 
 from __future__ import annotations
 

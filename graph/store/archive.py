@@ -1,4 +1,4 @@
-"""The archive table: every message ever said, complete and numbered, append-only."""
+"""The tables of messages and images: everything ever said, numbered, append-only."""
 
 from __future__ import annotations
 

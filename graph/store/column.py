@@ -1,4 +1,4 @@
-"""The column types for times, texts and lists."""
+"""Column types, and the two expressions in which the databases differ."""
 
 from __future__ import annotations
 

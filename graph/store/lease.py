@@ -1,4 +1,4 @@
-"""The lease table: which worker may change a session, with a fencing token."""
+"""The lease table: which worker may change a session, with a fencing token, and whether its process lives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of withdrawn owners: who is let in no more."""
+"""The tables of owners: who was withdrawn, and what each has used of turns and tokens."""
 
 from __future__ import annotations
 

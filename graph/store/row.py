@@ -1,4 +1,4 @@
-"""A record as its row has it: the facts are packed."""
+"""Records and messages as their rows have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps every archived message in the full-text index, and searches the live ones of a session or of an owner."""
+"""The full-text index of all messages, and the search in a session or in all of an owner's."""
 
 from __future__ import annotations
 

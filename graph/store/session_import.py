@@ -1,4 +1,4 @@
-"""Adds sessions of an export, which may be any file, to those of an owner."""
+"""Checks an export, which may be any file, and adds its sessions to those of an owner."""
 
 from __future__ import annotations
 

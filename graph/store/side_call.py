@@ -1,4 +1,4 @@
-"""The table of asides: what answers cost that belong to no session."""
+"""The tables of calls that belong to no turn: side requests of programs, and titles."""
 
 from __future__ import annotations
 

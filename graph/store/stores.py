@@ -1,4 +1,4 @@
-"""All stores of one server: opened and closed together, with the reads that span several of them."""
+"""All stores of one server, opened and closed together, with the reads that span several of them."""
 
 from __future__ import annotations
 

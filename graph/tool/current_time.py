@@ -1,4 +1,4 @@
-"""The tool that returns the current time in a zone."""
+"""The tools that return the current time in a zone, and that reason in a call of their own."""
 
 from __future__ import annotations
 

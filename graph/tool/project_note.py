@@ -1,4 +1,4 @@
-"""The tools by which the model notes what becomes of a project: decisions, tasks, the plan, open files."""
+"""The tools by which the model keeps a project's memory and reads its rules."""
 
 from __future__ import annotations
 

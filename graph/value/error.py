@@ -1,4 +1,4 @@
-"""The hierarchy of all errors that Turnfold raises on purpose; those of model calls stand in `graph.value.error`.
+"""The hierarchy of all errors that Turnfold raises on purpose, with their reasons.
 
 * TurnfoldError
   x SettingsError

@@ -1,4 +1,4 @@
-"""The frozen values that the service returns to the page."""
+"""The frozen values that the service returns: turns, sessions, costs, pins, programs."""
 
 from __future__ import annotations
 

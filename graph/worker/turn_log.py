@@ -1,4 +1,4 @@
-"""The event log of a turn that runs in this process, and the live view derived from it."""
+"""The event log of a turn that runs in this process, the live view made of it, and its metrics."""
 
 from __future__ import annotations
 

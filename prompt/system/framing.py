@@ -1,4 +1,4 @@
-"""Headings, placeholders and notes around the records and messages of a model input."""
+"""Headings, labels, placeholders and notes around the parts of a model input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model reads as a tool's result besides what the tool found: warnings, failures; in the session's language."""
+"""What a model reads as a tool's result: warnings, failures, recalled turns; in the session's language."""
 
 from __future__ import annotations
 

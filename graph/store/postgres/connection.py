@@ -1,4 +1,4 @@
-"""How connections to Postgres are asked for, so that a machine or a network that falls silent is noticed."""
+"""How connections to Postgres are asked for, and its errors as ours."""
 
 from __future__ import annotations
 
