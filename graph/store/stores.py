@@ -171,7 +171,7 @@ def open_database(settings: Settings, *, clock: Clock = utc_now) -> Database:
     try:
         from graph.store.postgres.postgres_database import open_postgres  # noqa: PLC0415  # its driver is an extra
     except ImportError as error:
-        msg = "CHAT_DATABASE_URL: needs more packages: pip install 'turnfold[postgres]'"
+        msg = "CHAT_DATABASE_URL: needs more packages: pip install -r requirements-server.lock"
         raise SettingsError(msg) from error
     return open_postgres(settings.chat_database_url, busy_timeout_seconds=settings.busy_timeout_seconds)
 

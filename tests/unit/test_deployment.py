@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +13,8 @@ import yaml
 from api import middleware
 from api.body import BODY_BYTES
 from graph.server.settings import Settings
+from graph.store.stores import open_database
+from graph.value.error import SettingsError
 
 ROOT: Final = Path(__file__).parents[2]
 DEPLOY: Final = ROOT / "deploy"
@@ -174,3 +178,17 @@ def test_a_server_is_pinned_to_what_the_tests_run_with_and_has_nothing_of_them()
     assert server.items() <= every.items()
     assert {"streamlit", "langgraph", "psycopg", "authlib"} < {*server}
     assert not {"pytest", "playwright", "mypy"} & {*server}
+
+
+def test_a_server_without_the_driver_of_postgres_names_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "graph.store.postgres.postgres_database", None)
+    settings = Settings(_env_file=None, chat_database_url="postgresql://kim@db/chat")  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic makes the secret
+    with pytest.raises(SettingsError, match=r"pip install -r ([a-z.-]+)$") as refused:
+        open_database(settings)
+    command = refused.value.args[0].partition(": ")[2].rpartition(": ")[2]
+    assert command in (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    names = {re.split(r"[\[><=]", requirement)[0] for requirement in wanted["postgres"]}
+    assert names <= {*pins(command.split()[-1])}
