@@ -21,7 +21,7 @@ _FORM = "damage"
 
 
 def draw_project_damage(part: Part) -> None:
-    """Draws both."""
+    """Draws which file is damaged, and the two ways out: the newest snapshot, if there is one, or an empty memory."""
     said, snapshots = part.said, part.view.snapshots
     offer = said.damaged_offer if snapshots else said.damaged_no_snapshot
     file, _, place = part.view.damage.partition(": ")
@@ -29,6 +29,12 @@ def draw_project_damage(part: Part) -> None:
     st.warning(f"{said.damaged.format(file=escape_label(file))} {offer}{detail}", icon=":material/broken_image:")
     if snapshots:
         draw_restore(part, _FORM, snapshots[0], is_first=True)
+    if part.is_open("start_over"):
+        act = part.changing(part.projects.start_over)
+        project_form.draw_question(part, said.start_over_question, said.start_over, act)
+    else:
+        ask = part.opening("start_over")
+        st.button(said.start_over, key=part.key("ask_start_over"), icon=":material/restart_alt:", on_click=ask)
 
 
 def time_of(part: Part, snapshot: SnapshotView) -> str:

@@ -85,7 +85,7 @@ ERRORS: Final[Mapping[str, str]] = {
     "file_access": "A file that is kept for this project couldn't be read or written.",
     "project": "The project's memory can't be read or written.",
     "project_busy": "Something else is writing the project's memory. Please try again in a moment.",
-    "project_damaged": "A file of the project's memory is damaged. It is kept as it is; a snapshot can be restored.",
+    "project_damaged": "A file of the project's memory is damaged. The tab of the project says how to go on.",
     "project_newer": "A newer version wrote this project's memory. Please update Turnfold.",
     "model": "The model couldn't be called.",
     "authentication": "The API key is missing or wrong.",
@@ -331,8 +331,10 @@ class ProjectWords:
     restore: str = "Restore"
     restore_question: str = "Return to {time}? What stands now is kept as a snapshot."
     damaged: str = "{file} of the project's memory is damaged, so nothing is read from it or written to it."
-    damaged_offer: str = "You can return to the newest snapshot. The damaged file is kept under another name."
-    damaged_no_snapshot: str = "There is no snapshot to return to. Repair the file or move it away."
+    damaged_offer: str = "Return to the newest snapshot or start over. The damaged file is kept under another name."
+    damaged_no_snapshot: str = "There is no snapshot to return to. Repair the file or start over."
+    start_over: str = "Start over"
+    start_over_question: str = "Begin with an empty memory? Both files stay in `.ai-brain`, as `damaged-…`."
     vanished: str = "It isn't there any more."
 
     rules: str = "Rules"

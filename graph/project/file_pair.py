@@ -154,7 +154,7 @@ class Snapshots:
         return not times or now - max(times) >= INTERVAL
 
     def take(self, sources: Sources, now: datetime) -> None:
-        """Writes one, unless the newest has the same content; then deletes what is too much.
+        """Writes one, unless neither file is there or the newest has the same content; then deletes what is too much.
 
         Raises:
             ProjectError: It can't be written.
@@ -163,7 +163,7 @@ class Snapshots:
         items = self.items()
         while any(each.at == now for each in items):
             now += _TICK
-        if items and items[0].name.endswith(f"-{digest}.json"):
+        if not any(sources) or (items and items[0].name.endswith(f"-{digest}.json")):
             return
         try:
             pair = {name: json.loads(data) for name, data in zip((CONTEXT, WORKFLOW), sources, strict=True) if data}

@@ -198,6 +198,11 @@ class Projects:
         self._memory(root).restore(snapshot)
         return self.get(root)
 
+    def start_over(self, root: str) -> ProjectView:
+        """Begins with an empty memory; what stands now becomes a snapshot, and damaged files are kept aside."""
+        self._memory(root).start_over()
+        return self.get(root)
+
     def _work(self, root: str, change: Callable[[WorkflowManager], object]) -> ProjectView:
         change(WorkflowManager.load(self._memory(root)))
         return self.get(root)

@@ -164,6 +164,7 @@ MEMORY_CALLS: Final[dict[str, Callable[[Projects, str, MemoryIds], ProjectView]]
     "record_decision": lambda projects, root, ids: projects.record_decision(root, "포트는 8502", replaces=ids.decision),
     "rename": lambda projects, root, ids: projects.rename(root, ids.task, "표 달기"),
     "restore": lambda projects, root, ids: projects.restore(root, ids.snapshot),
+    "start_over": lambda projects, root, _: projects.start_over(root),
     "start_task": lambda projects, root, ids: projects.start_task(root, ids.task),
     "switch_plan": lambda projects, root, ids: projects.switch_plan(root, ids.plan),
 }

@@ -33,6 +33,7 @@ CHANGES: dict[str, Callable[[Projects, str], object]] = {
     "edit_summary": lambda projects, root: projects.edit_summary(root, "x"),
     "forget_dialog": lambda projects, root: projects.forget_dialog(root),
     "restore": lambda projects, root: projects.restore(root, "x"),
+    "start_over": lambda projects, root: projects.start_over(root),
     "get": lambda projects, root: projects.get(root),
     "rules": lambda projects, root: projects.rules(root),
     "agree": lambda projects, root: projects.agree(root, "x"),
@@ -150,6 +151,15 @@ def test_a_damaged_memory_is_shown_with_its_snapshots_and_restored(rooted: Roote
     restored = projects.restore(root, view.snapshots[0].name)
     assert restored.damage == ""
     assert [each.text for each in restored.decisions] == ["첫 결정"]
+
+
+def test_one_can_start_over_with_an_empty_memory_and_return(rooted: Rooted) -> None:
+    projects, root = rooted.projects(), rooted.root
+    assert projects.start_over(root).snapshots == ()
+    projects.record_decision(root, "첫 결정")
+    empty = projects.start_over(root)
+    assert (empty.damage, empty.decisions) == ("", ())
+    assert [each.text for each in projects.restore(root, empty.snapshots[0].name).decisions] == ["첫 결정"]
 
 
 def test_rules_are_new_then_agreed_then_changed_with_a_difference(rooted: Rooted) -> None:

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from graph.value.error import InputError, NotFoundError, ProjectBusyError
-from graph.value.project_view import ProjectView
+from graph.value.project_view import ProjectView, SnapshotView
 from tests.fake.scripted_projects import NO_RULES
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import FILE, ROOT, SNAPSHOT, TODAY, VIEW, rules
@@ -150,13 +151,28 @@ def test_damaged_memory_says_which_file_and_offers_the_newest_snapshot(page: App
     for warning in page.warning:
         assert "context.json 파일이 손상되어" in warning.value
         assert warning.value.endswith("(line 1)")
-        assert "가장 최근 스냅샷으로 되돌릴 수 있습니다." in warning.value
+        assert "가장 최근 스냅샷으로 되돌리거나 새로 시작하세요." in warning.value
     assert len(page.warning) == 2  # the card and the tab
     page.button(key="project_ask_damage_rail").click().run()
     save(page)
     assert changes(project) == [("restore", SNAPSHOT.name)]
     project.projects.view = ProjectView(ROOT, "shop", NO_RULES, (), damage="workflow.json")
     assert "되돌릴 스냅샷이 없습니다." in page.run().warning[0].value
+
+
+@pytest.mark.parametrize("snapshots", [(), (SNAPSHOT,)])
+@pytest.mark.parametrize("place", ["rail", "chat"])
+def test_a_damaged_memory_starts_over_once_that_is_confirmed(
+    page: AppTest, project: ScriptedService, place: str, snapshots: tuple[SnapshotView, ...]
+) -> None:
+    project.projects.view = ProjectView(ROOT, "shop", NO_RULES, snapshots, damage="workflow.json")
+    open_project_tab(page).button(key=f"project_ask_start_over_{place}").click().run()
+    assert "빈 메모리로 새로 시작할까요?" in told(page)
+    page.button(key=f"project_cancel_{place}").click().run()
+    assert changes(project) == []
+    page.button(key=f"project_ask_start_over_{place}").click().run()
+    save(page, place)
+    assert changes(project) == [("start_over",)]
 
 
 def test_rules_say_whether_they_changed_are_agreed_to_or_left_out(page: AppTest, project: ScriptedService) -> None:
