@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import logging
 import os.path
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from types import MappingProxyType
+from typing import Final, Literal
 
 from graph.core.text import plain_text
+from graph.file.atomic_file import locked, put_aside, read_whole, write_whole
 from prompt.system.framing import DEFAULT_RULES, Language, note_left_out
 
 DEFAULT_SYSTEM_RULES: Final = "defaultSystemRules"
 PROJECT_RULES: Final = "projectRules"
 LAYER_SUMMARY: Final = "layerSummary"
 PROJECT_MEMORY: Final = "projectMemory"
-RECENT_EXECUTIONS: Final = "recentExecutions"
 
 WORKING_DIRECTORY: Final = "workingDirectory"
 PROJECT_ROOT: Final = "projectRoot"
@@ -30,6 +37,7 @@ USER_MESSAGE: Final = "userMessage"
 
 VOLATILE_KEYS: Final = (WORKING_DIRECTORY, PROJECT_ROOT, CURRENT_FILE, CURRENT_FILE_RULES, SELECTION)
 
+_log = logging.getLogger(__name__)
 
 ContextSnapshot = Mapping[str, str]
 
@@ -57,34 +65,137 @@ class PersistenceKind(StrEnum):
     VOLATILE = "volatile"
 
 
-class ContextStore(Protocol):
-    """The values of one scope and kind, by key, in the order in which they were put. Safe to use from any thread."""
+class ContextStore(ABC):
+    """The values of one scope and kind, by key, in the order in which they were put. Safe to use from any thread.
 
-    @property
-    def scope(self) -> ContextScope:
-        """What the values belong to."""
-        ...
+    Attributes:
+        scope: What the values belong to.
+        persistence_kind: How long they hold.
+    """
 
-    @property
-    def persistence_kind(self) -> PersistenceKind:
-        """How long they hold."""
-        ...
+    scope: ContextScope
+    persistence_kind: PersistenceKind
 
+    @abstractmethod
     def snapshot(self) -> ContextSnapshot:
-        """Returns the values as they are now; later changes don't reach what was returned."""
-        ...
+        """Returns the values as they are now, read-only; later changes don't reach what was returned."""
 
     def put(self, key: str, value: str) -> None:
         """Sets one value."""
-        ...
+        self.put_all({key: value})
 
+    @abstractmethod
     def put_all(self, entries: ContextSnapshot) -> None:
         """Sets several values at once: a snapshot has all of them or none."""
-        ...
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Removes all values."""
+
+
+class MemoryContextStore(ContextStore):
+    """A store that ends with its process.
+
+    Args:
+        scope: What the values belong to.
+        persistence_kind: How long they hold.
+    """
+
+    def __init__(self, scope: ContextScope, persistence_kind: PersistenceKind) -> None:
+        self.scope = scope
+        self.persistence_kind = persistence_kind
+        self._lock = threading.Lock()
+        self._entries: dict[str, str] = {}
+
+    def snapshot(self) -> ContextSnapshot:
+        """Returns the values as they are now."""
+        with self._lock:
+            return MappingProxyType(self._entries.copy())
+
+    def put_all(self, entries: ContextSnapshot) -> None:
+        """Sets several values at once."""
+        plain = {key: plain_text(value) for key, value in entries.items()}
+        with self._lock:
+            self._entries.update(plain)
 
     def clear(self) -> None:
         """Removes all values."""
-        ...
+        with self._lock:
+            self._entries.clear()
+
+
+class FileContextStore(ContextStore):
+    """A persistent store: one JSON object of texts, UTF-8, replaced whole with each change.
+
+    Opening it creates its folder and deletes what a killed writer left. Each change reads the file anew under the
+    file's lock, so that no process loses what another one put. A file that isn't such an object is renamed to
+    `<name>.damaged-<hash of its bytes>`, and the store begins anew.
+
+    Args:
+        path: The file; it is created by the first change.
+        scope: What the values belong to.
+
+    Raises:
+        FileAccessError: The file can't be read, written or locked; also raised by every method.
+        DiskFullError: There is no room left; also raised by every method that changes something.
+    """
+
+    persistence_kind = PersistenceKind.PERSISTENT
+
+    def __init__(self, path: Path, scope: ContextScope) -> None:
+        self.scope = scope
+        self._path = path
+        with locked(path):
+            self._read_or_begin_anew()
+
+    def snapshot(self) -> ContextSnapshot:
+        """Returns the values as they are on the disk now."""
+        data = read_whole(self._path)
+        entries = {} if data is None else _parse(data)
+        if entries is None:
+            with locked(self._path):
+                entries = self._read_or_begin_anew()
+        return MappingProxyType(entries)
+
+    def put_all(self, entries: ContextSnapshot) -> None:
+        """Sets several values at once."""
+        plain = {plain_text(key): plain_text(value) for key, value in entries.items()}
+        with locked(self._path):
+            self._write({**self._read_or_begin_anew(), **plain})
+
+    def clear(self) -> None:
+        """Removes all values."""
+        with locked(self._path):
+            if self._read_or_begin_anew():
+                self._write({})
+
+    def _write(self, entries: ContextSnapshot) -> None:
+        write_whole(self._path, json.dumps(entries, ensure_ascii=False, indent=1).encode())
+
+    def _read_or_begin_anew(self) -> dict[str, str]:
+        """Puts a damaged file aside; called under the lock, so that no writer's new file is taken for it."""
+        data = read_whole(self._path)
+        if data is None:
+            return {}
+        entries = _parse(data)
+        if entries is None:
+            name = f"{self._path.name}.damaged-{hashlib.sha256(data).hexdigest()[:12]}"
+            put_aside(self._path, name)
+            _log.warning("%s is damaged; it is kept as %s, and the context begins anew", self._path, name)
+            return {}
+        return entries
+
+
+def _parse(data: bytes) -> dict[str, str] | None:
+    """Returns the values that a file's bytes say, None if they aren't a JSON object of texts."""
+    try:
+        found = json.loads(data.decode())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        return None
+    # An escaped lone surrogate is valid JSON, and no text.
+    return {plain_text(key): plain_text(value) for key, value in found.items()}
 
 
 RequestPolicy = Literal["merge", "request"]
@@ -174,7 +285,7 @@ class AppContextService:
         service.ensure_volatile_server_working_directory(directory, root)
         volatile = service.update_volatile_from_request({"currentFile": "src/app.py", "selection": "def main():"})
         service.refresh_persistent_if_needed(PersistentRefreshTrigger(root, agreed.digest))
-        execution = ExecutionContext(turn_id, user_message, volatile, summaries)
+        execution = execution_tree(turn_id, user_message, volatile)
         sent = PromptComposer("en", layer).parts(LLMTaskType.CHAT, service, execution=execution)
 
     Args:
@@ -186,8 +297,8 @@ class AppContextService:
 
     Attributes:
         persistent_store: APP x PERSISTENT.
-        volatile_store: APP x VOLATILE. All sessions of the owner in this root share it; what a turn is sent is the
-            snapshot in its `ExecutionContext`, which no other request changes.
+        volatile_store: APP x VOLATILE. All sessions of the owner in this root share it; a turn is sent the values of
+            its own `execution_tree`.
     """
 
     def __init__(
@@ -271,3 +382,97 @@ class AppContextService:
         rules = "" if trigger.project_root is None else self._load_rules(trigger.project_root)
         self.persistent_store.put_all({PROJECT_RULES: rules, **asked})
         return True
+
+
+_PERSISTENT_FILE: Final = "persistent-context.json"
+_MOST_SERVICES: Final = 256
+
+
+class ContextRegistry:
+    """The services of the owners and roots that were last asked for. Safe to use from any thread.
+
+    One process has one service for an owner and a root, up to 256 of them: beyond that the one that was asked for the
+    longest time ago is forgotten with its volatile values. Its file stays.
+
+    Args:
+        folder: Where the folders of owners and roots are made.
+        load_rules: Returns the rules that an owner agreed to in a root, "" for none.
+        directory: The server's working directory.
+        policy: See `apply_request`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        load_rules: Callable[[str, str], str],
+        *,
+        directory: Path,
+        policy: RequestPolicy = "merge",
+    ) -> None:
+        self._folder = folder
+        self._load_rules = load_rules
+        self._directory = directory
+        self._policy = policy
+        self._lock = threading.Lock()
+        self._opened = lru_cache(_MOST_SERVICES)(self._open)
+        # Lines of turns that earlier versions kept: no deletion of a chat would remove them any more.
+        for file in folder.glob("*/*execution-summary-cache.json*"):
+            with suppress(OSError):
+                file.unlink()
+
+    def app_context(self, owner: str, root: str) -> AppContextService:
+        """Returns the one service of this owner and root.
+
+        Raises:
+            FileAccessError: Its folder or file can't be read, written or locked.
+            DiskFullError: There is no room left for its folder.
+        """
+        with self._lock:  # two threads at once would get two services
+            return self._opened(owner, root)
+
+    def told(self, owner: str, root: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
+        """Takes over what a request says of its context, and returns the volatile values that hold for it.
+
+        Args:
+            owner: The owner.
+            root: The project's root, which was checked; a request has no say in it.
+            context: See `apply_request`.
+            language: Of the note of what was cut.
+
+        Raises:
+            FileAccessError: The folder or file of the context can't be read, written or locked.
+            DiskFullError: There is no room left for its folder.
+        """
+        app_context = self.app_context(owner, root)
+        app_context.ensure_volatile_server_working_directory(self._directory, Path(root))
+        said = {key: value for key, value in context.items() if key != PROJECT_ROOT}
+        return app_context.update_volatile_from_request(said, language)
+
+    def _open(self, owner: str, root: str) -> AppContextService:
+        # A folder named by a hash: an owner's name or a root may hold anything.
+        identity = f"{len(owner)}:{owner}{root}".encode("utf-8", "surrogatepass")
+        folder = self._folder / hashlib.sha256(identity).hexdigest()[:32]
+        return AppContextService(
+            FileContextStore(folder / _PERSISTENT_FILE, ContextScope.APP),
+            MemoryContextStore(ContextScope.APP, PersistenceKind.VOLATILE),
+            lambda asked_root: self._load_rules(owner, asked_root),
+            directory=self._directory,
+            policy=self._policy,
+        )
+
+
+def execution_tree(
+    execution_id: str, user_message: str, request_context: ContextSnapshot, *, file_rules: str = ""
+) -> MemoryContextStore:
+    """Makes the volatile store of one turn, EXECUTION_TREE x VOLATILE; later requests don't change it.
+
+    Args:
+        execution_id: The turn's id.
+        user_message: The user's words.
+        request_context: The volatile values of its request, from `update_volatile_from_request`.
+        file_rules: The rules whose patterns match the current file.
+    """
+    store = MemoryContextStore(ContextScope.EXECUTION_TREE, PersistenceKind.VOLATILE)
+    own = {EXECUTION_ID: execution_id, USER_MESSAGE: user_message, CURRENT_FILE_RULES: file_rules}
+    store.put_all({**request_context, **own})
+    return store

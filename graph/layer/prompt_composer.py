@@ -10,16 +10,18 @@ from typing import Final
 
 from graph.core.text import plain_text
 from graph.layer.app_context import (
+    EXECUTION_ID,
     LAYER_SUMMARY,
     PROJECT_MEMORY,
-    RECENT_EXECUTIONS,
+    USER_MESSAGE,
+    VOLATILE_KEYS,
     AppContextService,
     ContextScope,
     ContextSnapshot,
     ContextStore,
+    MemoryContextStore,
     PersistenceKind,
 )
-from graph.layer.context_registry import ExecutionContext, MemoryContextStore
 from prompt.system.framing import PERSISTENT_HEADING, VOLATILE_HEADING, Language
 
 # In Markdown a line that is indented by four is no heading; one indented by less is.
@@ -64,8 +66,7 @@ class LLMTaskType(StrEnum):
     """What a model is called for, which decides the contexts that it reads.
 
     Attributes:
-        CREATE_TREE: A task of one prompt: persistent, volatile, and all of the turn: its id, the user's message, and
-            the lines of the turns before it.
+        CREATE_TREE: A task of one prompt: persistent, volatile, and the turn's id and the user's message.
         CHAT: An answer of the chat: persistent and volatile; the user's message follows them anyway.
         SUMMARY: A summary of what was said: persistent alone.
     """
@@ -73,6 +74,13 @@ class LLMTaskType(StrEnum):
     CREATE_TREE = "create_tree"
     CHAT = "chat"
     SUMMARY = "summary"
+
+
+_VOLATILE_KEYS_OF: Final[Mapping[LLMTaskType, Sequence[str]]] = {
+    LLMTaskType.CREATE_TREE: (*VOLATILE_KEYS, EXECUTION_ID, USER_MESSAGE),
+    LLMTaskType.CHAT: VOLATILE_KEYS,
+    LLMTaskType.SUMMARY: (),
+}
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,7 @@ class PromptComposer:
         task_type: LLMTaskType,
         app_context: AppContextService,
         *,
-        execution: ExecutionContext | None = None,
+        execution: ContextStore | None = None,
         memory: Sequence[str] = (),
     ) -> ComposedContext:
         """Returns the two blocks that a task of this type reads.
@@ -123,7 +131,8 @@ class PromptComposer:
         Args:
             task_type: What the model is called for.
             app_context: Of the owner and the project root.
-            execution: The turn, whose request then gives the volatile values; None for the latest request's.
+            execution: The turn, an `execution_tree`, which then gives the volatile values; None for the latest
+                request's.
             memory: Lines of project memory, oldest first; the same ones for as long as the front is to stay the same.
 
         Raises:
@@ -131,14 +140,11 @@ class PromptComposer:
         """
         persistent, volatile = app_context.get_app_context_for_prompt(self._language)
         if execution is not None:
-            volatile = execution.request_context()
-        kept = {**persistent, LAYER_SUMMARY: self._layer_summary(), PROJECT_MEMORY: join_lines(memory)}
-        if task_type is LLMTaskType.SUMMARY:
-            volatile = {}
-        elif task_type is LLMTaskType.CREATE_TREE and execution is not None:
-            kept[RECENT_EXECUTIONS] = join_lines(execution.persistent_store.snapshot().values())
-            volatile = {**volatile, **execution.own_context()}
-        return ComposedContext(render_block(PERSISTENT_HEADING, kept), render_block(VOLATILE_HEADING, volatile))
+            volatile = execution.snapshot()
+        layer = {} if self._layer is None else self._layer.snapshot()
+        kept = {**persistent, **layer, PROJECT_MEMORY: join_lines(memory)}
+        passing = {key: volatile.get(key, "") for key in _VOLATILE_KEYS_OF[task_type]}
+        return ComposedContext(render_block(PERSISTENT_HEADING, kept), render_block(VOLATILE_HEADING, passing))
 
     def compose(
         self,
@@ -146,7 +152,7 @@ class PromptComposer:
         app_context: AppContextService,
         body: str,
         *,
-        execution: ExecutionContext | None = None,
+        execution: ContextStore | None = None,
     ) -> str:
         """Returns a prompt of one string: persistent block, volatile block, body, an empty line between them.
 
@@ -161,9 +167,6 @@ class PromptComposer:
         """
         context = self.parts(task_type, app_context, execution=execution)
         return "\n\n".join(part for part in (context.front, context.volatile, body) if part)
-
-    def _layer_summary(self) -> str:
-        return "" if self._layer is None else self._layer.snapshot().get(LAYER_SUMMARY, "")
 
 
 _LINE_CHARS: Final = 160

@@ -14,7 +14,7 @@ from langchain_core.tools import BaseTool
 from graph.core.cost import TokenUse, cost_of
 from graph.core.pin import ContextSource
 from graph.file.root_folder import RootFolders
-from graph.layer.context_registry import ContextRegistry
+from graph.layer.app_context import ContextRegistry
 from graph.model.factory import ChatModels, open_models
 from graph.model.spending import Spending
 from graph.node.builder import build_graph

@@ -33,7 +33,7 @@ def erase(access: SessionAccess, session_id: str) -> None:
         access.runner.forget(session_id)
         access.contexts.forget(session_id)
         if access.project_turns is not None:
-            access.project_turns.forget(session_id)
+            access.project_turns.forget_problem(session_id)
     finally:
         stores.leases.release(lease)
 

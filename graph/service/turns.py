@@ -302,7 +302,7 @@ def take_back_notes(access: SessionAccess, session: SessionRow, turn: int, *, ro
     if access.project_turns is not None and session.project_root:
         said = access.stores.archive.live_turns(session.session_id, turn, turn)
         ids = [str(entry.message.id) for entry in said if entry.message.type in roles]
-        access.project_turns.take_back(access.owner, session.project_root, session.session_id, turn, ids)
+        access.project_turns.take_back(access.owner, session.project_root, session.session_id, ids)
 
 
 def begin_turn(

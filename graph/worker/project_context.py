@@ -12,18 +12,19 @@ from graph.file.root_folder import RootFolders
 from graph.layer.app_context import (
     CURRENT_FILE,
     SELECTION,
+    ContextRegistry,
     ContextSnapshot,
     PersistentRefreshTrigger,
     RequestPolicy,
     apply_request,
+    execution_tree,
 )
-from graph.layer.context_registry import ContextRegistry, ExecutionContext
 from graph.layer.prompt_composer import LLMTaskType, PromptComposer, layer_of_tools, memory_of, render_block
 from graph.layer.rule_reader import locate
 from graph.server.newest import Newest
 from graph.store.rule_agreement import RuleAgreementStore
 from graph.value.error import PathError, TurnfoldError
-from graph.worker.project_turns import ProjectTurns, agreed_rules, execution_id
+from graph.worker.project_turns import ProjectTurns, agreed_rules
 from prompt.system.framing import VOLATILE_HEADING, Language
 
 _KEPT_SESSIONS: Final = 1_000
@@ -113,7 +114,7 @@ class ProjectContext:
             PathError: The project's folder is gone, or can't be read.
             StoreError: A file or table of ours can't be read or written.
         """
-        self._turns.solved(request.session_id)
+        self._turns.forget_problem(request.session_id)
         if not request.root:
             return without_project(request)
         try:
@@ -135,11 +136,10 @@ class ProjectContext:
         app_context = self._registry.app_context(owner, root)
         agreed = agreed_rules(self._agreements.newest(owner, root))
         app_context.refresh_persistent_if_needed(PersistentRefreshTrigger(root, agreed.digest))
-        execution = ExecutionContext(
-            execution_id(request),
+        execution = execution_tree(
+            f"{request.session_id}/{request.turn}",
             text_of(request.message),
             volatile,
-            self._registry.summaries(owner, root),
             file_rules=agreed.text_for(place).volatile,
         )
         earlier = memory_of(request.front) if request.has_memory else ""

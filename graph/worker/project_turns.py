@@ -21,8 +21,7 @@ from graph.core.turn import text_of
 from graph.file.root_folder import RootFolders
 from graph.fold.review import SummaryDraft
 from graph.fold.spec import Asked
-from graph.layer.app_context import ContextSnapshot
-from graph.layer.context_registry import ContextRegistry, ExecutionContext
+from graph.layer.app_context import ContextRegistry, ContextSnapshot
 from graph.layer.rule_set import RuleSet
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
@@ -30,13 +29,12 @@ from graph.model.summariser import generate_summary
 from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
 from graph.project.roll_up import TOKEN_LIMIT, Summarise, window_tokens
-from graph.project.secret import mask_secrets
 from graph.server.newest import Newest
 from graph.server.settings import Settings
 from graph.store.rule_agreement import RuleAgreement, RuleAgreementStore
 from graph.tool.tool_context import ProjectAccess
 from graph.value.error import InternalError, ProjectBusyError, TurnfoldError, TurnStoppedSignal
-from graph.value.event import Event, TurnFailed, TurnFinished, TurnStopped
+from graph.value.event import Event, TurnFinished
 from prompt.system.framing import Language
 
 
@@ -129,7 +127,7 @@ class ProjectTurns:
 
     Args:
         roots: The allowed folders.
-        registry: Has the lines of the newest turns.
+        registry: The contexts of owners and roots.
         agreements: Which rules each owner has agreed to.
         models: Summarise what leaves the recent dialog.
         spending: Hears of what the summaries cost.
@@ -208,7 +206,7 @@ class ProjectTurns:
             )
 
     def end(self, request: ContextRequest, ending: Event, *, model: str) -> None:
-        """Has the answer noted, and the turn's line; then what is too much of the dialog is summarised.
+        """Has the answer noted; then what is too much of the dialog is summarised.
 
         Args:
             request: That of the turn.
@@ -219,24 +217,13 @@ class ProjectTurns:
             return
         if isinstance(ending, TurnFinished):
             self._soon(request, partial(self._register, request, "assistant", ending.message_id, ending.text))
-        self._soon(request, partial(self._finish, request, _outcome_of(ending), self._clock()))
         if not self._is_offline:
             self._soon(request, partial(self._roll_up_soon, request, model))
 
-    def take_back(self, owner: str, root: str, session_id: str, turn: int, message_ids: Sequence[str]) -> None:
-        """Has these messages of a turn, and its line, deleted, because another attempt takes their place."""
-
-        def take_back() -> None:
-            ids = [_operation_id(session_id, message_id) for message_id in message_ids]
-            ContextManager(self._memory(owner, root)).take_back(ids)
-            self._registry.summaries(owner, root).remove([_execution_id(session_id, turn)])
-
-        self._notes.submit(self._safely, session_id, take_back)
-
-    def forget(self, session_id: str) -> None:
-        """Has the lines of a deleted session's turns deleted; what its project remembers stays."""
-        self._notes.submit(self._safely, session_id, lambda: self._registry.forget_executions(_is_of(session_id)))
-        self._problems.drop(session_id)
+    def take_back(self, owner: str, root: str, session_id: str, message_ids: Sequence[str]) -> None:
+        """Has these messages deleted, because another attempt takes their place."""
+        ids = [_operation_id(session_id, message_id) for message_id in message_ids]
+        self._notes.submit(self._safely, session_id, lambda: ContextManager(self._memory(owner, root)).take_back(ids))
 
     def problem(self, session_id: str) -> TurnfoldError | None:
         """Returns what went wrong with the project in the session's newest turn, None if nothing did."""
@@ -247,8 +234,8 @@ class ProjectTurns:
         _LOG.warning("project of session=%s: %s", session_id, error.code)
         self._problems.put(session_id, error)
 
-    def solved(self, session_id: str) -> None:
-        """Forgets what went wrong in earlier turns."""
+    def forget_problem(self, session_id: str) -> None:
+        """Forgets what went wrong in earlier turns; what the project remembers of them stays."""
         self._problems.drop(session_id)
 
     def close(self) -> None:
@@ -288,11 +275,6 @@ class ProjectTurns:
             operation_id=_operation_id(request.session_id, message_id),
         )
 
-    def _finish(self, request: ContextRequest, outcome: str, ended_at: datetime) -> None:
-        summaries = self._registry.summaries(request.owner, request.root)
-        said = mask_secrets(text_of(request.message))
-        ExecutionContext(execution_id(request), said, {}, summaries).finish(mask_secrets(outcome), ended_at)
-
     def _roll_up_soon(self, request: ContextRequest, model: str) -> None:
         context = self._context(request, model)
         if window_tokens(context.data.conversation.recent_window) > ROLL_UP_TOKENS:
@@ -300,25 +282,6 @@ class ProjectTurns:
             self._roll_ups.soon(memory, partial(self._safely, request.session_id, context.roll_up))
 
 
-def execution_id(request: ContextRequest) -> str:
-    """Returns the id of a turn; its last part is the turn's number."""
-    return _execution_id(request.session_id, request.turn)
-
-
-def _execution_id(session_id: str, turn: int) -> str:
-    return f"{session_id}/{turn}"
-
-
 def _operation_id(session_id: str, message_id: str) -> str:
     """Returns the id under which a message is noted: its own is its caller's, and another session may have it, too."""
     return hashlib.sha256(f"{len(session_id)}:{session_id}{message_id}".encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _is_of(session_id: str) -> Callable[[str], bool]:
-    return lambda execution: execution.rpartition("/")[0] == session_id
-
-
-def _outcome_of(ending: Event) -> str:
-    if isinstance(ending, TurnFinished | TurnStopped):
-        return ending.text
-    return ending.code if isinstance(ending, TurnFailed) else ""

@@ -9,8 +9,7 @@ import resource
 import sys
 from pathlib import Path
 
-from graph.layer.app_context import ContextScope
-from graph.layer.context_registry import FileContextStore
+from graph.layer.app_context import ContextScope, FileContextStore
 from graph.value.error import FileAccessError
 
 

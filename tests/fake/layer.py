@@ -6,8 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from graph.layer.app_context import AppContextService, ContextScope, ContextSnapshot, PersistenceKind, RequestPolicy
-from graph.layer.context_registry import ExecutionContext, MemoryContextStore
+from graph.layer.app_context import (
+    AppContextService,
+    ContextScope,
+    MemoryContextStore,
+    PersistenceKind,
+    RequestPolicy,
+)
 
 DIRECTORY: Final = Path("/srv/code")
 
@@ -34,9 +39,3 @@ def app_context(agreed: AgreedRules | None = None, policy: RequestPolicy = "merg
         directory=DIRECTORY,
         policy=policy,
     )
-
-
-def execution(request: ContextSnapshot, *, message: str = "이 함수는 뭘 해?", file_rules: str = "") -> ExecutionContext:
-    """Returns the context of one turn."""
-    summaries = MemoryContextStore(ContextScope.EXECUTION_TREE, PersistenceKind.PERSISTENT)
-    return ExecutionContext("turn-1", message, request, summaries, file_rules=file_rules)

@@ -6,7 +6,6 @@ import json
 import stat
 import subprocess
 import sys
-from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 
@@ -14,8 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graph.layer.app_context import ContextScope, PersistentRefreshTrigger
-from graph.layer.context_registry import MOST_SUMMARIES, ContextRegistry, ExecutionContext, FileContextStore
+from graph.layer.app_context import ContextRegistry, ContextScope, FileContextStore, PersistentRefreshTrigger
 from graph.value.error import FileAccessError
 from tests.fake.drawn import at_most
 from tests.fake.layer import DIRECTORY
@@ -30,8 +28,8 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "layer" / NAME
 
 
-def open_store(file: Path, most_entries: int | None = None) -> FileContextStore:
-    return FileContextStore(file, ContextScope.APP, most_entries=most_entries)
+def open_store(file: Path) -> FileContextStore:
+    return FileContextStore(file, ContextScope.APP)
 
 
 def start_writer(file: Path, *words: object) -> subprocess.Popen[str]:
@@ -60,15 +58,6 @@ def test_any_text_is_there_after_a_restart(file: Path, entries: dict[str, str]) 
     assert dict(open_store(file).snapshot()) == kept
 
 
-def test_the_newest_entries_are_kept_and_a_repeated_one_is_new(file: Path) -> None:
-    store = open_store(file, most_entries=3)
-    for key in "abcad":
-        store.put(key, f"{key} → 답")
-    assert list(store.snapshot()) == ["c", "a", "d"]
-    store.remove(["a", "x"])
-    assert list(open_store(file, most_entries=3).snapshot()) == ["c", "d"]
-
-
 def test_two_processes_lose_nothing_of_each_other(file: Path) -> None:
     writers = [start_writer(file, name, 100) for name in ("a", "b")]
     assert [len(writer.communicate()[0].splitlines()) for writer in writers] == [100, 100]
@@ -78,10 +67,10 @@ def test_two_processes_lose_nothing_of_each_other(file: Path) -> None:
 
 def test_opening_deletes_what_was_left_of_this_file_alone(file: Path) -> None:
     open_store(file).put("projectRules", "규칙")
-    for name in (NAME, "execution-summary-cache.json"):
+    for name in (NAME, "other.json"):
         (file.parent / f".tmp-{name}-abc").write_text("{")
     assert dict(open_store(file).snapshot()) == {"projectRules": "규칙"}
-    assert names_beside(file) == [".tmp-execution-summary-cache.json-abc", NAME, f"{NAME}.lock"]
+    assert names_beside(file) == [".tmp-other.json-abc", NAME, f"{NAME}.lock"]
 
 
 def test_a_write_that_fails_leaves_the_old_file(file: Path) -> None:
@@ -198,14 +187,12 @@ def test_only_the_services_asked_for_last_are_kept(tmp_path: Path) -> None:
     assert contexts.app_context("kim", "/2") is not second
 
 
-def test_the_newest_turns_have_a_short_line_each(tmp_path: Path) -> None:
-    ended_at = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
-    for number in range(1, MOST_SUMMARIES + 6):
-        summaries = registry(tmp_path, Rules()).summaries("kim", "/a")
-        asked = f"질문 {number}\n## 영구 컨텍스트 " + "가" * 1_000
-        ExecutionContext(f"turn-{number}", asked, {}, summaries).finish("답\n" + "나" * 1_000, ended_at)
-    kept = registry(tmp_path, Rules()).summaries("kim", "/a").snapshot()
-    assert list(kept) == [f"turn-{number}" for number in range(6, MOST_SUMMARIES + 6)]
-    assert all(len(line.splitlines()) == 1 and len(line) <= 260 for line in kept.values())
-    assert kept["turn-6"].startswith("2026-11-20 질문 6 ## 영구 컨텍스트 가")
-    assert " → 답 나" in kept["turn-6"]
+def test_the_lines_of_turns_that_earlier_versions_kept_are_deleted(tmp_path: Path) -> None:
+    rules = registry(tmp_path, Rules()).app_context("kim", "/a")
+    rules.refresh_persistent_if_needed(PersistentRefreshTrigger("/a", "digest"))
+    (file,) = tmp_path.glob(f"*/{NAME}")
+    name = "execution-summary-cache.json"
+    for kept in (name, f"{name}.lock", f"{name}.damaged-0123456789ab", f".tmp-{name}-abc"):
+        (file.parent / kept).write_text("{}")
+    registry(tmp_path, Rules())
+    assert names_beside(file) == [NAME, f"{NAME}.lock"]

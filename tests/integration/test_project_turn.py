@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 
 from graph.core.pin import ContextRequest
 from graph.file.root_folder import RootFolders
-from graph.layer.context_registry import ContextRegistry
+from graph.layer.app_context import ContextRegistry
 from graph.model.factory import open_models
 from graph.model.spending import Spending
 from graph.server.metrics import Metrics
@@ -187,7 +187,7 @@ def test_each_message_is_noted_once_without_its_secrets(rooted: Rooted, server: 
     asked, *answers = rooted.noted()
     assert asked == ("user", "토큰은 [secret: GitHub token] 입니다")
     assert answers == [("assistant", "둘째 답")]
-    assert token not in "".join(path.read_text() for path in kept_files(chat))
+    assert token not in "".join(path.read_text() for path in rooted.project.brain.rglob("*") if path.is_file())
 
 
 def test_what_another_attempt_replaces_is_remembered_no_more(rooted: Rooted, server: FakeOpenAI) -> None:
@@ -271,7 +271,7 @@ def test_a_summary_that_hangs_holds_up_no_turn_and_no_end(rooted: Rooted, server
     assert [role for role, _ in rooted.noted()][-2:] == ["user", "assistant"]
 
 
-def test_a_stopped_turn_is_noted_and_its_line_goes_with_its_session(rooted: Rooted, server: FakeOpenAI) -> None:
+def test_what_was_said_in_a_stopped_turn_is_noted(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.open()
     server.script(hang())
     chat.start("멈출 말", options=rooted.options())
@@ -280,24 +280,6 @@ def test_a_stopped_turn_is_noted_and_its_line_goes_with_its_session(rooted: Root
     assert isinstance(chat.events()[-1], TurnStopped)
     wait_for_notes(chat)
     assert rooted.noted() == [("user", "멈출 말")]
-    other = Chat(chat.service)
-    other.say("다른 이야기", options=rooted.options())
-    wait_for_notes(chat)
-    assert {"멈출 말 → ", "다른 이야기 → "} <= {
-        said for said in ("멈출 말 → ", "다른 이야기 → ") if said in lines(chat)
-    }
-    chat.service.sessions.delete(chat.session_id)
-    wait_for_notes(other)
-    assert "멈출 말" not in lines(other)
-    assert "다른 이야기" in lines(other)
-
-
-def lines(chat: Chat) -> str:
-    return "".join(path.read_text() for path in kept_files(chat) if path.name == "execution-summary-cache.json")
-
-
-def kept_files(chat: Chat) -> list[Path]:
-    return [path for path in (chat.service.settings.turnfold_data_dir / "context").rglob("*") if path.is_file()]
 
 
 def test_a_memory_that_is_locked_damaged_or_gone_holds_up_nothing(rooted: Rooted, server: FakeOpenAI) -> None:

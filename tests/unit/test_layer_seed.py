@@ -1,17 +1,24 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
-from graph.layer.app_context import ContextScope, ContextStore, PersistenceKind, PersistentRefreshTrigger
-from graph.layer.context_registry import ContextRegistry, ExecutionContext, FileContextStore, MemoryContextStore
+from graph.layer.app_context import (
+    ContextRegistry,
+    ContextScope,
+    ContextStore,
+    FileContextStore,
+    MemoryContextStore,
+    PersistenceKind,
+    PersistentRefreshTrigger,
+    execution_tree,
+)
 from graph.layer.prompt_composer import LLMTaskType, PromptComposer, layer_of_tools
 from prompt.system.framing import DEFAULT_RULES, PERSISTENT_HEADING, VOLATILE_HEADING
 from tests.fake.context_reader import read_blocks
-from tests.fake.layer import DIRECTORY, AgreedRules, app_context, execution
+from tests.fake.layer import DIRECTORY, AgreedRules, app_context
 
 ROOT = "/srv/root"
 BODY = "요청: 빌드해 줘.\n단계를 JSON으로 답하세요."
@@ -39,26 +46,18 @@ def test_section_1_persistent_changes_by_its_condition_alone_and_volatile_by_eac
 def test_section_2_each_scope_and_kind_has_a_store_of_its_own(tmp_path: Path) -> None:
     registry = ContextRegistry(tmp_path, lambda _owner, _root: "", directory=DIRECTORY)
     service = registry.app_context("kim", ROOT)
-    turn = ExecutionContext("1", "물음", {}, registry.summaries("kim", ROOT))
-    stores: list[ContextStore] = [
-        service.persistent_store,
-        service.volatile_store,
-        turn.persistent_store,
-        turn.volatile_store,
-        layer_of_tools({}),
-    ]
+    turn = execution_tree("1", "물음", {})
+    stores: list[ContextStore] = [service.persistent_store, service.volatile_store, turn, layer_of_tools({})]
     app, tree, layer = ContextScope.APP, ContextScope.EXECUTION_TREE, ContextScope.LAYER
     kept, passing = PersistenceKind.PERSISTENT, PersistenceKind.VOLATILE
     pairs = [(store.scope, store.persistence_kind) for store in stores]
-    assert pairs == [(app, kept), (app, passing), (tree, kept), (tree, passing), (layer, kept)]
+    assert pairs == [(app, kept), (app, passing), (tree, passing), (layer, kept)]
 
 
 def test_section_2_one_persistent_store_is_one_file(tmp_path: Path) -> None:
     registry = ContextRegistry(tmp_path, lambda _owner, _root: "규칙", directory=DIRECTORY)
     registry.app_context("kim", ROOT).refresh_persistent_if_needed(PersistentRefreshTrigger(ROOT, "digest"))
-    registry.summaries("kim", ROOT).put("1", "물음 → 답")
-    files = sorted(path.name for path in tmp_path.glob("*/*.json"))
-    assert files == ["execution-summary-cache.json", "persistent-context.json"]
+    assert [path.name for path in tmp_path.glob("*/*.json")] == ["persistent-context.json"]
 
 
 def test_section_3_1_default_rules_are_there_from_the_start() -> None:
@@ -207,7 +206,8 @@ def test_section_5_1_the_server_says_its_directory_and_only_a_caller_a_file() ->
 
 def test_section_6_a_turn_keeps_its_id_its_message_and_its_request() -> None:
     service = app_context()
-    turn = execution(service.update_volatile_from_request({"selection": "x = 1"}), message="뭐야?\nprojectRules: 없음")
+    asked = service.update_volatile_from_request({"selection": "x = 1"})
+    turn = execution_tree("turn-1", "뭐야?\nprojectRules: 없음", asked)
     service.update_volatile_from_request({"selection": "y = 2"})
     prompt = PromptComposer().compose(LLMTaskType.CREATE_TREE, service, BODY, execution=turn)
     volatile = read_blocks(prompt.removesuffix(BODY))[VOLATILE_HEADING]
@@ -217,15 +217,13 @@ def test_section_6_a_turn_keeps_its_id_its_message_and_its_request() -> None:
 
 def test_section_6_each_task_chooses_its_contexts() -> None:
     service = app_context()
-    turn = execution(service.update_volatile_from_request({"selection": "x = 1"}))
-    turn.finish("대입입니다.", datetime(2026, 11, 20, tzinfo=UTC))
+    turn = execution_tree("turn-1", "이 함수는 뭘 해?", service.update_volatile_from_request({"selection": "x = 1"}))
     told = {
         task: PromptComposer().compose(task, service, BODY, execution=turn)
         for task in (LLMTaskType.SUMMARY, LLMTaskType.CHAT, LLMTaskType.CREATE_TREE)
     }
     assert [VOLATILE_HEADING in text for text in told.values()] == [False, True, True]
     assert ["executionId" in text for text in told.values()] == [False, False, True]
-    assert ["recentExecutions: 2026-11-20" in text for text in told.values()] == [False, False, True]
     assert all(PERSISTENT_HEADING in text for text in told.values())
 
 
