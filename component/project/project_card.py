@@ -78,7 +78,7 @@ def draw(now: PageState) -> None:
 
 
 def is_known() -> bool:
-    """Whether the chat starts with more than a project's name."""
+    """Whether the card has suggestions of its own: not for the embedded model, which answers nothing of a project."""
     return bool(st.session_state.get(_KNOWN))
 
 
@@ -98,7 +98,7 @@ def _draw(now: PageState) -> bool:
             _draw_known(part)
         note = "" if part.view.damage else f":small[:gray[{said.card_note}]]"
         _draw_end(note, said.without_memory, has_memory=False)
-    if not _is_anything_noted(part):
+    if now.service.settings.is_offline or not _is_anything_noted(part):
         return False
     with st.grid(2, min_column_width=220, key="project_suggestions"):
         for number, text in enumerate(said.suggestions):

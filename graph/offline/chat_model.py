@@ -45,10 +45,7 @@ class OfflineChat(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,  # noqa: ANN401  # the base class's signature
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Returns the model with these tools.
-
-        It calls `get_current_time`, `recall` and those that note things in a project; nothing if told `none`.
-        """
+        """Returns the model with these tools; it calls `get_current_time` and `recall`, nothing if told `none`."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice, **kwargs)
 
     def _generate(

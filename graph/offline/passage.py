@@ -15,8 +15,6 @@ from graph.core.language import ASKING, DATE, INTRODUCTION, content_terms, is_ca
 from graph.core.snapshot import without_places
 from graph.core.turn import is_note, is_recalled
 from graph.offline.phrase import is_own_phrase
-from graph.offline.project_block import Project
-from prompt.project import memory as words
 from prompt.system.framing import SPEAKER, SUMMARY_HEADING, VERBATIM_NOTE
 from prompt.tool.result import recalled_texts
 
@@ -161,13 +159,11 @@ class Passage:
         turns: The turns of its summary ("1-3"), or the turn that `recall` found it in ("2"); "" if it comes from a raw
             message.
         is_recalled: Whether `recall` found it.
-        noted: The marks of what stands in the project's memory, its date first; None if it doesn't come from there.
     """
 
     text: str
     turns: str
     is_recalled: bool = False
-    noted: str | None = None
 
 
 def read_passages(messages: Sequence[BaseMessage]) -> list[Passage]:
@@ -190,17 +186,6 @@ def read_recalled(result: str) -> list[Passage]:
     for said in sorted(recalled_texts(result), key=lambda said: said.turn):
         for statement in _statements(said.text):
             passages.setdefault(statement, Passage(statement, str(said.turn), is_recalled=True))
-    return list(passages.values())
-
-
-def read_noted(project: Project) -> list[Passage]:
-    """Returns the sentences of a project's memory: of its summary, its decisions and what the user said last."""
-    passages: dict[str, Passage] = {}
-    for item in (
-        item for label in (words.SUMMARY, words.DECISIONS, words.RECENT_DIALOG) for item in project.get(label, ())
-    ):
-        for statement in _statements(item.text):
-            passages.setdefault(statement, Passage(statement, "", noted=item.marks))
     return list(passages.values())
 
 

@@ -6,7 +6,6 @@ import re
 from typing import Final, Literal
 
 from graph.core.language import split_sentences
-from prompt.project import memory as words
 
 Language = Literal["ko", "en"]
 
@@ -43,12 +42,6 @@ KOREAN: Final = {
     ),
     "no_clock": "이번 답에서는 시계를 볼 수 없습니다. 다시 한 번 물어봐 주세요.",
     "tool_said": "도구가 알려 준 내용입니다.",
-    "project_told": "프로젝트 메모리에 이렇게 적혀 있습니다.",
-    "project_begun": "이 대화가 시작할 때의 내용이라, 접힌 턴에서 적은 것은 여기에 없을 수 있습니다.",
-    "project_since": "이 대화에서 적어 달라고 하신 것은 이렇습니다.",
-    "project_noted": "프로젝트에 적어 두었습니다. 지금은 이렇게 되어 있습니다.",
-    "project_refused": "프로젝트에 적지 못했습니다. 도구가 알려 준 까닭은 이렇습니다.",
-    "unwritten": "적혀 있지 않습니다",
     "folding": (
         "세 턴이 끝날 때마다 그 세 턴이 요약 하나로 접힙니다. 4턴, 7턴, 10턴이 시작될 때 요약이 자리를 잡고, "
         "모델에는 원문 대신 그 요약과 아직 접히지 않은 최근 턴만 갑니다.\n\n"
@@ -91,12 +84,6 @@ ENGLISH: Final = {
     "time": "In {place} it is {clock} on {weekday}, {date}. ({zone}, {offset})",
     "no_clock": "I can't look at the clock in this answer. Please ask once more.",
     "tool_said": "This is what the tool returned.",
-    "project_told": "This is what the project's memory says.",
-    "project_begun": "That is how it stood when this chat began: what was noted in folded turns may be missing.",
-    "project_since": "This is what you asked me to note in this chat.",
-    "project_noted": "Noted in the project. It now has this.",
-    "project_refused": "I couldn't note that in the project. The tool gives this reason.",
-    "unwritten": "nothing is written there",
     "folding": (
         "Every three turns are folded into one summary. It takes its place as turn 4, 7, 10 and so on begins, and from "
         "then on the model is sent that summary instead of the text, with the recent turns that aren't folded yet.\n\n"
@@ -107,29 +94,6 @@ ENGLISH: Final = {
         "- The text: folded turns are kept, whole. The panel on the right shows every summary."
     ),
 }
-# What stands in a project's memory, by its label; "LAST" stands for the newest one alone.
-PROJECT_PARTS: Final[dict[Language, dict[str, str]]] = {
-    "ko": {
-        words.PROJECT: "프로젝트",
-        words.ACTIVE_PLAN: "진행 중인 계획",
-        words.ACTIVE_TASK: "진행 중인 할 일",
-        words.DECISIONS: "결정",
-        f"LAST {words.DECISIONS}": "마지막 결정",
-        words.OPEN_FILES: "열어 둔 파일",
-        f"LAST {words.OPEN_FILES}": "마지막으로 연 파일",
-        words.SUMMARY: "요약",
-    },
-    "en": {
-        words.PROJECT: "Project",
-        words.ACTIVE_PLAN: "Active plan",
-        words.ACTIVE_TASK: "Active task",
-        words.DECISIONS: "Decision",
-        f"LAST {words.DECISIONS}": "Last decision",
-        words.OPEN_FILES: "Open file",
-        f"LAST {words.OPEN_FILES}": "Last open file",
-        words.SUMMARY: "Summary",
-    },
-}
 PHRASES: Final[dict[Language, dict[str, str]]] = {"ko": KOREAN, "en": ENGLISH}
 # What it once wrote under every answer: stored chats have it.
 _FORMER: Final = {"— 내장 오프라인 모델", "— embedded offline model"}
@@ -138,8 +102,8 @@ _SENTENCES: Final = _FORMER | {
 }
 _NOTED: Final = tuple(phrases["noted"].partition("{")[0] for phrases in PHRASES.values())
 _SOURCE_LABEL: Final = re.compile(
-    r"\((?:[\d-]+턴 요약에서|\d+턴의 원문에서|이전 대화에서|프로젝트 메모리에서(?:, [^()]*)?"
-    r"|from the summary of turns [\d-]+|from turn \d+|from earlier|from the project's memory(?:, [^()]*)?)\)$"
+    r"\((?:[\d-]+턴 요약에서|\d+턴의 원문에서|이전 대화에서"
+    r"|from the summary of turns [\d-]+|from turn \d+|from earlier)\)$"
 )
 
 
@@ -157,12 +121,6 @@ def label_source(language: Language, turns: str, *, is_recalled: bool = False) -
     if language == "ko":
         return f"({turns}턴 요약에서)" if turns else "(이전 대화에서)"
     return f"(from the summary of turns {turns})" if turns else "(from earlier)"
-
-
-def label_noted(language: Language, marks: str) -> str:
-    """Names the project's memory as the source of a quotation, with the date and marks that stand there."""
-    where = "프로젝트 메모리에서" if language == "ko" else "from the project's memory"
-    return f"({where}, {marks})" if marks else f"({where})"
 
 
 def is_own_phrase(sentence: str) -> bool:

@@ -11,11 +11,10 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.language import INTRODUCTION, is_casual, split_sentences
+from graph.core.language import INTRODUCTION, split_sentences
 from graph.core.snapshot import find_zone, name_of
 from graph.core.turn import RECALL_TOOL, image_parts, is_recalled
 from graph.fold.extract import cut_at_word
-from graph.offline.note_down import LABELS, find_note, find_notes, next_call, tell_notes
 from graph.offline.passage import (
     Intent,
     Passage,
@@ -23,14 +22,11 @@ from graph.offline.passage import (
     find_intent,
     find_relevant,
     has_summaries,
-    read_noted,
     read_passages,
     read_recalled,
     without_note,
 )
-from graph.offline.phrase import PHRASES, Language, label_noted, label_source
-from graph.offline.project_block import Project, read_notes, read_primed
-from graph.offline.tell_project import labels_asked, tell_project
+from graph.offline.phrase import PHRASES, Language, label_source
 from graph.search.term import has_content_of
 from prompt.system.framing import (
     COMPACTION_HEADING,
@@ -165,7 +161,7 @@ class Reply:
 
     text: str = ""
     tool: str = ""
-    arguments: Mapping[str, str | list[str]] = field(default_factory=dict)
+    arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Reply:
@@ -176,23 +172,16 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
         tool_names: The tools that may be called.
 
     Returns:
-        A text, or a call: of the clock, of `recall` for what is asked for and was folded away (one of these in a turn,
-        once), or of the tools that note in the project what the message wants noted, one after the other.
+        A text, or one call in a turn: of the clock, or of `recall` for what is asked for and was folded away.
     """
-    primed = read_primed(messages)
     asked = next((message for message in reversed(messages) if isinstance(message, HumanMessage)), None)
     messages = unpacked(messages)
     last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
     question = messages[last].text.strip() if last >= 0 else ""
     language, intent = _language(messages), find_intent(question)
     results = _results(messages)
-    passages = [*read_noted(primed or {}), *read_passages(messages)]
-    if (call := next_call(find_notes(_sentences(question)), results, tool_names)) is not None:
-        return Reply(tool=call.tool, arguments=call.arguments)
-    if own := _of_project(question, primed, messages, passages, language):
-        rest = " ".join(sentence for sentence in _sentences(question) if not _is_of_project(sentence))
-        body = f"{own}\n\n{_converse(rest, passages, language)}" if rest else own
-    elif results and is_recalled(results[-1]) and results[-1].status == "success":
+    passages = read_passages(messages)
+    if results and is_recalled(results[-1]) and results[-1].status == "success":
         said = {passage.text for passage in passages}
         found = [passage for passage in read_recalled(results[-1].text) if passage.text not in said]
         body = _converse(question, [*found, *passages], language, has_looked=True)
@@ -229,41 +218,6 @@ def _is_first(messages: Sequence[BaseMessage]) -> bool:
     """Whether the session has neither an answer nor a summary yet."""
     has_answers = any(isinstance(message, AIMessage) and not message.tool_calls for message in messages)
     return not has_answers and not has_summaries(messages)
-
-
-def _of_project(
-    question: str,
-    primed: Project | None,
-    messages: Sequence[BaseMessage],
-    passages: Sequence[Passage],
-    language: Language,
-) -> str:
-    """Says what was noted in the project, and what is known of it of what is asked; "" if it is neither."""
-    sentences, results, listed = _sentences(question), _results(messages), read_notes(messages)
-    parts = [tell_notes(find_notes(sentences), results, language)]
-    if (primed is not None or listed) and (parts[0] or not results):
-        parts.append(tell_project(sentences, {**(primed or {}), **listed}, language))
-        asked = {label for sentence in sentences for label in labels_asked(sentence)} - listed.keys()
-        if asked and has_summaries(messages):
-            parts.append(_noted_since(asked, passages, language))
-    return "\n\n".join(part for part in parts if part)
-
-
-def _noted_since(asked: Collection[str], passages: Sequence[Passage], language: Language) -> str:
-    """Says that the block is of the session's beginning, and what the user wanted noted of this since, as it stands."""
-    orders = [
-        passage
-        for passage in passages
-        if passage.noted is None and (note := find_note(passage.text)) and LABELS[note.tool] in asked
-    ]
-    begun = PHRASES[language]["project_begun"]
-    if not orders:
-        return begun
-    return f"{begun}\n\n{_list(PHRASES[language]['project_since'], orders[-_TABLE_ROWS:], language)}"
-
-
-def _is_of_project(sentence: str) -> bool:
-    return bool(find_note(sentence) or labels_asked(sentence)) or is_casual(sentence)
 
 
 def _query(intent: Intent, question: str, passages: Sequence[Passage]) -> str:
@@ -338,8 +292,6 @@ def _table(question: str, passages: Sequence[Passage], language: Language) -> st
 
 
 def _source(language: Language, passage: Passage) -> str:
-    if passage.noted is not None:
-        return label_noted(language, passage.noted)
     return label_source(language, passage.turns, is_recalled=passage.is_recalled)
 
 

@@ -77,12 +77,8 @@ def uncounted_patterns() -> list[str]:
     ]
 
 
-def pattern_uses(bounds: Mapping[str, int]) -> list[PatternUse]:
-    """Returns the product's patterns, each by the name that holds it, with the ways in which it is tried.
-
-    Args:
-        bounds: Of such a name, the most characters that its patterns are given.
-    """
+def pattern_uses() -> list[PatternUse]:
+    """Returns the product's patterns, each by the name that holds it, with the ways in which it is tried."""
     tried = _tried()
     uses: dict[AnyPattern, PatternUse] = {}
     for module in _modules():
@@ -96,7 +92,6 @@ def pattern_uses(bounds: Mapping[str, int]) -> list[PatternUse]:
                 pattern.flags,
                 isinstance(text, bytes),
                 tuple(sorted(methods)),
-                bounds.get(key, 0),
             )
     return list(uses.values())
 

@@ -37,14 +37,13 @@ AnyPattern = re.Pattern[Any]
 
 
 class PatternUse(NamedTuple):
-    """A pattern, the methods that it is used by, and the most characters that it is given; 0 for no bound."""
+    """A pattern and the methods that it is used by."""
 
     name: str
     pattern: str
     flags: int
     is_bytes: bool
     methods: tuple[str, ...]
-    bound: int = 0
 
 
 class Finding(NamedTuple):
@@ -62,8 +61,8 @@ def findings(use: PatternUse, size: int, most: int) -> Iterator[Finding]:
     pattern: AnyPattern = re.compile(use.pattern.encode("latin-1") if use.is_bytes else use.pattern, use.flags)
     texts = slow_texts(use.pattern, use.flags & ~re.UNICODE)
     for method in use.methods:
-        for text in _slowest(pattern, method, texts, use.bound or size)[:most]:
-            if found := _seconds(pattern, method, text, use.bound, size):
+        for text in _slowest(pattern, method, texts, size)[:most]:
+            if found := _seconds(pattern, method, text, size):
                 yield Finding(use.name, method, _shown(text), *found)
                 break
 
@@ -74,10 +73,8 @@ def _slowest(pattern: AnyPattern, method: str, texts: Iterable[SlowText], size: 
     return [text for _, text in sorted(slow, key=lambda each: -each[0])]
 
 
-def _seconds(pattern: AnyPattern, method: str, text: SlowText, bound: int, size: int) -> tuple[int, float] | None:
+def _seconds(pattern: AnyPattern, method: str, text: SlowText, size: int) -> tuple[int, float] | None:
     """Returns the length of a text of this kind that takes too long, and the CPU seconds that it takes."""
-    if bound:
-        return _too_long(pattern, method, text.of(bound))
     short = text.of(size)
     seconds = min(_wall(pattern, method, short) for _ in range(2)) / len(short)
     for factor in _LONGER:

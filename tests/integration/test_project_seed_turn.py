@@ -117,4 +117,6 @@ def test_section_5_over_the_limit_the_oldest_become_a_summary(rooted: Rooted, se
     assert 0 < len(talk.running_summary) <= 400
     assert talk.recent_window[-1].content == chat.last_turn.answer_text
     assert len(talk.recent_window) < 14
+    # The embedded model's answers repeat what was said.
+    assert all(each.is_repetition == (each.role == "assistant") for each in talk.recent_window)
     assert server.bodies() == []

@@ -102,8 +102,6 @@ def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedS
         "오래되어 틀릴 수 있습니다. 직접 하시는 말이 우선합니다.",
     ):
         assert line in text
-    assert {"project_suggestion_0", "project_suggestion_1"} <= keys(page)
-    assert "suggestion_0" not in keys(page)
     text = told(page.segmented_control(key="language").set_value("en").run())
     assert ("get", "en") in project.projects.calls
     assert "This chat starts knowing the following" in text
@@ -111,7 +109,22 @@ def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedS
     page.segmented_control(key="language").set_value("ko").run()
     project.projects.view = replace(VIEW, primed=PRIMED[:1], older_decisions=0)
     assert "아직 적어 둔 것이 없습니다." in told(page.run())
-    assert "suggestion_0" in keys(page)
+
+
+def test_a_project_with_notes_has_suggestions_of_its_own_that_a_real_model_answers(
+    page: AppTest, project: ScriptedService
+) -> None:
+    choose_project(page)
+    embedded = project.settings
+    project.settings = embedded.model_copy(update={"openai_base_url": "http://127.0.0.1:1/v1"})
+    page.run()
+    assert {"project_suggestion_0", "project_suggestion_1"} <= keys(page)
+    assert "suggestion_0" not in keys(page)
+    project.projects.view = replace(VIEW, primed=PRIMED[:1], older_decisions=0)
+    assert "suggestion_0" in keys(page.run())
+    project.projects.view, project.settings = VIEW, embedded
+    assert "suggestion_0" in keys(page.run())
+    assert "project_suggestion_0" not in keys(page)
 
 
 def test_each_line_of_the_card_can_be_let_go(page: AppTest, project: ScriptedService) -> None:
