@@ -1,10 +1,10 @@
-"""Reads the earlier conversation from a model input, and finds the sentences that relate to a question."""
+"""Reads a model input sentence by sentence: what the message asks for, and what was said before that answers it."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Final, Literal
@@ -13,15 +13,29 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from graph.core.language import ASKING, DATE, INTRODUCTION, content_terms, is_casual, split_sentences
 from graph.core.snapshot import without_places
-from graph.core.turn import is_note, is_recalled
-from graph.offline.phrase import is_own_phrase
-from prompt.system.framing import SPEAKER, SUMMARY_HEADING, VERBATIM_NOTE
+from graph.core.turn import is_note, is_recalled, with_words
+from graph.offline.phrase import is_own_phrase, label_source
+from graph.search.term import has_content_of
+from prompt.system.framing import (
+    COMPACTION_HEADING,
+    CONTEXT_PART,
+    CURRENT_PART,
+    RECENT_PART,
+    SPEAKER,
+    SUMMARY_HEADING,
+    VERBATIM_NOTE,
+    VOLATILE_HEADING,
+    Language,
+)
 from prompt.tool.result import recalled_texts
 
 Intent = Literal[
     "time", "identity", "ability", "folding", "greeting", "thanks", "farewell", "acknowledged",
     "table", "recap", "question", "request", "statement",
 ]  # fmt: skip
+
+QUOTATIONS: Final = 3
+"""How many sentences answer a question."""
 
 _NOTE: Final = re.compile(
     r"(?:꼭\s)?(?:기억|메모|적어)(?:해)?\s?(?:줘요?|주세요|둬요?|두세요|놔)\s*[:：,.!]*\s*"
@@ -114,6 +128,14 @@ def _first_match(patterns: Mapping[Intent, re.Pattern[str]], text: str, default:
     return next((intent for intent, pattern in patterns.items() if pattern.search(text)), default)
 
 
+def _is_time_question(text: str) -> bool:
+    """Whether it asks for the current time: only a place may be named beside it, so not "when is the meeting"."""
+    if not _TIME.search(text):
+        return False
+    rest = content_terms(_TIME_FILLER.sub(" ", _TIME.sub(" ", without_places(text))))
+    return not rest or (bool(_NOW.search(text)) and len(rest) <= 2)  # noqa: PLR2004  # one stray word has two bigrams
+
+
 def asks_to_look_up(sentence: str) -> bool:
     """Whether it asks for something that may have been said: a question, or a request to tell, find or show."""
     intent = find_intent(sentence)
@@ -125,79 +147,88 @@ def without_note(statement: str) -> str:
     return _NOTE.sub("", statement).strip()
 
 
-def _is_time_question(text: str) -> bool:
-    """Whether it asks for the current time: only a place may be named beside it, so not "when is the meeting"."""
-    if not _TIME.search(text):
-        return False
-    rest = content_terms(_TIME_FILLER.sub(" ", _TIME.sub(" ", without_places(text))))
-    return not rest or (bool(_NOW.search(text)) and len(rest) <= 2)  # noqa: PLR2004  # one stray word has two bigrams
+_CONTEXT, _RECENT, _CURRENT = (part.partition("{")[0] for part in (CONTEXT_PART, RECENT_PART, CURRENT_PART))
+_LINE: Final = re.compile(r"^(USER|ASSISTANT|TOOL): ", re.MULTILINE)
+_RULE: Final = "\n\n---\n\n"
+
+
+def unpacked(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
+    """Returns the messages as "interval" would send them: a summary in a system message, each message by itself.
+
+    All lines within a frame that aren't its own are indented, so that nothing said can be taken for one of them.
+    """
+    return [part for message in messages for part in _parts(message)]
+
+
+def _parts(message: BaseMessage) -> Iterator[BaseMessage]:
+    text = message.text
+    if not isinstance(message, HumanMessage):
+        yield message
+    elif text.startswith(COMPACTION_HEADING):
+        summary, _, own = text.removeprefix(COMPACTION_HEADING).partition(_RULE)
+        # A note stands between the summary and the rule.
+        yield _summary(summary.strip().rpartition("\n\n")[0] if own else summary)
+        yield from _parts(with_words(message, own))
+    elif text.startswith((_CONTEXT, _RECENT, VOLATILE_HEADING)) and f"\n\n{_CURRENT}" in text:
+        before, _, own = text.partition(f"\n\n{_CURRENT}")
+        before, _, _ = f"\n\n{before}".partition(f"\n\n{VOLATILE_HEADING}")
+        summary, _, recent = before.partition(f"\n\n{_RECENT}")
+        if summary:
+            yield _summary(summary.strip().removeprefix(_CONTEXT))
+        lines = _LINE.split(recent)
+        for speaker, said in zip(lines[1::2], lines[2::2], strict=True):
+            yield HumanMessage(said) if speaker == "USER" else AIMessage(said)
+        yield with_words(message, own)
+    else:
+        yield message
+
+
+def _summary(text: str) -> SystemMessage:
+    return SystemMessage(f"{SUMMARY_HEADING['ko']}\n{text}")
 
 
 _HEADING: Final = re.compile("^(?:" + "|".join(map(re.escape, SUMMARY_HEADING.values())) + ")$", re.MULTILINE)
 _RECORD: Final = re.compile(r"^\[(?:Turns )?(\d+(?:-\d+)?)턴?\] ?", re.MULTILINE)
 _SPEAKERS: Final = "|".join(sorted({name for names in SPEAKER.values() for name in names.values()}))
 _QUOTED_SPEAKER: Final = re.compile(rf"^(?:{_SPEAKERS}): ")
-_LEAST_SCORE: Final = 0.25
-_MISSING_WEIGHT: Final = 0.3
-# What kind of fact answers which question: "what's my name" shares no word with its answer "I'm Alex".
-_ASKED_KINDS: Final = (
-    (re.compile(r"이름|누구|\b(?:name|who)\b", re.IGNORECASE), INTRODUCTION, 0.5),
-    (re.compile(r"언제|며칠|날짜|몇\s?[시월일]|\b(?:when|date|day)\b", re.IGNORECASE), DATE, 0.15),
-    (
-        re.compile(r"얼마|비용|예산|가격|\b(?:how much|cost|price|budget)\b", re.IGNORECASE),
-        re.compile(r"\d\s?(?:만|천|백)?\s?원|[$€£₩]\s?\d"),
-        0.15,
-    ),
-)
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A sentence said earlier.
-
-    Attributes:
-        turns: The turns of its summary ("1-3"), or the turn that `recall` found it in ("2"); "" if it comes from a raw
-            message.
-        is_recalled: Whether `recall` found it.
-    """
+    """A sentence said earlier, with the turns of its summary or the one that `recall` found it in; "" for a raw one."""
 
     text: str
     turns: str
     is_recalled: bool = False
 
+    def source(self, language: Language) -> str:
+        """Names where it was said, as the answer quotes it."""
+        return label_source(language, self.turns, is_recalled=self.is_recalled)
 
-def read_passages(messages: Sequence[BaseMessage]) -> list[Passage]:
-    """Returns the sentences before the last user message, oldest first and without duplicates.
+
+def read_passages(messages: Iterable[BaseMessage]) -> list[Passage]:
+    """Returns the sentences of summaries and messages, oldest first and without duplicates.
 
     Questions, requests, small talk and the offline model's own phrases are left out; so are answers in raw turns,
     which repeat what the user said.
     """
-    last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
-    passages: dict[str, Passage] = {}
-    for text, turns in _sources(messages[:last]):
-        for statement in _statements(text):
-            passages.setdefault(statement, Passage(statement, turns))
-    return list(passages.values())
+    return _distinct(Passage(each, turns) for text, turns in _sources(messages) for each in _statements(text))
 
 
 def read_recalled(result: str) -> list[Passage]:
     """Returns the sentences that a result of `recall` shows, the oldest turn first and without duplicates."""
-    passages: dict[str, Passage] = {}
-    for said in sorted(recalled_texts(result), key=lambda said: said.turn):
-        for statement in _statements(said.text):
-            passages.setdefault(statement, Passage(statement, str(said.turn), is_recalled=True))
-    return list(passages.values())
+    turns = sorted(recalled_texts(result), key=lambda said: said.turn)
+    return _distinct(
+        Passage(each, str(said.turn), is_recalled=True) for said in turns for each in _statements(said.text)
+    )
 
 
-def _statements(text: str) -> Iterator[str]:
-    for sentence in split_sentences(text):
-        clean = without_note(_QUOTED_SPEAKER.sub("", sentence))
-        is_empty = clean in ("", *VERBATIM_NOTE.values())
-        if not (is_empty or ASKING.search(clean) or is_own_phrase(clean) or is_casual(clean)):
-            yield clean
+def has_summaries(messages: Iterable[BaseMessage]) -> bool:
+    """Whether the system prompt has summaries."""
+    return any(isinstance(message, SystemMessage) and _HEADING.search(message.text) for message in messages)
 
 
-def _sources(messages: Sequence[BaseMessage]) -> Iterator[tuple[str, str]]:
+def _sources(messages: Iterable[BaseMessage]) -> Iterator[tuple[str, str]]:
     """Yields each text with the turns of its summary, "" for a raw message's."""
     for message in messages:
         if isinstance(message, SystemMessage):
@@ -208,12 +239,45 @@ def _sources(messages: Sequence[BaseMessage]) -> Iterator[tuple[str, str]]:
             yield message.text, ""
 
 
-def has_summaries(messages: Sequence[BaseMessage]) -> bool:
-    """Whether the system prompt has summaries."""
-    return any(isinstance(message, SystemMessage) and _HEADING.search(message.text) for message in messages)
+def _statements(text: str) -> Iterator[str]:
+    for sentence in split_sentences(text):
+        clean = without_note(_QUOTED_SPEAKER.sub("", sentence))
+        is_empty = clean in ("", *VERBATIM_NOTE.values())
+        if not (is_empty or ASKING.search(clean) or is_own_phrase(clean) or is_casual(clean)):
+            yield clean
 
 
-def find_relevant(passages: Sequence[Passage], question: str, limit: int) -> list[Passage]:
+def _distinct(passages: Iterable[Passage]) -> list[Passage]:
+    """Returns the first passage of each text."""
+    found: dict[str, Passage] = {}
+    for passage in passages:
+        found.setdefault(passage.text, passage)
+    return list(found.values())
+
+
+_LEAST_SCORE: Final = 0.25
+_MISSING_WEIGHT: Final = 0.3
+_NAME: Final = re.compile(r"이름|누구|\b(?:name|who)\b", re.IGNORECASE)
+# What kind of fact answers which question: "what's my name" shares no word with its answer "I'm Alex".
+_ASKED_KINDS: Final = (
+    (_NAME, INTRODUCTION, 0.5),
+    (re.compile(r"언제|며칠|날짜|몇\s?[시월일]|\b(?:when|date|day)\b", re.IGNORECASE), DATE, 0.15),
+    (
+        re.compile(r"얼마|비용|예산|가격|\b(?:how much|cost|price|budget)\b", re.IGNORECASE),
+        re.compile(r"\d\s?(?:만|천|백)?\s?원|[$€£₩]\s?\d"),
+        0.15,
+    ),
+)
+# They name nothing, and stand beside what is asked for.
+_POINTING: Final = re.compile(
+    r"(?<!\S)(?:제|내|네|너|나|저|우리|그|이|좀|이야기\S*|얘기\S*|내용\S*)(?!\S)|\b(?:remind|exactly|please)\b",
+    re.IGNORECASE,
+)
+# The last word of a Korean question, or that before "알려 줘"; its answer has another form of it.
+_VERB: Final = re.compile(r"(?<=\S)\s++[가-힣]+(?:지\s[가-힣\s]{1,40}+)?[\s?？!.~…]*+$")
+
+
+def find_relevant(passages: Sequence[Passage], question: str, limit: int = QUOTATIONS) -> list[Passage]:
     """Returns the passages that share most terms with the question, best first; none if they share too little.
 
     Rare terms count for more. Of equal passages the later one goes first, as it may correct the earlier.
@@ -233,3 +297,11 @@ def find_relevant(passages: Sequence[Passage], question: str, limit: int) -> lis
     found = [index for index, score in enumerate(scores) if score >= least]
     found.sort(key=lambda index: (scores[index], index), reverse=True)
     return [passages[index] for index in found[:limit]]
+
+
+def is_answered(question: str, passages: Sequence[Passage]) -> bool:
+    """Whether the passages that go best with the question have all its words between them, but for its verb."""
+    found = "\n".join(passage.text for passage in find_relevant(passages, question))
+    # "I'm Alex" answers "what's my name" with none of its words.
+    words = _NAME.sub(" ", question) if INTRODUCTION.search(found) else question
+    return bool(found) and has_content_of(found, _VERB.sub("", _POINTING.sub(" ", words)))

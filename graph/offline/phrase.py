@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal
+from typing import Final
 
 from graph.core.language import split_sentences
-
-Language = Literal["ko", "en"]
+from prompt.system.framing import Language
 
 KOREAN: Final = {
     "introduction": (
@@ -38,7 +37,8 @@ KOREAN: Final = {
     "table": "대화에 나온 것을 표로 정리했습니다.",
     "table_head": "| 내용 | 출처 |",
     "time": (
-        "지금 {place}{topic} {year}년 {month}월 {day}일 {weekday} {half} {hour}시 {minute}분입니다. ({zone}, {offset})"
+        "지금 {place}{topic} {at.year}년 {at.month}월 {at.day}일 {weekday} {half} {hour}시 {at.minute}분입니다. "
+        "({zone}, {offset})"
     ),
     "no_clock": "이번 답에서는 시계를 볼 수 없습니다. 다시 한 번 물어봐 주세요.",
     "tool_said": "도구가 알려 준 내용입니다.",
@@ -81,7 +81,7 @@ ENGLISH: Final = {
     "blind": "I can't see images. That takes a real model that reads them.",
     "table": "Here is what was said, as a table.",
     "table_head": "| What was said | Where |",
-    "time": "In {place} it is {clock} on {weekday}, {date}. ({zone}, {offset})",
+    "time": "In {place} it is {at:%H:%M} on {weekday}, {at:%Y-%m-%d}. ({zone}, {offset})",
     "no_clock": "I can't look at the clock in this answer. Please ask once more.",
     "tool_said": "This is what the tool returned.",
     "folding": (
@@ -107,15 +107,8 @@ _SOURCE_LABEL: Final = re.compile(
 )
 
 
-def label_source(language: Language, turns: str, *, is_recalled: bool = False) -> str:
-    """Names the source of a quotation.
-
-    Args:
-        language: The language of the answer.
-        turns: The turns of the summary that it is from ("1-3"), or the turn that was looked up ("2"); "" if it is from
-            a raw turn.
-        is_recalled: Whether the turn was looked up.
-    """
+def label_source(language: Language, turns: str, *, is_recalled: bool) -> str:
+    """Names the source of a quotation: a summary of these turns, the turn that was looked up, or "" for a raw turn."""
     if is_recalled:
         return f"({turns}턴의 원문에서)" if language == "ko" else f"(from turn {turns})"
     if language == "ko":
