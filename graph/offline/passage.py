@@ -300,7 +300,7 @@ def find_relevant(passages: Sequence[Passage], question: str, limit: int = QUOTA
 
 
 def is_answered(question: str, passages: Sequence[Passage]) -> bool:
-    """Whether the passages that go best with the question have all its words between them, but for its verb."""
+    """Whether the most relevant passages together have every word of the question except its verb."""
     found = "\n".join(passage.text for passage in find_relevant(passages, question))
     # "I'm Alex" answers "what's my name" with none of its words.
     words = _NAME.sub(" ", question) if INTRODUCTION.search(found) else question
