@@ -146,6 +146,7 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "database": _STORAGE,
     "not_a_database": _STORAGE,
     "newer_database": _STORAGE,
+    "older_database": _STORAGE,
     "database_busy": _STORAGE,
     "database_unreachable": _STORAGE,
     "disk_full": _STORAGE,

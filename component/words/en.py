@@ -78,6 +78,10 @@ ERRORS: Final[Mapping[str, str]] = {
     "database": "The database refused the request.",
     "not_a_database": "The database file is damaged or isn't a database.",
     "newer_database": "A newer version wrote this database. Please update Turnfold.",
+    "older_database": (
+        "A version that is too old wrote this database. Export its chats with that version (make export TO=file) and "
+        "import them into a new one with this version (make import FROM=file)."
+    ),
     "database_busy": "Something else has held the database for long. Please try again in a moment.",
     "database_unreachable": "The database can't be reached just now. Please try again in a moment.",
     "disk_full": "There is no room left on the disk.",

@@ -75,6 +75,10 @@ KOREAN_ERRORS: Final[Mapping[str, str]] = {
     "database": "데이터베이스가 요청을 처리하지 못했습니다.",
     "not_a_database": "데이터베이스 파일이 손상되었거나 데이터베이스가 아닙니다.",
     "newer_database": "더 새로운 버전이 만든 데이터베이스입니다. Turnfold를 새 버전으로 올려 주세요.",
+    "older_database": (
+        "너무 오래된 버전이 만든 데이터베이스입니다. 그 버전에서 대화를 내보내고(make export TO=파일) "
+        "이 버전의 새 데이터베이스로 불러오세요(make import FROM=파일)."
+    ),
     "database_busy": "다른 작업이 데이터베이스를 오래 쓰고 있습니다. 잠시 뒤에 다시 시도하세요.",
     "database_unreachable": "지금은 데이터베이스에 닿을 수 없습니다. 잠시 뒤에 다시 시도하세요.",
     "disk_full": "디스크에 남은 공간이 없습니다.",

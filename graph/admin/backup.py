@@ -51,6 +51,7 @@ def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: 
     Raises:
         NotADatabaseError: The backup is damaged or no database of ours; nothing is changed.
         NewerDatabaseError: A newer version wrote it; nothing is changed.
+        OlderDatabaseError: A version wrote it that is too old to be migrated; nothing is changed.
         DatabaseBusyError: A server is using the database; nothing is changed.
         DatabaseError: SQLite reports another error; the subclass says which.
     """

@@ -70,6 +70,7 @@ def migrate(source: Path, target: Database, *, busy_timeout_seconds: float) -> M
     Raises:
         NotADatabaseError: There is no such file, or it's no database of ours.
         DatabaseBusyError: A server uses the file.
+        OlderDatabaseError: A version wrote the file that is too old to be migrated.
         DatabaseError: The target has rows already, or what arrived differs; the subclass may say something else.
     """
     if not source.is_file():

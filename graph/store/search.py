@@ -25,9 +25,6 @@ class TermIndex(Protocol):
     def create_index(self, connection: Connection) -> None:
         """Creates the empty index."""
 
-    def drop_index(self, connection: Connection) -> None:
-        """Drops the index with all that it has."""
-
     def add_terms(self, connection: Connection, session_id: str, position: int, terms: str) -> None:
         """Adds a message that isn't in the index."""
 
@@ -155,16 +152,6 @@ def index_message(connection: Connection, row: Mapping[str, Any]) -> None:
     """Adds a message that was just archived to the index, given its row."""
     terms = _terms_of(row["role"], row["message_id"], row["content"])
     term_index_of(connection).add_terms(connection, row["session_id"], row["position"], terms)
-
-
-def index_anew(connection: Connection) -> None:
-    """Puts an index in place of the one that is there, and adds every message of the archive to it."""
-    index = term_index_of(connection)
-    index.drop_index(connection)
-    index.create_index(connection)
-    query = select(_message.session_id, _message.position, _message.role, _message.message_id, _message.content)
-    for row in connection.execute(query.order_by(_message.session_id, _message.position)).mappings():
-        index_message(connection, dict(row))
 
 
 def unindex_session(connection: Connection, session_id: str) -> None:

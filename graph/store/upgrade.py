@@ -9,7 +9,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
-from graph.value.error import NewerDatabaseError
+from graph.value.error import NewerDatabaseError, OlderDatabaseError
 
 _FOLDER = Path(__file__).parent / "migration"
 
@@ -30,12 +30,13 @@ def upgrade(connection: Connection, revision: str | None, name: str) -> None:
         name: Which database it is, for the error message.
 
     Raises:
-        NewerDatabaseError: The revision is unknown, so a newer version wrote it.
+        NewerDatabaseError: The revision comes after all known ones.
+        OlderDatabaseError: It comes before the first one.
     """
     config = make_config()
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
     if revision is not None and revision not in known:
         detail = f"{name} ({revision})"
-        raise NewerDatabaseError(detail)
+        raise OlderDatabaseError(detail) if revision < min(known) else NewerDatabaseError(detail)
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

@@ -17,6 +17,7 @@
     + DatabaseError
       - NotADatabaseError
       - NewerDatabaseError
+      - OlderDatabaseError
       - DatabaseBusyError
       - DatabaseUnreachableError
       - DiskFullError
@@ -230,6 +231,16 @@ class NewerDatabaseError(DatabaseError):
 
     code = "newer_database"
     advice = "Update Turnfold, or name another folder by TURNFOLD_DATA_DIR."
+
+
+class OlderDatabaseError(DatabaseError):
+    """The database was written by a version too old for its tables to be migrated."""
+
+    code = "older_database"
+    advice = (
+        "Take its chats along: make export TO=<file> with the version that wrote it, then make import FROM=<file> with "
+        "this one, into a new database."
+    )
 
 
 class DatabaseUnreachableError(DatabaseError):

@@ -97,6 +97,23 @@ def test_what_is_no_backup_changes_nothing(open_chat: OpenChat, admin: Admin, tm
     assert not list(folder.glob("*.before-*"))
 
 
+def test_a_backup_of_a_too_old_version_is_refused_and_says_how_to_take_its_chats_along(
+    open_chat: OpenChat, admin: Admin, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open_chat() as chat:
+        chat.say(question(1))
+    file = chat.service.settings.database_path
+    assert admin("backup", tmp_path / "old.db") == 0
+    with closing(sqlite3.connect(tmp_path / "old.db")) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0012'")
+    before = content(file)
+    assert admin("restore", tmp_path / "old.db") == 1
+    told = capsys.readouterr().err
+    assert "(0012)" in told
+    assert "make export TO=<file> with the version that wrote it, then make import FROM=<file>" in told
+    assert content(file) == before
+
+
 def without_sequence(rows: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Records are counted by each database for itself; their order is what counts."""
     return {**rows, "record": [row[1:] for row in sorted(rows["record"], key=lambda row: (row[2], row[0]))]}

@@ -1,175 +1,203 @@
+"""A data folder of the version before the oldest migration that is run, and an export of one that is refused."""
+
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
+import tarfile
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from alembic import command
-from alembic.script import ScriptDirectory
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, message_to_dict
-from sqlalchemy import Connection, MetaData, create_engine, insert, select
+from pydantic import SecretStr
+from sqlalchemy import create_engine, inspect, text
 
-from graph.store.schema import METADATA
+from graph.admin.migrate import migrate
+from graph.service import ChatService
+from graph.store.database import head_revision, read_revision
+from graph.store.postgres.postgres_database import open_postgres
+from graph.store.sqlite.sqlite_database import open_sqlite
+from graph.store.stores import open_database
+from graph.store.transfer import Imported, import_lines
 from graph.store.upgrade import make_config
-from tests.fake.body import content_of, faults, shape
-from tests.fake.chat import question
-from tests.fake.open_chat import OpenChat
+from graph.value.client import ClientMessage
+from graph.value.event import TurnFinished
+from graph.value.record import Record
+from tests.fake.body import faults, raw_turns, shape, system_prompt
+from tests.fake.chat import Chat, question
+from tests.fake.open_chat import MakeSettings, OpenChat
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.store import StoreSet, open_store_set
+from tests.fake.resending import Program
+from tests.fake.summary_text import holds
 from tests.integration.test_store_database import differences
 
-NOW = datetime(2026, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001  # as SQLite keeps it
-PLACE = {"session_id": "old", "owner": "local"}
-# The last revision whose times are texts, as `fill` writes them.
-TIMES_AS_TEXT = "0007"
-TURNS = 5
+RECORDED: Final = Path(__file__).with_name("recorded_database")
+TURN: Final = "number attempt status user_text answer_text error_code client rating"
+FOLD: Final = "id kind version edited wish summary original_chars source_tokens summary_tokens input_tokens"
+STATISTICS: Final = (
+    "record_count folded_turn_count original_chars summary_chars saved_percent unsent_tokens fold_tokens"
+)
+Json = dict[str, Any]
 
 
-def revisions() -> list[str]:
-    return [script.revision for script in ScriptDirectory.from_config(make_config()).walk_revisions()][::-1]
+@pytest.fixture
+def said(tmp_path: Path) -> Json:
+    """What the older version's user saw; its data and its project lie in the test's folder now."""
+    with tarfile.open(RECORDED / "0013.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    with closing(sqlite3.connect(tmp_path / "data" / "turnfold.db")) as connection, connection:
+        for table, column in (("session", "project_root"), ("rule_agreement", "root")):
+            connection.execute(f"UPDATE {table} SET {column} = ? WHERE {column} != ''", (str(tmp_path / "shop"),))  # noqa: S608  # names of our own
+    return dict(json.loads((tmp_path / "said.json").read_text(encoding="utf-8")))
 
 
-def values(table: str, turn: int) -> list[dict[str, Any]]:
-    """The rows of one turn, in the columns of the first version."""
-    spoken: list[AnyMessage] = [
-        HumanMessage(question(turn), id=f"user-{turn}"),
-        AIMessage(f"{turn}번 질문의 답입니다. " * 5, id=f"ai-{turn}"),
-    ]
-    rows: dict[str, list[dict[str, Any]]] = {
-        "turn": [
-            {**PLACE, "number": turn, "attempt": 1, "status": "finished", "user_message_id": f"user-{turn}",
-             "model": "", "is_casual": False, "stop_requested": False, "error_code": "", "error_detail": "",
-             "started_at": NOW, "finished_at": NOW, "history_tokens": 100 * turn, "partial_text": ""}
+def seen(service: ChatService, searches: Json) -> Json:
+    """All that its user sees of his sessions."""
+    sessions = service.sessions.list()
+    return {
+        "sessions": {item.session_id: session(service, item.session_id) for item in sessions},
+        "list": [[item.session_id, item.title, item.turn_count, item.client, item.is_pinned] for item in sessions],
+        "found": {
+            words: sorted([item.session_id, item.found_turn] for item in service.sessions.list(search=words))
+            for words in searches
+        },
+    }
+
+
+def session(service: ChatService, session_id: str) -> Json:
+    view, folds = service.sessions.get(session_id), service.folds
+    transcript = service.turns.transcript(session_id, last=1_000)
+    records = folds.records(session_id)
+    return {
+        "settings": [*values(view, "strategy compression_rate model has_memory"), Path(view.project_root).name],
+        "fork": values(view, "forked_from forked_after"),
+        "turns": [
+            [*values(turn, TURN), [values(step, "name arguments result") for step in turn.steps]]
+            for turn in transcript.turns
         ],
-        "message": [
-            {**PLACE, "position": 2 * turn - 1 + index, "message_id": message.id, "turn": turn, "attempt": 1,
-             "role": message.type, "chars": len(message.text), "tokens": 50, "created_at": NOW,
-             "content": json.dumps(message_to_dict(message))}
-            for index, message in enumerate(spoken)
+        "resets": [list(transcript.reset_after), transcript.can_undo_reset],
+        "memory": service.sessions.memory(session_id),
+        "folds": [fold(record) for record in records],
+        "versions": [[fold(version) for version in folds.versions(session_id, record.id)] for record in records],
+        "past": [fold(record) for record in folds.past_records(session_id, last=9)],
+        "compactions": [fold(record) for record in folds.compactions(session_id)],
+        "pins": [values(pinned, "message_id turn tokens") for pinned in folds.pins(session_id).messages],
+        "statistics": values(folds.statistics(session_id), STATISTICS),
+        "chart": [values(point, "turn sent_tokens full_tokens has_fold") for point in folds.chart(session_id)],
+        "verified": [
+            [call.is_verified for call in folds.inputs(session_id, turn)] for turn in folds.called_turns(session_id)
         ],
-        "model_call": [
-            {**PLACE, "id": f"call-{turn}", "turn": turn, "attempt": 1, "ordinal": 1, "kind": "answer", "model": "m",
-             "input_hash": "", "sent_tokens": 90, "full_tokens": 100, "usage_input_tokens": None,
-             "usage_output_tokens": None, "usage_cached_tokens": None, "seconds": 1.0, "error_code": "",
-             "created_at": NOW, "manifest": "[]"}
-        ],
-    }  # fmt: skip
-    return rows[table]
+    }
 
 
-RECORD = {
-    **PLACE, "id": "rec-old", "kind": "interval", "level": 0, "from_position": 1, "to_position": 6, "turn_length": 3,
-    "status": "COMPLETED", "outcome": "compressed", "adopted_at": NOW, "superseded_by": None, "expires_at": NOW,
-    "created_at": NOW, "model": "m", "compression_rate": 0.3, "original_chars": 700, "summary_chars": 14,
-    "target_chars": 210, "source_key": "k", "source_tokens": 300, "summary_tokens": 12, "input_tokens": 1,
-    "output_tokens": 1, "is_usage": False, "version": 1, "replaces": None, "edited": False, "error_code": "",
-    "seconds": 1.0, "turns": "[1, 2, 3]", "sources": "[]", "summary": "옛 버전이 쓴 요약입니다.",
-}  # fmt: skip
-KEPT, MISSING = ("OPS-4711", "야간버스는 절대"), ("180만 원", "K7QX2M")
-FACTS = {"kept_facts": json.dumps(KEPT, ensure_ascii=False), "missing_facts": json.dumps(MISSING)}
-SESSION = {
-    **PLACE, "created_at": NOW, "updated_at": NOW, "compression_rate": 0.3, "strategy": "", "model": "",
-    "turn_count": TURNS, "title": "옛 대화", "title_folded": "옛 대화",
-}  # fmt: skip
+def fold(record: Record) -> list[object]:
+    return [*values(record, FOLD), *map(list, (record.turns, record.kept_facts, record.missing_facts))]
 
 
-def fill(connection: Connection) -> None:
-    tables = MetaData()
-    tables.reflect(connection)
-    connection.execute(insert(tables.tables["session"]).values(SESSION))
-    facts = FACTS if "kept_facts" in tables.tables["record"].c else {}
-    connection.execute(insert(tables.tables["record"]).values({**RECORD, **facts}))
-    # The first version gave both tries after a context-length error one ordinal.
-    twice = values("model_call", 2)[0] | {"id": "a-second-try", "sent_tokens": 80, "created_at": NOW + timedelta(1)}
-    connection.execute(insert(tables.tables["model_call"]).values(twice))
-    lease = {**PLACE, "fence": 7, "expires_at": None, "host": "h", "process_id": 1, "process_started": ""}
-    connection.execute(insert(tables.tables["lease"]).values(lease))
-    for name in ("turn", "message", "model_call"):
-        for turn in range(1, TURNS + 1):
-            for row in values(name, turn):
-                connection.execute(insert(tables.tables[name]).values(row))
+def values(thing: object, names: str) -> list[object]:
+    return [getattr(thing, name) for name in names.split()]
 
 
-def lay_old_database(folder: Path, revision: str) -> None:
-    config = make_config()
-    engine = create_engine(f"sqlite:///{folder / 'turnfold.db'}")
+def test_all_that_its_user_saw_is_there(said: Json, open_chat: OpenChat, tmp_path: Path) -> None:
+    service = open_chat(turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path,)).service
+    assert seen(service, said["found"]) == {name: said[name] for name in ("sessions", "list", "found")}
+    project = service.projects.get(str(tmp_path / "shop"))
+    assert [project.name, project.rules.state, [decision.text for decision in project.decisions]] == said["project"]
+    token = service.programs.find(said["token"])
+    assert token is not None
+    assert token.name == "editor"
+    with closing(open_database(service.settings)) as database, database.read() as connection:
+        assert read_revision(connection) == head_revision()
+        assert differences(connection) == []
+
+
+def test_every_chat_goes_on(said: Json, open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path) -> None:
+    service = open_chat(turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path,)).service
+    chats = {name: Chat(service, session_id) for name, session_id in said["names"].items()}
+
+    def ask(name: str, words: str) -> Any:  # noqa: ANN401  # the body of a request
+        assert isinstance(chats[name].say(words)[-1], TurnFinished)
+        chats[name].wait_for_folds()
+        body = server.bodies("chat")[-1]
+        assert faults(body["messages"]) == []
+        return body
+
+    assert chats["chat"].last_turn.status == "failed"
+    assert isinstance(chats["chat"].retry()[-1], TurnFinished)
+    retried = server.bodies("chat")[-1]
+    edited, remade = chats["chat"].service.folds.records(said["names"]["chat"])
+    assert (edited.edited, remade.wish) == (True, "예산을 먼저")
+    assert shape(retried) == [(1, 3), (4, 6), 7, 8]
+    assert holds(retried, edited.summary)
+    assert question(5) in system_prompt(retried)  # it is pinned
+    assert "이전은 10월에 한다" in system_prompt(retried)  # the project's memory
+    first, _ = service.folds.versions(said["names"]["chat"], edited.id)
+    service.folds.use_version(said["names"]["chat"], first.id)
+    assert holds(ask("chat", question(9)), first.summary)
+
+    assert holds(ask("branch", question(7)), edited.summary)
+    assert raw_turns(ask("reset", question(4))) == [4]
+    (compaction,) = service.folds.compactions(said["names"]["compacted"])
+    compacted = ask("compacted", question(6))
+    assert holds(compacted, compaction.summary)
+    assert raw_turns(compacted)[-3:] == [4, 5, 6]
+    rolled = service.folds.records(said["names"]["rolling"])[-1].summary
+    assert holds(ask("rolling", question(8)), rolled)
+
+    program = Program(service, messages=[ClientMessage(role, words) for role, words in said["sent"]])
+    reading = program.ask(question(5))
+    assert (reading.matched, reading.session_id, reading.turn) == ("history", said["names"]["program"], 5)
+
+
+def test_a_deleted_chat_leaves_nothing(said: Json, open_chat: OpenChat, tmp_path: Path) -> None:
+    chat = open_chat(turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path,))
+    for session_id in said["sessions"]:
+        chat.service.sessions.delete(session_id)
+    with closing(open_database(chat.service.settings)) as database, database.read() as connection:
+        for table in inspect(connection).get_table_names():
+            if "session_id" in {column["name"] for column in inspect(connection).get_columns(table)}:
+                assert connection.execute(text(f"SELECT * FROM {table}")).all() == [], table  # noqa: S608  # names of our own
+    assert chat.service.sessions.list(search="김민수") == ()
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_it_is_moved_to_postgres(said: Json, open_chat: OpenChat, tmp_path: Path, postgres_head_url: str) -> None:
+    url = SecretStr(postgres_head_url)
+    with closing(open_postgres(url, busy_timeout_seconds=30)) as target:
+        migrate(tmp_path / "data" / "turnfold.db", target, busy_timeout_seconds=10)
+    service = open_chat(chat_database_url=url, project_roots=(tmp_path,)).service
+    assert seen(service, said["found"]) == {name: said[name] for name in ("sessions", "list", "found")}
+
+
+def tables_of(path: Path) -> dict[str, str]:
+    """The statement that makes each table and index, however it is spaced and quoted."""
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    return {name: " ".join(sql.replace('"', "").replace("('')", "''").split()) for name, sql in rows}
+
+
+def test_the_first_migration_makes_the_tables_that_the_older_version_has(said: Json, tmp_path: Path) -> None:
+    assert said
+    config, engine = make_config(), create_engine(f"sqlite:///{tmp_path / 'new.db'}")
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, min(revision, TIMES_AS_TEXT))
-        fill(connection)
-        command.upgrade(config, revision)
+        command.upgrade(config, "0013")
     engine.dispose()
+    assert tables_of(tmp_path / "new.db") == tables_of(tmp_path / "data" / "turnfold.db")
 
 
-REVISIONS = revisions()
-# Of the others a step each is like one of these.
-QUICK = {REVISIONS[0], "0006", REVISIONS[-1]}
-
-
-@pytest.mark.parametrize(
-    "revision", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in REVISIONS]
-)
-def test_a_chat_of_an_older_version_is_all_there_and_goes_on(
-    open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path, revision: str
+def test_the_export_of_a_version_whose_database_is_refused_is_read(
+    make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
-    lay_old_database(tmp_path, revision)
-    shutil.copytree(tmp_path, tmp_path / "deleted")
-    with open_store_set(tmp_path) as stores:
-        check_rows(stores, has_facts=revision >= "0006")
-        if revision < "0007":  # the index is filled by a later migration
-            assert stores.search.turns("old", "김민수가", before_turn=TURNS, limit=10) == [4, 3, 2, 1]
-            assert stores.search.turns("old", "4번 질문의", before_turn=TURNS, limit=1) == [4]
-            assert stores.search.sessions("local", "질문의 답", limit=5).keys() == {"old"}
-        with stores.database.read() as connection:
-            assert differences(connection) == []
-    chat = open_chat("old", turnfold_data_dir=tmp_path)
-    assert [(turn.number, turn.user_text) for turn in chat.turns] == [(n, question(n)) for n in range(1, TURNS + 1)]
-    assert chat.service.sessions.list()[0].updated_at == NOW.replace(tzinfo=UTC)
-    assert [record.summary for record in chat.service.folds.records("old")] == ["옛 버전이 쓴 요약입니다."]
-    assert [point.sent_tokens for point in chat.service.folds.chart("old")] == [90, 80, 90, 90, 90]
-    chat.ask(6, 8)
-    first = server.bodies("chat")[0]
-    assert shape(first) == [(1, 3), 4, 5, 6]
-    assert "옛 버전이 쓴 요약입니다." in content_of(first["messages"][0])
-    assert faults(server.bodies("chat")[-1]["messages"]) == []
-    with open_store_set(tmp_path / "deleted") as stores:
-        stores.sessions.delete("old", "local")
-        assert stores.search.sessions("local", "질문의 답", limit=5) == {}
-        with stores.database.read() as connection:
-            for table in METADATA.tables.values():
-                assert connection.execute(select(table)).all() == [], table.name
-
-
-def check_rows(stores: StoreSet, *, has_facts: bool) -> None:
-    (record,) = stores.records.active("old")
-    assert (record.kept_facts, record.missing_facts) == ((KEPT, MISSING) if has_facts else ((), ()))
-    calls = [(call.id, call.ordinal) for turn in (1, 2, 3) for call in stores.calls.of_turn("old", turn)]
-    assert calls == [("call-1", 1), ("call-2", 1), ("a-second-try", 1), ("call-3", 1)]
-    assert [turn.number for turn in stores.turns.list("old", last=9)] == list(range(1, TURNS + 1))
-    assert stores.turns.get("old", 2).user_message_id == "user-2"
-    said = [entry.message.id for entry in stores.archive.live_turns("old", 2, 3)]
-    assert said == ["user-2", "ai-2", "user-3", "ai-3"]
-    lease = stores.leases.acquire("old")
-    assert lease.fence == 8
-    stores.leases.release(lease)
-    session = stores.sessions.get("old", "local")
-    assert (session.project_root, session.has_memory, session.title) == ("", True, "옛 대화")
-    assert stores.blocks.newest("old", "front") is None
-
-
-def test_a_list_of_facts_that_somebody_spoilt_keeps_no_chat_from_being_opened(tmp_path: Path) -> None:
-    lay_old_database(tmp_path, "0008")
-    for number, spoilt in enumerate(("no list", "7", "[7]")):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        shutil.copy(tmp_path / "turnfold.db", folder)
-        with closing(sqlite3.connect(folder / "turnfold.db")) as connection, connection:
-            connection.execute("UPDATE record SET missing_facts = ?", (spoilt,))
-        with open_store_set(folder) as stores:
-            (record,) = stores.records.active("old")
-            assert (record.summary, record.kept_facts, record.missing_facts) == (RECORD["summary"], (), ())
+    lines = (RECORDED / "export_0003.jsonl").read_text(encoding="utf-8").splitlines()
+    with closing(open_sqlite(make_settings().database_path, busy_timeout_seconds=10)) as database:
+        assert import_lines(database, lines, owner="local") == Imported(1, 0)
+    chat = open_chat(json.loads(lines[1])["row"]["session_id"])
+    (copied,) = chat.service.sessions.import_session(lines)
+    for read in (chat, Chat(chat.service, copied)):
+        assert [turn.user_text for turn in read.turns] == [question(number) for number in range(1, 5)]
+        read.ask(5, 5)
+        assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5]

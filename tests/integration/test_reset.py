@@ -5,18 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
-from sqlalchemy import create_engine
 
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
-from graph.store.upgrade import make_config
 from graph.value.error import BusyError, InputError
 from graph.value.event import Folded
 from tests.fake.body import shape
 from tests.fake.chat import Chat, question
 from tests.fake.compacting import COMPACTING, ask_until_compacted
-from tests.fake.open_chat import MakeSettings, OpenChat
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 
@@ -175,41 +172,3 @@ def test_a_reset_is_exported_and_imported(open_chat: OpenChat, tmp_path: Path) -
         assert import_lines(other, lines, owner="me").session_count == 1
         imported = [line for line in export_lines(other) if '"context_reset"' in line]
         assert imported == [reset[0].replace('"local"', '"me"')]
-
-
-# What 0004 and later revisions added.
-TABLES = (
-    *("context_block", "rule_agreement", "context_reset", "pin", "message_search", "search_session"),
-    *("anchor", "image", "aside_call", "server_key", "withdrawn_owner", "api_token", "owner_use", "sign_in"),
-)
-COLUMNS = {
-    "record": ("facts", "wish"),
-    "session": (
-        *("project_root", "has_memory", "client", "family", "forked_from", "forked_after", "tools_off"),
-        *("title_source", "is_pinned", "deleted_at"),
-    ),
-    "turn": ("client", "is_imported", "rating"),
-}
-
-
-@pytest.mark.slow
-def test_a_reset_of_an_older_version_is_shown_but_not_undone(open_chat: OpenChat, make_settings: MakeSettings) -> None:
-    with open_chat() as chat:
-        chat.ask(1, 4)
-        chat.service.folds.reset(chat.session_id)
-        chat.ask(5, 5)
-        Chat(chat.service).ask(1, 1)
-    config, engine = make_config(), create_engine(f"sqlite:///{make_settings().database_path}")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        for table in TABLES:
-            connection.exec_driver_sql(f"DROP TABLE {table}")
-        for table, names in COLUMNS.items():
-            for name in names:
-                connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {name}")
-        connection.exec_driver_sql("CREATE INDEX message_by_turn ON message (session_id, turn, position)")
-        command.stamp(config, "0003")
-    engine.dispose()
-    with open_chat(chat.session_id) as chat:
-        assert resets(chat) == ((4,), False)
-        assert chat.rows("SELECT count(*) FROM context_reset") == [(1,)]

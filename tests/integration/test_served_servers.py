@@ -132,27 +132,36 @@ def test_health_says_when_the_database_is_gone(server: FakeOpenAI, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
-    [(b"my diary, " * 1_000, "not_a_database"), (None, "newer_database")],
-    ids=["no-database", "newer"],
+    ("content", "told", "advice"),
+    [
+        (b"my diary, " * 1_000, "not_a_database", "make restore"),
+        ("9999", "newer_database", "Update Turnfold"),
+        (
+            "0012",
+            "older_database",
+            "make export TO=<file> with the version that wrote it, then make import FROM=<file>",
+        ),
+    ],
+    ids=["no-database", "newer", "older"],
 )
 def test_a_file_that_cannot_be_used_ends_the_start_with_one_sentence(
-    server: FakeOpenAI, tmp_path: Path, content: bytes | None, told: str
+    server: FakeOpenAI, tmp_path: Path, content: bytes | str, told: str, advice: str
 ) -> None:
     folder, log = tmp_path / "data", tmp_path / "log"
     folder.mkdir()
     file = folder / "turnfold.db"
-    if content is None:
+    if isinstance(content, bytes):
+        file.write_bytes(content)
+    else:
         with closing(sqlite3.connect(file)) as connection, connection:
             connection.execute("CREATE TABLE alembic_version (version_num TEXT)")
-            connection.execute("INSERT INTO alembic_version VALUES ('9999')")
-    else:
-        file.write_bytes(content)
+            connection.execute("INSERT INTO alembic_version VALUES (?)", (content,))
     before = file.read_bytes()
     with served("app.py", folder, server.url, log) as (process, _):
         assert process.wait(60) != 0
     written = log.read_text()
     assert f"Turnfold can't start: {told}: {file}" in written
+    assert advice in written
     assert "Traceback" not in written
     assert file.read_bytes() == before
 

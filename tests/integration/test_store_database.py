@@ -31,6 +31,7 @@ from graph.value.error import (
     NewerDatabaseError,
     NotADatabaseError,
     NotFoundError,
+    OlderDatabaseError,
 )
 from tests.fake.store import OWNER, SESSION, StoreSet, open_store_set
 
@@ -132,10 +133,13 @@ def test_file_that_is_not_ours_is_refused_and_left_alone(tmp_path: Path) -> None
         open_sqlite(path / "data" / "turnfold.db", busy_timeout_seconds=1)  # a folder that can't be made
 
 
-def test_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("revision", "error"), [("9999", NewerDatabaseError), ("0012", OlderDatabaseError)])
+def test_database_of_a_newer_or_too_old_version_is_refused(
+    tmp_path: Path, revision: str, error: type[DatabaseError]
+) -> None:
     with open_store_set(tmp_path) as stores, stores.database.write() as connection:
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(NewerDatabaseError, match="9999"):
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = ?", (revision,))
+    with pytest.raises(error, match=revision):
         open_sqlite(tmp_path / "turnfold.db", busy_timeout_seconds=1)
 
 

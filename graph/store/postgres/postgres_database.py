@@ -76,6 +76,7 @@ def open_postgres(url: SecretStr, *, busy_timeout_seconds: float) -> PostgresDat
     Raises:
         SettingsError: The URL can't be understood.
         NewerDatabaseError: A newer version of Turnfold made the tables.
+        OlderDatabaseError: A version made them that is too old to be migrated.
         DatabaseUnreachableError: No server answers there, or it lets nobody in by this URL.
         DatabaseError: Postgres reports another error; the subclass says which.
     """

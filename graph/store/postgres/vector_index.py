@@ -31,7 +31,6 @@ _CREATE: Final = """
     CREATE INDEX message_search_terms ON message_search USING gin (terms) WITH (fastupdate = off);
     CREATE INDEX message_search_parts ON message_search USING gin (terms) WITH (fastupdate = off) WHERE part > 0;
 """
-_DROP: Final = "DROP TABLE message_search"
 _ADD: Final = text("""
     INSERT INTO message_search (session_id, position, part, terms)
     VALUES (:session_id, :position, :part, CAST(:terms AS tsvector))
@@ -49,11 +48,6 @@ _PART_BYTES: Final = 2**19
 def create_index(connection: Connection) -> None:
     """Creates the empty index."""
     connection.exec_driver_sql(_CREATE)
-
-
-def drop_index(connection: Connection) -> None:
-    """Drops the index with all that it has."""
-    connection.exec_driver_sql(_DROP)
 
 
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:

@@ -28,7 +28,6 @@ _CREATE: Final = """
     CREATE VIRTUAL TABLE message_search
     USING fts5(terms, content='', detail=none, columnsize=0, tokenize='porter ascii')
 """
-_DROP: Final = "DROP TABLE message_search"
 _ADD: Final = text("INSERT INTO message_search (rowid, terms) VALUES (:row, :terms)")
 _REMOVE: Final = text("INSERT INTO message_search (message_search, rowid, terms) VALUES ('delete', :row, :terms)")
 _MERGE: Final = text("INSERT INTO message_search (message_search, rank) VALUES ('merge', :pages)")
@@ -39,11 +38,6 @@ _IN_RANGE: Final = select(_INDEX.c.rowid - bindparam("before")).where(_MATCHES, 
 def create_index(connection: Connection) -> None:
     """Creates the empty index."""
     connection.exec_driver_sql(_CREATE)
-
-
-def drop_index(connection: Connection) -> None:
-    """Drops the index with all that it has."""
-    connection.exec_driver_sql(_DROP)
 
 
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:

@@ -63,6 +63,7 @@ def open_sqlite(path: Path, *, busy_timeout_seconds: float, clock: Clock = utc_n
     Raises:
         NotADatabaseError: The file is no database, a damaged one, or one of another program.
         NewerDatabaseError: A newer version of Turnfold wrote it.
+        OlderDatabaseError: A version wrote it that is too old to be migrated.
         DatabaseBusyError: Another process kept it locked for longer than the busy timeout.
         DatabaseError: The file or its folder can't be created, read or written.
     """
