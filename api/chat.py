@@ -406,18 +406,35 @@ _UNKNOWN: Final = EventId(0, 0, 0)
 # What the metadata say of a project's rules that aren't used as they stand.
 _RULES: Final[Mapping[str, str]] = {"new": "not_agreed", "changed": "changed"}
 OPERATIONS: Final = (
-    Operation("sendMessage", "POST", "/chat", str, body=ChatMessage, media_types=(EVENTS,), refusals=(404, 409)),
+    Operation(
+        "sendMessage",
+        "POST",
+        "/chat",
+        str,
+        summary="Sends a message and streams the turn as events, which goes on if the client leaves.",
+        body=ChatMessage,
+        media_types=(EVENTS,),
+        refusals=(404, 409),
+    ),
     Operation(
         "followEvents",
         "GET",
         "/chat/{session_id}/events",
         str,
+        summary="Streams the newest turn from where the client was; 204 if it has all of it.",
         query=Followed,
         media_types=(EVENTS,),
         refusals=(429,),
         may_be_empty=True,
     ),
-    Operation("updateContext", "PUT", "/sessions/{session_id}/context", dict[str, str], body=dict[str, str]),
+    Operation(
+        "updateContext",
+        "PUT",
+        "/sessions/{session_id}/context",
+        dict[str, str],
+        summary="Takes over what the user is at: currentFile, selection, projectRoot.",
+        body=dict[str, str],
+    ),
 )
 
 

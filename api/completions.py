@@ -172,13 +172,16 @@ async def _watch_leaving(receive: Receive, queue: EventQueue) -> None:
 
 PATIENCE_SECONDS: Final = 10.0
 OPERATIONS: Final = (
-    Operation("listModels", "GET", "/v1/models", dict[str, Any]),
-    Operation("getModel", "GET", "/v1/models/{model_id}", dict[str, Any]),
+    Operation(
+        "listModels", "GET", "/v1/models", dict[str, Any], summary="Lists the models, each with and without memory."
+    ),
+    Operation("getModel", "GET", "/v1/models/{model_id}", dict[str, Any], summary="Returns one model."),
     Operation(
         "createChatCompletion",
         "POST",
         "/v1/chat/completions",
         dict[str, Any],
+        summary="Answers a chat as OpenAI does, with the folded memory behind it; see the guide.",
         body=CompletionBody,
         media_types=("application/json", EVENTS),
         refusals=(404, 409, 502),

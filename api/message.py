@@ -37,14 +37,16 @@ def _as_parts(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     return [{"type": "text", "text": value}] if isinstance(value, str) else value
 
 
-class _Part(Sent):
+class Part(Sent):
+    """One part of a message: text, a refusal or an image."""
+
     type: str
     text: str = ""
     refusal: str = ""
     image_url: Annotated[str, BeforeValidator(_as_url, json_schema_input_type=str | dict[str, Any])] = ""
 
     @model_validator(mode="after")
-    def _check(self) -> _Part:
+    def _check(self) -> Part:
         if self.type not in ("text", "input_text", "refusal", "image_url"):
             kind = "unsupported_content"
             message = "Only parts of the types text, input_text, image_url and refusal are taken"
@@ -56,14 +58,18 @@ class _Part(Sent):
         return self
 
 
-class _Function(Sent):
+class Function(Sent):
+    """The function that a call names, and its arguments as JSON."""
+
     name: str = Field(min_length=1, max_length=_ID_CHARS)
     arguments: str = ""
 
 
-class _Call(Sent):
+class Call(Sent):
+    """A call of a tool in an answer that the program sends back."""
+
     id: str = Field(min_length=1, max_length=_ID_CHARS)
-    function: _Function
+    function: Function
 
 
 class SentMessage(Sent):
@@ -71,10 +77,10 @@ class SentMessage(Sent):
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Annotated[
-        list[_Part], BeforeValidator(_as_parts, json_schema_input_type=str | list[_Part]), Field(max_length=PARTS)
+        list[Part], BeforeValidator(_as_parts, json_schema_input_type=str | list[Part]), Field(max_length=PARTS)
     ] = []
     refusal: str = ""
-    tool_calls: list[_Call] = Field(default=[], max_length=PARTS)
+    tool_calls: list[Call] = Field(default=[], max_length=PARTS)
     tool_call_id: str = Field(default="", max_length=_ID_CHARS)
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""All routes for programs behind one check of tokens, the document of them, and the page that shows it."""
+"""All routes for programs behind one check of tokens, and the OpenAPI document of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import anyio.to_thread
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -19,21 +19,20 @@ from api import chat, completions, sessions
 from api.chat import Chat
 from api.completions import Door
 from api.middleware import Cors, Edge, is_for_programs
-from api.openapi import chosen_language, document, render
+from api.openapi import document
 from api.route_table import Operation, ServedOperations
 from api.token_guard import ApiClients, Guard, ProgramSource
 from graph.server.settings import Settings
 from graph.service import ChatService
 
 _CHAT_THREADS: Final = 16
+_DOCUMENT: Final = "/openapi.json"
 # Each module with routes has its operations here.
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *completions.OPERATIONS,
     *sessions.SUMMARY_OPERATIONS,
     *chat.OPERATIONS,
     *sessions.SESSION_OPERATIONS,
-    Operation("getDocument", "GET", "/openapi.json", dict[str, Any], needs_token=False),
-    Operation("getDocs", "GET", "/docs", str, media_types=("text/html",), needs_token=False),
 )
 
 
@@ -74,10 +73,7 @@ class ProgramRoutes:
         checks = Middleware(Cors, self._settings), Middleware(Edge), Middleware(Guard, self._settings, self._tokens)
         return [
             _OfPrograms(_behind(checks, guarded)),
-            *(
-                Route(path, _behind([Middleware(Edge)], [Route(path, show, methods=["GET"])]))
-                for path, show in (("/openapi.json", self._show_document), ("/docs", self._show_docs))
-            ),
+            Route(_DOCUMENT, _behind([Middleware(Edge)], [Route(_DOCUMENT, self._show_document, methods=["GET"])])),
         ]
 
     def close(self) -> None:
@@ -86,24 +82,15 @@ class ProgramRoutes:
         self._chat.close()
 
     async def _show_document(self, _: Request) -> JSONResponse:
-        await self._check_open()
+        clients = ApiClients(self._settings().api_tokens, self._tokens)
+        # Without a token the routes don't exist, and nothing says that they could.
+        if not await anyio.to_thread.run_sync(clients.are_let_in):
+            raise HTTPException(404)
         return JSONResponse(self._document)
-
-    async def _show_docs(self, request: Request) -> HTMLResponse:
-        await self._check_open()
-        language = chosen_language(request.query_params.get("lang", ""), request.headers.get("accept-language", ""))
-        headers = {"Content-Language": language, "Vary": "Accept-Language"}
-        return HTMLResponse(render(self._document, language), headers=headers)
 
     @cached_property
     def _document(self) -> dict[str, Any]:
         return document(OPERATIONS)
-
-    async def _check_open(self) -> None:
-        """Without a token there is no door, and nothing tells of one."""
-        clients = ApiClients(self._settings().api_tokens, self._tokens)
-        if not await anyio.to_thread.run_sync(clients.are_let_in):
-            raise HTTPException(404)
 
 
 class _OfPrograms(BaseRoute):

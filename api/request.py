@@ -166,18 +166,24 @@ class _Sampling(Sent):
     parallel_tool_calls: bool | None = None
 
 
-class _FunctionTool(Sent):
+class FunctionTool(Sent):
+    """The function of a tool."""
+
     name: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")]
     description: str = ""
     parameters: dict[str, Any] = Field(default={})
 
 
-class _Tool(Sent):
+class Tool(Sent):
+    """A tool of the program's own."""
+
     type: Literal["function"]
-    function: _FunctionTool
+    function: FunctionTool
 
 
-class _StreamOptions(Sent):
+class StreamOptions(Sent):
+    """What a stream says beside the answer."""
+
     include_usage: bool = False
 
 
@@ -187,8 +193,8 @@ class CompletionBody(_Sampling):
     messages: list[SentMessage] = Field(min_length=1, max_length=MESSAGES)
     model: str = Field(default=DEFAULT_ID, min_length=1, max_length=256)
     stream: bool = False
-    stream_options: _StreamOptions = _StreamOptions()
-    tools: list[_Tool] = Field(default=[], max_length=_TOOLS)
+    stream_options: StreamOptions = StreamOptions()
+    tools: list[Tool] = Field(default=[], max_length=_TOOLS)
     tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     metadata: dict[str, Any] = Field(default={})
     # What isn't offered: more than one answer, and answers that aren't text alone.
@@ -200,7 +206,7 @@ class CompletionBody(_Sampling):
 
     @field_validator("tools")
     @classmethod
-    def _check_names(cls, tools: list[_Tool]) -> list[_Tool]:
+    def _check_names(cls, tools: list[Tool]) -> list[Tool]:
         if any(count > 1 for count in Counter(tool.function.name for tool in tools).values()):
             kind = "duplicate_tool"
             message = "Each tool has a name of its own"

@@ -21,8 +21,6 @@ from graph.service import ChatService
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 EVENTS: Final = "text/event-stream"
-_ANY = (401, 403, 503)
-_OF_A_BODY = (400, 408, 413, 415)
 
 
 @dataclass(frozen=True)
@@ -52,18 +50,19 @@ class Operation:
     """What one method does at one address.
 
     Attributes:
-        name: Its name in the document and in `docs_word`.
+        name: Its name in the document.
         path: From the root of the server; what stands in braces is text without a slash.
+        answer: The type of its answer's JSON; None for an answer without a body, `str` for lines of text.
         query: What its query may have, None for nothing.
         body: The type of its body's JSON, None for none.
         body_bytes: How many its body may have, if it has no handler of its own.
-        answer: The type of its answer's JSON; None for an answer without a body, `str` for lines of text.
+        is_body_optional: Whether a request without a body is read as one with an empty object.
         status: Of its answer.
         may_be_empty: Whether it may answer 204 instead.
         media_types: In which forms it answers.
         refusals: The statuses of its errors, beside those that any operation of its kind has.
-        needs_token: Whether it is for programs with a token alone.
         call: Serves it, in a thread; None if it has a handler of its own.
+        summary: What it does, for the document; by default the docstring of its `call`.
         is_slow: Whether it waits for a model, so that quick ones wait elsewhere.
     """
 
@@ -74,27 +73,14 @@ class Operation:
     query: type[BaseModel] | None = None
     body: Any = None
     body_bytes: int = SMALL_BODY_BYTES
+    is_body_optional: bool = False
     status: int = 200
     may_be_empty: bool = False
     media_types: tuple[str, ...] = ("application/json",)
     refusals: tuple[int, ...] = ()
-    needs_token: bool = True
     call: Callable[[Call], Any] | None = None
+    summary: str = ""
     is_slow: bool = False
-
-    @property
-    def statuses(self) -> tuple[int, ...]:
-        """Every status of an error that it may answer with, in order."""
-        found = {*self.refusals, *(_ANY if self.needs_token else (403, 404))}
-        if self.body is not None:
-            found |= {*_OF_A_BODY}
-        if self.query is not None:
-            found |= {400}
-        if self.method == "POST":
-            found |= {429}
-        if "{" in self.path:
-            found |= {404}
-        return tuple(sorted(found))
 
 
 def with_slash(path: str, endpoint: Callable[..., object], methods: Iterable[str]) -> list[Route]:
@@ -163,7 +149,9 @@ async def _read(operation: Operation, request: Request) -> Any:  # noqa: ANN401 
     try:
         if operation.body is not None:
             take = adapter_of(operation.body).validate_python
-            return await read_json(request, take, most_bytes=operation.body_bytes, empty=b"{}")
+            return await read_json(
+                request, take, most_bytes=operation.body_bytes, empty=b"{}" if operation.is_body_optional else b""
+            )
         return operation.query and operation.query.model_validate(dict(request.query_params))
     except ValidationError as error:
         raise invalid_field(error) from None

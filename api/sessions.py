@@ -138,6 +138,7 @@ _TURN: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
 
 def _list(call: Call) -> SessionPage:
+    """Lists the sessions, newest first, all or those that a search finds."""
     sent: ListSessions = call.sent
     before = _place_of(sent.before) if sent.before else None
     # One more than asked for tells whether there are older ones.
@@ -167,10 +168,12 @@ def _place_of(text: str) -> tuple[datetime, str]:
 
 
 def _get(call: Call) -> SessionAnswer:
+    """Returns a session's settings and state."""
     return SessionAnswer.model_validate(call.service.sessions.get(call.session_id))
 
 
 def _change(call: Call) -> SessionAnswer:
+    """Changes a session's title and settings: all that is sent, or nothing."""
     sent: ChangeSession = call.sent
     changes = sent.model_dump(exclude_unset=True)
     if sent.model is not None:
@@ -179,20 +182,24 @@ def _change(call: Call) -> SessionAnswer:
 
 
 def _delete(call: Call) -> None:
+    """Stops the running turn and deletes everything that is stored of the session."""
     call.service.sessions.delete(call.session_id)
 
 
 def _turns(call: Call) -> Transcript:
+    """Returns the newest turns with questions, answers and tool steps, or those before a number."""
     return call.service.turns.transcript(call.session_id, last=call.sent.last, before=call.sent.before)
 
 
 def _records(call: Call) -> RecordList:
+    """Returns the summaries in force, each with what it covers, keeps and cost."""
     folds = call.service.folds
     undone = tuple(record.id for record in folds.compactions(call.session_id))
     return RecordList(records=folds.records(call.session_id), restorable=undone)
 
 
 def _statistics(call: Call) -> Figures:
+    """Returns what folding saved and cost, what is folded next, and how full the window is."""
     view, folds = call.service.sessions.get(call.session_id), call.service.folds
     return Figures(
         statistics=folds.statistics(call.session_id),
@@ -203,6 +210,7 @@ def _statistics(call: Call) -> Figures:
 
 
 def _inputs(call: Call) -> TurnInputs:
+    """Returns what each model call of a turn was sent, block by block, checked by its hash."""
     if not _TURN.fullmatch(turn := call.path["turn"]):
         call.service.sessions.get(call.session_id)
         raise NotFoundError
@@ -210,6 +218,7 @@ def _inputs(call: Call) -> TurnInputs:
 
 
 def _stop(call: Call) -> None:
+    """Stops the running turn or compaction; what was said is kept. Without one it does nothing."""
     call.service.turns.stop(call.session_id)
 
 
@@ -218,19 +227,23 @@ def _by(call: Call) -> TurnOptions:
 
 
 def _retry(call: Call) -> TurnBegun:
+    """Runs a failed or stopped last turn again."""
     return TurnBegun(session_id=call.session_id, turn=call.service.turns.retry(call.session_id, options=_by(call)))
 
 
 def _regenerate(call: Call) -> TurnBegun:
+    """Answers the last turn again; the old answer stays in the archive."""
     begun = call.service.turns.regenerate(call.session_id, options=_by(call))
     return TurnBegun(session_id=begun.session_id, turn=begun.number)
 
 
 def _compact(call: Call) -> Record:
+    """Replaces all but the newest messages by one summary, and waits for it."""
     return call.service.folds.compact(call.session_id)
 
 
 def _restore(call: Call) -> None:
+    """Undoes a compaction and every later one; without record_id, the last reset."""
     sent: Restore = call.sent
     if sent.record_id is None:
         call.service.folds.undo_reset(call.session_id)
@@ -239,10 +252,12 @@ def _restore(call: Call) -> None:
 
 
 def _reset(call: Call) -> None:
+    """Empties the context: nothing said so far is sent again. The transcript stays."""
     call.service.folds.reset(call.session_id)
 
 
 def _export(call: Call) -> str:
+    """Returns the session as JSON Lines, as the operator's export has them."""
     return "".join(f"{line}\n" for line in call.service.sessions.export(call.session_id))
 
 
@@ -250,7 +265,7 @@ _ONE: Final = "/sessions/{session_id}"
 SESSION_OPERATIONS: Final = (
     Operation("listSessions", "GET", "/sessions", SessionPage, query=ListSessions, call=_list),
     Operation("getSession", "GET", _ONE, SessionAnswer, call=_get),
-    Operation("changeSession", "PATCH", _ONE, SessionAnswer, body=ChangeSession, call=_change),
+    Operation("changeSession", "PATCH", _ONE, SessionAnswer, body=ChangeSession, is_body_optional=True, call=_change),
     Operation("deleteSession", "DELETE", _ONE, status=204, refusals=(409,), call=_delete),
     Operation("listTurns", "GET", f"{_ONE}/turns", Transcript, query=ListTurns, call=_turns),
     Operation("listRecords", "GET", f"{_ONE}/records", RecordList, call=_records),
@@ -262,7 +277,16 @@ SESSION_OPERATIONS: Final = (
         "regenerateTurn", "POST", f"{_ONE}/regenerate", TurnBegun, status=202, refusals=(400, 409), call=_regenerate
     ),
     Operation("compactSession", "POST", f"{_ONE}/compact", Record, refusals=(400, 409), call=_compact, is_slow=True),
-    Operation("restoreContext", "POST", f"{_ONE}/restore", status=204, body=Restore, refusals=(409,), call=_restore),
+    Operation(
+        "restoreContext",
+        "POST",
+        f"{_ONE}/restore",
+        status=204,
+        body=Restore,
+        is_body_optional=True,
+        refusals=(409,),
+        call=_restore,
+    ),
     Operation("resetContext", "POST", f"{_ONE}/reset", status=204, refusals=(409,), call=_reset),
     Operation("exportSession", "POST", f"{_ONE}/export", str, media_types=(JSON_LINES,), call=_export),
 )
@@ -318,6 +342,7 @@ class SummaryAnswer(BaseModel):
 
 
 def _summarize(call: Call) -> SummaryAnswer:
+    """Summarises messages or a text to a rate or a length, with its figures. Nothing is stored."""
     sent: Summarize = call.sent
     messages = chat_of(sent.messages) if sent.messages else (ClientMessage("user", sent.text),)
     record = call.service.summaries.make(

@@ -122,7 +122,7 @@ BODIES: Final[dict[str, dict[str, object]]] = {
     "updateContext": {"currentFile": "a.py"},
     "restoreContext": {"record_id": "rec-1"},
 }
-OF_NO_SESSION: Final = {"listModels", "getModel", "summarize", "listSessions", "getDocument", "getDocs"}
+OF_NO_SESSION: Final = {"listModels", "getModel", "summarize", "listSessions"}
 PRICES: Final = {"currency": "USD", "models": {"scripted-model": {"input": 2.5, "output": 10, "cached": 1}}}
 NOW: Final = datetime(2026, 11, 23, 9, tzinfo=UTC)
 TABLES: Final = (
@@ -304,14 +304,10 @@ def test_a_route_tells_nothing_without_a_token_and_answers_for_its_owners_sessio
         asked(house.own_program, operation, session_id, headers={"Authorization": sent})
         for sent in ("", "Bearer", "Bearer token-of-nobody-0123456789")
     ]
-    if operation.needs_token:
-        with withdrawn(house.service, "stranger"):
-            assert asked(house.strange_program, operation, session_id) == answers[-1]
-        assert {status for status, _ in answers} == {401}
-        assert all(json.loads(text)["error"]["code"] == "invalid_api_key" for _, text in answers)
-    else:
-        assert {status for status, _ in answers} == {200}
-        assert all("<session>" not in text for _, text in answers)
+    with withdrawn(house.service, "stranger"):
+        assert asked(house.strange_program, operation, session_id) == answers[-1]
+    assert {status for status, _ in answers} == {401}
+    assert all(json.loads(text)["error"]["code"] == "invalid_api_key" for _, text in answers)
     if operation.name not in OF_NO_SESSION:
         foreign = asked(house.strange_program, operation, session_id)
         assert foreign[0] == 404
