@@ -1,4 +1,4 @@
-"""`POST /chat` and the events of a turn: reads the request, follows the turn, writes its events."""
+"""`POST /chat` and the events of a session's newest turn."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.responses import Response
 
-from api.body import BODY_BYTES, SMALL_BODY_BYTES, read_json
+from api.body import BODY_BYTES, read_json
 from api.completion_stream import DONE, ChunkWriter, CompletionHead, data_line, failure_line
 from api.event_stream import EventStream
 from api.model_id import parse_model_id
 from api.problem import BY_CODE, Problem, problem_of, problem_of_failure
 from api.request import SESSION, TURN, invalid_field
-from api.route_table import EVENTS, Operation, with_slash
+from api.route_table import EVENTS, Operation
 from api.token_guard import ApiClient
 from graph.service import ChatService
 from graph.service.turn_stream import TurnStream
@@ -97,10 +96,6 @@ class Followed(BaseModel):
     after: str = ""
 
 
-class _Context(_Exact):
-    context: dict[str, str]
-
-
 def read_message(sent: dict[str, Any]) -> ChatMessage:
     """Returns the body of `POST /chat`.
 
@@ -109,18 +104,6 @@ def read_message(sent: dict[str, Any]) -> ChatMessage:
     """
     try:
         return ChatMessage.model_validate(sent)
-    except ValidationError as error:
-        raise invalid_field(error) from None
-
-
-def read_context(sent: dict[str, Any]) -> dict[str, str]:
-    """Returns the body of `PUT /sessions/{id}/context`.
-
-    Raises:
-        ProblemError: 400: it isn't an object of texts.
-    """
-    try:
-        return _Context.model_validate({"context": sent}).context
     except ValidationError as error:
         raise invalid_field(error) from None
 
@@ -405,37 +388,28 @@ _Result = TypeVar("_Result")
 _UNKNOWN: Final = EventId(0, 0, 0)
 # What the metadata say of a project's rules that aren't used as they stand.
 _RULES: Final[Mapping[str, str]] = {"new": "not_agreed", "changed": "changed"}
-OPERATIONS: Final = (
-    Operation(
-        "sendMessage",
-        "POST",
-        "/chat",
-        str,
-        summary="Sends a message and streams the turn as events, which goes on if the client leaves.",
-        body=ChatMessage,
-        media_types=(EVENTS,),
-        refusals=(404, 409),
-    ),
-    Operation(
-        "followEvents",
-        "GET",
-        "/chat/{session_id}/events",
-        str,
-        summary="Streams the newest turn from where the client was; 204 if it has all of it.",
-        query=Followed,
-        media_types=(EVENTS,),
-        refusals=(429,),
-        may_be_empty=True,
-    ),
-    Operation(
-        "updateContext",
-        "PUT",
-        "/sessions/{session_id}/context",
-        dict[str, str],
-        summary="Takes over what the user is at: currentFile, selection, projectRoot.",
-        body=dict[str, str],
-    ),
+SEND: Final = Operation(
+    "sendMessage",
+    "POST",
+    "/chat",
+    str,
+    summary="Sends a message and streams the turn as events, which goes on if the client leaves.",
+    body=ChatMessage,
+    media_types=(EVENTS,),
+    refusals=(404, 409),
 )
+FOLLOW: Final = Operation(
+    "followEvents",
+    "GET",
+    "/chat/{session_id}/events",
+    str,
+    summary="Streams the newest turn from where the client was; 204 if it has all of it.",
+    query=Followed,
+    media_types=(EVENTS,),
+    refusals=(429,),
+    may_be_empty=True,
+)
+_THREADS: Final = 16
 
 
 class Chat:
@@ -443,23 +417,13 @@ class Chat:
 
     Args:
         service_of: Returns the service of an owner.
-        threads: How many of the door's requests may be in the service at once.
     """
 
-    def __init__(self, service_of: Callable[[str], ChatService], threads: anyio.CapacityLimiter) -> None:
+    def __init__(self, service_of: Callable[[str], ChatService]) -> None:
         self._service_of = service_of
-        self._threads = threads
+        self._threads = anyio.CapacityLimiter(_THREADS)
         self._streams: set[ChatStream] = set()
         self._is_closed = False
-
-    def routes(self) -> list[Route]:
-        """Returns the routes; what stands before them sets `request.state.client` and answers our errors."""
-        handlers = {"sendMessage": self.send, "followEvents": self.follow, "updateContext": self.update_context}
-        return [
-            route
-            for operation in OPERATIONS
-            for route in with_slash(operation.path, handlers[operation.name], [operation.method])
-        ]
 
     def close(self) -> None:
         """Ends all streams with an error, as the server ends, and refuses further ones; from any thread."""
@@ -483,13 +447,6 @@ class Chat:
         if turn is None or await self._in_thread(partial(has_all, turn, after)):
             return Response(status_code=204)
         return await self._streamed(service, session_id, turn, after, {})
-
-    async def update_context(self, request: Request) -> Response:
-        """Takes over what the user is at, for the turns that begin from now on."""
-        service, session_id = await self._service(request), request.path_params["session_id"]
-        context = await read_json(request, read_context, most_bytes=SMALL_BODY_BYTES)
-        told = await self._in_thread(partial(_update_context, service, session_id, context))
-        return JSONResponse(dict(told))
 
     async def _streamed(
         self,
@@ -539,12 +496,6 @@ def _send(service: ChatService, body: ChatMessage, client: ApiClient) -> tuple[s
     if (turn := service.turns.stream(session_id, number)) is None:
         raise NotFoundError(session_id)
     return session_id, turn
-
-
-def _update_context(service: ChatService, session_id: str, context: dict[str, str]) -> Mapping[str, str]:
-    if (root := project_root_of(context)) is not None:
-        service.sessions.configure(session_id, project_root=root)
-    return service.sessions.update_context(session_id, context)
 
 
 def _rules_of(service: ChatService, turn: TurnStream, context: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,11 +11,8 @@ from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.to_thread
-from anyio import to_thread
-from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
-from starlette.routing import Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from api.body import BODY_BYTES, read_json
@@ -24,12 +21,15 @@ from api.event_stream import STALLED_SECONDS, EventQueue, EventStream
 from api.model_id import check_known, list_models, model_entry
 from api.problem import BY_CODE, Problem, ProblemError
 from api.request import MATCHED, SESSION, TURN, CompletionBody, ParsedRequest, parse_request
-from api.route_table import EVENTS, Operation, with_slash
+from api.route_table import EVENTS, Call, Operation
 from api.token_guard import ApiClient
 from graph.value.client import Completion, CompletionEnd, CompletionSource
 from graph.value.error import ClosingError
 
 _T = TypeVar("_T")
+PATIENCE_SECONDS: Final = 10.0
+# The page and the other routes have their own, so that none waits for another.
+_THREADS: Final = 16
 _LEFT: Final = Problem(499, "client_left", "The client closed the connection.")
 
 
@@ -62,7 +62,6 @@ class CreateCompletion:
 
     Args:
         completions_of: Returns what answers the programs of an owner.
-        threads: Those that the service's own work is done in.
         patience_seconds: How long the status may wait for the answer's beginning, and a stream be silent.
         stalled_seconds: A client that takes nothing for that long has left.
     """
@@ -71,12 +70,11 @@ class CreateCompletion:
         self,
         completions_of: Callable[[str], CompletionSource],
         *,
-        threads: anyio.CapacityLimiter,
-        patience_seconds: float,
+        patience_seconds: float = PATIENCE_SECONDS,
         stalled_seconds: float = STALLED_SECONDS,
     ) -> None:
         self._completions_of = completions_of
-        self._threads = threads
+        self._threads = anyio.CapacityLimiter(_THREADS)
         self._patience_seconds = patience_seconds
         self._stalled_seconds = stalled_seconds
         # Which response each of them carries, "" until that is known.
@@ -170,73 +168,28 @@ async def _watch_leaving(receive: Receive, queue: EventQueue) -> None:
     queue.close(_LEFT)
 
 
-PATIENCE_SECONDS: Final = 10.0
-OPERATIONS: Final = (
-    Operation(
-        "listModels", "GET", "/v1/models", dict[str, Any], summary="Lists the models, each with and without memory."
-    ),
-    Operation("getModel", "GET", "/v1/models/{model_id}", dict[str, Any], summary="Returns one model."),
-    Operation(
-        "createChatCompletion",
-        "POST",
-        "/v1/chat/completions",
-        dict[str, Any],
-        summary="Answers a chat as OpenAI does, with the folded memory behind it; see the guide.",
-        body=CompletionBody,
-        media_types=("application/json", EVENTS),
-        refusals=(404, 409, 502),
-    ),
+def _list_models(call: Call) -> dict[str, Any]:
+    """Lists the models, each with and without memory."""
+    return list_models(call.service.completions.models())
+
+
+def _get_model(call: Call) -> dict[str, Any]:
+    """Returns one model."""
+    return model_entry(call.path["model_id"].rstrip("/"), call.service.completions.models())
+
+
+CREATE: Final = Operation(
+    "createChatCompletion",
+    "POST",
+    "/v1/chat/completions",
+    dict[str, Any],
+    summary="Answers a chat as OpenAI does, with the folded memory behind it; see the guide.",
+    body=CompletionBody,
+    media_types=("application/json", EVENTS),
+    refusals=(404, 409, 502),
 )
-# Of the door's own: the page's routes have theirs, and neither waits for the other.
-_THREADS: Final = 16
-
-
-class Door:
-    """What stands under `/v1`: the models and the completions.
-
-    Usage:
-        >>> door = Door(lambda owner: service.for_owner(owner).completions)
-        >>> app = Starlette(routes=[door.routes(Middleware(Edge), Middleware(Guard, settings, tokens))])
-
-    Args:
-        completions_of: Returns what answers the programs of an owner; called for each request.
-        patience_seconds: How long the status of an answer may wait for its beginning, and a stream be silent.
-    """
-
-    def __init__(
-        self, completions_of: Callable[[str], CompletionSource], *, patience_seconds: float = PATIENCE_SECONDS
-    ) -> None:
-        self._completions_of = completions_of
-        self._threads = anyio.CapacityLimiter(_THREADS)
-        self._create = CreateCompletion(completions_of, threads=self._threads, patience_seconds=patience_seconds)
-
-    def routes(self, *middleware: Middleware, beside: Iterable[Route] = ()) -> Mount:
-        """Returns all of /v1, other addresses there included.
-
-        Args:
-            beside: Further routes below /v1.
-            middleware: What stands before the routes, outermost first; it sets `request.state.client`, and turns errors
-                into answers.
-        """
-        routes = [
-            *with_slash("/models", self._list_models, ["GET"]),
-            Route("/models/{model_id:path}", self._get_model, methods=["GET"]),
-            *with_slash("/chat/completions", self._create, ["POST"]),
-            *beside,
-        ]
-        # A redirect would follow the Host header, and makes a GET of a POST.
-        return Mount("/v1", app=Router(routes, redirect_slashes=False), middleware=middleware)
-
-    def close(self) -> None:
-        """Ends what is being answered, as the server ends; from any thread."""
-        self._create.close()
-
-    async def _list_models(self, request: Request) -> JSONResponse:
-        return JSONResponse(list_models(await self._names(request)))
-
-    async def _get_model(self, request: Request) -> JSONResponse:
-        return JSONResponse(model_entry(request.path_params["model_id"].rstrip("/"), await self._names(request)))
-
-    async def _names(self, request: Request) -> Sequence[str]:
-        owner: str = request.state.client.owner
-        return await to_thread.run_sync(lambda: self._completions_of(owner).models(), limiter=self._threads)
+OPERATIONS: Final = (
+    Operation("listModels", "GET", "/v1/models", dict[str, Any], call=_list_models),
+    Operation("getModel", "GET", "/v1/models/{model_id:path}", dict[str, Any], call=_get_model),
+    CREATE,
+)

@@ -60,7 +60,7 @@ def document(operations: Iterable[Operation]) -> dict[str, Any]:
     schemas = {key: schema for (key, _), schema in found.items()}
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
-        paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation, schemas)
+        paths.setdefault(operation.documented_path, {})[operation.method.lower()] = _described(operation, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Turnfold", "version": "1", "description": _DESCRIPTION},
@@ -102,7 +102,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
     """Returns the parameters of the path and of the query, whose fields all have defaults."""
     in_path = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-        for name in _PARAMETER.findall(operation.path)
+        for name in _PARAMETER.findall(operation.documented_path)
     ]
     fields = operation.query.model_json_schema()["properties"] if operation.query is not None else {}
     in_query = [

@@ -1,8 +1,8 @@
-"""All routes for programs behind one check of tokens, and the OpenAPI document of them."""
+"""All routes of the HTTP API behind one check of tokens, and their OpenAPI document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
 
@@ -17,27 +17,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api import chat, completions, sessions
 from api.chat import Chat
-from api.completions import Door
+from api.completions import PATIENCE_SECONDS, CreateCompletion
 from api.middleware import Cors, Edge, is_for_programs
 from api.openapi import document
-from api.route_table import Operation, ServedOperations
+from api.route_table import ServedOperations, with_slash
 from api.token_guard import ApiClients, Guard, ProgramSource
 from graph.server.settings import Settings
 from graph.service import ChatService
 
-_CHAT_THREADS: Final = 16
 _DOCUMENT: Final = "/openapi.json"
-# Each module with routes has its operations here.
-OPERATIONS: Final[tuple[Operation, ...]] = (
-    *completions.OPERATIONS,
-    *sessions.SUMMARY_OPERATIONS,
-    *chat.OPERATIONS,
-    *sessions.SESSION_OPERATIONS,
-)
+OPERATIONS: Final = (*completions.OPERATIONS, sessions.SUMMARIZE, chat.SEND, chat.FOLLOW, *sessions.OPERATIONS)
 
 
 class ProgramRoutes:
-    """What programs reach of the service.
+    """The HTTP API over a service.
 
     Usage:
         >>> programs = ProgramRoutes(service.for_owner, lambda: settings, lambda: service.programs)
@@ -48,7 +41,9 @@ class ProgramRoutes:
     Args:
         service_of: Returns the service of an owner; called for each request.
         settings: Returns the settings; called at the first request.
-        tokens: Returns what knows the tokens that owners have made; called for each request.
+        tokens: Returns the tokens that owners have made; called for each request.
+        patience_seconds: How long a completion may wait for its first event before its status is sent, and how long
+            its stream may be silent.
     """
 
     def __init__(
@@ -56,34 +51,39 @@ class ProgramRoutes:
         service_of: Callable[[str], ChatService],
         settings: Callable[[], Settings],
         tokens: Callable[[], ProgramSource],
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self._settings = settings
         self._tokens = tokens
-        self._door = Door(lambda owner: service_of(owner).completions)
-        self._chat = Chat(service_of, anyio.CapacityLimiter(_CHAT_THREADS))
+        self._create = CreateCompletion(lambda owner: service_of(owner).completions, patience_seconds=patience_seconds)
+        self._chat = Chat(service_of)
         self._served = ServedOperations(service_of)
 
     def routes(self) -> list[BaseRoute]:
-        """Returns all of them, other addresses below theirs included."""
-        guarded = [
-            self._door.routes(beside=self._served.routes(sessions.SUMMARY_OPERATIONS, below="/v1")),
-            *self._chat.routes(),
-            *self._served.routes(sessions.SESSION_OPERATIONS),
-        ]
+        """Returns the routes; every other path below `/v1`, `/chat` and `/sessions` is theirs, too."""
         checks = Middleware(Cors, self._settings), Middleware(Edge), Middleware(Guard, self._settings, self._tokens)
+        routes = [
+            *self._served.routes(OPERATIONS),
+            *with_slash(completions.CREATE.path, self._create, ["POST"]),
+            *with_slash(chat.SEND.path, self._chat.send, ["POST"]),
+            *with_slash(chat.FOLLOW.path, self._chat.follow, ["GET"]),
+        ]
+        described = [Route(_DOCUMENT, self._show_document, methods=["GET"])]
+        # A redirect would follow the Host header, and makes a GET of a POST.
         return [
-            _OfPrograms(_behind(checks, guarded)),
-            Route(_DOCUMENT, _behind([Middleware(Edge)], [Route(_DOCUMENT, self._show_document, methods=["GET"])])),
+            _OfPrograms(Router(routes, redirect_slashes=False, middleware=checks)),
+            Route(_DOCUMENT, Router(described, redirect_slashes=False, middleware=[Middleware(Edge)])),
         ]
 
     def close(self) -> None:
         """Ends what is being answered, as the server ends; from any thread."""
-        self._door.close()
+        self._create.close()
         self._chat.close()
 
     async def _show_document(self, _: Request) -> JSONResponse:
         clients = ApiClients(self._settings().api_tokens, self._tokens)
-        # Without a token the routes don't exist, and nothing says that they could.
+        # Without any token the API is off, and looks as if it didn't exist.
         if not await anyio.to_thread.run_sync(clients.are_let_in):
             raise HTTPException(404)
         return JSONResponse(self._document)
@@ -109,12 +109,3 @@ class _OfPrograms(BaseRoute):
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on."""
         await self.app(scope, receive, send)
-
-
-def _behind(layers: Sequence[Middleware], routes: Sequence[BaseRoute]) -> ASGIApp:
-    """Returns the routes behind these layers, the outermost first."""
-    # A redirect would follow the Host header, and makes a GET of a POST.
-    app: ASGIApp = Router(routes, redirect_slashes=False)
-    for layer in reversed(layers):
-        app = layer.cls(app, *layer.args, **layer.kwargs)
-    return app

@@ -1,4 +1,4 @@
-"""The table of operations, one a method and address, and the handler that serves them."""
+"""The operations of the HTTP API as rows of a table, and the routes that serve those with a plain JSON answer."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ EVENTS: Final = "text/event-stream"
 
 @dataclass(frozen=True)
 class Call:
-    """One request for an operation, read and checked.
+    """A request for an operation, validated.
 
     Attributes:
-        service: That of the owner whose sessions the program works with.
+        service: The service of the program's owner.
         client: The program.
-        path: The parts of the path that the operation's braces name.
+        path: Values of the path's parameters.
         sent: The body as the operation's `body`, or the query as its `query`; None if it takes neither.
     """
 
@@ -47,23 +47,23 @@ class Call:
 
 @dataclass(frozen=True)
 class Operation:
-    """What one method does at one address.
+    """What one method does at one path.
 
     Attributes:
-        name: Its name in the document.
-        path: From the root of the server; what stands in braces is text without a slash.
-        answer: The type of its answer's JSON; None for an answer without a body, `str` for lines of text.
-        query: What its query may have, None for nothing.
-        body: The type of its body's JSON, None for none.
-        body_bytes: How many its body may have, if it has no handler of its own.
-        is_body_optional: Whether a request without a body is read as one with an empty object.
-        status: Of its answer.
+        name: Its `operationId` in the OpenAPI document.
+        path: From the root of the server, as Starlette writes it: `{name}` ends at a slash, `{name:path}` doesn't.
+        answer: Type of the answer's JSON; None for an empty answer, `str` for lines of text.
+        query: Model of the query; None if it takes none.
+        body: Type of the body's JSON; None if it takes none.
+        body_bytes: The most bytes that the body of an operation with a `call` may have.
+        is_body_optional: Whether an empty body is read as `{}`.
+        status: Status of the answer.
         may_be_empty: Whether it may answer 204 instead.
-        media_types: In which forms it answers.
-        refusals: The statuses of its errors, beside those that any operation of its kind has.
-        call: Serves it, in a thread; None if it has a handler of its own.
-        summary: What it does, for the document; by default the docstring of its `call`.
-        is_slow: Whether it waits for a model, so that quick ones wait elsewhere.
+        media_types: Content types of the answer.
+        refusals: Statuses of its errors, beside those that follow from its method, path, query and body.
+        call: Serves it, in a thread; None for one that streams, which has a handler elsewhere.
+        summary: What it does, for the document; by default the docstring of `call`.
+        is_slow: Whether it waits for a model; such calls have threads of their own.
     """
 
     name: str
@@ -82,6 +82,11 @@ class Operation:
     summary: str = ""
     is_slow: bool = False
 
+    @property
+    def documented_path(self) -> str:
+        """The path as OpenAPI writes it."""
+        return self.path.replace(":path", "")
+
 
 def with_slash(path: str, endpoint: Callable[..., object], methods: Iterable[str]) -> list[Route]:
     """Returns the routes to a handler, with and without a slash at the path's end."""
@@ -93,14 +98,14 @@ _SLOW_THREADS: Final = 16
 
 
 class ServedOperations:
-    """Serves operations whose whole answer the service returns.
+    """Serves the operations that have a `call`.
 
     Usage:
         >>> served = ServedOperations(service.for_owner)
-        >>> app = Starlette(routes=served.routes(session_route.OPERATIONS))
+        >>> app = Starlette(routes=served.routes(sessions.OPERATIONS))
 
-    What the service does blocks, so it is done in threads of its own: those that wait for a model keep none that
-    reads a session waiting.
+    The service blocks, so calls run in threads; slow ones have a pool of their own, so that none that reads a session
+    waits for a model.
 
     Args:
         service_of: Returns the service of an owner.
@@ -111,17 +116,13 @@ class ServedOperations:
         self._quick = anyio.CapacityLimiter(_QUICK_THREADS)
         self._slow = anyio.CapacityLimiter(_SLOW_THREADS)
 
-    def routes(self, operations: Iterable[Operation], *, below: str = "") -> list[Route]:
-        """Returns the routes of these operations, each with and without a slash at its end.
-
-        Args:
-            operations: Those with a `call`.
-            below: The path that they are mounted at, which the routes leave out.
-        """
+    def routes(self, operations: Iterable[Operation]) -> list[Route]:
+        """Returns the routes of all operations with a `call`, each with and without a slash at its end."""
         by_path: dict[str, dict[str, Operation]] = {}
         for operation in operations:
-            by_path.setdefault(operation.path.removeprefix(below), {})[operation.method] = operation
-        # One route for all methods of a path, so that a wrong method is told of all right ones.
+            if operation.call is not None:
+                by_path.setdefault(operation.path, {})[operation.method] = operation
+        # One route for all methods of a path, so that the `Allow` of a 405 has all of them.
         return [
             route
             for path, methods in by_path.items()
@@ -141,17 +142,15 @@ class ServedOperations:
 
 
 async def _read(operation: Operation, request: Request) -> Any:  # noqa: ANN401  # of the types that the operation names
-    """Returns the body or the query, checked.
+    """Returns the body or the query, validated.
 
     Raises:
-        ProblemError: It isn't what the operation takes; see `read_json` for what else is wrong with a body.
+        ProblemError: It doesn't validate, or `read_json` refuses the body.
     """
     try:
         if operation.body is not None:
-            take = adapter_of(operation.body).validate_python
-            return await read_json(
-                request, take, most_bytes=operation.body_bytes, empty=b"{}" if operation.is_body_optional else b""
-            )
+            take, empty = adapter_of(operation.body).validate_python, b"{}" if operation.is_body_optional else b""
+            return await read_json(request, take, most_bytes=operation.body_bytes, empty=empty)
         return operation.query and operation.query.model_validate(dict(request.query_params))
     except ValidationError as error:
         raise invalid_field(error) from None
@@ -159,7 +158,7 @@ async def _read(operation: Operation, request: Request) -> Any:  # noqa: ANN401 
 
 def _answer(operation: Operation, call: Call) -> bytes:
     """Calls the service and returns the answer's bytes."""
-    assert operation.call is not None, f"{operation.name} has a handler of its own"  # noqa: S101  # the table's own mistake
+    assert operation.call is not None, operation.name  # noqa: S101  # `routes` leaves others out
     answer = operation.call(call)
     if operation.answer is None:
         return b""
@@ -168,5 +167,5 @@ def _answer(operation: Operation, call: Call) -> bytes:
 
 @cache
 def adapter_of(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401  # any type that is answered with
-    """Returns what writes values of this type as JSON, and describes it; made once, as that takes a while."""
+    """Returns the adapter of a type; cached, as making one is slow."""
     return TypeAdapter(kind)

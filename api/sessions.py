@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from api.body import BODY_BYTES
+from api.chat import project_root_of
 from api.message import MESSAGES, Sent, SentMessage, chat_of
 from api.model_id import parse_model_id
 from api.problem import refused
@@ -217,6 +218,14 @@ def _inputs(call: Call) -> TurnInputs:
     return TurnInputs(calls=call.service.folds.inputs(call.session_id, int(turn)))
 
 
+def _update_context(call: Call) -> dict[str, str]:
+    """Takes over what the user is at: currentFile, selection, projectRoot."""
+    context: dict[str, str] = call.sent
+    if (root := project_root_of(context)) is not None:
+        call.service.sessions.configure(call.session_id, project_root=root)
+    return dict(call.service.sessions.update_context(call.session_id, context))
+
+
 def _stop(call: Call) -> None:
     """Stops the running turn or compaction; what was said is kept. Without one it does nothing."""
     call.service.turns.stop(call.session_id)
@@ -262,10 +271,11 @@ def _export(call: Call) -> str:
 
 
 _ONE: Final = "/sessions/{session_id}"
-SESSION_OPERATIONS: Final = (
+OPERATIONS: Final = (
     Operation("listSessions", "GET", "/sessions", SessionPage, query=ListSessions, call=_list),
     Operation("getSession", "GET", _ONE, SessionAnswer, call=_get),
     Operation("changeSession", "PATCH", _ONE, SessionAnswer, body=ChangeSession, is_body_optional=True, call=_change),
+    Operation("updateContext", "PUT", f"{_ONE}/context", dict[str, str], body=dict[str, str], call=_update_context),
     Operation("deleteSession", "DELETE", _ONE, status=204, refusals=(409,), call=_delete),
     Operation("listTurns", "GET", f"{_ONE}/turns", Transcript, query=ListTurns, call=_turns),
     Operation("listRecords", "GET", f"{_ONE}/records", RecordList, call=_records),
@@ -351,16 +361,14 @@ def _summarize(call: Call) -> SummaryAnswer:
     return SummaryAnswer.model_validate(record)
 
 
-SUMMARY_OPERATIONS: Final = (
-    Operation(
-        "summarize",
-        "POST",
-        "/v1/summarize",
-        SummaryAnswer,
-        body=Summarize,
-        body_bytes=BODY_BYTES,
-        refusals=(404, 502),
-        call=_summarize,
-        is_slow=True,
-    ),
+SUMMARIZE: Final = Operation(
+    "summarize",
+    "POST",
+    "/v1/summarize",
+    SummaryAnswer,
+    body=Summarize,
+    body_bytes=BODY_BYTES,
+    refusals=(404, 502),
+    call=_summarize,
+    is_slow=True,
 )

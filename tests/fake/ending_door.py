@@ -10,17 +10,14 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 
-from api.completions import Door
 from api.connection import told_of_end
-from api.middleware import Edge
-from api.token_guard import Guard
+from api.program_routes import ProgramRoutes
 from graph.server.settings import Settings
 from graph.value.event import TokenDelta
 from tests.fake.programs import NoPrograms
 from tests.fake.scripted_completions import ScriptedCompletions
-from tests.fake.served_door import TOKEN
+from tests.fake.served_door import TOKEN, service_with
 
 
 def main() -> None:
@@ -28,17 +25,15 @@ def main() -> None:
     completions = ScriptedCompletions()
     completions.script([TokenDelta("Hel"), threading.Event()])
     settings = Settings(_env_file=None, chat_api_token=TOKEN)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
-    door = Door(lambda _: completions)
+    programs = ProgramRoutes(lambda _: service_with(completions), lambda: settings, NoPrograms)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        with told_of_end(door.close):
+        with told_of_end(programs.close):
             yield
         print("ended", flush=True)  # noqa: T201 - what the test waits for
 
-    app = Starlette(
-        routes=[door.routes(Middleware(Edge), Middleware(Guard, lambda: settings, NoPrograms))], lifespan=lifespan
-    )
+    app = Starlette(routes=programs.routes(), lifespan=lifespan)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         print(listening.getsockname()[1], flush=True)  # noqa: T201 - what the test waits for
         uvicorn.Server(uvicorn.Config(app, log_level="critical")).run([listening])

@@ -9,14 +9,12 @@ with serve(chat.service) as door: ...  # the real service, for both owners
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from types import SimpleNamespace
+from typing import Final, cast
 
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 
-from api.completions import Door
-from api.middleware import Edge
-from api.token_guard import Guard
+from api.program_routes import ProgramRoutes
 from graph.server.settings import Settings
 from graph.service import ChatService
 from graph.value.client import CompletionSource
@@ -30,12 +28,17 @@ OTHER_TOKEN: Final = "token-of-a-script-0123456789"  # noqa: S105 - opens nothin
 OTHER_OWNER: Final = "lee"
 
 
+def service_with(completions: CompletionSource) -> ChatService:
+    """Returns a service that has nothing but completions."""
+    return cast("ChatService", SimpleNamespace(completions=completions))
+
+
 class ServedDoor(Loopback):
-    """Serves the routes below /v1.
+    """Serves the routes for programs over completions alone.
 
     Args:
         completions: What answers all programs, or returns what answers those of an owner.
-        patience_seconds: The door's.
+        patience_seconds: See `ProgramRoutes`.
 
     Attributes:
         owners: Whose completions were asked for, in order.
@@ -48,13 +51,12 @@ class ServedDoor(Loopback):
         settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
         self.owners: list[str] = []
 
-        def completions_of(owner: str) -> CompletionSource:
+        def service_of(owner: str) -> ChatService:
             self.owners.append(owner)
-            return completions(owner) if callable(completions) else completions
+            return service_with(completions(owner) if callable(completions) else completions)
 
-        door = Door(completions_of, patience_seconds=patience_seconds)
-        routes = door.routes(Middleware(Edge), Middleware(Guard, lambda: settings, NoPrograms))
-        super().__init__(Starlette(routes=[routes]), door.close)
+        programs = ProgramRoutes(service_of, lambda: settings, NoPrograms, patience_seconds=patience_seconds)
+        super().__init__(Starlette(routes=programs.routes()), programs.close)
 
     @property
     def url(self) -> str:

@@ -231,7 +231,7 @@ def test_the_table_has_every_method_and_every_operation(house: House) -> None:
     of_a_memory = {f"projects.{name}" for name in MEMORY_CALLS}
     assert public_methods().keys() - set(METHODS_OF_A_SESSION) == OF_THE_SERVER | OF_AN_OWNER | of_a_memory
     for operation in OPERATIONS:
-        is_named = "{session_id}" in operation.path or operation.name in NAMED_BESIDE_THE_PATH
+        is_named = "{session_id}" in operation.documented_path or operation.name in NAMED_BESIDE_THE_PATH
         assert is_named == (operation.name not in OF_NO_SESSION)
 
 
@@ -288,7 +288,7 @@ def answer_for_own_session_until_it_is_deleted(house: House, name: str) -> None:
 
 def asked(client: httpx2.Client, operation: Operation, session_id: str, **how: Any) -> tuple[int, str]:  # noqa: ANN401  # what httpx takes
     """Asks for the operation on this session; returns the status and what is said, without the session's name."""
-    path = operation.path.format(session_id=session_id, turn="1", model_id="turnfold")
+    path = operation.documented_path.format(session_id=session_id, turn="1", model_id="turnfold")
     name_it = NAMED_BESIDE_THE_PATH.get(operation.name)
     sent = name_it(session_id) if name_it is not None else {"json": BODIES.get(operation.name)}
     answer = client.request(operation.method, path, **{**sent, **how})

@@ -77,7 +77,7 @@ def test_every_setting_that_the_guide_names_exists(language: Language) -> None:
 
 @LANGUAGES
 def test_the_guide_s_addresses_are_served(language: Language) -> None:
-    served = {(operation.method, operation.path) for operation in program_routes.OPERATIONS}
+    served = {(operation.method, operation.documented_path) for operation in program_routes.OPERATIONS}
     told = re.findall(r"`(GET|POST|PUT|PATCH|DELETE) (/[^`]+)`", guide(language))
     assert len(told) > 8
     assert set(told) <= served

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
-import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -338,9 +337,7 @@ def test_a_client_that_takes_nothing_any_more_has_left() -> None:
             await asyncio.Future()
 
     async def main() -> None:
-        endpoint = CreateCompletion(
-            lambda _: completions, threads=anyio.CapacityLimiter(1), patience_seconds=20, stalled_seconds=0.01
-        )
+        endpoint = CreateCompletion(lambda _: completions, patience_seconds=20, stalled_seconds=0.01)
         state = {"client": ApiClient("editor", "kim", None)}
         await endpoint({"type": "http", "headers": [], "state": state}, receive, send)
 

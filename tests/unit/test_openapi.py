@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import fields
 from typing import Any
 
-from starlette.routing import Mount, Route, Router
+from starlette.routing import Route
 
 from api.openapi import STATUSES, ErrorAnswer, document
 from api.problem import BY_CODE
@@ -29,22 +28,9 @@ def no_settings() -> Settings:
 
 def served() -> set[tuple[str, str]]:
     """Method and path of every route behind the check of tokens, as they are served."""
-    found: set[tuple[str, str]] = set()
-
-    def walk(routes: Any, prefix: str) -> None:  # noqa: ANN401  # routes and mounts
-        for route in routes:
-            if isinstance(route, Mount):
-                walk(route.routes, prefix + route.path)
-            elif isinstance(route, Route) and route.methods:
-                path = re.sub(r":\w+", "", prefix + route.path).rstrip("/")
-                found.update((method, path) for method in route.methods - {"HEAD"})
-
     guarded, _ = ProgramRoutes(nobody, no_settings, NoPrograms).routes()
-    app: Any = guarded.app  # type: ignore[attr-defined]  # a stack of layers
-    while not isinstance(app, Router):
-        app = app._app  # noqa: SLF001  # the layers have no other name for it
-    walk(app.routes, "")
-    return found
+    routes: list[Route] = guarded.app.routes  # type: ignore[attr-defined]  # the router of them all
+    return {(method, route.path.rstrip("/")) for route in routes for method in (route.methods or set()) - {"HEAD"}}
 
 
 def references(value: Any) -> set[str]:  # noqa: ANN401  # JSON of any shape
