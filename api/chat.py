@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -20,9 +19,9 @@ from starlette.responses import Response
 
 from api.body import BODY_BYTES, read_json
 from api.completion_stream import DONE, ChunkWriter, CompletionHead, data_line, failure_line
-from api.event_stream import EventStream
+from api.event_stream import EventQueue, EventStream
 from api.model_id import parse_model_id
-from api.problem import BY_CODE, Problem, problem_of, problem_of_failure
+from api.problem import BY_CODE, Problem, ProblemError, problem_of, problem_of_failure
 from api.request import SESSION, TURN, invalid_field
 from api.route_table import EVENTS, Operation
 from api.token_guard import ApiClient
@@ -260,31 +259,6 @@ class InThread(Protocol):
         ...
 
 
-class Bell:
-    """Wakes one coroutine of the loop that runs now, from any thread; how often it rang doesn't count."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._rung = asyncio.Event()
-        self._is_rung = False
-
-    def ring(self, _: object = None) -> None:
-        """Wakes it; does nothing once the loop has ended."""
-        if not self._is_rung and not self._loop.is_closed():
-            self._is_rung = True
-            self._loop.call_soon_threadsafe(self._rung.set)
-
-    async def heard(self, *, seconds: float) -> bool:
-        """Whether it rang since the last call, or does so within this time."""
-        try:
-            await asyncio.wait_for(self._rung.wait(), seconds)
-        except TimeoutError:
-            return False
-        self._rung.clear()
-        self._is_rung = False
-        return True
-
-
 class ChatStream:
     """The lines of one client's stream.
 
@@ -301,13 +275,11 @@ class ChatStream:
         self._turn = turn
         self._after = after
         self._in_thread = in_thread
-        self._bell = Bell()
-        self._problem: Problem | None = None
+        self._queue = EventQueue()
 
     def close(self, problem: Problem) -> None:
         """Ends the stream with an error, from any thread; the client may come again."""
-        self._problem = problem
-        self._bell.ring()
+        self._queue.close(problem)
 
     async def lines(self, metadata: Mapping[str, str]) -> AsyncGenerator[bytes]:
         """Yields the lines: from the beginning, what follows the last event that is known, or a snapshot and the rest.
@@ -323,31 +295,32 @@ class ChatStream:
             async with aclosing(lines):
                 async for line in lines:
                     yield line
-        except TurnfoldError as error:
-            self._problem = problem_of(error)
-        if self._problem is not None:
-            yield failure_line(self._problem)
+        except (ProblemError, TurnfoldError) as error:
+            yield failure_line(problem_of(error))
 
     async def _from_log(self, writer: ChatWriter) -> AsyncGenerator[bytes]:
         """Yields the lines of a turn whose events are in this process."""
         turn = self._turn
-        detach = turn.watch(self._bell.ring)
+        known_count, is_known = known_events(turn, self._after)
+        if not is_known:
+            yield writer.snapshot(turn.progress(known_count), known_count)
+        detach = turn.watch(self._queue.put)
+        count = 0  # of the events that came, of which the first are known
         try:
-            seq, is_known = known_events(turn, self._after)
-            if not is_known:
-                yield writer.snapshot(turn.progress(seq), seq)
-            while self._problem is None:
-                was_over, events = turn.is_over, turn.events(seq)
-                is_over = bool(events) and isinstance(events[-1], LAST_EVENTS)
-                for line in writer.events(events[: len(events) - is_over], seq, turn.progress):
-                    yield line
-                seq += len(events)
-                if is_over or was_over:
-                    last, behind = writer.end(turn.events(seq - 1)[0], await self._end(), seq)
-                    yield last + behind if is_over else behind
-                    return
-                if not await self._bell.heard(seconds=KEEP_ALIVE_SECONDS):
+            while True:
+                events = await self._queue.get(seconds=KEEP_ALIVE_SECONDS)
+                if not events:
                     yield KEEP_ALIVE
+                    continue
+                fresh = events[max(known_count - count, 0) :]
+                count += len(events)
+                is_over = isinstance(events[-1], LAST_EVENTS)
+                for line in writer.events(fresh[: len(fresh) - is_over], count - len(fresh), turn.progress):
+                    yield line
+                if is_over:
+                    last, behind = writer.end(events[-1], await self._end(), count)
+                    yield last + behind if fresh else behind
+                    return
         finally:
             detach()
 

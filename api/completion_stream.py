@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import anyio
@@ -137,15 +138,13 @@ def _escaped(value: object) -> bytes:
 
 
 async def first_event(queue: EventQueue, *, seconds: float) -> None:
-    """Waits until the model answers or that time is over; what comes stays in the queue.
+    """Waits until the model answers or that time is over; all events stay in the queue.
 
     Raises:
         ProblemError: The turn failed before it said anything, or the queue was closed.
     """
     with anyio.move_on_after(seconds):
-        while isinstance(event := await queue.peek(), (TurnStarted, FoldWaiting, Folded, AnswerRestarted)):
-            await queue.get()
-        _raise_if_failed(event)
+        _raise_if_failed(await queue.first(TurnStarted, FoldWaiting, Folded, AnswerRestarted))
 
 
 async def whole_body(
@@ -159,31 +158,25 @@ async def whole_body(
     """
     texts: list[str] = []
     fixed_count = 0  # pieces before the last tool call: these stay if the answer is begun anew
-    calls: tuple[ClientCall, ...] = ()
-    while not isinstance(event := await queue.get(), (TurnFinished, TurnStopped, ActionRequired)):
-        match event:
-            case TokenDelta(text):
-                texts.append(text)
-            case ToolStarted():
-                fixed_count = len(texts)
-            case AnswerRestarted():
-                del texts[fixed_count:]
-            case _:
-                _raise_if_failed(event)
-    if isinstance(event, ActionRequired):
-        calls = event.calls
-    return whole_completion(head, "".join(texts), calls, await end())
+    while True:
+        for event in await queue.get():
+            match event:
+                case TokenDelta(text):
+                    texts.append(text)
+                case ToolStarted():
+                    fixed_count = len(texts)
+                case AnswerRestarted():
+                    del texts[fixed_count:]
+                case ActionRequired() | TurnFinished() | TurnStopped():
+                    calls = event.calls if isinstance(event, ActionRequired) else ()
+                    return whole_completion(head, "".join(texts), calls, await end())
+                case _:
+                    _raise_if_failed(event)
 
 
-def _raise_if_failed(event: Event | Problem | None) -> None:
-    if problem := _problem_in(event):
-        raise ProblemError(problem)
-
-
-def _problem_in(event: Event | Problem | None) -> Problem | None:
+def _raise_if_failed(event: Event) -> None:
     if isinstance(event, TurnFailed):
-        return problem_of_failure(event.code, event.detail)
-    return event if isinstance(event, Problem) else None
+        raise ProblemError(problem_of_failure(event.code, event.detail))
 
 
 async def stream_lines(
@@ -202,33 +195,36 @@ async def stream_lines(
     now = asyncio.get_running_loop().time
     yield writer.start()
     silent_since, has_said = now(), False
-    while True:
-        event = await queue.get(seconds=silent_since + keep_alive_seconds - now())
-        line = b""
-        match event:
-            case None:
-                line = writer.text("")
-            case TokenDelta(text) if text:
-                line, has_said = writer.text(text), True
-            case ToolStarted():
-                has_said = False
-            case AnswerRestarted() if has_said:
-                event = problem_of_failure("cut_stream")
-            case ActionRequired() | TurnFinished() | TurnStopped():
-                if isinstance(event, ActionRequired):
-                    yield writer.calls(event.calls)
-                yield await _last_lines(writer, end, with_usage=with_usage)
-                return
-        if problem := _problem_in(event):
-            yield failure_line(problem)
-            return
-        if line:
-            yield line
-            silent_since = now()
-
-
-async def _last_lines(writer: ChunkWriter, end: Callable[[], Awaitable[CompletionEnd]], *, with_usage: bool) -> bytes:
     try:
-        return writer.end(await end(), with_usage=with_usage)
-    except TurnfoldError as error:
-        return failure_line(problem_of(error))
+        while True:
+            events = await queue.get(seconds=silent_since + keep_alive_seconds - now())
+            if not events:
+                yield writer.text("")
+                silent_since = now()
+            for event in _with_texts_joined(events):
+                match event:
+                    case TokenDelta(text) if text:
+                        yield writer.text(text)
+                        silent_since, has_said = now(), True
+                    case ToolStarted():
+                        has_said = False
+                    case AnswerRestarted() if has_said:
+                        yield failure_line(problem_of_failure("cut_stream"))
+                        return
+                    case ActionRequired() | TurnFinished() | TurnStopped():
+                        if isinstance(event, ActionRequired):
+                            yield writer.calls(event.calls)
+                        yield writer.end(await end(), with_usage=with_usage)
+                        return
+                    case _:
+                        _raise_if_failed(event)
+    except (ProblemError, TurnfoldError) as error:
+        yield failure_line(problem_of(error))
+
+
+def _with_texts_joined(events: Sequence[Event]) -> Iterator[Event]:
+    for is_text, run in groupby(events, key=lambda event: isinstance(event, TokenDelta)):
+        if is_text:
+            yield TokenDelta("".join(event.text for event in run if isinstance(event, TokenDelta)))
+        else:
+            yield from run

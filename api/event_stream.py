@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+import threading
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from typing import Final
 
@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
-from api.problem import Problem
+from api.problem import Problem, ProblemError
 from graph.value.event import Event, TokenDelta
 
 # A client that has vanished without a word is seen by nothing else.
@@ -60,69 +60,83 @@ _TOO_SLOW: Final = Problem(503, "client_too_slow", "The answer was made faster t
 
 
 class EventQueue:
-    """Events for one coroutine of the loop that runs now; any thread may put them in.
+    """Events for one coroutine of the running loop; any thread may put them in.
 
-    Pieces of text that wait are joined. A reader that is too far behind gets a `Problem` instead of what waits: the
-    reader is given up, the turn goes on.
+    A reader that is too far behind gets a `Problem` instead of what waits: the reader is given up, the turn goes on.
+
+    Usage:
+        >>> queue = EventQueue()
+        >>> detach = turn.watch(queue.put)
+        >>> events = await queue.get(seconds=10)
 
     Attributes:
-        problem: Why it ended, None while it is open.
+        problem: Why it was closed, None while it is open.
     """
 
     def __init__(self, *, most_chars: int = _QUEUE_CHARS) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._most_chars = most_chars
-        self._waiting: deque[Event] = deque()
-        self._waiting_chars = 0
         self.problem: Problem | None = None
-        self._filled = asyncio.Event()
+        self._most_chars = most_chars
+        self._lock = threading.Lock()
+        self._waiting: list[Event] = []
+        self._waiting_chars = 0
+        self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
+        self._is_woken = False
 
     def put(self, event: Event) -> None:
         """Adds an event, from any thread."""
-        self._in_loop(lambda: self._add(event))
+        with self._lock:
+            if self.problem is None:
+                self._waiting.append(event)
+                self._waiting_chars += len(event.text) if isinstance(event, TokenDelta) else 0
+            is_too_slow = self._waiting_chars > self._most_chars
+        if is_too_slow:
+            self.close(_TOO_SLOW)
+        self._wake()
 
     def close(self, problem: Problem) -> None:
-        """Ends the queue, from any thread: the reader gets the first such problem next, and from then on."""
-        self._in_loop(lambda: self._close(problem))
+        """Has the reader get this problem next and from then on, unless it was closed before; from any thread."""
+        with self._lock:
+            self.problem = self.problem or problem
+            self._waiting, self._waiting_chars = [], 0
+        self._wake()
 
-    async def peek(self) -> Event | Problem:
-        """Waits until something is there, and returns it without taking it."""
-        while not self._waiting and self.problem is None:
-            self._filled.clear()
-            await self._filled.wait()
-        return self.problem or self._waiting[0]
+    async def get(self, *, seconds: float = math.inf) -> Sequence[Event]:
+        """Takes all events that wait; none if nothing came for that long.
 
-    async def get(self, *, seconds: float = math.inf) -> Event | Problem | None:
-        """Takes what comes next; None if nothing came for that long."""
+        Raises:
+            ProblemError: The queue was closed.
+        """
         with anyio.move_on_after(max(seconds, 0)):
-            event = await self.peek()
-            if not isinstance(event, TokenDelta):
-                return event if isinstance(event, Problem) else self._waiting.popleft()
-            text = "".join(self._take_texts())
-            self._waiting_chars -= len(text)
-            return TokenDelta(text)
-        return None
+            while not self._waiting and self.problem is None:
+                await self._wait()
+        with self._lock:
+            if self.problem is not None:
+                raise ProblemError(self.problem)
+            events, self._waiting, self._waiting_chars = self._waiting, [], 0
+        return events
 
-    def _take_texts(self) -> Iterator[str]:
-        while self._waiting and isinstance(event := self._waiting[0], TokenDelta):
-            self._waiting.popleft()
-            yield event.text
+    async def first(self, *passed_over: type[Event]) -> Event:
+        """Waits for an event of another type than these, and returns it; all events stay.
 
-    def _in_loop(self, callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody reads any more
-            self._loop.call_soon_threadsafe(callback)
+        Raises:
+            ProblemError: The queue was closed.
+        """
+        while self.problem is None:
+            for event in self._waiting:
+                if not isinstance(event, passed_over):
+                    return event
+            await self._wait()
+        raise ProblemError(self.problem)
 
-    def _add(self, event: Event) -> None:
-        if self.problem is not None:
-            return
-        if isinstance(event, TokenDelta):
-            self._waiting_chars += len(event.text)
-        self._waiting.append(event)
-        self._filled.set()
-        if self._waiting_chars > self._most_chars:
-            self._close(_TOO_SLOW)
+    async def _wait(self) -> None:
+        await self._news.wait()
+        self._news.clear()
+        self._is_woken = False
 
-    def _close(self, problem: Problem) -> None:
-        self.problem = self.problem or problem
-        self._waiting.clear()
-        self._filled.set()
+    def _wake(self) -> None:
+        # However much comes before the reader looks, the loop is woken once.
+        if not self._is_woken:
+            self._is_woken = True
+            with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+                self._loop.call_soon_threadsafe(self._news.set)
