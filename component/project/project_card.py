@@ -30,24 +30,24 @@ def draw_project_damage(part: Part) -> None:
     if snapshots:
         draw_restore(part, _FORM, snapshots[0], is_first=True)
     if part.is_open("start_over"):
-        act = part.changing(part.projects.start_over)
+        act = part.changing(lambda projects: projects.start_over(part.view.root))
         project_form.draw_question(part, said.start_over_question, said.start_over, act)
     else:
         ask = part.opening("start_over")
         st.button(said.start_over, key=part.key("ask_start_over"), icon=":material/restart_alt:", on_click=ask)
 
 
-def time_of(part: Part, snapshot: SnapshotView) -> str:
+def _time_of(part: Part, snapshot: SnapshotView) -> str:
     """Returns when a snapshot was taken, in the user's zone."""
     return f"{snapshot.created_at.astimezone(zone_of(part.now.time_zone)):%Y-%m-%d %H:%M:%S}"
 
 
 def draw_restore(part: Part, name: str, snapshot: SnapshotView, *, is_first: bool = False) -> None:
     """Draws the row of a snapshot with the button that asks before it returns to it."""
-    said, time = part.said, time_of(part, snapshot)
+    said, time = part.said, _time_of(part, snapshot)
     if part.is_open(f"restore_{name}"):
         question = said.restore_question.format(time=time)
-        act = part.changing(part.projects.restore, snapshot.name)
+        act = part.changing(lambda projects: projects.restore(part.view.root, snapshot.name))
         project_form.draw_question(part, question, said.restore, act)
         return
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False):

@@ -25,17 +25,16 @@ if TYPE_CHECKING:
 
 
 @delivery.once
-def change(place: str, method: Callable[..., object], *arguments: object) -> None:
-    """Changes something and closes the open form; what is refused is told in its place.
+def change(place: str, act: Callable[[Projects], object]) -> None:
+    """Changes a project and closes the open form; a refusal is shown in its place.
 
     Args:
         place: Where it was pressed: "rail", "drawer" or "chat".
-        method: A method of `service.projects`.
-        arguments: Those of the method.
+        act: Makes the change, in the projects of whoever is signed in at the press. It loads the memory itself: since
+            the page was drawn, another tab may have changed it.
     """
     try:
-        service_provider.current()  # a press may come after the end of the sign-in that the method is bound to
-        method(*arguments)
+        act(service_provider.current().projects)
     except TurnfoldError as error:
         open_form.refuse(place, error)
         return
@@ -43,9 +42,10 @@ def change(place: str, method: Callable[..., object], *arguments: object) -> Non
     redraw.project_changed()
 
 
-def save(place: str, keys: tuple[str, ...], method: Callable[..., object]) -> None:
-    """Changes something by what was typed into the fields of these keys."""
-    change(place, method, *(str(st.session_state[key]).strip() for key in keys))
+def save(place: str, keys: tuple[str, ...], act: Callable[[Projects, Sequence[str]], object]) -> None:
+    """Changes a project by what was typed into the fields of these keys."""
+    typed = [str(st.session_state[key]).strip() for key in keys]
+    change(place, lambda projects: act(projects, typed))
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,6 @@ class Part:
         """Those on projects."""
         return self.now.words.project
 
-    @property
-    def projects(self) -> Projects:
-        """What changes it."""
-        return self.now.service.projects
-
     def key(self, name: str) -> str:
         """Returns the key of an element in this place."""
         return f"project_{name}_{self.place}"
@@ -91,9 +86,9 @@ class Part:
         """Returns the callback that opens a form."""
         return partial(open_form.request, self.form(name))
 
-    def changing(self, method: Callable[..., object], *arguments: object) -> Callable[[], None]:
-        """Returns the callback that calls a method of `projects` with the root and these."""
-        return partial(change, self.place, method, self.view.root, *arguments)
+    def changing(self, act: Callable[[Projects], object]) -> Callable[[], None]:
+        """Returns the callback that makes a change."""
+        return partial(change, self.place, act)
 
     @contextmanager
     def section(self, name: str, title: str, new: str = "") -> Iterator[None]:
@@ -132,8 +127,10 @@ class Field(NamedTuple):
     is_long: bool = False
 
 
-def draw(part: Part, name: str, fields: Sequence[Field], method: Callable[..., object], note: str = "") -> None:
-    """Draws a form if it is the open one; saved, it calls `method` with the fields' texts, `note` above its buttons."""
+def draw(
+    part: Part, name: str, fields: Sequence[Field], act: Callable[[Projects, Sequence[str]], object], note: str = ""
+) -> None:
+    """Draws a form if it is the open one; saved, it calls `act` with the fields' texts. `note` is above its buttons."""
     if not part.is_open(name):
         return
     keys = tuple(part.key(f"field_{number}_{name}") for number in range(len(fields)))
@@ -153,7 +150,7 @@ def draw(part: Part, name: str, fields: Sequence[Field], method: Callable[..., o
                 key=part.key("save"),
                 type="primary",
                 on_click=save,
-                args=(part.place, keys, method),
+                args=(part.place, keys, act),
             )
             st.form_submit_button(part.words.cancel, key=part.key("cancel"), on_click=open_form.close)
 
@@ -189,22 +186,28 @@ def label_of(part: Part, kind: PrimedKind, text: str) -> str:
 
 def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable[[], None]]:
     """Returns what can be done, by its label."""
-    said, projects, changing = part.said, part.projects, part.changing
+    said, root, changing = part.said, part.view.root, part.changing
     changes: Mapping[PrimedKind, Mapping[str, Callable[[], None]]] = {
-        "plan": {said.plan_done: changing(projects.complete_plan, item_id), **asking_to_forget(part, item_id)},
-        "task": {said.complete: changing(projects.complete_task, item_id), **forgetting(part, item_id)},
-        "decision": {said.forget: changing(projects.forget_decision, item_id)},
-        "file": {said.close_file: changing(projects.close_file, item_id)},
-        "summary": {said.forget: changing(projects.edit_summary, "")},
-        "message": {said.forget_dialog: changing(projects.forget_dialog)},
+        "plan": {
+            said.plan_done: changing(lambda projects: projects.workflow(root).complete_plan(item_id)),
+            **asking_to_forget(part, item_id),
+        },
+        "task": {
+            said.complete: changing(lambda projects: projects.workflow(root).complete_task(item_id)),
+            **forgetting(part, item_id),
+        },
+        "decision": {said.forget: changing(lambda projects: projects.context(root).forget_decision(item_id))},
+        "file": {said.close_file: changing(lambda projects: projects.context(root).note_open_files(closed=[item_id]))},
+        "summary": {said.forget: changing(lambda projects: projects.context(root).edit_summary(""))},
+        "message": {said.forget_dialog: changing(lambda projects: projects.context(root).forget_dialog())},
     }
     edit = {} if kind in {"file", "message"} else {said.edit: part.opening(_form_of(kind, item_id))}
     return {**edit, **changes.get(kind, {})}
 
 
-def forgetting(part: Part, task_id: str) -> Mapping[str, Callable[[], None]]:
-    """Returns the choice that deletes a task."""
-    return {part.said.forget: part.changing(part.projects.forget, task_id)}
+def forgetting(part: Part, item_id: str) -> Mapping[str, Callable[[], None]]:
+    """Returns the choice that deletes a plan or a task."""
+    return {part.said.forget: part.changing(lambda projects: projects.workflow(part.view.root).forget(item_id))}
 
 
 def asking_to_forget(part: Part, plan_id: str) -> Mapping[str, Callable[[], None]]:
@@ -219,26 +222,34 @@ def is_edited(part: Part, kind: PrimedKind, item_id: str) -> bool:
 
 def draw_form(part: Part, kind: PrimedKind, item_id: str) -> None:
     """Draws the form of this thing, if it is open, with the text as it is stored, however much of it is primed."""
-    said, projects, view, root = part.said, part.projects, part.view, part.view.root
+    said, view = part.said, part.view
     titles = {plan.id: plan.title for plan in view.plans}
     titles |= {task.id: task.title for plan in view.plans for task in plan.tasks}
     if part.is_open(_question_of(item_id)):
         question = said.forget_plan_question.format(text=escape_label(titles.get(item_id, "")))
-        forget = part.changing(projects.forget, item_id)
-        draw_question(part, question, said.forget, forget, is_danger=True)
+        draw_question(part, question, said.forget, forgetting(part, item_id)[said.forget], is_danger=True)
         return
-    note, is_long, value = "", kind in {"decision", "summary"}, titles.get(item_id, "")
-    save: Callable[..., object] = partial(projects.rename, root, item_id)
+    note, value = "", titles.get(item_id, "")
     if kind == "project":
-        value, save = view.name, partial(projects.name, root)
+        value = view.name
     elif kind == "decision":
-        value = next((each.text for each in view.decisions if each.id == item_id), "")
-        note, save = said.edit_decision_note, partial(projects.record_decision, root, replaces=item_id)
+        note, value = said.edit_decision_note, next((each.text for each in view.decisions if each.id == item_id), "")
     elif kind == "summary":
-        note = said.summary_limit.format(count=view.summary_limit_chars)
-        value, save = view.summary, partial(projects.edit_summary, root)
-    field = Field(said.primed_kinds[kind], value, is_long=is_long)
-    draw(part, _form_of(kind, item_id), [field], save, note)
+        note, value = said.summary_limit.format(count=view.summary_limit_chars), view.summary
+    field = Field(said.primed_kinds[kind], value, is_long=kind in {"decision", "summary"})
+    draw(part, _form_of(kind, item_id), [field], partial(_edit, kind, item_id, view.root), note)
+
+
+def _edit(kind: PrimedKind, item_id: str, root: str, projects: Projects, typed: Sequence[str]) -> None:
+    (text,) = typed
+    if kind == "project":
+        projects.workflow(root).name_project(text)
+    elif kind == "decision":
+        projects.context(root).record_decision(text, replaces=item_id)
+    elif kind == "summary":
+        projects.context(root).edit_summary(text)
+    else:
+        projects.workflow(root).rename(item_id, text)
 
 
 def _question_of(plan_id: str) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import streamlit as st
 
 from component import open_form, redraw
-from component.format import escape_label, format_count
+from component.format import escape_label, format_bytes, format_count, zone_of
 from component.page_state import PageState
-from component.project import project_card, project_choice, project_form, project_plan, project_rules
+from component.project import project_card, project_choice, project_form
 from component.project.project_form import Field, Part
-from graph.value.project_view import DecisionView
+from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleFileView, TaskView
 
 
 def draw(now: PageState, place: str) -> None:
@@ -32,18 +30,18 @@ def draw(now: PageState, place: str) -> None:
     _draw_name(part)
     if view.damage:
         project_card.draw_project_damage(part)
-        project_rules.draw(part)
+        _draw_rules(part)
         return
     asks_first = view.rules.state in {"new", "changed"}
     if asks_first:
-        project_rules.draw(part)
-    project_plan.draw_plan(part)
-    project_plan.draw_tasks(part)
+        _draw_rules(part)
+    _draw_plans(part)
+    _draw_tasks(part)
     _draw_decisions(part)
     _draw_files(part)
     _draw_summary(part)
     if not asks_first:
-        project_rules.draw(part)
+        _draw_rules(part)
     _draw_snapshots(part)
 
 
@@ -63,12 +61,129 @@ def _draw_name(part: Part) -> None:
             st.markdown(f":small[:gray[{told if len(view.primed) > 1 else said.primed_nothing}]]")
 
 
+def _draw_plans(part: Part) -> None:
+    """Draws the active plan, the form of a new one, and the other plans, folded away."""
+    said, view, plan = part.said, part.view, part.view.active_plan
+    with part.section("plan", said.plan, new=said.new_plan):
+        fields = [Field(said.plan_title), Field(said.plan_description, is_long=True)]
+        project_form.draw(
+            part,
+            "new_plan",
+            fields,
+            lambda projects, typed: projects.workflow(view.root).open_plan(*typed),
+            said.switch_note,
+        )
+        if plan is None:
+            st.markdown(f":small[:gray[{said.no_plan}]]")
+        elif project_form.is_edited(part, "plan", plan.id):
+            project_form.draw_form(part, "plan", plan.id)
+        else:
+            _draw_active(part, plan)
+        _draw_others(part, [each for each in view.plans if each != plan])
+
+
+def _draw_active(part: Part, plan: PlanView) -> None:
+    title = escape_label(plan.title)
+    with part.row("active_plan"):
+        description = f"  \n:small[:gray[{escape_label(plan.description)}]]" if plan.description else ""
+        st.markdown(f"{title}{description}")
+        project_form.draw_item_menu(part, "plan", plan.id, "active_plan", title)
+
+
+def _draw_others(part: Part, others: list[PlanView]) -> None:
+    if not others:
+        return
+    said = part.said
+    label = said.other_plans.format(count=len(others))
+    box = st.expander(label, key=part.key("other_plans"), icon=":material/list:", type="compact", on_change="rerun")
+    if not box.open:
+        return
+    with box:
+        for number, plan in enumerate(reversed(others)):
+            _draw_other(part, number, plan)
+        st.markdown(f":small[:gray[{said.switch_note}]]")
+
+
+def _draw_other(part: Part, number: int, plan: PlanView) -> None:
+    if project_form.is_edited(part, "plan", plan.id):
+        project_form.draw_form(part, "plan", plan.id)
+        return
+    said = part.said
+    done = f" :green-badge[{said.is_done}]" if plan.is_done else ""
+    with part.row(f"other_plan_{number}"):
+        st.markdown(f"{escape_label(plan.title)}{done}")
+        switch = part.changing(lambda projects: projects.workflow(part.view.root).switch_plan(plan.id))
+        choices = {said.switch: switch, **project_form.asking_to_forget(part, plan.id)}
+        project_form.draw_menu(part, project_form.label_of(part, "plan", plan.title), f"other_plan_{number}", choices)
+
+
+def _draw_tasks(part: Part) -> None:
+    """Draws the tasks of the active plan: the open ones, the form of a new one, and the done ones, folded away."""
+    said, plan = part.said, part.view.active_plan
+    if plan is None:
+        return
+    with part.section("tasks", said.tasks, new=said.new_task):
+        project_form.draw(
+            part,
+            "new_tasks",
+            [Field(said.new_task)],
+            lambda projects, typed: projects.workflow(part.view.root).open_task(*typed),
+        )
+        waiting = [task for task in plan.tasks if not task.is_done]
+        if not waiting:
+            st.markdown(f":small[:gray[{said.no_tasks}]]")
+        for number, task in enumerate(waiting):
+            _draw_task(part, number, task)
+        _draw_done(part, [task for task in plan.tasks if task.is_done])
+
+
+def _draw_task(part: Part, number: int, task: TaskView) -> None:
+    said, title = part.said, escape_label(task.title)
+    if project_form.is_edited(part, "task", task.id):
+        project_form.draw_form(part, "task", task.id)
+        return
+    with part.row(f"task_{number}"):
+        complete = part.changing(lambda projects: projects.workflow(part.view.root).complete_task(task.id))
+        label = said.complete_of.format(text=title)
+        part.icon(label, f"complete_{number}", ":material/radio_button_unchecked:", complete)
+        st.markdown(f"**{title}** :primary-badge[{said.is_active}]" if task.is_active else title)
+        choices = dict(project_form.choices(part, "task", task.id))
+        if not task.is_active:
+            start = part.changing(lambda projects: projects.workflow(part.view.root).start_task(task.id))
+            choices = {said.start_task: start, **choices}
+        project_form.draw_menu(part, project_form.label_of(part, "task", title), f"task_{number}", choices)
+
+
+def _draw_done(part: Part, done: list[TaskView]) -> None:
+    if not done:
+        return
+    label = part.said.done_tasks.format(count=len(done))
+    box = st.expander(label, key=part.key("done"), icon=":material/task_alt:", type="compact", on_change="rerun")
+    if not box.open:
+        return
+    with box:
+        for number, task in enumerate(reversed(done)):
+            _draw_done_task(part, number, task)
+
+
+def _draw_done_task(part: Part, number: int, task: TaskView) -> None:
+    title = escape_label(task.title)
+    with part.row(f"done_{number}"):
+        st.markdown(f":gray[~~{title}~~]")
+        start = part.changing(lambda projects: projects.workflow(part.view.root).start_task(task.id))
+        choices = {part.said.reopen: start, **project_form.forgetting(part, task.id)}
+        project_form.draw_menu(part, project_form.label_of(part, "task", title), f"done_{number}", choices)
+
+
 def _draw_decisions(part: Part) -> None:
-    said, root = part.said, part.view.root
+    said = part.said
     with part.section("decisions", said.decisions, new=said.new_decision):
-        fields = [Field(said.new_decision, is_long=True)]
-        record = partial(part.projects.record_decision, root)
-        project_form.draw(part, "new_decisions", fields, record)
+        project_form.draw(
+            part,
+            "new_decisions",
+            [Field(said.new_decision, is_long=True)],
+            lambda projects, typed: projects.context(part.view.root).record_decision(*typed),
+        )
         in_force = [each for each in part.view.decisions if each.is_in_force]
         if not in_force:
             st.markdown(f":small[:gray[{said.no_decisions}]]")
@@ -102,16 +217,24 @@ def _draw_decision(part: Part, key: str, decision: DecisionView) -> None:
 def _draw_files(part: Part) -> None:
     said = part.said
     with part.section("files", said.files, new=said.new_file):
-        note_file = partial(part.projects.open_file, part.view.root)
-        project_form.draw(part, "new_files", [Field(said.file_path)], note_file)
+        project_form.draw(
+            part,
+            "new_files",
+            [Field(said.file_path)],
+            lambda projects, typed: projects.context(part.view.root).note_open_files(typed),
+        )
         if not part.view.open_files:
             st.markdown(f":small[:gray[{said.no_files}]]")
         for number, file in enumerate(reversed(part.view.open_files)):
-            path = escape_label(file.path)
-            with part.row(f"file_{number}"):
-                st.markdown(f"{path} :small[:orange[{said.gone}]]" if file.is_gone else path)
-                close = part.changing(part.projects.close_file, file.path)
-                part.icon(said.close_file_of.format(text=path), f"close_{number}", ":material/close:", close)
+            _draw_file(part, number, file)
+
+
+def _draw_file(part: Part, number: int, file: OpenFileView) -> None:
+    said, path = part.said, escape_label(file.path)
+    with part.row(f"file_{number}"):
+        st.markdown(f"{path} :small[:orange[{said.gone}]]" if file.is_gone else path)
+        close = part.changing(lambda projects: projects.context(part.view.root).note_open_files(closed=[file.path]))
+        part.icon(said.close_file_of.format(text=path), f"close_{number}", ":material/close:", close)
 
 
 def _draw_summary(part: Part) -> None:
@@ -139,3 +262,97 @@ def _draw_snapshots(part: Part) -> None:
         with box:
             for snapshot in snapshots:
                 project_card.draw_restore(part, snapshot.name, snapshot)
+
+
+def _draw_rules(part: Part) -> None:
+    """Draws the rules files, and, if they are new or have changed, the button that agrees to them."""
+    said, rules = part.said, part.view.rules
+    with part.section("rules", said.rules):
+        st.markdown(f":small[{_rules_state(part)}]")
+        if rules.state in {"new", "changed"}:
+            st.button(
+                said.use_rules,
+                key=part.key("agree"),
+                type="primary",
+                on_click=part.changing(lambda projects: projects.agree(part.view.root, rules.digest)),
+            )
+        for limit in rules.exceeded:
+            st.markdown(f":small[:orange[:material/warning: {said.rule_limits[limit]}]]")
+        if rules.state == "changed":
+            _draw_difference(part)
+        for number, file in enumerate(rules.files):
+            _draw_rule_file(part, number, file)
+
+
+def _rules_state(part: Part) -> str:
+    said, rules = part.said, part.view.rules
+    if rules.state == "none":
+        return f":gray[{said.no_rules}]"
+    if rules.state == "agreed" and rules.agreed_at is not None:
+        date = rules.agreed_at.astimezone(zone_of(part.now.time_zone))
+        return f":gray[{said.rules_agreed.format(date=f'{date:%Y-%m-%d}')}]"
+    return f":orange[:material/info: {said.rules_changed if rules.state == 'changed' else said.rules_new}]"
+
+
+def _draw_rule_file(part: Part, number: int, file: RuleFileView) -> None:
+    said = part.said
+    with st.container(gap=None, key=part.key(f"file_of_rules_{number}")):
+        if file.refusal:
+            st.markdown(f":material/block: `{file.path}`" if "`" not in file.path else escape_label(file.path))
+            reason = part.words.path_reasons.get(file.refusal, part.words.errors["path"])
+            st.markdown(f":small[:orange[{said.rule_refused.format(reason=reason)}]]")
+            return
+        box = st.expander(
+            f"`{file.path}`" if "`" not in file.path else escape_label(file.path),
+            key=part.key(f"rule_{number}"),
+            expanded=part.view.rules.state == "new",  # what is agreed to is shown
+            icon=":material/description:",
+            type="compact",
+            on_change="rerun",
+        )
+        if box.open:
+            with box:
+                st.code(file.text, language=None, wrap_lines=True)
+        st.markdown(f":small[:gray[{_rule_size(part, file)}]]")
+        for note in _rule_notes(part, file):
+            st.markdown(f":small[:orange[{note}]]")
+        hidden = (
+            (said.rule_comments, file.comment_count),
+            (said.rule_invisible, file.invisible_count),
+            (said.rule_bad, file.bad_count),
+            (said.rule_imports, file.import_count),
+        )
+        told = [text.format(count=count) for text, count in hidden if count]
+        if told:
+            st.markdown(f":small[:gray[{' · '.join(told)}]]")
+
+
+def _rule_size(part: Part, file: RuleFileView) -> str:
+    said, size = part.said, format_bytes(file.size_bytes)
+    sent = said.rule_size.format(size=size, sent=format_bytes(file.sent_bytes))
+    size_text = sent if file.sent_bytes else said.rule_unsent.format(size=size)
+    return f"{said.rule_kinds[file.kind]} · {size_text}"
+
+
+def _rule_notes(part: Part, file: RuleFileView) -> list[str]:
+    said, notes = part.said, []
+    if file.problem:
+        notes.append(said.rule_problems[file.problem])
+    if file.left_out_bytes:
+        left, size = format_bytes(file.left_out_bytes), format_bytes(file.size_bytes)
+        notes.append(f":material/content_cut: {said.rule_cut.format(left=left, size=size)}")
+    return notes
+
+
+def _draw_difference(part: Part) -> None:
+    box = st.expander(
+        part.said.difference,
+        key=part.key("difference"),
+        icon=":material/difference:",
+        type="compact",
+        expanded=True,
+        on_change="rerun",
+    )
+    if box.open:
+        with box:
+            st.code("\n".join(part.view.rules.difference), language="diff", wrap_lines=True)

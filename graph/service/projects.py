@@ -1,20 +1,35 @@
-"""Shows a project's memory and rules, and changes them as their owner says."""
+"""Shows a project's memory and rules, and gives the managers that change its memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
+from graph.layer.rule_file import RuleFile
 from graph.layer.rule_reader import locate, read_rules
-from graph.layer.rule_set import RuleSet
-from graph.project.context_manager import ContextManager
+from graph.layer.rule_set import RuleSet, RuleShare
+from graph.project.context_file import DONE, Decision, Plan, summary_limit_chars
+from graph.project.context_manager import ContextManager, PrimedLine
+from graph.project.file_pair import ProjectState
 from graph.project.project_memory import ProjectMemory
 from graph.project.workflow_manager import WorkflowManager
 from graph.service.access import SessionAccess
-from graph.service.project_views import view_project, view_rules
-from graph.value.error import InputError
-from graph.value.project_view import ProjectView, RulesView
+from graph.store.rule_agreement import RuleAgreement
+from graph.value.error import InputError, ProjectDamagedError
+from graph.value.project_view import (
+    DecisionView,
+    OpenFileView,
+    PlanView,
+    PrimedKind,
+    PrimedLineView,
+    ProjectView,
+    RuleFileView,
+    RulesState,
+    RulesView,
+    SnapshotView,
+    TaskView,
+)
 from graph.worker.project_turns import agreed_rules
+from prompt.project import memory as words
 from prompt.system.framing import Language
 
 # A page waits for it.
@@ -27,11 +42,11 @@ class Projects:
         view = service.projects.get("/srv/shop")
         if view.rules.state in {"new", "changed"}:
             service.projects.agree("/srv/shop", view.rules.digest)
-        view = service.projects.open_task("/srv/shop", "Write the release notes")
+        service.projects.workflow("/srv/shop").open_task("Write the release notes")
 
     Every method that takes a root raises `PathError` if it isn't in an allowed folder, leads out of one by a symbolic
     link, or is gone, and, unless it says otherwise, `ProjectError` if the memory can't be read or written; the subclass
-    says why. Each one that changes something returns the project as it is then, in the language of the default.
+    says why.
     """
 
     def __init__(self, access: SessionAccess) -> None:
@@ -53,12 +68,12 @@ class Projects:
             language: Of what a new session would start with.
             current_file: The file that the user is in: the rules on the way to it are shown, too.
         """
-        return view_project(self._memory(root), self.rules(root, current_file=current_file), language)
+        return _view_project(self._memory(root), self.rules(root, current_file=current_file), language)
 
     def rules(self, root: str, *, current_file: str = "") -> RulesView:
         """Returns a project's rules alone; its memory isn't touched, so that no `ProjectError` is raised."""
         found, place = self._found(root, current_file)
-        return view_rules(found, self._agreements.newest(self._owner, self._root(root)), place)
+        return _view_rules(found, self._agreements.newest(self._owner, self._root(root)), place)
 
     def agree(self, root: str, digest: str, *, current_file: str = "") -> None:
         """Has the rules used that were shown, from the next turn on.
@@ -78,138 +93,25 @@ class Projects:
         renewed = agreed_rules(self._agreements.newest(self._owner, real)).renewed(found)
         self._agreements.agree(self._owner, real, digest=renewed.digest, rules=renewed.model_dump_json())
 
-    def name(self, root: str, name: str) -> ProjectView:
-        """Names the project.
+    def workflow(self, root: str) -> WorkflowManager:
+        """Loads a project's plans and tasks, to be changed."""
+        return WorkflowManager.load(self._memory(root))
 
-        Raises:
-            InputError: The name is empty, too long or has a secret.
-        """
-        return self._work(root, lambda workflow: workflow.name_project(name))
+    def context(self, root: str) -> ContextManager:
+        """Opens a project's decisions, open files and summary, to be changed."""
+        return ContextManager(self._memory(root))
 
-    def open_plan(self, root: str, title: str, description: str = "") -> ProjectView:
-        """Adds a plan and switches to it; the summary begins anew with its description.
-
-        Raises:
-            InputError: A text is empty, too long or has a secret; or there are too many plans.
-        """
-        return self._work(root, lambda workflow: workflow.open_plan(title, description))
-
-    def switch_plan(self, root: str, plan_id: str) -> ProjectView:
-        """Makes a plan the active one; the summary begins anew with its description.
-
-        Raises:
-            NotFoundError: There is no such plan.
-        """
-        return self._work(root, lambda workflow: workflow.switch_plan(plan_id))
-
-    def complete_plan(self, root: str, plan_id: str) -> ProjectView:
-        """Marks a plan as done.
-
-        Raises:
-            NotFoundError: There is no such plan.
-        """
-        return self._work(root, lambda workflow: workflow.complete_plan(plan_id))
-
-    def open_task(self, root: str, title: str) -> ProjectView:
-        """Adds a task to the active plan and makes it the active one.
-
-        Raises:
-            InputError: The title is empty, too long or has a secret; or there are too many tasks.
-        """
-        return self._work(root, lambda workflow: workflow.open_task(title))
-
-    def start_task(self, root: str, task_id: str) -> ProjectView:
-        """Makes a task the active one, open again if it was done.
-
-        Raises:
-            NotFoundError: There is no such task.
-        """
-        return self._work(root, lambda workflow: workflow.start_task(task_id))
-
-    def complete_task(self, root: str, task_id: str) -> ProjectView:
-        """Marks a task as done.
-
-        Raises:
-            NotFoundError: There is no such task.
-        """
-        return self._work(root, lambda workflow: workflow.complete_task(task_id))
-
-    def rename(self, root: str, item_id: str, title: str) -> ProjectView:
-        """Gives a plan or a task another title.
-
-        Raises:
-            NotFoundError: There is none of this id.
-            InputError: The title is empty, too long or has a secret.
-        """
-        return self._work(root, lambda workflow: workflow.rename(item_id, title))
-
-    def forget(self, root: str, item_id: str) -> ProjectView:
-        """Deletes a plan with its tasks, or a task.
-
-        Raises:
-            NotFoundError: There is none of this id.
-        """
-        return self._work(root, lambda workflow: workflow.forget(item_id))
-
-    def record_decision(self, root: str, text: str, replaces: str | None = None) -> ProjectView:
-        """Adds a decision, which may replace another one.
-
-        Raises:
-            NotFoundError: There is no decision to be replaced.
-            InputError: The text is empty, too long or has a secret; or there are too many decisions.
-        """
-        return self._note(root, lambda context: context.record_decision(text, replaces=replaces))
-
-    def forget_decision(self, root: str, decision_id: str) -> ProjectView:
-        """Deletes a decision.
-
-        Raises:
-            NotFoundError: There is no such decision.
-        """
-        return self._note(root, lambda context: context.forget_decision(decision_id))
-
-    def open_file(self, root: str, path: str) -> ProjectView:
-        """Notes that a file is open.
-
-        Raises:
-            PathError: It isn't inside the project.
-            InputError: The path has a secret or is too long.
-        """
-        return self._note(root, lambda context: context.note_open_files([path]))
-
-    def close_file(self, root: str, path: str) -> ProjectView:
-        """Notes that a file is open no more; by the path that is listed."""
-        return self._note(root, lambda context: context.note_open_files(closed=[path]))
-
-    def edit_summary(self, root: str, text: str) -> ProjectView:
-        """Sets the running summary, cut to its limit; "" forgets it."""
-        return self._note(root, lambda context: context.edit_summary(text))
-
-    def forget_dialog(self, root: str) -> ProjectView:
-        """Forgets the recent dialog; the summary stays."""
-        return self._note(root, lambda context: context.forget_dialog())
-
-    def restore(self, root: str, snapshot: str) -> ProjectView:
+    def restore(self, root: str, snapshot: str) -> None:
         """Returns to a snapshot, by its name; what stands now becomes one, and a damaged file is kept aside.
 
         Raises:
             NotFoundError: There is no such snapshot.
         """
         self._memory(root).restore(snapshot)
-        return self.get(root)
 
-    def start_over(self, root: str) -> ProjectView:
+    def start_over(self, root: str) -> None:
         """Begins with an empty memory; what stands now becomes a snapshot, and damaged files are kept aside."""
         self._memory(root).start_over()
-        return self.get(root)
-
-    def _work(self, root: str, change: Callable[[WorkflowManager], object]) -> ProjectView:
-        change(WorkflowManager.load(self._memory(root)))
-        return self.get(root)
-
-    def _note(self, root: str, change: Callable[[ContextManager], object]) -> ProjectView:
-        change(ContextManager(self._memory(root)))
-        return self.get(root)
 
     def _memory(self, root: str) -> ProjectMemory:
         return ProjectMemory(self._roots, root, self._memory_owner, clock=self._clock, wait_seconds=_WAIT_SECONDS)
@@ -222,3 +124,118 @@ class Projects:
         with self._roots.opened(root) as folder:
             place = locate(folder, current_file)
             return read_rules(folder, place), place
+
+
+_KINDS: Final[dict[str, PrimedKind]] = {
+    words.PROJECT: "project",
+    words.ACTIVE_PLAN: "plan",
+    words.ACTIVE_TASK: "task",
+    words.DECISIONS: "decision",
+    words.OPEN_FILES: "file",
+    words.SUMMARY: "summary",
+    words.RECENT_DIALOG: "message",
+}
+
+
+def _view_project(memory: ProjectMemory, rules: RulesView, language: Language) -> ProjectView:
+    """Returns the view of a project; with its snapshots alone if its memory is damaged.
+
+    Raises:
+        PathError: The root or the memory's folder is gone or refused.
+        ProjectError: The memory can't be read; the subclass says why.
+    """
+    snapshots = tuple(SnapshotView(each.name, each.at, each.size_bytes) for each in memory.snapshots())
+    root = str(memory.root)
+    try:
+        state = memory.read()
+        primed = ContextManager(memory).primed(language)
+    except ProjectDamagedError as error:
+        return ProjectView(root, memory.root.name, rules, snapshots, damage=error.detail)
+    with memory.opened_root() as folder:
+        open_files = tuple(OpenFileView(path, is_gone=not folder.has(path)) for path in state.context.memory.open_files)
+    plans = tuple(_plan(plan, state) for plan in state.workflow.plans)
+    talk = state.context.conversation
+    return ProjectView(
+        root=root,
+        name=state.workflow.project_name,
+        rules=rules,
+        snapshots=snapshots,
+        active_plan=next((plan for plan in plans if plan.is_active), None),
+        plans=plans,
+        decisions=tuple(map(_decision, state.context.memory.decisions)),
+        open_files=open_files,
+        summary=talk.running_summary,
+        summary_limit_chars=summary_limit_chars(talk.running_summary),
+        primed=tuple(map(_primed, primed.lines)),
+        older_decisions=primed.older_decisions,
+        primed_tokens=primed.tokens,
+    )
+
+
+def _view_rules(found: RuleSet, agreement: RuleAgreement | None, current_file: str) -> RulesView:
+    """Returns the view of the rules on the disk, beside those that the owner has agreed to."""
+    agreed = agreed_rules(agreement)
+    known = agreed.within(found.folders)
+    state: RulesState = "changed"
+    if known.digest == found.digest:
+        state = "agreed" if found.digest != RuleSet().digest else "none"
+    elif agreement is None:
+        state = "new"
+    shares = {share.file.path: share for share in agreed.renewed(found).text_for(current_file).shares}
+    return RulesView(
+        state=state,
+        digest=found.digest,
+        files=tuple(_rule_file(file, shares.get(file.path)) for file in found.files),
+        difference=known.difference(found) if state == "changed" else (),
+        exceeded=found.exceeded,
+        agreed_at=None if agreement is None else agreement.decided_at,
+    )
+
+
+def _rule_file(file: RuleFile, share: RuleShare | None) -> RuleFileView:
+    cleaned = file.cleaned
+    return RuleFileView(
+        path=file.path,
+        kind=file.kind,
+        size_bytes=file.size_bytes,
+        sent_bytes=share.sent_bytes if share else 0,
+        left_out_bytes=share.left_out_bytes if share else 0,
+        problem=file.front_matter.problem or "",
+        refusal=file.refusal or "",
+        text=file.shown,
+        invisible_count=cleaned.invisible_count,
+        comment_count=cleaned.comment_count,
+        import_count=file.import_count,
+        bad_count=file.bad_count,
+    )
+
+
+def _plan(plan: Plan, state: ProjectState) -> PlanView:
+    active = state.context.memory
+    return PlanView(
+        id=plan.id,
+        title=plan.title,
+        description=plan.description,
+        is_active=plan.id == active.active_plan_id,
+        is_done=plan.status == DONE,
+        tasks=tuple(
+            TaskView(task.id, task.title, task.id == active.active_task_id, task.status == DONE) for task in plan.tasks
+        ),
+    )
+
+
+def _decision(decision: Decision) -> DecisionView:
+    day = decision.date.date() if decision.date else None
+    return DecisionView(decision.id, decision.text, day, decision.in_force, decision.replaces)
+
+
+def _primed(line: PrimedLine) -> PrimedLineView:
+    return PrimedLineView(
+        text=line.text,
+        date=line.at.date() if line.at else None,
+        is_old=line.is_old,
+        kind=_KINDS[line.label],
+        item_id=line.item_id,
+        speaker=line.speaker.lower(),
+        is_gone=line.is_gone,
+    )

@@ -53,24 +53,20 @@ def fill(root: Path) -> None:
 
 def note(stage: Stage, root: Path) -> None:
     """Notes something of everything in its memory."""
-    projects, path = stage.service.projects, str(root)
     yesterday = datetime.now(UTC) - timedelta(days=1)
     memory = ProjectMemory(RootFolders([root]), root, clock=lambda: yesterday)
     WorkflowManager.load(memory).name_project("가게")  # the next change takes a snapshot
-    projects.open_plan(path, "예전 정리", "예전 화면을 지운다")
-    projects.open_plan(path, "배포", "다음 주까지 낸다")
-    for title in ("시험 돌리기", "릴리스 노트 쓰기", "태그 달기"):
-        view = projects.open_task(path, title)
-    plan = view.active_plan
-    assert plan is not None
-    projects.complete_task(path, plan.tasks[0].id)
-    projects.start_task(path, plan.tasks[1].id)
-    first = projects.record_decision(path, "포트는 8501을 쓴다").decisions[0]
-    projects.record_decision(path, "포트는 8502를 쓴다", first.id)
-    projects.open_file(path, "app.py")
-    projects.open_file(path, "old.py")
+    workflow, context = stage.service.projects.workflow(str(root)), stage.service.projects.context(str(root))
+    workflow.open_plan("예전 정리", "예전 화면을 지운다")
+    workflow.open_plan("배포", "다음 주까지 낸다")
+    done, active, _ = [workflow.open_task(title) for title in ("시험 돌리기", "릴리스 노트 쓰기", "태그 달기")]
+    workflow.complete_task(done.id)
+    workflow.start_task(active.id)
+    first = context.record_decision("포트는 8501을 쓴다")
+    context.record_decision("포트는 8502를 쓴다", replaces=first.id)
+    context.note_open_files(["app.py", "old.py"])
     (root / "old.py").unlink()
-    projects.edit_summary(path, "배포를 준비하고 있다.")
+    context.edit_summary("배포를 준비하고 있다.")
 
 
 def inside(stage: Stage, name: str) -> Locator:
@@ -232,7 +228,7 @@ def without_memory(stage: Stage) -> None:
 
 
 def begun(stage: Stage) -> None:
-    stage.service.projects.open_plan(str(root_of(stage)), "다시 배포")
+    stage.service.projects.workflow(str(root_of(stage))).open_plan("다시 배포")
     stage.button("with_memory").click()
     expect(stage.visitor.find("known")).to_contain_text("다시 배포")
     stage.visitor.find("project_suggestions").locator("button").first.click()

@@ -372,9 +372,10 @@ def test_a_press_and_a_text_in_the_tab_of_a_project_count_while_an_answer_is_wri
         staged(chromium, address, WIDE, fake_openai, service, tmp_path) as stage,
     ):
         projects, visitor = service.projects, stage.visitor
-        projects.open_plan(str(root), "배포")
-        projects.open_task(str(root), "첫째 일")
-        projects.open_task(str(root), "둘째 일")
+        workflow = projects.workflow(str(root))
+        workflow.open_plan("배포")
+        workflow.open_task("첫째 일")
+        workflow.open_task("둘째 일")
         visitor.open()
         visitor.open_settings()
         visitor.find("project_listed").get_by_role("combobox").click()
@@ -392,7 +393,7 @@ def test_a_press_and_a_text_in_the_tab_of_a_project_count_while_an_answer_is_wri
         may_answer.set()
         visitor.wait_for_end(1)
         assert sights(visitor) == {MESSAGE}  # the card of the project goes with the first message
-        projects.edit_summary(str(root), "다른 곳에서 고친 요약")
+        projects.context(str(root)).edit_summary("다른 곳에서 고친 요약")
         visitor.page.wait_for_timeout(4_000)  # longer than the page waits to look for what others did
         expect(stage.panel.get_by_role("textbox")).to_have_value("답이 끝나도 남을 글")
         press(stage, "save")

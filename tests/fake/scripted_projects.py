@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from graph.value.error import PathError, TurnfoldError
 from graph.value.project_view import ProjectView, RulesView
 
@@ -14,13 +17,16 @@ class ScriptedProjects:
     Attributes:
         view: What is shown.
         refusal: Raised by each change.
-        calls: The names of the methods called, with what followed the root.
+        calls: The methods called, also those of the managers: the name, the arguments but the root, the named ones as
+            pairs.
+        loaded: The managers that were asked for, by name.
     """
 
     def __init__(self) -> None:
         self.view: ProjectView | None = None
         self.refusal: TurnfoldError | None = None
         self.calls: list[tuple[object, ...]] = []
+        self.loaded: list[str] = []
 
     def roots(self) -> tuple[str, ...]:
         return () if self.view is None else (self.view.root,)
@@ -31,11 +37,35 @@ class ScriptedProjects:
             raise PathError("not_allowed", root)
         return self.view
 
-    def __getattr__(self, name: str) -> object:
-        def change(root: str, *arguments: object, **named: object) -> ProjectView:
-            self.calls.append((name, *arguments, *named.values()))
-            if self.refusal is not None:
-                raise self.refusal
-            return self.get(root)
+    def agree(self, root: str, digest: str) -> None:
+        self._change(root, "agree", digest)
 
-        return change
+    def restore(self, root: str, snapshot: str) -> None:
+        self._change(root, "restore", snapshot)
+
+    def start_over(self, root: str) -> None:
+        self._change(root, "start_over")
+
+    def workflow(self, root: str) -> ScriptedManager:
+        self.loaded.append("workflow")
+        return ScriptedManager(partial(self._change, root))
+
+    def context(self, root: str) -> ScriptedManager:
+        self.loaded.append("context")
+        return ScriptedManager(partial(self._change, root))
+
+    def _change(self, root: str, name: str, *arguments: object, **named: object) -> None:
+        self.calls.append((name, *arguments, *named.items()))
+        if self.refusal is not None:
+            raise self.refusal
+        self.get(root)
+
+
+class ScriptedManager:
+    """A manager of a project's memory, which changes nothing."""
+
+    def __init__(self, change: Callable[..., None]) -> None:
+        self._change = change
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return partial(self._change, name)

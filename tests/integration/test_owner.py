@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from pathlib import Path
@@ -17,7 +17,9 @@ import pytest
 from api.program_routes import OPERATIONS
 from api.route_table import Operation
 from graph.file.root_folder import RootFolders
+from graph.project.context_manager import ContextManager
 from graph.project.project_memory import ProjectMemory
+from graph.project.workflow_manager import WorkflowManager
 from graph.recognise.decide import Decision
 from graph.server.identity import Identity, SignIn
 from graph.server.settings import Settings
@@ -146,28 +148,54 @@ class MemoryIds:
     task: str = "task_999"
     decision: str = "decision_999"
     snapshot: str = "20240101T000000000000Z-0123456789ab.json"
+    message: str = "operation-999"
 
 
-MEMORY_CALLS: Final[dict[str, Callable[[Projects, str, MemoryIds], ProjectView]]] = {
-    "close_file": lambda projects, root, _: projects.close_file(root, "docs/cli.md"),
-    "complete_plan": lambda projects, root, ids: projects.complete_plan(root, ids.plan),
-    "complete_task": lambda projects, root, ids: projects.complete_task(root, ids.task),
-    "edit_summary": lambda projects, root, _: projects.edit_summary(root, "새 요약"),
-    "forget": lambda projects, root, ids: projects.forget(root, ids.task),
-    "forget_decision": lambda projects, root, ids: projects.forget_decision(root, ids.decision),
-    "forget_dialog": lambda projects, root, _: projects.forget_dialog(root),
+# All that reads or changes a project's memory: methods of `projects`, and of the managers that it returns.
+MEMORY_CALLS: Final[dict[str, Callable[[Projects, str, MemoryIds], object]]] = {
     "get": lambda projects, root, _: projects.get(root),
-    "name": lambda projects, root, _: projects.name(root, "가게"),
-    "open_file": lambda projects, root, _: projects.open_file(root, "app/new.py"),
-    "open_plan": lambda projects, root, _: projects.open_plan(root, "새 계획"),
-    "open_task": lambda projects, root, _: projects.open_task(root, "새 일"),
-    "record_decision": lambda projects, root, ids: projects.record_decision(root, "포트는 8502", replaces=ids.decision),
-    "rename": lambda projects, root, ids: projects.rename(root, ids.task, "표 달기"),
     "restore": lambda projects, root, ids: projects.restore(root, ids.snapshot),
     "start_over": lambda projects, root, _: projects.start_over(root),
-    "start_task": lambda projects, root, ids: projects.start_task(root, ids.task),
-    "switch_plan": lambda projects, root, ids: projects.switch_plan(root, ids.plan),
+    "workflow.plan": lambda projects, root, ids: projects.workflow(root).plan(ids.plan),
+    "workflow.task": lambda projects, root, ids: projects.workflow(root).task(ids.task),
+    "workflow.name_project": lambda projects, root, _: projects.workflow(root).name_project("가게"),
+    "workflow.open_plan": lambda projects, root, _: projects.workflow(root).open_plan("새 계획"),
+    "workflow.switch_plan": lambda projects, root, ids: projects.workflow(root).switch_plan(ids.plan),
+    "workflow.complete_plan": lambda projects, root, ids: projects.workflow(root).complete_plan(ids.plan),
+    "workflow.open_task": lambda projects, root, _: projects.workflow(root).open_task("새 일"),
+    "workflow.start_task": lambda projects, root, ids: projects.workflow(root).start_task(ids.task),
+    "workflow.complete_task": lambda projects, root, ids: projects.workflow(root).complete_task(ids.task),
+    "workflow.rename": lambda projects, root, ids: projects.workflow(root).rename(ids.task, "표 달기"),
+    "workflow.forget": lambda projects, root, ids: projects.workflow(root).forget(ids.task),
+    "context.register_message": lambda projects, root, _: projects.context(root).register_message("user", "안녕"),
+    "context.take_back": lambda projects, root, ids: projects.context(root).take_back([ids.message]),
+    "context.roll_up": lambda projects, root, _: projects.context(root).roll_up(),
+    "context.hydrate_prompt": lambda projects, root, _: projects.context(root).hydrate_prompt(),
+    "context.primed": lambda projects, root, _: projects.context(root).primed(),
+    "context.save": lambda projects, root, _: projects.context(root).save(),
+    "context.record_decision": lambda projects, root, ids: projects.context(root).record_decision(
+        "포트는 8502", replaces=ids.decision
+    ),
+    "context.forget_decision": lambda projects, root, ids: projects.context(root).forget_decision(ids.decision),
+    "context.note_open_files": lambda projects, root, _: projects.context(root).note_open_files(
+        ["app/new.py"], closed=["docs/cli.md"]
+    ),
+    "context.edit_summary": lambda projects, root, _: projects.context(root).edit_summary("새 요약"),
+    "context.forget_dialog": lambda projects, root, _: projects.context(root).forget_dialog(),
 }
+# They change nothing in the memory that the tests prepare.
+UNCHANGING: Final = {
+    "get",
+    "workflow.plan",
+    "workflow.task",
+    "workflow.switch_plan",
+    "workflow.start_task",
+    "context.roll_up",
+    "context.hydrate_prompt",
+    "context.primed",
+    "context.save",
+}
+MANAGERS: Final = {"workflow": WorkflowManager, "context": ContextManager}
 
 
 class House(NamedTuple):
@@ -228,8 +256,15 @@ METHODS_OF_A_SESSION: Final = [name for name, parameters in public_methods().ite
 def test_the_table_has_every_method_and_every_operation(house: House) -> None:
     parts = {name: type(part) for name, part in vars(house.service).items() if not name.startswith("_")}
     assert parts == {**PARTS, "settings": Settings}
-    of_a_memory = {f"projects.{name}" for name in MEMORY_CALLS}
+    of_a_memory = {f"projects.{name.partition('.')[0]}" for name in MEMORY_CALLS}
     assert public_methods().keys() - set(METHODS_OF_A_SESSION) == OF_THE_SERVER | OF_AN_OWNER | of_a_memory
+    of_managers = {
+        f"{manager}.{name}"
+        for manager, kind in MANAGERS.items()
+        for name, member in vars(kind).items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    }
+    assert of_managers == MEMORY_CALLS.keys() - {"get", "restore", "start_over"}
     for operation in OPERATIONS:
         is_named = "{session_id}" in operation.documented_path or operation.name in NAMED_BESIDE_THE_PATH
         assert is_named == (operation.name not in OF_NO_SESSION)
@@ -491,29 +526,33 @@ def prepare_memory(house: House, owner: str) -> MemoryIds:
     ProjectMemory(RootFolders([house.root]), house.root, owner)
     for name, value in (("context.json", SEED_CONTEXT), ("workflow.json", SEED_WORKFLOW)):
         (memory_folder(house, owner) / name).write_text(json.dumps(value), encoding="utf-8")
-    view = house.service.for_owner(owner).projects.record_decision(str(house.root), f"{owner}의 결정")
+    projects, root, message = house.service.for_owner(owner).projects, str(house.root), f"operation-of-{owner}"
+    decision = projects.context(root).record_decision(f"{owner}의 결정")
+    projects.context(root).register_message("user", f"{owner}의 말", operation_id=message)
+    view = projects.get(root)
     (plan,) = view.plans
-    return MemoryIds(plan.id, plan.tasks[0].id, view.decisions[-1].id, view.snapshots[0].name)
+    return MemoryIds(plan.id, plan.tasks[0].id, decision.id, view.snapshots[0].name, message)
 
 
 def memory_folder(house: House, owner: str) -> Path:
     return house.root / ".ai-brain" / "user" / owner
 
 
-def answer(projects: Projects, root: Path, name: str, ids: MemoryIds) -> ProjectView | str:
-    """What a method of a memory returns or raises, without the ids that it was asked for."""
+def answer(projects: Projects, root: Path, name: str, ids: MemoryIds) -> tuple[str, ProjectView]:
+    """What a call says that refuses it, without the ids that it was asked for, and the memory after it."""
+    said = ""
     try:
-        return MEMORY_CALLS[name](projects, str(root), ids)
+        MEMORY_CALLS[name](projects, str(root), ids)
     except TurnfoldError as error:
         said = str(error)
-        for each in (ids.plan, ids.task, ids.decision, ids.snapshot):
+        for each in astuple(ids):
             said = said.replace(each, "<id>")
-        return said
+    return said, projects.get(str(root))
 
 
 @pytest.mark.parametrize("name", MEMORY_CALLS)
 def test_a_method_reads_and_changes_its_owners_project_memory_alone(house: House, name: str) -> None:
-    owner = f"own-{name}".replace("_", "-")
+    owner = f"own-{name}".replace("_", "-").replace(".", "-")  # what a folder is named by
     ids = prepare_memory(house, owner)
     files = {path: path.read_bytes() for path in memory_folder(house, owner).rglob("*") if path.is_file()}
     tries, asks = (house.service.for_owner(f"{verb}-{owner}").projects for verb in ("tries", "asks"))
@@ -521,6 +560,5 @@ def test_a_method_reads_and_changes_its_owners_project_memory_alone(house: House
     assert {path: path.read_bytes() for path in files} == files
     projects = house.service.for_owner(owner).projects
     before = projects.get(str(house.root))
-    view = MEMORY_CALLS[name](projects, str(house.root), ids)
-    assert projects.get(str(house.root)) == view
-    assert (view == before) == (name in {"get", "switch_plan", "start_task"})
+    MEMORY_CALLS[name](projects, str(house.root), ids)
+    assert (projects.get(str(house.root)) == before) == (name in UNCHANGING)

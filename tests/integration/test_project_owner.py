@@ -125,7 +125,7 @@ def test_a_summary_that_waits_for_one_owner_does_not_do_for_another(
 def test_an_owner_of_any_name_has_one_private_folder_of_his_own(rooted: Rooted, service: ChatService) -> None:
     owners = ("이웃", "Kim", "../../..", "a/b", ".", "x" * 64, "🙂\u202e")
     for owner in owners:
-        service.for_owner(owner).projects.record_decision(rooted.root, f"{owner}의 결정")
+        service.for_owner(owner).projects.context(rooted.root).record_decision(f"{owner}의 결정")
     for owner in owners:
         (decision,) = service.for_owner(owner).projects.get(rooted.root).decisions
         assert decision.text == f"{owner}의 결정"
@@ -140,11 +140,11 @@ def test_an_owner_of_any_name_has_one_private_folder_of_his_own(rooted: Rooted, 
 def test_a_damaged_memory_and_a_held_lock_are_their_owners_alone(rooted: Rooted, service: ChatService) -> None:
     root, folder = rooted.root, rooted.project.root
     theirs, damaged = (service.for_owner(owner).projects for owner in ("sound", "damaged"))
-    theirs.record_decision(root, "포트는 8501")
+    theirs.context(root).record_decision("포트는 8501")
     ProjectMemory(RootFolders([rooted.project.allowed]), folder, "damaged")
     brain = rooted.project.brain / "user" / "damaged"
     (brain / "context.json").write_text(json.dumps(SEED_CONTEXT), encoding="utf-8")
-    damaged.record_decision(root, "포트는 8502")
+    damaged.context(root).record_decision("포트는 8502")
     (brain / "context.json").write_text("{", encoding="utf-8")
     assert damaged.get(root).damage.startswith("context.json")
     roots = RootFolders([rooted.project.allowed])
@@ -153,7 +153,8 @@ def test_a_damaged_memory_and_a_held_lock_are_their_owners_alone(rooted: Rooted,
         assert ContextManager(memory).data.memory.last_decisions == ("포트는 8501",)
         with pytest.raises(ProjectBusyError):
             ProjectMemory(roots, folder, "damaged", wait_seconds=0)
-    assert damaged.restore(root, damaged.get(root).snapshots[0].name).damage == ""
+    damaged.restore(root, damaged.get(root).snapshots[0].name)
+    assert damaged.get(root).damage == ""
     assert [each.text for each in theirs.get(root).decisions] == ["포트는 8501"]
 
 
@@ -171,10 +172,10 @@ def test_a_link_in_the_place_of_an_owners_folder_is_not_followed(tmp_path: Path,
 
 
 def test_whether_another_owner_has_a_memory_cannot_be_asked_as_a_file(rooted: Rooted, service: ChatService) -> None:
-    service.for_owner("asked-about").projects.record_decision(rooted.root, "포트는 8501")
+    service.for_owner("asked-about").projects.context(rooted.root).record_decision("포트는 8501")
     for path in (".ai-brain", ".ai-brain/user/asked-about", ".ai-brain/user/nobody", "docs/../.ai-brain/user"):
         with pytest.raises(PathError):
-            service.for_owner("asker").projects.open_file(rooted.root, path)
+            service.for_owner("asker").projects.context(rooted.root).note_open_files([path])
 
 
 def test_a_memory_behind_a_link_cannot_be_asked_for_as_a_file_either(tmp_path: Path) -> None:
@@ -208,7 +209,7 @@ def test_many_owners_who_begin_at_once_ignore_the_memory_in_git_once(tmp_path: P
 
 def test_without_a_sign_in_all_owners_of_the_server_share_the_projects_memory(rooted: Rooted) -> None:
     service = rooted.open().service
-    service.for_owner("phone").projects.record_decision(rooted.root, "포트는 8501")
+    service.for_owner("phone").projects.context(rooted.root).record_decision("포트는 8501")
     assert [each.text for each in service.projects.get(rooted.root).decisions] == ["포트는 8501"]
     assert rooted.project.stored()["memory"]["last_decisions"] == ["포트는 8501"]
     assert not (rooted.project.brain / "user").exists()
@@ -217,7 +218,7 @@ def test_without_a_sign_in_all_owners_of_the_server_share_the_projects_memory(ro
 def test_what_was_noted_before_there_was_a_sign_in_stays_with_the_servers_own_owner(
     rooted: Rooted, open_chat: OpenChat
 ) -> None:
-    rooted.projects().record_decision(rooted.root, "포트는 8501")
+    rooted.projects().context(rooted.root).record_decision("포트는 8501")
     service = open_chat(project_roots=(rooted.project.allowed,), **PROVIDER).service
     assert [each.text for each in service.projects.get(rooted.root).decisions] == ["포트는 8501"]
     assert service.for_owner("guest").projects.get(rooted.root).decisions == ()

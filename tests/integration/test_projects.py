@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,22 +17,9 @@ from tests.fake.chat import Chat
 from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW
 from tests.fake.rooted import Rooted
 
-CHANGES: dict[str, Callable[[Projects, str], object]] = {
-    "name": lambda projects, root: projects.name(root, "x"),
-    "open_plan": lambda projects, root: projects.open_plan(root, "x"),
-    "switch_plan": lambda projects, root: projects.switch_plan(root, "plan_001"),
-    "complete_plan": lambda projects, root: projects.complete_plan(root, "plan_001"),
-    "open_task": lambda projects, root: projects.open_task(root, "x"),
-    "start_task": lambda projects, root: projects.start_task(root, "task_001"),
-    "complete_task": lambda projects, root: projects.complete_task(root, "task_001"),
-    "rename": lambda projects, root: projects.rename(root, "plan_001", "x"),
-    "forget": lambda projects, root: projects.forget(root, "plan_001"),
-    "record_decision": lambda projects, root: projects.record_decision(root, "x"),
-    "forget_decision": lambda projects, root: projects.forget_decision(root, "decision_001"),
-    "open_file": lambda projects, root: projects.open_file(root, "x"),
-    "close_file": lambda projects, root: projects.close_file(root, "x"),
-    "edit_summary": lambda projects, root: projects.edit_summary(root, "x"),
-    "forget_dialog": lambda projects, root: projects.forget_dialog(root),
+OF_A_ROOT: dict[str, Callable[[Projects, str], object]] = {
+    "workflow": lambda projects, root: projects.workflow(root),
+    "context": lambda projects, root: projects.context(root),
     "restore": lambda projects, root: projects.restore(root, "x"),
     "start_over": lambda projects, root: projects.start_over(root),
     "get": lambda projects, root: projects.get(root),
@@ -73,35 +61,50 @@ def test_a_project_is_shown_as_its_files_have_it(rooted: Rooted) -> None:
     assert 0 < view.primed_tokens <= 1_600
 
 
-def test_each_change_returns_the_project_as_it_is_then(rooted: Rooted) -> None:
+def test_the_changes_of_the_managers_are_shown(rooted: Rooted) -> None:
     projects, root = rooted.projects(), rooted.root
-    assert projects.name(root, "가게").name == "가게"
-    first = projects.open_plan(root, "배포", "다음 주까지").active_plan
-    assert first is not None
-    assert (first.title, first.description) == ("배포", "다음 주까지")
-    second = projects.open_plan(root, "정리").active_plan
-    assert second is not None
-    assert projects.switch_plan(root, first.id).active_plan == first
-    task = projects.open_task(root, "릴리스 노트").plans[0].tasks[0]
-    other = projects.open_task(root, "태그 달기").plans[0].tasks[1]
-    assert [each.is_active for each in projects.start_task(root, task.id).plans[0].tasks] == [True, False]
-    done = projects.complete_task(root, task.id).plans[0].tasks
+    workflow, context, shown = projects.workflow(root), projects.context(root), partial(projects.get, root)
+    workflow.name_project("가게")
+    first, second = workflow.open_plan("배포", "다음 주까지"), workflow.open_plan("정리")
+    view = shown()
+    assert (view.name, [(plan.id, plan.is_active) for plan in view.plans]) == (
+        "가게",
+        [(first.id, False), (second.id, True)],
+    )
+    workflow.switch_plan(first.id)
+    active = shown().active_plan
+    assert active is not None
+    assert (active.id, active.title, active.description) == (first.id, "배포", "다음 주까지")
+    task, other = workflow.open_task("릴리스 노트"), workflow.open_task("태그 달기")
+    workflow.start_task(task.id)
+    assert [each.is_active for each in shown().plans[0].tasks] == [True, False]
+    workflow.complete_task(task.id)
+    done = shown().plans[0].tasks
     assert [(each.is_active, each.is_done) for each in done] == [(False, True), (True, False)]
-    assert projects.rename(root, other.id, "표 달기").plans[0].tasks[1].title == "표 달기"
-    assert [each.title for each in projects.forget(root, task.id).plans[0].tasks] == ["표 달기"]
-    assert projects.complete_plan(root, first.id).active_plan is None
-    assert [plan.id for plan in projects.forget(root, second.id).plans] == [first.id]
-    kept = projects.record_decision(root, "포트는 8501").decisions[0]
-    replaced, newer = projects.record_decision(root, "포트는 8502", replaces=kept.id).decisions
-    assert (replaced.is_in_force, newer.replaces) == (False, kept.id)
-    assert projects.forget_decision(root, newer.id).decisions == (replaced,)
+    workflow.rename(other.id, "표 달기")
+    workflow.forget(task.id)
+    assert [each.title for each in shown().plans[0].tasks] == ["표 달기"]
+    workflow.complete_plan(first.id)
+    workflow.forget(second.id)
+    view = shown()
+    assert (view.active_plan, [(plan.id, plan.is_done) for plan in view.plans]) == (None, [(first.id, True)])
+    old = context.record_decision("포트는 8501")
+    new = context.record_decision("포트는 8502", replaces=old.id)
+    replaced, newer = shown().decisions
+    assert (replaced.is_in_force, newer.replaces) == (False, old.id)
+    context.forget_decision(new.id)
+    assert shown().decisions == (replaced,)
     rooted.write("a.py", "")
-    assert projects.open_file(root, "a.py").open_files[0].path == "a.py"
-    assert projects.close_file(root, "a.py").open_files == ()
-    assert projects.edit_summary(root, "요약").summary == "요약"
-    rooted.project.context().register_message("user", "안녕")
-    assert [line.kind for line in projects.get(root).primed][-1] == "message"
-    assert "message" not in [line.kind for line in projects.forget_dialog(root).primed]
+    context.note_open_files(["a.py"])
+    assert shown().open_files[0].path == "a.py"
+    context.note_open_files(closed=["a.py"])
+    assert shown().open_files == ()
+    context.edit_summary("요약")
+    assert shown().summary == "요약"
+    context.register_message("user", "안녕")
+    assert [line.kind for line in shown().primed][-1] == "message"
+    context.forget_dialog()
+    assert "message" not in [line.kind for line in shown().primed]
 
 
 def test_a_folder_that_is_not_allowed_or_gone_is_neither_read_nor_written(rooted: Rooted) -> None:
@@ -115,9 +118,9 @@ def test_a_folder_that_is_not_allowed_or_gone_is_neither_read_nor_written(rooted
         (f"{rooted.root}\0", "vanished"),
         (str(gone), "vanished"),
     ):
-        for name, change in CHANGES.items():
+        for name, call in OF_A_ROOT.items():
             with pytest.raises(PathError) as raised:
-                change(projects, root)
+                call(projects, root)
             assert (name, raised.value.reason) == (name, reason)
     assert list(rooted.outside.iterdir()) == []
     assert not gone.exists()
@@ -126,40 +129,54 @@ def test_a_folder_that_is_not_allowed_or_gone_is_neither_read_nor_written(rooted
 def test_what_is_not_there_or_is_a_secret_changes_nothing(rooted: Rooted) -> None:
     projects, root = rooted.projects(), rooted.root
     before = projects.get(root)
-    for name in ("switch_plan", "complete_plan", "start_task", "complete_task", "forget", "forget_decision", "restore"):
+    workflow, context = projects.workflow(root), projects.context(root)
+    changes: tuple[Callable[[str], object], ...] = (
+        workflow.switch_plan,
+        workflow.complete_plan,
+        workflow.start_task,
+        workflow.complete_task,
+        workflow.forget,
+        context.forget_decision,
+        partial(projects.restore, root),
+    )
+    for change in changes:
         with pytest.raises(NotFoundError):
-            CHANGES[name](projects, root)
+            change("none")
     with pytest.raises(InputError) as raised:
-        projects.record_decision(root, "토큰은 ghp_" + "a1B2" * 9)
+        context.record_decision("토큰은 ghp_" + "a1B2" * 9)
     assert raised.value.reason == "secret"
     with pytest.raises(PathError):
-        projects.open_file(root, "../secret.txt")
+        context.note_open_files(["../secret.txt"])
     assert projects.get(root) == before
 
 
 def test_a_damaged_memory_is_shown_with_its_snapshots_and_restored(rooted: Rooted) -> None:
     projects, root = rooted.projects(clock=rooted.project.clock), rooted.root
     rooted.write("AGENTS.md", "규칙")
-    projects.record_decision(root, "첫 결정")
+    projects.context(root).record_decision("첫 결정")
     rooted.project.clock.now = datetime(2030, 1, 1, tzinfo=UTC)
-    projects.record_decision(root, "둘째 결정")
+    projects.context(root).record_decision("둘째 결정")
     (rooted.project.brain / "context.json").write_bytes(b'{"memory": [1')
     view = projects.get(root)
     assert "context.json" in view.damage
     assert (view.plans, view.decisions, view.primed) == ((), (), ())
     assert [file.path for file in view.rules.files] == ["AGENTS.md"]
-    restored = projects.restore(root, view.snapshots[0].name)
+    projects.restore(root, view.snapshots[0].name)
+    restored = projects.get(root)
     assert restored.damage == ""
     assert [each.text for each in restored.decisions] == ["첫 결정"]
 
 
 def test_one_can_start_over_with_an_empty_memory_and_return(rooted: Rooted) -> None:
     projects, root = rooted.projects(), rooted.root
-    assert projects.start_over(root).snapshots == ()
-    projects.record_decision(root, "첫 결정")
-    empty = projects.start_over(root)
+    projects.start_over(root)
+    assert projects.get(root).snapshots == ()
+    projects.context(root).record_decision("첫 결정")
+    projects.start_over(root)
+    empty = projects.get(root)
     assert (empty.damage, empty.decisions) == ("", ())
-    assert [each.text for each in projects.restore(root, empty.snapshots[0].name).decisions] == ["첫 결정"]
+    projects.restore(root, empty.snapshots[0].name)
+    assert [each.text for each in projects.get(root).decisions] == ["첫 결정"]
 
 
 def test_rules_are_new_then_agreed_then_changed_with_a_difference(rooted: Rooted) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +26,7 @@ from component.panel.record_action import Target
 from component.project import project_form
 from graph.server.identity import owner_of
 from graph.service import ChatService
+from graph.service.projects import Projects
 from graph.store.schema import METADATA
 from graph.value.error import SignInError, TurnfoldError
 from graph.value.project_view import PlanView
@@ -103,7 +104,7 @@ class About(Chat):
         folder = Path(self.service.projects.roots()[0]) / uuid.uuid4().hex
         folder.mkdir()
         self.root = str(folder)
-        self.service.projects.open_plan(self.root, "A plan")
+        self.service.projects.workflow(self.root).open_plan("A plan")
         return self.plan
 
     @property
@@ -412,7 +413,7 @@ def sign_out_everywhere(about: About) -> Iterator[Press]:
 @shows("project_form.change")
 def complete_a_plan(about: About) -> Iterator[Press]:
     plan = about.begin_project()
-    yield partial(project_form.change, "rail", about.visitor.projects.complete_plan, about.root, plan.id)
+    yield partial(project_form.change, "rail", lambda projects: projects.workflow(about.root).complete_plan(plan.id))
     assert about.plan.is_done
 
 
@@ -420,7 +421,10 @@ def complete_a_plan(about: About) -> Iterator[Press]:
 def rename_a_plan(about: About) -> Iterator[Press]:
     plan = about.begin_project()
     about.fields["title"] = "Another plan"
-    rename = partial(about.visitor.projects.rename, about.root, plan.id)
+
+    def rename(projects: Projects, typed: Sequence[str]) -> None:
+        projects.workflow(about.root).rename(plan.id, *typed)
+
     yield partial(project_form.save, "rail", ("title",), rename)
     assert about.plan.title == "Another plan"
 

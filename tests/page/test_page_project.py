@@ -134,7 +134,7 @@ def test_each_line_of_the_card_can_be_let_go(page: AppTest, project: ScriptedSer
         (2, "완료", ("complete_task", "task-1")),
         (2, "잊기", ("forget", "task-1")),
         (3, "잊기", ("forget_decision", "decision-2")),
-        (4, "닫기", ("close_file", "old.py")),
+        (4, "닫기", ("note_open_files", ("closed", ["old.py"]))),
         (5, "잊기", ("edit_summary", "")),
         (6, "마지막에 나눈 말 잊기", ("forget_dialog",)),
     ):
@@ -146,10 +146,10 @@ def test_each_line_of_the_card_can_be_let_go(page: AppTest, project: ScriptedSer
 def test_each_line_of_the_card_can_be_edited(page: AppTest, project: ScriptedService) -> None:
     choose_project(page)
     for number, field, before, call in (
-        (0, "edit_project_", "가게", ("name", "새 글")),
+        (0, "edit_project_", "가게", ("name_project", "새 글")),
         (1, "edit_plan_plan-1", "여름 배포", ("rename", "plan-1", "새 글")),
         (2, "edit_task_task-1", "릴리스 노트", ("rename", "task-1", "새 글")),
-        (3, "edit_decision_decision-2", "포트는 8502", ("record_decision", "새 글", "decision-2")),
+        (3, "edit_decision_decision-2", "포트는 8502", ("record_decision", "새 글", ("replaces", "decision-2"))),
         (5, "edit_summary_", "배포 준비 중", ("edit_summary", "새 글")),
     ):
         project.projects.calls.clear()
@@ -182,8 +182,9 @@ def test_a_folder_below_is_chosen_by_typing_and_its_memory_begins_the_next_chat(
     page.selectbox(key="project_listed").set_value(allowed).run()
     page.text_input(key="project_below").set_value("shop/").run()
     assert page.text_input(key="project_below").value == "shop"
-    real.projects.open_plan(root, "배포")
-    real.projects.open_task(root, "릴리스 노트")
+    workflow = real.projects.workflow(root)
+    workflow.open_plan("배포")
+    workflow.open_task("릴리스 노트")
     assert "릴리스 노트" in told(page.run())
     say(page, "안녕하세요")
     (item,) = real.sessions.list()

@@ -74,19 +74,24 @@ def test_new_rules_are_shown_with_their_text_and_used_once_agreed_to(page: AppTe
 
 def test_each_press_in_the_tab_changes_one_thing_or_says_why_not(page: AppTest, project: ScriptedService) -> None:
     open_project_tab(page)
+    assert project.projects.loaded == []  # until it is pressed others may change the file
     presses: tuple[tuple[Callable[[], AppTest], tuple[object, ...]], ...] = (
         (page.button(key="project_icon_complete_1_rail").click().run, ("complete_task", "task-2")),
         (lambda: pick(page, "task_1_rail", "시작"), ("start_task", "task-2")),
         (lambda: pick(page, "task_1_rail", "잊기"), ("forget", "task-2")),
         (lambda: pick(page, "active_plan_rail", "계획 끝내기"), ("complete_plan", "plan-1")),
         (lambda: pick(page, "decision_0_rail", "잊기"), ("forget_decision", "decision-2")),
-        (lambda: page.button(key="project_icon_close_0_rail").click().run(), ("close_file", "old.py")),
+        (
+            lambda: page.button(key="project_icon_close_0_rail").click().run(),
+            ("note_open_files", ("closed", ["old.py"])),
+        ),
         (lambda: pick(page, "summary_rail", "잊기"), ("edit_summary", "")),
     )
     for press, call in presses:
         project.projects.calls.clear()
         press()
         assert changes(project) == [call]
+    assert len(project.projects.loaded) == len(presses)
     for error, sentence in (
         (NotFoundError("x"), "이미 없어졌습니다."),
         (ProjectBusyError("10 s"), "다른 작업이 프로젝트 메모리를 쓰고 있습니다."),
@@ -103,7 +108,7 @@ def test_each_form_of_the_tab_adds_one_thing(page: AppTest, project: ScriptedSer
         ("plan", ("새 계획", "설명"), ("open_plan", "새 계획", "설명")),
         ("tasks", ("할 일",), ("open_task", "할 일")),
         ("decisions", ("정한 것",), ("record_decision", "정한 것")),
-        ("files", ("src/a.py",), ("open_file", "src/a.py")),
+        ("files", ("src/a.py",), ("note_open_files", ["src/a.py"])),
     ):
         project.projects.calls.clear()
         page.button(key=f"project_icon_new_{form}_rail").click().run()
