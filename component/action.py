@@ -8,9 +8,8 @@ from uuid import uuid4
 
 import streamlit as st
 
-from component import background, dialog, page_state, redraw
+from component import attaching, background, dialog, page_state, redraw
 from component.bridge import delivery, service_provider
-from component.chat import attaching
 from component.words.wording import words_of
 from graph.value.error import AttachmentError, NotFoundError, TurnfoldError
 from graph.value.view import Rating

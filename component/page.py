@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import asset_file, dialog, page_state, redraw, turn_buttons
-from component.bridge import browser, delivery, service_provider
+from component import asset_file, browser, dialog, page_state, project_choice, redraw, turn_buttons
+from component.bridge import delivery, service_provider
 from component.chat import composer, transcript
 from component.panel import record_dialog, summary_panel
-from component.project import project_choice
 from component.sidebar import sidebar, sign_in_page
 from component.widget import error_box
 from component.words.wording import language_of_locale, words_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
+from component import project_choice
 from component.bridge import delivery, service_provider, sign_in
-from component.project import project_choice
 from component.words.en import LANGUAGES, Language, Words
 from component.words.wording import explain_error, is_refusal, language_of_locale, words_of
 from graph.server.identity import Identity

@@ -15,9 +15,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from component import dialog, open_form, page_state
+from component import dialog, open_form, page_state, session_list
 from component.bridge import delivery, service_provider
-from component.sidebar import session_list
 from graph.value.error import TurnfoldError
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ import html
 
 import streamlit as st
 
-from component import action, background, page_state, redraw
-from component.bridge import delivery, outbox
+from component import action, attaching, background, outbox, page_state, redraw
+from component.bridge import delivery
 from component.bridge.delivery import delivered
-from component.chat import attaching
 from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
 from component.panel import record_action, summary_panel

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import streamlit as st
 
 from component import widget
+from component.attaching import chip_label
 from component.bridge.delivery import delivered
-from component.chat.attaching import chip_label
 from component.format import count_lines, format_count
 from component.words.en import Words
 from graph.attachment import Attachment, split_attached

@@ -8,7 +8,7 @@ from functools import partial
 
 import streamlit as st
 
-from component import action, dialog, page_state, redraw, turn_buttons, widget
+from component import action, dialog, page_state, project_choice, redraw, turn_buttons, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.chat import live, question
@@ -17,7 +17,7 @@ from component.format import escape_label, format_count, format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
 from component.panel.card import draw_summary
-from component.project import project_card, project_choice
+from component.project import project_card
 from component.redraw import Shown
 from component.widget import error_box
 from component.words.en import Words

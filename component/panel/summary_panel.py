@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from component import dialog, open_form, page_state, redraw, turn_buttons
+from component import dialog, open_form, page_state, project_choice, redraw, turn_buttons
 from component.bridge.delivery import delivered
 from component.format import format_count, format_money, format_tokens
 from component.page_state import PageState
 from component.panel import card, input_tab, panel_head, record_action
-from component.project import project_choice, project_tab
+from component.project import project_tab
 from component.widget import error_box
 from component.words.en import Words
 from graph.value.input_view import Savings

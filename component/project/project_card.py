@@ -6,12 +6,12 @@ from datetime import UTC, date, datetime
 
 import streamlit as st
 
-from component import action, open_form, redraw
+from component import action, open_form, project_choice, redraw
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.format import escape_label, format_bytes, zone_of
 from component.page_state import PageState
-from component.project import project_choice, project_form
+from component.project import project_form
 from component.project.project_form import Part
 from component.widget import error_box
 from component.words.en import ProjectWords

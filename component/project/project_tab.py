@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import open_form, redraw
+from component import open_form, project_choice, redraw
 from component.format import escape_label, format_bytes, format_count, zone_of
 from component.page_state import PageState
-from component.project import project_card, project_choice, project_form
+from component.project import project_card, project_form
 from component.project.project_form import Field, Part
 from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleFileView, TaskView
 

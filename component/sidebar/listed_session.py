@@ -8,10 +8,9 @@ from typing import Final
 
 import streamlit as st
 
-from component import action, dialog, page_state, widget
+from component import action, dialog, page_state, session_list, widget
 from component.format import escape_label, format_bytes
 from component.page_state import PageState
-from component.sidebar import session_list
 from graph.value.view import SessionItem
 
 _NO_FILE_NAME: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')

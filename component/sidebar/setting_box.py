@@ -9,12 +9,11 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from component import background, dialog, page_state, widget
+from component import background, dialog, page_state, project_choice, widget
 from component.bridge import delivery, service_provider
 from component.format import escape_label, zone_of
 from component.page_state import PageState
 from component.panel import panel_head
-from component.project import project_choice
 from component.sidebar import import_button
 from component.widget import error_box, tell
 from component.words.en import LANGUAGE_NAMES, LANGUAGES, Words

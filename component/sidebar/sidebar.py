@@ -9,13 +9,12 @@ from typing import Final, NamedTuple
 
 import streamlit as st
 
-from component import action, asset_file, dialog, page_state, redraw
+from component import action, asset_file, dialog, page_state, project_choice, redraw, session_list
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.format import escape_label, group_sessions, zone_of
 from component.page_state import PageState
-from component.project import project_choice
-from component.sidebar import listed_session, session_list, setting_box, visitor_row
+from component.sidebar import listed_session, setting_box, visitor_row
 from component.widget import error_box
 from component.words.en import Words
 from graph.value.view import SessionItem

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from component import asset_file
-from component.bridge import browser
+from component import asset_file, browser
 
 pytestmark = pytest.mark.slow
 

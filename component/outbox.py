@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 
 import streamlit as st
 
-from component import action, page_state, redraw
+from component import action, attaching, page_state, redraw
 from component.bridge import delivery
 from component.bridge.delivery import delivered
-from component.chat import attaching
 
 _HEARD: Final = "heard"
 _TOLD: Final = 8  # the script sends what it wasn't told of again, so the newest are enough

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import asset_file, dialog, page_state, redraw
-from component.bridge import delivery, outbox
+from component import asset_file, dialog, outbox, page_state, redraw
+from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.page_state import PageState
 from component.panel import summary_panel
