@@ -39,7 +39,7 @@ from graph.store.active import DISCARDED_CODE
 from graph.store.archive import Archive
 from graph.store.call import CallStore
 from graph.store.record import RecordStore
-from graph.store.stores import Stores
+from graph.store.stores import ChatStores
 from graph.strategy.base import Strategy, first_turn
 from graph.value.error import ContextLengthError, InternalError, ModelError, NotFoundError, StoreError, TurnfoldError
 from graph.value.record import Record
@@ -339,7 +339,7 @@ class FoldWorker:
     def __init__(
         self,
         *,
-        stores: Stores,
+        stores: ChatStores,
         models: ChatModels,
         spending: Spending,
         clock: Callable[[], datetime],

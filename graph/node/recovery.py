@@ -15,7 +15,7 @@ from graph.node.builder import ChatGraph
 from graph.recognise.client_chain import EndedAnchor
 from graph.store.database import Lease
 from graph.store.session import SessionRow
-from graph.store.stores import Context, Stores
+from graph.store.stores import ChatStores, Context
 from graph.store.turn import TurnRow
 from graph.strategy.base import first_turn
 from graph.strategy.strategies import Strategies
@@ -35,7 +35,7 @@ def config_of(session_id: str) -> RunnableConfig:
 class StateRecovery:
     """Reconciles sessions between turns, under their lease."""
 
-    def __init__(self, graph: ChatGraph, stores: Stores, strategies: Strategies) -> None:
+    def __init__(self, graph: ChatGraph, stores: ChatStores, strategies: Strategies) -> None:
         self._graph = graph
         self._strategies = strategies
         self._stores = stores

@@ -24,7 +24,7 @@ from graph.node.fold_worker import FoldWorker
 from graph.server.settings import Settings
 from graph.store.database import Lease
 from graph.store.outage import outlast
-from graph.store.stores import Stores
+from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.strategy.base import Strategy, first_turn
 from graph.tool.registry import ToolContext
@@ -142,7 +142,7 @@ class TurnContext:
         return name not in self.tools_off | self.client_tools and (allowed is None or name in allowed)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NodeDeps:
     """The collaborators of the nodes, the same objects in every run.
 
@@ -157,7 +157,7 @@ class NodeDeps:
     models: ChatModels
     fold_worker: FoldWorker
     tools: Callable[[ToolContext], list[BaseTool]]
-    stores: Stores
+    stores: ChatStores
     clock: Callable[[], datetime]
     settings: Settings
     spending: Spending

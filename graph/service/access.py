@@ -21,7 +21,7 @@ from graph.server.identity import SignIn
 from graph.server.settings import Settings
 from graph.store.database import Lease
 from graph.store.session import SessionRow
-from graph.store.stores import Stores
+from graph.store.stores import ChatStores, OwnerStores, ProgramStores
 from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies
 from graph.tool.registry import TOOL_NAMES, KnownTools
@@ -41,7 +41,7 @@ AFTERMATH_SECONDS: Final = 5.0
 _LOCKS: Final = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SessionAccess:
     """Stores, models and workers of one service, for the sessions of one owner.
 
@@ -62,7 +62,9 @@ class SessionAccess:
 
     settings: Settings
     owner: str
-    stores: Stores
+    stores: ChatStores
+    owners: OwnerStores
+    programs: ProgramStores
     models: ChatModels
     runner: TurnRunner
     poller: TurnPoller
@@ -89,9 +91,9 @@ class SessionAccess:
             SignInError: The sign-in has ended, by itself or by a sign-out, or the owner was withdrawn.
         """
         self._check_end()
-        if self.stores.owners.is_withdrawn(self.owner):
+        if self.owners.owners.is_withdrawn(self.owner):
             raise SignInError("withdrawn")
-        if self.sign_in is not None and self.stores.sign_ins.is_ended(self.owner, self.sign_in):
+        if self.sign_in is not None and self.owners.sign_ins.is_ended(self.owner, self.sign_in):
             raise SignInError("ended")
 
     def own(self, session_id: str) -> SessionRow:

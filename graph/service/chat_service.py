@@ -34,6 +34,7 @@ from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
 from graph.service.turns import Turns
+from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.stores import Stores, open_stores
 from graph.strategy.strategies import build_strategies
 from graph.tool.registry import KnownTools, ToolContext, build_tools
@@ -63,12 +64,12 @@ class Costs:
             NotFoundError: This owner has no such session.
         """
         self._access.own(session_id)
-        return self._view(lambda: self._access.stores.token_uses.of_session(session_id))
+        return self._view(lambda: self._access.owners.token_uses.of_session(session_id))
 
     def of_all(self) -> CostView | None:
         """Returns the same for all sessions that the owner has."""
         self._access.check_admitted()
-        return self._view(lambda: self._access.stores.token_uses.of_owner(self._access.owner))
+        return self._view(lambda: self._access.owners.token_uses.of_owner(self._access.owner))
 
     def _view(self, read: Callable[[], list[TokenUse]]) -> CostView | None:
         prices = self._access.settings.model_prices
@@ -123,7 +124,7 @@ class ChatService:
         Raises:
             StoreError: It couldn't be kept.
         """
-        self._access.stores.sign_ins.end(visitor.owner, visitor.sign_in)
+        self._access.owners.sign_ins.end(visitor.owner, visitor.sign_in)
 
     def sign_out_everywhere(self) -> None:
         """Ends all sign-ins that this owner has made; his programs go on to work by their tokens.
@@ -131,7 +132,7 @@ class ChatService:
         Raises:
             StoreError: It couldn't be kept.
         """
-        self._access.stores.sign_ins.end_all(self._access.owner)
+        self._access.owners.sign_ins.end_all(self._access.owner)
 
     def health(self) -> None:
         """Checks that the database answers.
@@ -177,13 +178,13 @@ def open_service(
         DatabaseError: The database can't be opened; the subclass says why.
     """
     now = clock or (lambda: datetime.now(UTC))
-    with stores(settings, now) as chat_stores, models(settings) as chat_models, ExitStack() as stack:
+    with stores(settings, now) as opened, models(settings) as chat_models, ExitStack() as stack:
         metrics = Metrics()
-        metrics.watch_database(chat_stores.database.engine)
-        metrics.watch_pool("checkpoints", chat_stores.checkpointer.connections())
-        spending = Spending(chat_stores.use, metrics)
+        metrics.watch_database(opened.chat.database.engine)
+        metrics.watch_pool("checkpoints", opened.chat.checkpointer.connections())
+        spending = Spending(opened.owner.use, metrics)
         fold_worker = FoldWorker(
-            stores=chat_stores,
+            stores=opened.chat,
             models=chat_models,
             spending=spending,
             clock=now,
@@ -193,46 +194,54 @@ def open_service(
         stack.callback(fold_worker.close)
         titles = None
         if settings.auto_titles and not settings.is_offline:
-            titles = TitleMaker(chat_stores, chat_models, spending, settings, clock=now)
+            titles = TitleMaker(opened.chat, opened.owner, chat_models, spending, settings, clock=now)
             stack.callback(titles.close)
-        deps = NodeDeps(chat_models, fold_worker, tools, chat_stores, now, settings, spending)
+        deps = NodeDeps(
+            models=chat_models,
+            fold_worker=fold_worker,
+            tools=tools,
+            stores=opened.chat,
+            clock=now,
+            settings=settings,
+            spending=spending,
+        )
         graph = build_graph(deps)
         strategies = build_strategies(
             settings.limits, default_name=settings.context_strategy, is_enabled=settings.app_context_enabled
         )
-        recovery = StateRecovery(graph, chat_stores, strategies)
+        recovery = StateRecovery(graph, opened.chat, strategies)
         roots = RootFolders(settings.project_roots)
         projects = None
         contexts = SessionContexts(settings.context_volatile)
         if context is None and roots.roots:
-            projects, context = _join_projects(settings, roots, chat_stores, chat_models, spending, now)
+            projects, context = _join_projects(settings, roots, opened.owner.agreements, chat_models, spending, now)
             stack.callback(projects.close)
         limiter = TurnLimiter(
             concurrent_turns=settings.concurrent_turns,
             owner_turns=settings.owner_turns,
             turns_per_minute=settings.turns_per_minute,
-            admit=chat_stores.use.begin,
+            admit=opened.owner.use.begin,
             metrics=metrics,
         )
         metrics.watch("turns_running", "Turns and other answers that are being made.", lambda: limiter.running_count)
         runner = TurnRunner(
             graph=graph,
-            stores=chat_stores,
+            stores=opened.chat,
             recovery=recovery,
             fold_worker=fold_worker,
             limiter=limiter,
             blocks=TurnBlocks(
-                context or without_project, chat_stores.blocks, chat_stores.calls, chat_models, partial(tools_of, deps)
+                context or without_project, opened.chat.blocks, opened.chat.calls, chat_models, partial(tools_of, deps)
             ),
             projects=projects,
             max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
-        poller = TurnPoller(chat_stores)
+        poller = TurnPoller(opened.chat, opened.program.anchors)
         stack.callback(poller.close)
         asides = AsideRunner(
             chat_models,
-            chat_stores.asides,
+            opened.program.asides,
             limiter,
             spending,
             clock=now,
@@ -242,23 +251,25 @@ def open_service(
         )
         stack.callback(asides.close)
         access = SessionAccess(
-            settings,
-            settings.turnfold_owner,
-            chat_stores,
-            chat_models,
-            runner,
-            poller,
-            recovery,
-            fold_worker,
-            asides,
-            strategies,
-            roots,
-            contexts,
-            spending,
-            KnownTools(tools, chat_models.caller, now),
-            now,
-            projects,
-            titles,
+            settings=settings,
+            owner=settings.turnfold_owner,
+            stores=opened.chat,
+            owners=opened.owner,
+            programs=opened.program,
+            models=chat_models,
+            runner=runner,
+            poller=poller,
+            recovery=recovery,
+            fold_worker=fold_worker,
+            asides=asides,
+            strategies=strategies,
+            roots=roots,
+            contexts=contexts,
+            spending=spending,
+            known_tools=KnownTools(tools, chat_models.caller, now),
+            clock=now,
+            project_turns=projects,
+            titles=titles,
         )
         erase_expired(access, has_others=True)
         yield ChatService(access)
@@ -267,7 +278,7 @@ def open_service(
 def _join_projects(
     settings: Settings,
     roots: RootFolders,
-    stores: Stores,
+    agreements: RuleAgreementStore,
     models: ChatModels,
     spending: Spending,
     clock: Callable[[], datetime],
@@ -275,9 +286,9 @@ def _join_projects(
     """Returns what turns in a project note there and are sent of it."""
     registry = ContextRegistry(
         settings.turnfold_data_dir / "context",
-        loader_of(stores.agreements),
+        loader_of(agreements),
         directory=Path.cwd(),
         policy=settings.context_volatile,
     )
-    turns = ProjectTurns(roots, registry, stores.agreements, models, spending, settings, clock=clock)
-    return turns, ProjectContext(roots, registry, stores.agreements, turns)
+    turns = ProjectTurns(roots, registry, agreements, models, spending, settings, clock=clock)
+    return turns, ProjectContext(roots, registry, agreements, turns)

@@ -20,7 +20,7 @@ from graph.service.folds import Folds
 from graph.service.response import NO_END, Response, ResponsePlace, read_end, response_id, said_in, stored_log
 from graph.service.sessions import Sessions
 from graph.service.turns import Turns
-from graph.store.stores import Stores
+from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.value.client import ClientMessage, ClientRequest, CompletionEnd, Matched
 from graph.value.error import BusyError, NotFoundError, ServerBusyError, TurnRateError
@@ -45,7 +45,7 @@ class Recognition:
 
     def load_key(self) -> ChainKey:
         """Returns the key of all anchors; makes it if there is none, so not within a block of `reading`."""
-        return ChainKey(self._access.stores.keys.get("anchor"))
+        return ChainKey(self._access.programs.keys.get("anchor"))
 
     def decide(self, request: ClientRequest) -> Decision:
         """Returns what a request is, as the tables are now; reads only.
@@ -69,7 +69,7 @@ class Recognition:
     def _check_named(self, request: ClientRequest, scope: bytes) -> None:
         """Checks that a named session is the owner's, and of the end user whom the request names, if any."""
         self._access.own(request.session)
-        scopes = self._access.stores.anchors.scopes(request.session)
+        scopes = self._access.programs.anchors.scopes(request.session)
         if request.user and scopes and scope not in scopes:
             raise NotFoundError(request.session)
 
@@ -79,25 +79,25 @@ class _KnownToStores:
 
     def __init__(self, access: SessionAccess, scope: bytes, client: str) -> None:
         self._access = access
-        self._stores: Stores = access.stores
+        self._stores: ChatStores = access.stores
         self._scope = scope
         self._client = client
 
     def find(self, kind: AnchorHash, hashes: Sequence[bytes]) -> Sequence[AnchorRow]:
-        rows = self._stores.anchors.find(self._scope, kind, hashes, limit=_MOST_ROWS)
+        rows = self._access.programs.anchors.find(self._scope, kind, hashes, limit=_MOST_ROWS)
         return [replace(row, status="failed") if self._has_died(row) else row for row in rows]
 
     def turns(self, session_id: str, first: int, last: int) -> Sequence[SaidTurn]:
         said = self._stores.archive.live_turns(session_id, first, last)
         rows = {row.number: row for row in self._stores.turns.between(session_id, first, last)}
-        own = self._stores.anchors.turns(session_id, self._scope)
+        own = self._access.programs.anchors.turns(session_id, self._scope)
         return [
             self._said(rows[number], list(messages), is_own=number in own)
             for number, messages in groupby(said, key=lambda entry: entry.turn)
         ]
 
     def head(self, session_id: str) -> int:
-        return self._stores.anchors.head(session_id, self._scope)
+        return self._access.programs.anchors.head(session_id, self._scope)
 
     def count_seen(self, session_id: str, last: int) -> int:
         return self._stores.turns.count_of_programs(session_id, last)
@@ -310,7 +310,7 @@ class Completions:
 
     def _places(self, session_id: str, turn: int, attempt: int) -> list[ResponsePlace]:
         """Returns the responses of an attempt, oldest first."""
-        begun = self._access.stores.anchors.of_attempt(session_id, turn, attempt)
+        begun = self._access.programs.anchors.of_attempt(session_id, turn, attempt)
         ends = [*((anchor.first_position, anchor.first_call) for anchor in begun[1:]), (NO_END, NO_END)]
         return [
             ResponsePlace(

@@ -183,7 +183,7 @@ def _money(access: SessionAccess, session_id: str, saved: list[Saved]) -> Saving
     prices = access.settings.model_prices
     if prices is None:
         return None
-    folds = access.stores.token_uses.of_folds(session_id)
+    folds = access.owners.token_uses.of_folds(session_id)
     return savings_of(saved, folds, prices, default_model=access.models.default_name)
 
 

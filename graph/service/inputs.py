@@ -20,7 +20,7 @@ from graph.model.tool_choice import NO_TOOL
 from graph.service.access import SessionAccess
 from graph.store.call import ModelCall
 from graph.store.session import SessionRow
-from graph.store.stores import Stores
+from graph.store.stores import ChatStores
 from graph.strategy.base import Strategy
 from graph.strategy.shrink import shorten_verbatim
 from graph.value.error import NotFoundError
@@ -87,7 +87,7 @@ def read_history(access: SessionAccess, session_id: str, turn: int, *, last: int
     return tuple(_turn(number, list(entries)) for number, entries in groupby(said, key=lambda entry: entry.turn))
 
 
-def history_begin(stores: Stores, session_id: str, turn: int) -> tuple[int, int]:
+def history_begin(stores: ChatStores, session_id: str, turn: int) -> tuple[int, int]:
     """Returns the first turn behind the last reset before a turn, and our estimate for everything said before it."""
     begin = max((after for after in stores.resets.turns(session_id) if after < turn), default=0) + 1
     return begin, stores.turns.get(session_id, begin).history_tokens if begin > 1 else 0
@@ -204,7 +204,7 @@ def _as_sent(call: ModelCall, parts: Sequence[Part], strategies: Iterable[Strate
     return Rebuilt(parts, guessed, is_verified=False)
 
 
-def _parts(stores: Stores, call: ModelCall) -> list[Part]:
+def _parts(stores: ChatStores, call: ModelCall) -> list[Part]:
     """Returns what the tables have for each block of a call's list, which begins with the system prompt.
 
     A list that an import couldn't read is empty.
@@ -220,7 +220,7 @@ def _parts(stores: Stores, call: ModelCall) -> list[Part]:
     return [system, *(_part(stores, call.session_id, block, language) for block in call.manifest[1:])]
 
 
-def _part(stores: Stores, session_id: str, block: Block, language: Language) -> Part:
+def _part(stores: ChatStores, session_id: str, block: Block, language: Language) -> Part:
     kind, name, version, _ = block
     try:
         if kind == CONTEXT:
@@ -241,7 +241,7 @@ def _part(stores: Stores, session_id: str, block: Block, language: Language) -> 
     return None
 
 
-def _context_block(stores: Stores, session_id: str, block: Block, language: Language) -> ContextBlock:
+def _context_block(stores: ChatStores, session_id: str, block: Block, language: Language) -> ContextBlock:
     kind, kept_lines = read_name(block[1])
     whole = stores.blocks.get(session_id, kind, block[2])
     if kept_lines is None:
@@ -266,7 +266,7 @@ def _sorted(system: SystemPart, parts: Sequence[Part]) -> tuple[SystemPart, list
     return system, history, said
 
 
-def _asked_by_tool(stores: Stores, call: ModelCall) -> ModelInput | None:
+def _asked_by_tool(stores: ChatStores, call: ModelCall) -> ModelInput | None:
     """Returns what the tool `reasoning` asked; None if the call that it did so for isn't archived."""
     if [block[0] for block in call.manifest] != ["system", "call"]:
         return None  # of an import

@@ -21,7 +21,7 @@ class Programs:
 
     def list(self) -> tuple[ProgramToken, ...]:
         """Returns the owner's tokens that are in force, oldest first."""
-        return tuple(self._access.stores.tokens.of_owner(self._access.owner))
+        return tuple(self._access.programs.tokens.of_owner(self._access.owner))
 
     def admit(self, name: str, *, tools: Collection[str] | None = None) -> MadeToken:
         """Makes a token for a program, which works with this owner's sessions.
@@ -41,15 +41,15 @@ class Programs:
         if any(token.owner == owner and token.name == name for token in settings.api_tokens):
             raise InputError("token_name_taken", name)
         secret = new_token()
-        return MadeToken(SecretStr(secret), self._access.stores.tokens.add(owner, name, secret, tools))
+        return MadeToken(SecretStr(secret), self._access.programs.tokens.add(owner, name, secret, tools))
 
     def withdraw(self, token_id: str) -> None:
         """Lets a program in no more, from its next request on; does nothing if it's no token of this owner."""
-        self._access.stores.tokens.withdraw(self._access.owner, token_id)
+        self._access.programs.tokens.withdraw(self._access.owner, token_id)
 
     def find(self, secret: str) -> ApiToken | None:
         """Returns what an owner's token stands for; None if there is no such token."""
-        found = self._access.stores.tokens.find(secret)
+        found = self._access.programs.tokens.find(secret)
         if found is None:
             return None
         owner, token = found
@@ -57,4 +57,4 @@ class Programs:
 
     def are_let_in(self) -> bool:
         """Whether any owner has made a token that is in force."""
-        return self._access.stores.tokens.has_any()
+        return self._access.programs.tokens.has_any()

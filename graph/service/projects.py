@@ -52,7 +52,7 @@ class Projects:
     def __init__(self, access: SessionAccess) -> None:
         self._owner = access.owner
         self._memory_owner = access.settings.memory_owner(access.owner)
-        self._agreements = access.stores.agreements
+        self._agreements = access.owners.agreements
         self._roots = access.roots
         self._clock = access.clock
 

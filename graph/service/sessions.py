@@ -315,7 +315,7 @@ class Sessions:
         session = replace(session, **changes)
         # Folds prepared with the old settings can't be used; start the new ones now so that the next turn doesn't wait.
         with suppress(UserTokensError):  # then they are made with the next turn that may begin
-            self._stores.use.check_tokens(self._owner)
+            self._access.owners.use.check_tokens(self._owner)
             self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.get(session_id)
 

@@ -140,7 +140,7 @@ class Summaries:
             created_at=self._access.clock(),
         )
         try:
-            self._access.stores.asides.add(row)
+            self._access.programs.asides.add(row)
         except StoreError as error:  # the summary is worth more than its row
             _LOG.warning("what a summary cost was not kept: %s", error.code)
 

@@ -96,33 +96,23 @@ class Context(NamedTuple):
         return sum(record.summary_tokens for record in self.records) + sum(entry.tokens for entry in self.raw)
 
 
-@dataclass(frozen=True)
-class Stores:
-    """The stores of one server. The archive and the record table are the only truth; checkpoints derive from them."""
+@dataclass(frozen=True, kw_only=True)
+class ChatStores:
+    """The stores of sessions. The archive and the record table are the only truth; checkpoints derive from them."""
 
     database: Database
     leases: LeaseStore
     sessions: SessionStore
     turns: TurnStore
     archive: Archive
+    images: ImageStore
     records: RecordStore
     versions: VersionStore
     pins: PinStore
     resets: ResetStore
     calls: CallStore
-    token_uses: TokenUseStore
-    search: SearchStore
     blocks: ContextBlockStore
-    images: ImageStore
-    agreements: RuleAgreementStore
-    asides: AsideStore
-    titles: TitleStore
-    anchors: AnchorStore
-    keys: ServerKeyStore
-    owners: OwnerStore
-    sign_ins: SignInStore
-    tokens: ApiTokenStore
-    use: OwnerUseStore
+    search: SearchStore
     checkpointer: Checkpointer | PooledSaver
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -157,6 +147,37 @@ class Stores:
         places = uncovered_ranges(self.records.active(session_id), begin)
         oldest = self.archive.live_within(session_id, places, limit=1)
         return oldest[0].position if oldest else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnerStores:
+    """The stores of owners: who is let in, what they have used, and what they agreed to."""
+
+    owners: OwnerStore
+    sign_ins: SignInStore
+    use: OwnerUseStore
+    token_uses: TokenUseStore
+    titles: TitleStore
+    agreements: RuleAgreementStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramStores:
+    """The stores of programs: their tokens, what their requests are recognised by, and their side requests."""
+
+    tokens: ApiTokenStore
+    anchors: AnchorStore
+    keys: ServerKeyStore
+    asides: AsideStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stores:
+    """All stores of one server, over one database."""
+
+    chat: ChatStores
+    owner: OwnerStores
+    program: ProgramStores
 
 
 def open_database(settings: Settings, *, clock: Clock = utc_now) -> Database:
@@ -196,35 +217,41 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
         )
         stack.callback(leases.close)
         yield Stores(
-            database,
-            leases,
-            SessionStore(database),
-            TurnStore(database, clock=clock),
-            Archive(database, clock=clock),
-            RecordStore(database),
-            VersionStore(database),
-            PinStore(database),
-            ResetStore(database),
-            CallStore(database),
-            TokenUseStore(database),
-            SearchStore(database),
-            ContextBlockStore(database),
-            ImageStore(database),
-            RuleAgreementStore(database, clock=clock),
-            AsideStore(database),
-            TitleStore(database),
-            AnchorStore(database),
-            ServerKeyStore(database),
-            OwnerStore(database, clock=clock),
-            SignInStore(database),
-            ApiTokenStore(database, clock=clock),
-            OwnerUseStore(
-                database,
-                clock=clock,
-                turns_per_minute=settings.user_turns_per_minute,
-                tokens_per_day=settings.user_tokens_per_day,
+            chat=ChatStores(
+                database=database,
+                leases=leases,
+                sessions=SessionStore(database),
+                turns=TurnStore(database, clock=clock),
+                archive=Archive(database, clock=clock),
+                images=ImageStore(database),
+                records=RecordStore(database),
+                versions=VersionStore(database),
+                pins=PinStore(database),
+                resets=ResetStore(database),
+                calls=CallStore(database),
+                blocks=ContextBlockStore(database),
+                search=SearchStore(database),
+                checkpointer=checkpointer,
             ),
-            checkpointer,
+            owner=OwnerStores(
+                owners=OwnerStore(database, clock=clock),
+                sign_ins=SignInStore(database),
+                use=OwnerUseStore(
+                    database,
+                    clock=clock,
+                    turns_per_minute=settings.user_turns_per_minute,
+                    tokens_per_day=settings.user_tokens_per_day,
+                ),
+                token_uses=TokenUseStore(database),
+                titles=TitleStore(database),
+                agreements=RuleAgreementStore(database, clock=clock),
+            ),
+            program=ProgramStores(
+                tokens=ApiTokenStore(database, clock=clock),
+                anchors=AnchorStore(database),
+                keys=ServerKeyStore(database),
+                asides=AsideStore(database),
+            ),
         )
 
 

@@ -23,7 +23,7 @@ from graph.node.job_queue import FoldQueue
 from graph.server.settings import Settings
 from graph.store.session_row import SessionRow
 from graph.store.side_call import TitleCall
-from graph.store.stores import Stores
+from graph.store.stores import ChatStores, OwnerStores
 from graph.value.error import TurnfoldError, TurnStoppedSignal
 from graph.value.event import Event, TurnFinished
 
@@ -58,7 +58,8 @@ class TitleMaker:
 
     def __init__(
         self,
-        stores: Stores,
+        stores: ChatStores,
+        owners: OwnerStores,
         models: ChatModels,
         spending: Spending,
         settings: Settings,
@@ -66,6 +67,7 @@ class TitleMaker:
         clock: Callable[[], datetime],
     ) -> None:
         self._stores = stores
+        self._owners = owners
         self._models = models
         self._spending = spending
         self._clock = clock
@@ -108,9 +110,9 @@ class TitleMaker:
         stores = self._stores
         with stores.database.reading():
             session = stores.sessions.get(session_id, owner)
-            if not _is_untitled(session) or stores.titles.tries(session_id) >= _MAX_TRIES:
+            if not _is_untitled(session) or self._owners.titles.tries(session_id) >= _MAX_TRIES:
                 return None
-            stores.use.check_tokens(owner)
+            self._owners.use.check_tokens(owner)
             said = [entry.message for entry in stores.archive.live_turns(session_id, 1, TITLED_TURNS)]
         # Another title isn't that of its first words: an example's, or one that was given before this was noted.
         if not said or session.title != title_of(text_of(said[0])):
@@ -159,7 +161,7 @@ class TitleMaker:
         self._spending.add_call(
             call.owner, "title", usage, sent_tokens=call.sent_tokens, said=said, seconds=seconds, error_code=error_code
         )
-        is_titled = self._stores.titles.keep(call, clean_title(said, user_scripts(asked.said)))
+        is_titled = self._owners.titles.keep(call, clean_title(said, user_scripts(asked.said)))
         _LOG.info("title of session=%s: %s", call.session_id, error_code or ("made" if is_titled else "left"))
 
 

@@ -13,8 +13,9 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.turn import INTERRUPTED, closed_mark, ending_of, is_archived, text_of
 from graph.recognise.client_call import waiting_calls
+from graph.store.anchor import AnchorStore
 from graph.store.running_turn import TurnPlace, TurnProgress
-from graph.store.stores import Stores
+from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.value.error import NotFoundError, StoreError
 from graph.value.event import AnswerRestarted, TokenDelta, ToolFinished, ToolStarted, TurnFailed, TurnStarted
@@ -136,8 +137,9 @@ class TurnPoller:
     One statement every 250 ms reads all of them; nothing is read while there are none.
     """
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: ChatStores, anchors: AnchorStore) -> None:
         self._stores = stores
+        self._anchors = anchors
         self._followed: dict[tuple[TurnPlace, int], _Followed] = {}
         self._changed = threading.Condition()
         self._is_closed = False
@@ -178,7 +180,7 @@ class TurnPoller:
         if read is None:
             raise NotFoundError(place.session_id)
         archived = self._archived(read.turn)
-        resumed = self._stores.anchors.of_attempt(*place, read.turn.attempt)[1:]
+        resumed = self._anchors.of_attempt(*place, read.turn.attempt)[1:]
         begin = _answer_behind(archived, resumed[-1].first_position) if resumed else 0
         said = [entry.message for entry in archived]
         return _Followed(place, DistantTurn(read.turn, said, begin=begin), read, said)

@@ -24,7 +24,7 @@ from graph.recognise.client_chain import EndedAnchor, OpenAnchor
 from graph.server.log import in_turn
 from graph.store.outage import outlast
 from graph.store.running_turn import PartialText, TurnPlace
-from graph.store.stores import Stores
+from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.value.error import ClosingError, InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
 from graph.value.event import ActionRequired, Event, TurnFailed, TurnStarted, TurnStopped
@@ -94,7 +94,7 @@ class TurnRunner:
         self,
         *,
         graph: ChatGraph,
-        stores: Stores,
+        stores: ChatStores,
         recovery: StateRecovery,
         fold_worker: FoldWorker,
         limiter: TurnLimiter,

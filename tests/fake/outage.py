@@ -65,7 +65,7 @@ class Outage:
 
         @contextmanager
         def opened() -> Iterator[Stores]:
-            with open_stores(settings, clock) as stores, self.of(stores.database):
+            with open_stores(settings, clock) as stores, self.of(stores.chat.database):
                 yield stores
 
         return opened()

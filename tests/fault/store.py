@@ -67,11 +67,12 @@ def marked_stores(marker: Marker) -> OpenStores:
     @contextmanager
     def opened(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
         with open_stores(settings, clock) as stores:
-            yield replace(
-                stores,
-                archive=MarkedArchive(stores.database, clock, marker),
-                checkpointer=marked_checkpointer(stores.checkpointer, marker),
+            chat = replace(
+                stores.chat,
+                archive=MarkedArchive(stores.chat.database, clock, marker),
+                checkpointer=marked_checkpointer(stores.chat.checkpointer, marker),
             )
+            yield replace(stores, chat=chat)
 
     return opened
 
@@ -147,11 +148,13 @@ def failing_stores(fault: Nth | Full) -> OpenStores:
     @contextmanager
     def opened(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
         with open_stores(settings, clock) as stores:
-            event.listen(stores.database._reader, "do_connect", use_ours)  # noqa: SLF001  # the driver is the seam, not our code
-            stores.database.close()
+            event.listen(stores.chat.database._reader, "do_connect", use_ours)  # noqa: SLF001  # the driver is the seam, not our code
+            stores.chat.database.close()
             connection = sqlite3.connect(settings.checkpoint_path, check_same_thread=False, factory=FailingConnection)
             connection.execute("PRAGMA synchronous=NORMAL")
-            yield replace(stores, checkpointer=Checkpointer(connection, settings.checkpoint_path))
+            yield replace(
+                stores, chat=replace(stores.chat, checkpointer=Checkpointer(connection, settings.checkpoint_path))
+            )
             connection.close()
 
     return opened

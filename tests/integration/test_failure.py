@@ -224,9 +224,9 @@ def ending_stores(*endings: BaseException) -> Callable[[Settings, Callable[[], d
     @contextmanager
     def opened(settings: Settings, clock: Callable[[], datetime]) -> Iterator[Stores]:
         with open_stores(settings, clock) as stores:
-            archive = EndingArchive(stores.database, clock=clock)
+            archive = EndingArchive(stores.chat.database, clock=clock)
             archive.endings = deque(endings)
-            yield replace(stores, archive=archive)
+            yield replace(stores, chat=replace(stores.chat, archive=archive))
 
     return opened
 

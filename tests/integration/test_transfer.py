@@ -37,7 +37,7 @@ def exported(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> 
         chat = open_chat("exported", context=ScriptedContext(), project_roots=(folder,))
         chat.say(question(1), options=TurnOptions(project_root=str(folder), has_memory=False))
         chat.ask(2, 4)
-        chat.service._access.stores.agreements.agree("local", str(folder), digest="aa", rules="{}")  # noqa: SLF001  # nobody but a test has to know
+        chat.service._access.owners.agreements.agree("local", str(folder), digest="aa", rules="{}")  # noqa: SLF001  # nobody but a test has to know
     with closing(open_database(make_settings())) as database:
         return list(export_lines(database))
 
