@@ -33,16 +33,17 @@ from graph.fold.spec import FoldSpec, source_key
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
-from graph.node.job_queue import FoldQueue, Lane
+from graph.node.job_queue import JobQueue, Lane
 from graph.server.newest import Newest
 from graph.store.active import DISCARDED_CODE
 from graph.store.archive import Archive
 from graph.store.call import CallStore
-from graph.store.record import RecordStore
 from graph.store.stores import ChatStores
 from graph.strategy.base import Strategy, first_turn
 from graph.value.error import ContextLengthError, InternalError, ModelError, NotFoundError, StoreError, TurnfoldError
 from graph.value.record import Record
+
+_LOG = logging.getLogger(__name__)
 
 InPlaceMode = Literal["auto", "always", "never"]
 _MOST_INPUTS: Final = 64
@@ -170,156 +171,6 @@ class FoldPlan:
         return self.session_id, self.spec.is_waited
 
 
-class FoldMaker:
-    """Claims, writes and stores folds.
-
-    Args:
-        records: Where the folds are kept.
-        terms: What picking sentences weighs them by.
-        last_inputs: What the chat models were last sent, for folds that are asked for behind it.
-        spending: Hears of what the folds cost.
-        clock: Returns the current time, UTC.
-        deadline_seconds: How long one draft may take.
-    """
-
-    def __init__(
-        self,
-        records: RecordStore,
-        terms: SessionTerms,
-        last_inputs: LastInputs,
-        spending: Spending,
-        *,
-        clock: Callable[[], datetime],
-        deadline_seconds: float,
-    ) -> None:
-        self._records = records
-        self._terms = terms
-        self._last_inputs = last_inputs
-        self._spending = spending
-        self._clock = clock
-        self._deadline_seconds = deadline_seconds
-        # By lane, the key of the fold to be tried again, and its draft with what is wrong with it.
-        self._unmended: Newest[Lane, tuple[str, tuple[SummaryDraft, Flaw]]] = Newest(_KEPT_DRAFTS)
-
-    def forget(self, session_id: str) -> None:
-        """Forgets the drafts of a deleted session."""
-        for is_waited in (False, True):
-            self._unmended.drop((session_id, is_waited))
-
-    def make(self, plan: FoldPlan, stop: threading.Event) -> Making:
-        """Claims a fold, writes and reviews the summary, and stores the result.
-
-        The row is claimed here and not when the fold is queued, so that its expiry counts from the start of the work.
-
-        Returns:
-            "made", "failed", or "left" if another worker makes it or made it, or it was discarded meanwhile.
-        """
-        model = plan.summariser.name
-        record = begin_record(plan.session_id, plan.spec, model=model, source_key=plan.key, created_at=self._clock())
-        making_seconds = 0 if plan.is_fallback else self._deadline_seconds * _TRIES
-        seconds = making_seconds + _EXPIRY_MARGIN_SECONDS
-        try:
-            if not self._records.start(record, owner=plan.owner, expires_after_seconds=seconds):
-                return "left"
-            done, is_kept = self._ended(plan, record, stop)
-        except StoreError as error:
-            _LOG.warning("fold of session=%s could not be kept: %s", plan.session_id, error.code)  # its row expires
-            return "failed"
-        _LOG.info("fold %s session=%s turns=%s outcome=%s", done.status, done.thread_id, done.turns, done.outcome)
-        if not is_kept:
-            return "left"
-        return "made" if done.status == "COMPLETED" else "failed"
-
-    def _count(self, plan: FoldPlan, done: Record) -> None:
-        outcome = "verbatim" if plan.spec.stands_verbatim else str(done.outcome)
-        self._spending.metrics.fold_ended(outcome, seconds=done.seconds, error_code=done.error_code)
-        if not (plan.spec.stands_verbatim or isinstance(plan.summariser, ExtractiveSummariser)):
-            self._spending.add(
-                plan.owner,
-                "summary",
-                input_tokens=done.input_tokens,
-                output_tokens=done.output_tokens,
-                seconds=done.seconds,
-            )
-
-    def _ended(self, plan: FoldPlan, record: Record, stop: threading.Event) -> tuple[Record, bool]:
-        """Makes and stores the record; returns it, and whether it came in time. A defect ends it as a failure, too."""
-        try:
-            done = self._made(plan, record, stop)
-            try:
-                return done, self._records.end(done)
-            finally:
-                self._count(plan, done)
-        except StoreError:
-            raise
-        except Exception:  # noqa: BLE001 - the edge of a worker: logged, and stored as a failure that is retried later
-            _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
-            done = record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
-            return done, self._records.end(done)
-
-    def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
-        began = time.monotonic()
-        source = source_of(plan.spec, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
-        if plan.spec.stands_verbatim:
-            return end_verbatim(record, source)
-        drafts: list[SummaryDraft] = []
-        error_code = self._draft(plan, record, source, drafts, stop)
-        seconds = time.monotonic() - began
-        return end_record(record, source, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
-
-    def _draft(
-        self, plan: FoldPlan, record: Record, source: Source, drafts: list[SummaryDraft], stop: threading.Event
-    ) -> str:
-        """Writes a draft, and has it mended once if it needs it; returns the error code, "" if there was no error.
-
-        A draft that the try before has left is mended, and no other is written.
-        """
-        key, left = self._unmended.get(plan.lane) or ("", None)
-        flawed = left if key == plan.key else None
-        try:
-            summarise = self._summarise(plan, stop)
-            for is_last in (False, True) if flawed is None else (True,):
-                if self._records.get(record.thread_id, record.id).status != "IN_PROGRESS":
-                    return DISCARDED_CODE  # no longer needed: don't pay for another call
-                generate_summary(source.messages, source.target_chars, partial(summarise, flawed=flawed), drafts=drafts)
-                self._unmended.drop(plan.lane)
-                flaw = flaw_of(drafts[-1], source)
-                if flaw is None or is_last:
-                    break
-                flawed = drafts[-1], flaw
-                if not plan.is_trusted and not review_drafts(drafts, source).text:
-                    self._unmended.put(plan.lane, (plan.key, flawed))
-                    break
-        except TurnfoldError as error:
-            return error.code
-        return ""
-
-    def _summarise(self, plan: FoldPlan, stop: threading.Event) -> Callable[..., SummaryDraft]:
-        """Returns what writes each draft of a fold: in one place, so that a repair follows the draft that it mends."""
-        if isinstance(plan.summariser, ExtractiveSummariser):
-            return partial(plan.summariser.summarise, counts=self._terms.counts(plan.session_id))
-        ask = partial(
-            plan.summariser.summarise,
-            asked=plan.spec.asked,
-            may_retry=plan.may_retry,
-            stop=stop,
-            deadline_seconds=self._deadline_seconds,
-        )
-        in_place = self._last_inputs.request_for(plan.session_id, plan.spec, plan.summariser)
-        return ask if in_place is None else partial(_in_place_or_quoted, ask, in_place)
-
-
-def _in_place_or_quoted(
-    ask: Callable[..., SummaryDraft], in_place: SummaryRequest, *given: object, **named: object
-) -> SummaryDraft:
-    """Asks in place, and quotes the source if the provider finds that longer than we do."""
-    try:
-        return ask(*given, in_place=in_place, **named)
-    except ContextLengthError:
-        return ask(*given, **named)
-
-
-_LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
 _LONGEST_POLL_SECONDS: Final = 0.25  # each poll asks the database twice, for each turn that waits
 _MAX_FAILURES: Final = 3
@@ -348,13 +199,14 @@ class FoldWorker:
     ) -> None:
         self._stores = stores
         self._models = models
+        self._spending = spending
+        self._clock = clock
         self._deadline_seconds = deadline_seconds
         self._terms = SessionTerms(stores.archive)
         self._last_inputs = LastInputs(stores.calls, in_place)
-        self._maker = FoldMaker(
-            stores.records, self._terms, self._last_inputs, spending, clock=clock, deadline_seconds=deadline_seconds
-        )
-        self._queue = FoldQueue()
+        self._queue = JobQueue("fold")
+        # By lane, the key of the fold to be tried again, and its draft with what is wrong with it.
+        self._unmended: Newest[Lane, tuple[str, tuple[SummaryDraft, Flaw]]] = Newest(_KEPT_DRAFTS)
         spending.metrics.watch("folds_waiting", "Folds that are queued or being made.", self._queue.count)
         # Sessions in which a turn waited in vain and no fold was made since.
         self._overdue: Newest[str, None] = Newest(_KEPT_SESSIONS)
@@ -426,7 +278,7 @@ class FoldWorker:
             The finished record; None if it failed, took longer than `seconds`, or `stop` was set. The work goes on for
             a later turn.
         """
-        self._queue.put(plan.lane, plan.key, partial(self._make, plan), is_urgent=True)
+        self._queue.put(plan.lane, plan.key, partial(self._work, plan), is_urgent=True)
         until, pause = time.monotonic() + seconds, _POLL_SECONDS
         while (record := self.prepared(plan)) is None:
             left_seconds = until - time.monotonic()
@@ -479,7 +331,7 @@ class FoldWorker:
         """
         plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
         plan = replace(plan, key=f"anew-{secrets.token_urlsafe(12)}")
-        if self._maker.make(plan, threading.Event()) == "made":
+        if self._make(plan, threading.Event()) == "made":
             return self.prepared(plan), ""
         return None, self._stores.records.failures_in_a_row(session_id, spec.from_position)[1]
 
@@ -512,7 +364,7 @@ class FoldWorker:
             _LOG.warning("folds of session=%s not prepared: %s", session_id, error.code)  # the next turn tries again
             return
         due = [plan for plan in plans if self.prepared(plan) is None and self._failures(plan) < _MAX_FAILURES]
-        self._queue.put_all((plan.lane, plan.key, partial(self._make, plan)) for plan in due)
+        self._queue.put_all((plan.lane, plan.key, partial(self._work, plan)) for plan in due)
 
     def prepare_soon(self, session_id: str, *, owner: str, strategy: Strategy, attempt: str) -> None:
         """Runs `prepare_due` in a fold thread, so that the answer of this attempt doesn't wait for it."""
@@ -521,7 +373,8 @@ class FoldWorker:
     def forget(self, session_id: str) -> None:
         """Stops the running folds of a deleted session and drops the queued ones."""
         self._queue.forget(session_id)
-        self._maker.forget(session_id)
+        for is_waited in (False, True):
+            self._unmended.drop((session_id, is_waited))
         self._terms.forget(session_id)
         self._last_inputs.forget(session_id)
         self._overdue.drop(session_id)
@@ -544,14 +397,14 @@ class FoldWorker:
         """Whether the fold is queued or running here, or running on another server."""
         return self._queue.has(plan.lane, plan.key) or self._stores.records.in_progress(plan.session_id, plan.key)
 
-    def _make(self, plan: FoldPlan, stop: threading.Event) -> bool:
+    def _work(self, plan: FoldPlan, stop: threading.Event) -> bool:
         """Runs in a fold thread; returns False to drop the folds queued behind one that failed.
 
         They would probably fail too, and cost money; they are tried again after the next answer. Unless the last fold
         of the session was made, or somebody needs this one now, a try that fails is one call.
         """
         is_trusted = plan.may_retry or self._stores.records.was_last_made(plan.session_id)
-        making = self._maker.make(replace(plan, is_trusted=is_trusted), stop)
+        making = self._make(replace(plan, is_trusted=is_trusted), stop)
         if making == "made":
             self._overdue.drop(plan.session_id)
         return making != "failed"
@@ -567,6 +420,118 @@ class FoldWorker:
         plan = replace(plan, summariser=picker, key=key, is_fallback=True)
         record = self.prepared(plan)
         if record is None:
-            self._maker.make(plan, threading.Event())
+            self._make(plan, threading.Event())
             record = self.prepared(plan)
         return record
+
+    def _make(self, plan: FoldPlan, stop: threading.Event) -> Making:
+        """Claims a fold, writes and reviews the summary, and stores the result.
+
+        The row is claimed here and not when the fold is queued, so that its expiry counts from the start of the work.
+
+        Returns:
+            "made", "failed", or "left" if another worker makes it or made it, or it was discarded meanwhile.
+        """
+        model = plan.summariser.name
+        record = begin_record(plan.session_id, plan.spec, model=model, source_key=plan.key, created_at=self._clock())
+        making_seconds = 0 if plan.is_fallback else self._deadline_seconds * _TRIES
+        seconds = making_seconds + _EXPIRY_MARGIN_SECONDS
+        try:
+            if not self._stores.records.start(record, owner=plan.owner, expires_after_seconds=seconds):
+                return "left"
+            done, is_kept = self._ended(plan, record, stop)
+        except StoreError as error:
+            _LOG.warning("fold of session=%s could not be kept: %s", plan.session_id, error.code)  # its row expires
+            return "failed"
+        _LOG.info("fold %s session=%s turns=%s outcome=%s", done.status, done.thread_id, done.turns, done.outcome)
+        if not is_kept:
+            return "left"
+        return "made" if done.status == "COMPLETED" else "failed"
+
+    def _count(self, plan: FoldPlan, done: Record) -> None:
+        outcome = "verbatim" if plan.spec.stands_verbatim else str(done.outcome)
+        self._spending.metrics.fold_ended(outcome, seconds=done.seconds, error_code=done.error_code)
+        if not (plan.spec.stands_verbatim or isinstance(plan.summariser, ExtractiveSummariser)):
+            self._spending.add(
+                plan.owner,
+                "summary",
+                input_tokens=done.input_tokens,
+                output_tokens=done.output_tokens,
+                seconds=done.seconds,
+            )
+
+    def _ended(self, plan: FoldPlan, record: Record, stop: threading.Event) -> tuple[Record, bool]:
+        """Makes and stores the record; returns it, and whether it came in time. A defect ends it as a failure, too."""
+        try:
+            done = self._made(plan, record, stop)
+            try:
+                return done, self._stores.records.end(done)
+            finally:
+                self._count(plan, done)
+        except StoreError:
+            raise
+        except Exception:  # noqa: BLE001 - the edge of a worker: logged, and stored as a failure that is retried later
+            _LOG.exception("fold of session=%s turns=%s ended by a defect", record.thread_id, record.turns)
+            done = record.with_changes(status="FAILED", outcome="failed", error_code=InternalError.code)
+            return done, self._stores.records.end(done)
+
+    def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
+        began = time.monotonic()
+        source = source_of(plan.spec, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
+        if plan.spec.stands_verbatim:
+            return end_verbatim(record, source)
+        drafts: list[SummaryDraft] = []
+        error_code = self._draft(plan, record, source, drafts, stop)
+        seconds = time.monotonic() - began
+        return end_record(record, source, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
+
+    def _draft(
+        self, plan: FoldPlan, record: Record, source: Source, drafts: list[SummaryDraft], stop: threading.Event
+    ) -> str:
+        """Writes a draft, and has it mended once if it needs it; returns the error code, "" if there was no error.
+
+        A draft that the try before has left is mended, and no other is written.
+        """
+        key, left = self._unmended.get(plan.lane) or ("", None)
+        flawed = left if key == plan.key else None
+        try:
+            summarise = self._summarise(plan, stop)
+            for is_last in (False, True) if flawed is None else (True,):
+                if self._stores.records.get(record.thread_id, record.id).status != "IN_PROGRESS":
+                    return DISCARDED_CODE  # no longer needed: don't pay for another call
+                generate_summary(source.messages, source.target_chars, partial(summarise, flawed=flawed), drafts=drafts)
+                self._unmended.drop(plan.lane)
+                flaw = flaw_of(drafts[-1], source)
+                if flaw is None or is_last:
+                    break
+                flawed = drafts[-1], flaw
+                if not plan.is_trusted and not review_drafts(drafts, source).text:
+                    self._unmended.put(plan.lane, (plan.key, flawed))
+                    break
+        except TurnfoldError as error:
+            return error.code
+        return ""
+
+    def _summarise(self, plan: FoldPlan, stop: threading.Event) -> Callable[..., SummaryDraft]:
+        """Returns what writes each draft of a fold: in one place, so that a repair follows the draft that it mends."""
+        if isinstance(plan.summariser, ExtractiveSummariser):
+            return partial(plan.summariser.summarise, counts=self._terms.counts(plan.session_id))
+        ask = partial(
+            plan.summariser.summarise,
+            asked=plan.spec.asked,
+            may_retry=plan.may_retry,
+            stop=stop,
+            deadline_seconds=self._deadline_seconds,
+        )
+        in_place = self._last_inputs.request_for(plan.session_id, plan.spec, plan.summariser)
+        return ask if in_place is None else partial(_in_place_or_quoted, ask, in_place)
+
+
+def _in_place_or_quoted(
+    ask: Callable[..., SummaryDraft], in_place: SummaryRequest, *given: object, **named: object
+) -> SummaryDraft:
+    """Asks in place, and quotes the source if the provider finds that longer than we do."""
+    try:
+        return ask(*given, in_place=in_place, **named)
+    except ContextLengthError:
+        return ask(*given, **named)

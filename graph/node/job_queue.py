@@ -26,7 +26,7 @@ class _Job:
     stop: threading.Event = field(default_factory=threading.Event)
 
 
-class FoldQueue:
+class JobQueue:
     """A queue of jobs for each lane; a lane runs one job at a time, and all lanes share a thread pool.
 
     Args:
@@ -34,7 +34,7 @@ class FoldQueue:
         max_threads: How many jobs run at once.
     """
 
-    def __init__(self, what: str = "fold", *, max_threads: int = _MAX_THREADS) -> None:
+    def __init__(self, what: str, *, max_threads: int = _MAX_THREADS) -> None:
         self._what = what
         self._lock = threading.RLock()  # put_all calls put
         self._lanes: dict[Lane, deque[_Job]] = {}  # the first job of a lane is running or about to

@@ -19,7 +19,7 @@ from graph.fold.title import TITLED_TURNS, clean_title, title_request
 from graph.model.chunk import Answer
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
-from graph.node.job_queue import FoldQueue
+from graph.node.job_queue import JobQueue
 from graph.server.settings import Settings
 from graph.store.session_row import SessionRow
 from graph.store.side_call import TitleCall
@@ -73,7 +73,7 @@ class TitleMaker:
         self._clock = clock
         self._model_name = settings.chat_summary_model
         self._deadline_seconds = settings.fold_deadline_seconds
-        self._queue = FoldQueue("title", max_threads=_MAX_THREADS)
+        self._queue = JobQueue("title", max_threads=_MAX_THREADS)
 
     def hear(self, session: SessionRow, event: Event) -> None:
         """Takes the next event of a turn of a session, which is as it was when the turn began."""

@@ -452,7 +452,7 @@ def test_nothing_of_a_deleted_session_is_kept_in_memory(open_chat: OpenChat, ser
     server.script(text(ENGLISH), kind="summary")
     chat.ask(1, 3)
     access = chat.service._access  # noqa: SLF001  # nobody else can see that it grows
-    drafts, inputs = access.fold_worker._maker._unmended, access.fold_worker._last_inputs  # noqa: SLF001  # the same
+    drafts, inputs = access.fold_worker._unmended, access.fold_worker._last_inputs  # noqa: SLF001  # the same
     assert (len(drafts), chat.session_id in inputs) == (1, True)
     chat.service.sessions.delete(chat.session_id)
     assert (len(drafts), chat.session_id in inputs) == (0, False)

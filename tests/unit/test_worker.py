@@ -11,7 +11,7 @@ from queue import SimpleQueue
 import pytest
 
 from graph.model.caller import StopWatch
-from graph.node.job_queue import FoldQueue, Lane
+from graph.node.job_queue import JobQueue, Lane
 from graph.server.newest import Newest
 from graph.value.event import Event, TokenDelta, TurnFinished, TurnStarted
 from graph.worker.turn_log import TurnLog
@@ -25,7 +25,7 @@ class Works:
     """Puts work into a queue that tells when it begins, and goes on once it's let go or told to stop."""
 
     def __init__(self, max_threads: int) -> None:
-        self.queue = FoldQueue(max_threads=max_threads)
+        self.queue = JobQueue("fold", max_threads=max_threads)
         self.begun: list[str] = []
         self.ended: list[str] = []
         self._gates: dict[str, threading.Event] = {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import cast
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage
@@ -12,14 +14,17 @@ from sqlalchemy import select
 
 from graph.fold.review import SummaryDraft
 from graph.fold.spec import FoldSpec, fold_of
+from graph.model.factory import open_models
 from graph.model.spending import Spending
 from graph.model.summariser import ExtractiveSummariser
-from graph.node.fold_worker import FoldMaker, FoldPlan, LastInputs, SessionTerms
+from graph.node.fold_worker import FoldPlan, FoldWorker
 from graph.server.metrics import Metrics
 from graph.store.record import RecordStore
 from graph.store.schema import record_table
+from graph.store.stores import ChatStores
 from graph.value.record import Record
 from tests.fake.chat import question
+from tests.fake.open_chat import settings_maker
 from tests.fake.store import OWNER, SESSION, StoreSet
 
 
@@ -54,19 +59,24 @@ def spec(stores: StoreSet) -> FoldSpec:
 
 
 @pytest.mark.parametrize("broken", ["summariser", "records", "metrics", "source"])
-def test_a_fold_that_ends_by_a_defect_stays_in_progress_nowhere(stores: StoreSet, spec: FoldSpec, broken: str) -> None:
-    maker = FoldMaker(
-        (BrokenRecords if broken == "records" else RecordStore)(stores.database),
-        SessionTerms(stores.archive),
-        LastInputs(stores.calls, "never"),
-        Spending(stores.use, (BrokenMetrics if broken == "metrics" else Metrics)()),
-        clock=stores.clock,
-        deadline_seconds=10,
-    )
+def test_a_fold_that_ends_by_a_defect_stays_in_progress_nowhere(
+    stores: StoreSet, spec: FoldSpec, tmp_path: Path, broken: str
+) -> None:
+    records = (BrokenRecords if broken == "records" else RecordStore)(stores.database)
     summariser = BrokenSummariser() if broken == "summariser" else ExtractiveSummariser()
     if broken == "source":
         spec = replace(spec, messages=(None,))  # type: ignore[arg-type]  # what no spec has
-    maker.make(FoldPlan(SESSION, OWNER, spec, summariser, "key"), threading.Event())
+    with open_models(settings_maker(tmp_path, "http://127.0.0.1:9/v1")()) as models:
+        worker = FoldWorker(
+            stores=cast("ChatStores", replace(stores, records=records)),  # it has all that making takes
+            models=models,
+            spending=Spending(stores.use, (BrokenMetrics if broken == "metrics" else Metrics)()),
+            clock=stores.clock,
+            deadline_seconds=10,
+            in_place="never",
+        )
+        worker.wait(FoldPlan(SESSION, OWNER, spec, summariser, "key"), 10, threading.Event())
+        worker.close()
     assert not stores.records.in_progress(SESSION, "key")
     ended = "COMPLETED" if broken == "metrics" else "FAILED"
     with stores.database.read() as connection:
