@@ -215,7 +215,7 @@ def _inputs(call: Call) -> TurnInputs:
     if not _TURN.fullmatch(turn := call.path["turn"]):
         call.service.sessions.get(call.session_id)
         raise NotFoundError
-    return TurnInputs(calls=call.service.folds.inputs(call.session_id, int(turn)))
+    return TurnInputs(calls=call.service.inputs.of_turn(call.session_id, int(turn)))
 
 
 def _update_context(call: Call) -> dict[str, str]:

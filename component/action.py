@@ -220,7 +220,7 @@ def pin(identifier: str, *, is_pinned: bool) -> None:
 
 def fork(identifier: str, *, after_turn: int) -> None:
     """Makes a branch that goes on from a turn of a session, and opens it."""
-    _open_branch(lambda: service_provider.current().sessions.fork(identifier, after_turn=after_turn))
+    _open_branch(lambda: service_provider.current().turns.fork(identifier, after_turn=after_turn))
 
 
 def delete_many(identifiers: Sequence[str]) -> bool:

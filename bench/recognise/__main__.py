@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.server.settings import Settings
 from graph.service import open_service
-from graph.service.access import SessionAccess
+from graph.service.chat_service import Engine
 from graph.service.completions import Recognition
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest
 
@@ -35,9 +35,9 @@ _ANSWER: Final = "The move is planned for the second week of October, and the da
 class Program:
     """A program that resends its whole chat, and is answered at once."""
 
-    def __init__(self, access: SessionAccess) -> None:
-        self._access = access
-        self._recognition = Recognition(access)
+    def __init__(self, engine: Engine) -> None:
+        self._access = engine.access
+        self._recognition = Recognition(engine.access, engine.stores.program, engine.choices.models)
 
     def chat(self, name: str, turns: int) -> list[ClientMessage]:
         """Holds a chat; returns all that was said."""
@@ -89,7 +89,7 @@ def _run(folder: Path, messages: int, chats: int) -> int:
         _env_file=None, openai_api_key=None, openai_base_url=None, turnfold_data_dir=folder / "data"
     )
     with open_service(settings) as service:
-        program = Program(service.turns._access)  # noqa: SLF001  # the service has no method that only recognises
+        program = Program(service._engine)  # noqa: SLF001  # the service has no method that only recognises
         for number in range(chats):
             program.chat(f"chat {number}", 2)
         said = program.chat("the long one", messages // 2)

@@ -221,7 +221,7 @@ def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInp
     shown_key = f"input_history_shown_{key}"
     shown = st.session_state.get(shown_key, TURNS_AT_ONCE)
     with box:
-        turns = now.service.folds.history(identifier, turn, last=shown)
+        turns = now.service.inputs.history(identifier, turn, last=shown)
         ways = _ways(call, turn)
         for entry in reversed(turns):
             _draw_turn(now, entry, said.ways[ways.get(entry.number, "none")], f"{key}_{entry.number}")
@@ -272,7 +272,7 @@ def draw_input_request(now: PageState, identifier: str, turn: int, call: CallInp
     if not box.open:
         return
     with box:
-        request = now.service.folds.request(identifier, turn, attempt=call.attempt, ordinal=call.ordinal)
+        request = now.service.inputs.request(identifier, turn, attempt=call.attempt, ordinal=call.ordinal)
         for note in _notes(now.words, request):
             st.markdown(f":small[{note}]")
         if request.body is not None:
@@ -329,12 +329,12 @@ def draw(now: PageState, place: str) -> None:
     said = now.words.input
     st.subheader(said.title, anchor=False)
     identifier = now.session.session_id if now.session else ""
-    turns = now.service.folds.called_turns(identifier) if identifier else ()
+    turns = now.service.inputs.called_turns(identifier) if identifier else ()
     if not turns:
         st.markdown(f":small[:gray[{said.nothing}]]")
         return
     turn = _choose_turn(now.words, turns, f"{place}_{identifier}")
-    calls = now.service.folds.inputs(identifier, turn)
+    calls = now.service.inputs.of_turn(identifier, turn)
     if not calls:
         st.markdown(f":small[:gray[{said.not_called}]]")
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final
@@ -17,6 +17,7 @@ from graph.core.language import session_language
 from graph.core.text import has_visible, plain_text, plain_value
 from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, labelled, unanswered_calls
 from graph.value.client import ClientMessage, ClientRole
+from graph.value.error import InputError
 from graph.value.event import ClientCall
 from graph.value.image_url import is_image_url
 from prompt.system.framing import ASSISTANT_BEGAN, LEAD_HEADING, SPEAKER, UNFINISHED_CALL, Language
@@ -26,6 +27,25 @@ _NAME_CHARS: Final = 64
 _UNNAMED: Final = "tool"
 _BRACKET: Final = re.compile(r"[\[\]{}]")
 _DEEPEST: Final = 64
+_MOST_MESSAGES: Final = 2_000
+_MOST_BYTES: Final = 8 * 2**20
+
+
+def check_history(messages: Sequence[ClientMessage]) -> None:
+    """Checks that a history can be imported, before a session is made for it.
+
+    Raises:
+        InputError: `too_long`: over 2,000 messages or 8 MB of text, images aside.
+    """
+    if len(messages) > _MOST_MESSAGES:
+        raise InputError("too_long", f"{len(messages)} > {_MOST_MESSAGES}")
+    size = sum(
+        len(part.encode(errors="replace"))
+        for message in messages
+        for part in (message.text, *(call.arguments for call in message.calls))
+    )
+    if size > _MOST_BYTES:
+        raise InputError("too_long", f"{size} > {_MOST_BYTES}")
 
 
 def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str) -> list[list[AnyMessage]]:

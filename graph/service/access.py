@@ -1,4 +1,4 @@
-"""What the parts of `ChatService` share; the only place that checks a session's owner."""
+"""Whose a session is, what runs in it, and what it can be set to; the only place that checks a session's owner."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -14,75 +14,50 @@ from graph.core.text import plain_text
 from graph.file.root_folder import RootFolders
 from graph.fold.spec import round_rate
 from graph.model.factory import ChatModels
-from graph.model.spending import Spending
-from graph.node.fold_worker import FoldWorker
 from graph.node.recovery import StateRecovery
 from graph.server.identity import SignIn
 from graph.server.settings import Settings
 from graph.store.database import Lease
+from graph.store.owner import OwnerStore
 from graph.store.session import SessionRow
-from graph.store.stores import ChatStores, OwnerStores, ProgramStores
+from graph.store.sign_in import SignInStore
+from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies
-from graph.tool.registry import TOOL_NAMES, KnownTools
+from graph.tool.registry import TOOL_NAMES
 from graph.value.error import BusyError, InputError, SignInError
 from graph.value.view import LiveTurn, TurnOptions
-from graph.worker.aside_runner import AsideRunner
-from graph.worker.project_context import SessionContexts
-from graph.worker.project_turns import ProjectTurns
-from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_log import TurnLog
 from graph.worker.turn_poller import DistantTurn, TurnPoller
 from graph.worker.turn_runner import TurnRunner
-from prompt.system.framing import Language
 
 # A worker prunes checkpoints and releases the lease after its turn has ended for the user.
 AFTERMATH_SECONDS: Final = 5.0
-_LOCKS: Final = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionAccess:
-    """Stores, models and workers of one service, for the sessions of one owner.
+    """The sessions of one owner: checks whose a session is, and tells what runs in it.
 
     Attributes:
         owner: Whose sessions these are: the owner of every session that the service can see.
         sign_in: By which the owner came; None for a program, and on a server without a sign-in.
-        roots: The folders that a project may be in.
-        spending: Hears of what model calls cost.
-        known_tools: Tell which tools a call was sent.
-        contexts: What programs say of the context of sessions without a project.
-        clock: The time in UTC.
-        project_turns: What the turns note in their projects; None if no folder is allowed.
-        titles: Has a model title sessions; None if none is to.
+        owners: Tell whether the owner was withdrawn.
+        sign_ins: Tell whether the sign-in was ended.
         compacting: The stop event of each manual compaction that runs in this server, by session.
-        leaving: The sessions that this server marked as deleted, and when it erases them, by its monotonic clock.
-        locks: Those of `lock_of`.
+        clock: The time in UTC.
     """
 
-    settings: Settings
     owner: str
+    sign_in: SignIn | None
     stores: ChatStores
-    owners: OwnerStores
-    programs: ProgramStores
-    models: ChatModels
+    owners: OwnerStore
+    sign_ins: SignInStore
     runner: TurnRunner
     poller: TurnPoller
     recovery: StateRecovery
-    fold_worker: FoldWorker
-    asides: AsideRunner
-    strategies: Strategies
-    roots: RootFolders
-    contexts: SessionContexts
-    spending: Spending
-    known_tools: KnownTools
+    compacting: dict[str, threading.Event]
     clock: Callable[[], datetime]
-    project_turns: ProjectTurns | None = None
-    titles: TitleMaker | None = None
-    sign_in: SignIn | None = None
-    compacting: dict[str, threading.Event] = field(default_factory=dict)
-    leaving: dict[str, float] = field(default_factory=dict)
-    locks: tuple[threading.Lock, ...] = field(default_factory=lambda: tuple(threading.Lock() for _ in range(_LOCKS)))
 
     def check_admitted(self) -> None:
         """Checks that the owner is let in.
@@ -91,9 +66,9 @@ class SessionAccess:
             SignInError: The sign-in has ended, by itself or by a sign-out, or the owner was withdrawn.
         """
         self._check_end()
-        if self.owners.owners.is_withdrawn(self.owner):
+        if self.owners.is_withdrawn(self.owner):
             raise SignInError("withdrawn")
-        if self.sign_in is not None and self.owners.sign_ins.is_ended(self.owner, self.sign_in):
+        if self.sign_in is not None and self.sign_ins.is_ended(self.owner, self.sign_in):
             raise SignInError("ended")
 
     def own(self, session_id: str) -> SessionRow:
@@ -110,10 +85,6 @@ class SessionAccess:
     def _check_end(self) -> None:
         if self.sign_in is not None and self.sign_in.until <= self.clock():
             raise SignInError("ended")
-
-    def lock_of(self, key: str) -> threading.Lock:
-        """Returns the lock of a key of this owner in this process; some other keys have the same one."""
-        return self.locks[hash((self.owner, key)) % _LOCKS]
 
     def is_busy(self, session_id: str) -> bool:
         """Whether a turn of the session runs in any process, or a manual compaction in this one."""
@@ -173,10 +144,19 @@ class SessionAccess:
         finally:
             self.stores.leases.release(lease)
 
-    def context_of(self, session: SessionRow, context: Mapping[str, str], language: Language) -> Mapping[str, str]:
-        """Returns what a turn's request says of its context; without a project, with what earlier ones said of it."""
-        said = {plain_text(key): plain_text(value) for key, value in context.items()}
-        return said if session.project_root else self.contexts.told(session.session_id, said, language)
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What a session can be set to on this server.
+
+    Attributes:
+        roots: The folders that a project may be in.
+    """
+
+    settings: Settings
+    models: ChatModels
+    strategies: Strategies
+    roots: RootFolders
 
     def chosen(self, options: TurnOptions) -> dict[str, Any]:
         """Returns the settings that the options set.

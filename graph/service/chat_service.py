@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from langchain_core.tools import BaseTool
 
-from graph.core.cost import TokenUse, cost_of
 from graph.core.pin import ContextSource
 from graph.file.root_folder import RootFolders
 from graph.layer.app_context import ContextRegistry
@@ -25,11 +26,12 @@ from graph.node.state import NodeDeps
 from graph.server.identity import Identity, SignIn
 from graph.server.metrics import Metrics
 from graph.server.settings import Settings
-from graph.service.access import SessionAccess
+from graph.service.access import Choices, SessionAccess
+from graph.service.account import Costs, Programs
 from graph.service.completions import Completions
-from graph.service.deletion import erase_expired
+from graph.service.deletion import SessionEraser
 from graph.service.folds import Folds
-from graph.service.programs import Programs
+from graph.service.inputs import Inputs
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
@@ -38,7 +40,6 @@ from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.stores import Stores, open_stores
 from graph.strategy.strategies import build_strategies
 from graph.tool.registry import KnownTools, ToolContext, build_tools
-from graph.value.view import CostView
 from graph.worker.aside_runner import AsideRunner
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_context import ProjectContext, SessionContexts, loader_of, without_project
@@ -48,32 +49,36 @@ from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_poller import TurnPoller
 from graph.worker.turn_runner import TurnRunner
 
+_LOCKS: Final = 64
 
-class Costs:
-    """What one owner's sessions cost; nothing is told without `MODEL_PRICES`."""
 
-    def __init__(self, access: SessionAccess) -> None:
-        self._access = access
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """What a server opens once. Only `ChatService` is given it, and hands each of its parts what that uses.
 
-    def of_session(self, session_id: str) -> CostView | None:
-        """Returns what all calls of a session cost, those of earlier attempts and discarded summaries too.
+    Attributes:
+        access: What the sessions of `TURNFOLD_OWNER` are reached by; other owners' are by copies of it.
+        choices: What a session can be set to.
+        contexts: What programs say of the context of sessions without a project.
+        project_turns: What the turns note in their projects; None if no folder is allowed.
+        titles: Has a model title sessions; None if none is to.
+        known_tools: Tell which tools a call was sent.
+        spending: Hears of what model calls cost.
+        locks: For requests with an idempotency key; all owners share them.
+    """
 
-        A fork costs what it adds: what it was copied from counts in its origin.
-
-        Raises:
-            NotFoundError: This owner has no such session.
-        """
-        self._access.own(session_id)
-        return self._view(lambda: self._access.owners.token_uses.of_session(session_id))
-
-    def of_all(self) -> CostView | None:
-        """Returns the same for all sessions that the owner has."""
-        self._access.check_admitted()
-        return self._view(lambda: self._access.owners.token_uses.of_owner(self._access.owner))
-
-    def _view(self, read: Callable[[], list[TokenUse]]) -> CostView | None:
-        prices = self._access.settings.model_prices
-        return None if prices is None else cost_of(read(), prices, default_model=self._access.models.default_name)
+    access: SessionAccess
+    choices: Choices
+    stores: Stores
+    fold_worker: FoldWorker
+    asides: AsideRunner
+    eraser: SessionEraser
+    contexts: SessionContexts
+    project_turns: ProjectTurns | None
+    titles: TitleMaker | None
+    known_tools: KnownTools
+    spending: Spending
+    locks: Sequence[threading.Lock] = field(default_factory=lambda: [threading.Lock() for _ in range(_LOCKS)])
 
 
 class ChatService:
@@ -81,9 +86,10 @@ class ChatService:
 
     Attributes:
         settings: The settings that it was opened with.
-        turns: Send, retry, regenerate, stop, follow.
+        turns: Send, retry, regenerate, edit, fork, stop, follow.
         sessions: List, get, configure, rename, delete, open the example.
-        folds: Records and figures; compact, restore, reset.
+        folds: Records and figures; compact, restore, reset, edit, undo, pin.
+        inputs: What model calls were sent.
         costs: What model calls cost, by the prices of the settings.
         projects: A project's memory and rules: show, change, agree, restore.
         programs: The tokens by which programs are let in: make, list, withdraw.
@@ -91,17 +97,66 @@ class ChatService:
         summaries: Summarises what belongs to no session.
     """
 
-    def __init__(self, access: SessionAccess) -> None:
-        self._access = access
-        self.settings = access.settings
-        self.turns = Turns(access)
-        self.sessions = Sessions(access, self.turns.stop)
-        self.folds = Folds(access)
-        self.costs = Costs(access)
-        self.projects = Projects(access)
-        self.programs = Programs(access)
-        self.completions = Completions(access, self.turns, self.sessions, self.folds)
-        self.summaries = Summaries(access)
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        access, choices, stores = engine.access, engine.choices, engine.stores
+        settings, models, strategies = choices.settings, choices.models, choices.strategies
+        self.settings = settings
+        self.turns = Turns(
+            access,
+            choices,
+            eraser=engine.eraser,
+            contexts=engine.contexts,
+            project_turns=engine.project_turns,
+            titles=engine.titles,
+            metrics=engine.spending.metrics,
+        )
+        self.sessions = Sessions(
+            access,
+            choices,
+            self.turns,
+            eraser=engine.eraser,
+            fold_worker=engine.fold_worker,
+            contexts=engine.contexts,
+            project_turns=engine.project_turns,
+            use=stores.owner.use,
+        )
+        self.folds = Folds(
+            access,
+            settings=settings,
+            models=models,
+            strategies=strategies,
+            fold_worker=engine.fold_worker,
+            token_uses=stores.owner.token_uses,
+        )
+        self.inputs = Inputs(access, models=models, strategies=strategies, known_tools=engine.known_tools)
+        self.costs = Costs(access, token_uses=stores.owner.token_uses, prices=settings.model_prices, models=models)
+        self.projects = Projects(
+            access.owner,
+            settings=settings,
+            agreements=stores.owner.agreements,
+            roots=choices.roots,
+            clock=access.clock,
+        )
+        self.programs = Programs(access.owner, tokens=stores.program.tokens, named=settings.api_tokens)
+        self.completions = Completions(
+            access,
+            self.turns,
+            self.sessions,
+            programs=stores.program,
+            models=models,
+            asides=engine.asides,
+            locks=engine.locks,
+        )
+        self.summaries = Summaries(
+            access.owner,
+            settings=settings,
+            models=models,
+            limiter=access.runner.limiter,
+            spending=engine.spending,
+            asides=stores.program.asides,
+            clock=access.clock,
+        )
 
     def for_owner(self, owner: str, *, sign_in: SignIn | None = None) -> ChatService:
         """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing.
@@ -113,10 +168,12 @@ class ChatService:
         Raises:
             SignInError: The sign-in has ended, by itself or by a sign-out, or the owner was withdrawn.
         """
-        is_own = (owner, sign_in) == (self._access.owner, self._access.sign_in)
-        access = self._access if is_own else replace(self._access, owner=owner, sign_in=sign_in)
+        access = self._engine.access
+        is_own = (owner, sign_in) == (access.owner, access.sign_in)
+        if not is_own:
+            access = replace(access, owner=owner, sign_in=sign_in)
         access.check_admitted()
-        return self if is_own else ChatService(access)
+        return self if is_own else ChatService(replace(self._engine, access=access))
 
     def sign_out(self, visitor: Identity) -> None:
         """Ends a visitor's sign-in on all servers, for every copy of its cookie; his others go on.
@@ -124,7 +181,7 @@ class ChatService:
         Raises:
             StoreError: It couldn't be kept.
         """
-        self._access.owners.sign_ins.end(visitor.owner, visitor.sign_in)
+        self._engine.stores.owner.sign_ins.end(visitor.owner, visitor.sign_in)
 
     def sign_out_everywhere(self) -> None:
         """Ends all sign-ins that this owner has made; his programs go on to work by their tokens.
@@ -132,7 +189,7 @@ class ChatService:
         Raises:
             StoreError: It couldn't be kept.
         """
-        self._access.owners.sign_ins.end_all(self._access.owner)
+        self._engine.stores.owner.sign_ins.end_all(self._engine.access.owner)
 
     def health(self) -> None:
         """Checks that the database answers.
@@ -140,11 +197,11 @@ class ChatService:
         Raises:
             DatabaseError: It doesn't.
         """
-        self._access.stores.database.check()
+        self._engine.stores.chat.database.check()
 
     def metrics(self) -> bytes:
         """Returns the server's figures, in Prometheus's text format."""
-        return self._access.spending.metrics.render()
+        return self._engine.spending.metrics.render()
 
 
 @contextmanager
@@ -194,7 +251,15 @@ def open_service(
         stack.callback(fold_worker.close)
         titles = None
         if settings.auto_titles and not settings.is_offline:
-            titles = TitleMaker(opened.chat, opened.owner, chat_models, spending, settings, clock=now)
+            titles = TitleMaker(
+                stores=opened.chat,
+                titles=opened.owner.titles,
+                use=opened.owner.use,
+                models=chat_models,
+                spending=spending,
+                settings=settings,
+                clock=now,
+            )
             stack.callback(titles.close)
         deps = NodeDeps(
             models=chat_models,
@@ -251,28 +316,36 @@ def open_service(
         )
         stack.callback(asides.close)
         access = SessionAccess(
-            settings=settings,
             owner=settings.turnfold_owner,
+            sign_in=None,
             stores=opened.chat,
-            owners=opened.owner,
-            programs=opened.program,
-            models=chat_models,
+            owners=opened.owner.owners,
+            sign_ins=opened.owner.sign_ins,
             runner=runner,
             poller=poller,
             recovery=recovery,
-            fold_worker=fold_worker,
-            asides=asides,
-            strategies=strategies,
-            roots=roots,
-            contexts=contexts,
-            spending=spending,
-            known_tools=KnownTools(tools, chat_models.caller, now),
+            compacting={},
             clock=now,
-            project_turns=projects,
-            titles=titles,
         )
-        erase_expired(access, has_others=True)
-        yield ChatService(access)
+        eraser = SessionEraser(
+            stores=opened.chat, runner=runner, fold_worker=fold_worker, contexts=contexts, project_turns=projects
+        )
+        eraser.erase_expired(has_others=True)
+        yield ChatService(
+            Engine(
+                access=access,
+                choices=Choices(settings=settings, models=chat_models, strategies=strategies, roots=roots),
+                stores=opened,
+                fold_worker=fold_worker,
+                asides=asides,
+                eraser=eraser,
+                contexts=contexts,
+                project_turns=projects,
+                titles=titles,
+                known_tools=KnownTools(tools, chat_models.caller, now),
+                spending=spending,
+            )
+        )
 
 
 def _join_projects(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -11,21 +12,23 @@ from itertools import groupby
 
 from graph.core.attached import urls_of
 from graph.core.turn import closed_mark, text_of, words_of
+from graph.model.factory import ChatModels
 from graph.recognise.client_call import newest_calls
 from graph.recognise.client_chain import AnchorHash, AnchorRow, ChainKey, SaidTurn, canonical
 from graph.recognise.decide import Decision, decide, is_aside
 from graph.recognise.place import Case, is_begun_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
-from graph.service.folds import Folds
 from graph.service.response import NO_END, Response, ResponsePlace, read_end, response_id, said_in, stored_log
 from graph.service.sessions import Sessions
 from graph.service.turns import Turns
-from graph.store.stores import ChatStores
+from graph.store.anchor import AnchorStore
+from graph.store.stores import ChatStores, ProgramStores
 from graph.store.turn import TurnRow
 from graph.value.client import ClientMessage, ClientRequest, CompletionEnd, Matched
 from graph.value.error import BusyError, NotFoundError, ServerBusyError, TurnRateError
 from graph.value.record import ArchivedMessage
 from graph.value.view import TurnOptions
+from graph.worker.aside_runner import AsideRunner
 from graph.worker.turn_log import TurnLog
 
 _MOST_ROWS = 1_000
@@ -35,17 +38,19 @@ class Recognition:
     """Recognises the sessions of one owner by what programs send again.
 
     Usage:
-        >>> decision = Recognition(access).decide(request)
+        >>> decision = Recognition(access, programs, models).decide(request)
         >>> if decision.kind == "append":
         ...     send(decision.session_id, request.messages[-1].text, anchor=decision.anchor)
     """
 
-    def __init__(self, access: SessionAccess) -> None:
+    def __init__(self, access: SessionAccess, programs: ProgramStores, models: ChatModels) -> None:
         self._access = access
+        self._programs = programs
+        self._models = models
 
     def load_key(self) -> ChainKey:
         """Returns the key of all anchors; makes it if there is none, so not within a block of `reading`."""
-        return ChainKey(self._access.programs.keys.get("anchor"))
+        return ChainKey(self._programs.keys.get("anchor"))
 
     def decide(self, request: ClientRequest) -> Decision:
         """Returns what a request is, as the tables are now; reads only.
@@ -55,21 +60,20 @@ class Recognition:
             BusyError: The session's turn is in progress, and this is another question for the same model.
             InputError: `unknown_call`: it answers tool calls, and no turn waits for any of them.
         """
-        stores, owner = self._access.stores, self._access.owner
-        chain = self.load_key().read(request, owner=owner)
+        chain = self.load_key().read(request, owner=self._access.owner)
         if is_aside(request, is_hinted=bool(chain.family)):
             return Decision("aside", "aside")
-        with stores.database.reading():
+        with self._access.stores.database.reading():
             if request.session:
                 self._check_named(request, chain.anchor.scope)
-            known = _KnownToStores(self._access, chain.anchor.scope, request.options.name)
-            case = Case(request, chain, known, self._access.models.default_name)
+            known = _KnownToStores(self._access, self._programs.anchors, chain.anchor.scope, request.options.name)
+            case = Case(request, chain, known, self._models.default_name)
             return decide(case, now=self._access.clock())
 
     def _check_named(self, request: ClientRequest, scope: bytes) -> None:
         """Checks that a named session is the owner's, and of the end user whom the request names, if any."""
         self._access.own(request.session)
-        scopes = self._access.programs.anchors.scopes(request.session)
+        scopes = self._programs.anchors.scopes(request.session)
         if request.user and scopes and scope not in scopes:
             raise NotFoundError(request.session)
 
@@ -77,27 +81,28 @@ class Recognition:
 class _KnownToStores:
     """What the tables know of the histories of one scope."""
 
-    def __init__(self, access: SessionAccess, scope: bytes, client: str) -> None:
+    def __init__(self, access: SessionAccess, anchors: AnchorStore, scope: bytes, client: str) -> None:
         self._access = access
+        self._anchors = anchors
         self._stores: ChatStores = access.stores
         self._scope = scope
         self._client = client
 
     def find(self, kind: AnchorHash, hashes: Sequence[bytes]) -> Sequence[AnchorRow]:
-        rows = self._access.programs.anchors.find(self._scope, kind, hashes, limit=_MOST_ROWS)
+        rows = self._anchors.find(self._scope, kind, hashes, limit=_MOST_ROWS)
         return [replace(row, status="failed") if self._has_died(row) else row for row in rows]
 
     def turns(self, session_id: str, first: int, last: int) -> Sequence[SaidTurn]:
         said = self._stores.archive.live_turns(session_id, first, last)
         rows = {row.number: row for row in self._stores.turns.between(session_id, first, last)}
-        own = self._access.programs.anchors.turns(session_id, self._scope)
+        own = self._anchors.turns(session_id, self._scope)
         return [
             self._said(rows[number], list(messages), is_own=number in own)
             for number, messages in groupby(said, key=lambda entry: entry.turn)
         ]
 
     def head(self, session_id: str) -> int:
-        return self._access.programs.anchors.head(session_id, self._scope)
+        return self._anchors.head(session_id, self._scope)
 
     def count_seen(self, session_id: str, last: int) -> int:
         return self._stores.turns.count_of_programs(session_id, last)
@@ -143,18 +148,35 @@ class Completions:
         >>> hello = ClientMessage("user", "Hello")
         >>> completion = service.completions.begin(ClientRequest((hello,), ClientOptions("editor")))
         >>> detach = completion.watch(print)  # the events, in the turn's thread
+
+    Args:
+        asides: Answers what belongs to no session.
+        locks: Of all owners; one is held while a request with an idempotency key begins.
     """
 
-    def __init__(self, access: SessionAccess, turns: Turns, sessions: Sessions, folds: Folds) -> None:
+    def __init__(
+        self,
+        access: SessionAccess,
+        turns: Turns,
+        sessions: Sessions,
+        *,
+        programs: ProgramStores,
+        models: ChatModels,
+        asides: AsideRunner,
+        locks: Sequence[threading.Lock],
+    ) -> None:
         self._access = access
         self._turns = turns
         self._sessions = sessions
-        self._folds = folds
-        self._recognition = Recognition(access)
+        self._anchors = programs.anchors
+        self._models = models
+        self._asides = asides
+        self._locks = locks
+        self._recognition = Recognition(access, programs, models)
 
     def models(self) -> tuple[str, ...]:
         """Returns the names of the models to choose from, as far as they are known now; the default one first."""
-        return tuple(option.name for option in self._access.models.options())
+        return tuple(option.name for option in self._models.options())
 
     def begin(self, request: ClientRequest) -> Response:
         """Begins to answer a request, or finds the response that was given to it before.
@@ -169,7 +191,8 @@ class Completions:
         """
         if not request.idempotency_key:
             return self._begin_or_recognise_again(request)
-        with self._access.lock_of(request.idempotency_key):  # or tries that come at once would all be the first one
+        key = hash((self._access.owner, request.idempotency_key))
+        with self._locks[key % len(self._locks)]:  # or tries that come at once would all be the first one
             return self._begin_or_recognise_again(request)
 
     def _begin_or_recognise_again(self, request: ClientRequest) -> Response:
@@ -235,7 +258,7 @@ class Completions:
             return decision if last is None else replace(decision, turn=last.number, attempt=last.attempt)
 
     def _begin_aside(self, request: ClientRequest) -> Response:
-        aside = self._access.asides.begin(request, self._access.owner)
+        aside = self._asides.begin(request, self._access.owner)
         created = int(self._access.clock().timestamp())
         return Response(
             response_id(uuid.uuid4()), created, "", 0, "aside", aside.log, lambda: aside.end, aside.log.stop.set
@@ -267,7 +290,7 @@ class Completions:
         """Yields a new session's id; what is stored of it is deleted if its turn can't begin."""
         with ExitStack() as undo:
             if decision.kind == "fork":
-                session_id = self._sessions.fork(
+                session_id = self._turns.fork(
                     decision.session_id, after_turn=decision.after_turn, family=decision.family, client=client
                 )
             else:
@@ -306,11 +329,11 @@ class Completions:
         return self._at(place, decision.matched, log or self._stored(place))
 
     def _stored(self, place: ResponsePlace) -> TurnLog:
-        return stored_log(place.turn, place.attempt, said_in(self._access, place))
+        return stored_log(place.turn, place.attempt, said_in(self._access.stores, place))
 
     def _places(self, session_id: str, turn: int, attempt: int) -> list[ResponsePlace]:
         """Returns the responses of an attempt, oldest first."""
-        begun = self._access.programs.anchors.of_attempt(session_id, turn, attempt)
+        begun = self._anchors.of_attempt(session_id, turn, attempt)
         ends = [*((anchor.first_position, anchor.first_call) for anchor in begun[1:]), (NO_END, NO_END)]
         return [
             ResponsePlace(
@@ -337,7 +360,7 @@ class Completions:
         """Returns how a response ended; its program may have begun the next one of the turn meanwhile."""
         now = self._places(place.session_id, place.turn, place.attempt)
         place = next((each for each in now if each.ordinal == place.ordinal), place)
-        return read_end(self._access, self._folds, place, matched)
+        return read_end(self._access, place, matched)
 
 
 def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:

@@ -1,8 +1,11 @@
-"""Reads a session's folds and their figures; compacts, restores, resets and pins."""
+"""Reads a session's folds and their figures, and changes them as their user says: compact, reset, edit, undo, pin."""
 
 from __future__ import annotations
 
+import secrets
 import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -11,199 +14,60 @@ from graph.core.language import session_language
 from graph.core.model_input import system_part
 from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
-from graph.core.text import estimate_tokens, has_visible
+from graph.core.text import check_text, estimate_tokens, has_visible, plain_text
+from graph.core.turn import label_of
+from graph.fold.fact_check import compare_facts
+from graph.fold.record import source_of
+from graph.fold.review import quote
+from graph.fold.spec import FoldSpec, round_rate
+from graph.model.factory import ChatModels
+from graph.node.fold_worker import FoldWorker
+from graph.server.settings import Settings
 from graph.service.access import SessionAccess
-from graph.service.fold_versions import FoldVersions
-from graph.service.inputs import read_history, read_inputs, read_request
 from graph.store.session import SessionRow
+from graph.store.token_use import TokenUseStore
 from graph.strategy.base import first_turn
 from graph.strategy.compaction import CompactionStrategy, compaction_fold
+from graph.strategy.remake import fold_anew
+from graph.strategy.strategies import Strategies
 from graph.value.error import InputError, NotFoundError
-from graph.value.input_view import CallInput, HistoryTurn, Savings, SentRequest
-from graph.value.record import ArchivedMessage, Record
+from graph.value.input_view import Savings
+from graph.value.record import ArchivedMessage, Record, RecordKind
 from graph.value.view import ChartPoint, Gauge, NextFold, PinnedMessage, PinView, SavingsMoney, Statistics
 from prompt.system.framing import Language
 
 COMPACTION: Final = CompactionStrategy.name
-
-
-class Compactions:
-    """Makes, lists and undoes compactions of one owner's sessions."""
-
-    def __init__(self, access: SessionAccess) -> None:
-        self._access = access
-        self._stores = access.stores
-
-    def make(self, session_id: str) -> Record:
-        """Replaces all but the newest messages by one summary; see `Folds.compact`."""
-        session = self._access.own(session_id)
-        if not self._access.strategies.of(session.strategy).sends_records:
-            raise InputError("no_effect")
-        with self._access.between_turns(session_id) as lease:
-            session = self._access.own(session_id)  # a turn may have ended since
-            turn_count, rate = session.turn_count - session.is_open, session.compression_rate
-            snapshot = self._access.fold_worker.snapshot(session_id, complete_turns=turn_count, rate=rate)
-            spec = compaction_fold(snapshot, self._access.settings.preserve_recent_messages)
-            if spec is None:
-                raise InputError("nothing_to_compact")
-            limiter = self._access.runner.limiter
-            limiter.begin(self._access.owner)  # it costs what a turn does
-            stop = self._access.compacting[session_id] = threading.Event()
-            try:
-                record = self._access.fold_worker.make_now(
-                    session_id, spec, owner=self._access.owner, model=session.model, stop=stop
-                )
-            finally:
-                del self._access.compacting[session_id]
-                limiter.end(self._access.owner)
-            if record is None or not self._stores.records.adopt(lease, record.id):
-                raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
-        return record
-
-    def restore(self, session_id: str, record_id: str) -> None:
-        """Undoes a compaction and every later one; see `Folds.restore`."""
-        self._access.own(session_id)
-        if self._stores.records.get(session_id, record_id).kind != COMPACTION:
-            raise InputError("not_a_compaction")
-        with self._access.between_turns(session_id) as lease:
-            active = self._stores.context(session_id).records
-            chains = [self._chain(record) for record in active]
-            chain = next((chain for chain in chains if any(step.id == record_id for step in chain)), None)
-            if chain is None:
-                raise NotFoundError(record_id)
-            ids = [step.id for step in chain]
-            with self._stores.database.writing():
-                self._stores.records.revert(lease, ids[: ids.index(record_id) + 1])
-                tokens = self._stores.context(session_id).tokens
-                self._stores.sessions.update(session_id, self._access.owner, restored_tokens=tokens)
-
-    def undoable(self, session_id: str) -> tuple[Record, ...]:
-        """Returns every compaction that `restore` can undo, newest first."""
-        self._access.own(session_id)
-        active = self._stores.records.active(session_id)
-        return tuple(step for record in reversed(active) for step in self._chain(record))
-
-    def _chain(self, record: Record) -> list[Record]:
-        """Returns a compaction and the earlier ones that it replaced, newest first; [] for other records."""
-        chain = []
-        step = record if record.kind == COMPACTION else None
-        while step is not None:
-            chain.append(step)
-            step = next((source for source in self._sources(step) if source.kind == COMPACTION), None)
-        return chain
-
-    def _sources(self, record: Record) -> list[Record]:
-        return [self._stores.records.get(record.thread_id, source) for source in record.sources]
-
-
-class Pins:
-    """The pinned messages of one owner's sessions; a running turn goes on with those that it began with."""
-
-    def __init__(self, access: SessionAccess) -> None:
-        self._access = access
-        self._stores = access.stores
-
-    def view(self, session_id: str) -> PinView:
-        """Returns what is pinned and how much room there is; see `Folds.pins`."""
-        session = self._access.own(session_id)
-        with self._stores.database.reading():
-            return self._view(session)
-
-    def pin(self, session_id: str, message_id: str) -> PinView:
-        """Pins a message; see `Folds.pin`."""
-        session = self._access.own(session_id)
-        database = self._stores.database
-        # Nobody else pins meanwhile, so what is left of the budget stays true.
-        with database.writing(), database.write(session_id=session_id):
-            view, entry = self._view(session), self._live(session_id, message_id)
-            if any(pinned.message_id == message_id for pinned in view.messages):
-                return view
-            pin = pin_of(entry)
-            if pin.role not in ("human", "ai") or not has_visible(pin.text):
-                raise InputError("empty")
-            if pin.position <= self._stores.sessions.context_begin(session_id):
-                raise InputError("before_reset")
-            left_tokens = max(0, view.budget_tokens - view.used_tokens)
-            if pin.tokens(self._language(session_id)) > left_tokens:
-                raise InputError("pin_budget", str(left_tokens))
-            self._stores.pins.add(session_id, message_id, owner=self._access.owner)
-            return self._view(session)
-
-    def unpin(self, session_id: str, message_id: str) -> PinView:
-        """Unpins a message; see `Folds.unpin`."""
-        self._access.own(session_id)
-        self._stores.pins.remove(session_id, message_id)
-        return self.view(session_id)
-
-    def _live(self, session_id: str, message_id: str) -> ArchivedMessage:
-        turn = self._stores.archive.get(session_id, message_id).turn
-        said = self._stores.archive.live_turns(session_id, turn, turn)
-        found = next((entry for entry in said if entry.message.id == message_id), None)
-        if found is None:  # of an earlier attempt
-            raise NotFoundError(message_id)
-        return found
-
-    def _view(self, session: SessionRow) -> PinView:
-        session_id, models = session.session_id, self._access.models
-        language = self._language(session_id)
-        pins = self._stores.pinned(session_id)
-        # Not `input_tokens`: that may wait for the endpoint's list of models.
-        window = models.window_tokens(session.model or models.default_name)
-        budget = budget_tokens(int(window * self._access.settings.guard_share))
-        sent = fitting(pins, budget, language)
-        messages = tuple(
-            PinnedMessage(pin.message_id, pin.turn, pin.tokens(language), is_sent=pin in sent) for pin in pins
-        )
-        return PinView(messages, budget, sum(message.tokens for message in messages))
-
-    def _language(self, session_id: str) -> Language:
-        return session_language(self._stores.archive.opening(session_id))
-
-
-def read_savings(access: SessionAccess, session_id: str) -> Savings:
-    """Returns what a session's folds have saved since its last reset.
-
-    Raises:
-        NotFoundError: There is no such session.
-        DatabaseError: The list of what was sent can't be read.
-    """
-    access.own(session_id)
-    sums = access.stores.records.sums(session_id)
-    saved = saved_by_model(access.stores.calls.sent(session_id))
-    return Savings(
-        unsent_tokens=sum(each.unsent_tokens for each in saved),
-        fold_tokens=sums.input_tokens + sums.output_tokens,
-        is_fold_usage=not sums.estimated_count,
-        lost_tokens=sum(each.lost_tokens for each in saved),
-        money=_money(access, session_id, saved),
-    )
-
-
-def _money(access: SessionAccess, session_id: str, saved: list[Saved]) -> SavingsMoney | None:
-    prices = access.settings.model_prices
-    if prices is None:
-        return None
-    folds = access.owners.token_uses.of_folds(session_id)
-    return savings_of(saved, folds, prices, default_model=access.models.default_name)
-
+MOST_WISH_CHARS: Final = 300
+_NO_COST: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "seconds": 0.0, "error_code": ""}
 
 Command = Literal["compact", "reset"]
 _COMMANDS: Final[dict[str, Command]] = {"/compact": "compact", "/reset": "reset"}
 
 
 class Folds:
-    """Reads records and figures, and changes the context by hand between turns.
+    """The folds of one owner's sessions.
 
-    Every method that takes a session's id raises `NotFoundError` if this owner has no such session.
+    Every method that takes a session's id raises `NotFoundError` if this owner has no such session, or it has no such
+    record.
     """
 
-    def __init__(self, access: SessionAccess) -> None:
+    def __init__(
+        self,
+        access: SessionAccess,
+        *,
+        settings: Settings,
+        models: ChatModels,
+        strategies: Strategies,
+        fold_worker: FoldWorker,
+        token_uses: TokenUseStore,
+    ) -> None:
         self._access = access
         self._stores = access.stores
-        self._fold_worker = access.fold_worker
-        self._compactions = Compactions(access)
-        self._versions = FoldVersions(access)
-        self._pins = Pins(access)
+        self._settings = settings
+        self._models = models
+        self._strategies = strategies
+        self._fold_worker = fold_worker
+        self._token_uses = token_uses
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
         """Returns the active records, oldest first; with `last`, only that many of the newest."""
@@ -235,8 +99,28 @@ class Folds:
         )
 
     def savings(self, session_id: str) -> Savings:
-        """Returns what the folds have saved since the last reset, and what they cost; see `read_savings`."""
-        return read_savings(self._access, session_id)
+        """Returns what the folds have saved since the last reset, and what they cost.
+
+        Raises:
+            DatabaseError: The list of what was sent can't be read.
+        """
+        self._access.own(session_id)
+        sums = self._stores.records.sums(session_id)
+        saved = saved_by_model(self._stores.calls.sent(session_id))
+        return Savings(
+            unsent_tokens=sum(each.unsent_tokens for each in saved),
+            fold_tokens=sums.input_tokens + sums.output_tokens,
+            is_fold_usage=not sums.estimated_count,
+            lost_tokens=sum(each.lost_tokens for each in saved),
+            money=self._money(session_id, saved),
+        )
+
+    def _money(self, session_id: str, saved: list[Saved]) -> SavingsMoney | None:
+        prices = self._settings.model_prices
+        if prices is None:
+            return None
+        folds = self._token_uses.of_folds(session_id)
+        return savings_of(saved, folds, prices, default_model=self._models.default_name)
 
     def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
         """Returns what isn't folded yet; without a session, what holds for a new one.
@@ -245,7 +129,7 @@ class Folds:
             session_id: The session, or None.
             strategy: The session's strategy, or the one chosen for a new session.
         """
-        chosen, settings = self._access.strategies.of(strategy), self._access.settings
+        chosen, settings = self._strategies.of(strategy), self._settings
         if session_id is None:
             return chosen.next_fold(SessionSnapshot(0, (), (), settings.compression_rate))
         session = self._access.own(session_id)
@@ -257,14 +141,14 @@ class Folds:
             from_turn=first_turn(chosen, complete_turns + 1),
         )
         # Not `input_tokens`: that may wait for the endpoint's list of models.
-        window = self._access.models.window_tokens(session.model or self._access.models.default_name)
+        window = self._models.window_tokens(session.model or self._models.default_name)
         snapshot = snapshot.within(int(window * settings.guard_share))
         is_reset = self._stores.sessions.context_begin(session_id) > 0
         return replace(chosen.next_fold(snapshot), is_reset=is_reset)
 
     def uses_rate(self, strategy: str) -> bool:
         """Whether the length of this strategy's summaries follows the compression rate."""
-        return self._access.strategies.of(strategy).uses_rate
+        return self._strategies.of(strategy).uses_rate
 
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
         """Returns one point per answered turn since the last reset, in order."""
@@ -276,23 +160,6 @@ class Folds:
         folds = {next((point.turn for point in points if point.turn >= turn), 0) for turn in adopted}
         return tuple(ChartPoint(turn, sent, full, has_fold=turn in folds) for turn, sent, full in points)
 
-    def inputs(self, session_id: str, turn: int) -> tuple[CallInput, ...]:
-        """Returns what each call of a turn was sent, block by block, and what it cost; see `read_inputs`."""
-        return read_inputs(self._access, session_id, turn)
-
-    def request(self, session_id: str, turn: int, *, attempt: int, ordinal: int) -> SentRequest:
-        """Returns the body of the request that one of these calls sent; see `read_request`."""
-        return read_request(self._access, session_id, turn, attempt=attempt, ordinal=ordinal)
-
-    def called_turns(self, session_id: str) -> tuple[int, ...]:
-        """Returns the turns that a model was called in, in order: those whose `inputs` aren't empty."""
-        self._access.own(session_id)
-        return self._stores.calls.turns(session_id)
-
-    def history(self, session_id: str, turn: int, *, last: int) -> tuple[HistoryTurn, ...]:
-        """Returns the newest `last` turns of the whole history up to a turn; see `read_history`."""
-        return read_history(self._access, session_id, turn, last=last)
-
     def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
         """Returns how much of the context window the last model call took.
 
@@ -300,7 +167,7 @@ class Folds:
         """
         if session_id is not None:
             self._access.own(session_id)
-        window = self._access.models.window_tokens(model or self._access.models.default_name)
+        window = self._models.window_tokens(model or self._models.default_name)
         call = self._stores.calls.last_answered(session_id) if session_id else None
         if call is None:
             return Gauge(self._prompt_tokens(session_id), window, "estimate")
@@ -312,12 +179,14 @@ class Folds:
     def _prompt_tokens(self, session_id: str | None) -> int:
         """Estimates the system prompt of a session without a call; of a Korean one before its first message."""
         if session_id is None:
-            strategy, opening = self._access.strategies.default, None
+            strategy, opening = self._strategies.default, None
         else:
-            strategy = self._access.strategies.of(self._access.own(session_id).strategy)
+            strategy = self._strategies.of(self._access.own(session_id).strategy)
             opening = self._stores.archive.opening(session_id)
         system = system_part(session_language(opening), can_recall=strategy.sends_records)
         return estimate_tokens(system.text)
+
+    # The context is changed by hand between turns.
 
     def command_of(self, text: str) -> Command | None:
         """Returns the command that the text is, None if it's a message."""
@@ -331,7 +200,29 @@ class Folds:
                 `compact_failed` (the result wasn't shorter) or `compact_stopped`.
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
         """
-        return self._compactions.make(session_id)
+        session = self._access.own(session_id)
+        if not self._strategies.of(session.strategy).sends_records:
+            raise InputError("no_effect")
+        with self._access.between_turns(session_id) as lease:
+            session = self._access.own(session_id)  # a turn may have ended since
+            turn_count, rate = session.turn_count - session.is_open, session.compression_rate
+            snapshot = self._fold_worker.snapshot(session_id, complete_turns=turn_count, rate=rate)
+            spec = compaction_fold(snapshot, self._settings.preserve_recent_messages)
+            if spec is None:
+                raise InputError("nothing_to_compact")
+            limiter = self._access.runner.limiter
+            limiter.begin(self._access.owner)  # it costs what a turn does
+            stop = self._access.compacting[session_id] = threading.Event()
+            try:
+                record = self._fold_worker.make_now(
+                    session_id, spec, owner=self._access.owner, model=session.model, stop=stop
+                )
+            finally:
+                del self._access.compacting[session_id]
+                limiter.end(self._access.owner)
+            if record is None or not self._stores.records.adopt(lease, record.id):
+                raise InputError("compact_stopped" if stop.is_set() else "compact_failed")
+        return record
 
     def restore(self, session_id: str, record_id: str) -> None:
         """Undoes a compaction and every later one: what they replaced is sent again from the next turn on.
@@ -345,7 +236,38 @@ class Folds:
             NotFoundError: The record isn't active, and no active compaction was made from it.
             BusyError: A turn is in progress.
         """
-        self._compactions.restore(session_id, record_id)
+        self._access.own(session_id)
+        if self._stores.records.get(session_id, record_id).kind != COMPACTION:
+            raise InputError("not_a_compaction")
+        with self._access.between_turns(session_id) as lease:
+            active = self._stores.context(session_id).records
+            chains = [self._chain(record) for record in active]
+            chain = next((chain for chain in chains if any(step.id == record_id for step in chain)), None)
+            if chain is None:
+                raise NotFoundError(record_id)
+            ids = [step.id for step in chain]
+            with self._stores.database.writing():
+                self._stores.records.revert(lease, ids[: ids.index(record_id) + 1])
+                tokens = self._stores.context(session_id).tokens
+                self._stores.sessions.update(session_id, self._access.owner, restored_tokens=tokens)
+
+    def compactions(self, session_id: str) -> tuple[Record, ...]:
+        """Returns every compaction that `restore` can undo, newest first."""
+        self._access.own(session_id)
+        active = self._stores.records.active(session_id)
+        return tuple(step for record in reversed(active) for step in self._chain(record))
+
+    def _chain(self, record: Record) -> list[Record]:
+        """Returns a compaction and the earlier ones that it replaced, newest first; [] for other records."""
+        chain = []
+        step = record if record.kind == COMPACTION else None
+        while step is not None:
+            chain.append(step)
+            step = next((source for source in self._sources(step) if source.kind == COMPACTION), None)
+        return chain
+
+    def _sources(self, record: Record) -> list[Record]:
+        return [self._stores.records.get(record.thread_id, source) for source in record.sources]
 
     def reset(self, session_id: str) -> None:
         """Empties the context: nothing said so far is sent again; the transcript stays. See `undo_reset`.
@@ -375,13 +297,13 @@ class Folds:
             if not self._stores.resets.undo(lease):
                 raise InputError("no_reset")
 
-    def compactions(self, session_id: str) -> tuple[Record, ...]:
-        """Returns every compaction that `restore` can undo, newest first."""
-        return self._compactions.undoable(session_id)
+    # A fold is steered by versions, also while a turn runs: that goes on with what it began with.
 
     def versions(self, session_id: str, record_id: str) -> tuple[Record, ...]:
         """Returns every version of a record, oldest first, the active one included; () if it was never active."""
-        return self._versions.all_of(session_id, record_id)
+        self._access.own(session_id)
+        self._stores.records.get(session_id, record_id)
+        return tuple(self._stores.versions.of(session_id, record_id))
 
     def use_version(self, session_id: str, record_id: str) -> Record:
         """Makes a version of a record the active one, from the next turn on; a merge that was undone, too.
@@ -389,7 +311,12 @@ class Folds:
         Raises:
             InputError: `not_active`: something else stands in its place by now.
         """
-        return self._versions.use(session_id, record_id)
+        self._access.own(session_id)
+        record = self._stores.records.get(session_id, record_id)
+        with self._paced(record):
+            if not self._stores.versions.use(session_id, record_id):
+                raise InputError("not_active")
+        return record
 
     def edit(self, session_id: str, record_id: str, text: str) -> Record:
         """Gives a record other words, as a new version that is active from the next turn on.
@@ -397,7 +324,31 @@ class Folds:
         Raises:
             InputError: `empty`, `too_long`, `not_shorter` (than what it covers) or `not_active`.
         """
-        return self._versions.edit(session_id, record_id, text)
+        self._access.own(session_id)
+        text = plain_text(text).strip()
+        check_text(text, max_chars=self._settings.message_chars)
+        record = self._stores.records.get(session_id, record_id)
+        if len(text) > record.original_chars:
+            raise InputError("not_shorter", f"{len(text)} > {record.original_chars}")
+        spec = self._spec(record, rate=record.compression_rate)
+        source = source_of(spec, is_quoted=True)
+        checked = compare_facts(text, source)
+        edited = record.with_changes(
+            **_NO_COST,
+            id=f"rec-{secrets.token_urlsafe(9)}",
+            source_key=f"edit-{secrets.token_urlsafe(12)}",
+            kind=spec.kind,
+            outcome="compressed",
+            created_at=self._access.clock(),
+            summary=text,
+            summary_chars=len(text),
+            summary_tokens=estimate_tokens(source.label + text),
+            kept_facts=checked.kept,
+            missing_facts=checked.missing,
+            wish="",
+            edited=True,
+        )
+        return self._added(edited, of=record_id)
 
     def remake(self, session_id: str, record_id: str, *, rate: float, wish: str = "") -> Record:
         """Has a record made anew, as a new version that is active from the next turn on; waits for it.
@@ -414,7 +365,33 @@ class Folds:
             BusyError: A limit of the server is reached.
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
-        return self._versions.remake(session_id, record_id, rate=rate, wish=wish)
+        session = self._access.own(session_id)
+        rate, wish = round_rate(rate), plain_text(wish).strip()
+        if len(wish) > MOST_WISH_CHARS:
+            raise InputError("too_long", f"{len(wish)} > {MOST_WISH_CHARS}")
+        record = self._stores.records.get(session_id, record_id)
+        spec = replace(self._spec(record, rate=rate), wish=wish, before=self._text_before(record))
+        if spec.stands_verbatim:
+            raise InputError("stands_verbatim")
+        if self._active_version(record) is None:
+            raise InputError("not_active")
+        limiter = self._access.runner.limiter
+        limiter.begin(self._access.owner)  # it costs what a turn does
+        try:
+            made, code = self._fold_worker.make_anew(session_id, spec, owner=self._access.owner, model=session.model)
+        finally:
+            limiter.end(self._access.owner)
+        if made is None or made.kind == "verbatim":
+            raise InputError("remake_failed", code or "summary_inflated")
+        with self._paced(record):
+            adopted = self._stores.versions.adopt(made, of=record_id)
+        if adopted is None:
+            raise InputError("not_active")
+        return adopted
+
+    def fold_again(self, session_id: str, record_id: str) -> Record:
+        """Folds what was undone, at the session's rate; raises what `remake` does."""
+        return self.remake(session_id, record_id, rate=self._access.own(session_id).compression_rate)
 
     def undo(self, session_id: str, record_id: str) -> Record | None:
         """Has a record give way to its messages word for word; see `fold_again`, and `use_version` to take it back.
@@ -425,15 +402,97 @@ class Folds:
         Raises:
             InputError: `stands_verbatim` or `not_active`.
         """
-        return self._versions.undo(session_id, record_id)
+        self._access.own(session_id)
+        record = self._stores.records.get(session_id, record_id)
+        if record.kind == "verbatim":
+            raise InputError("stands_verbatim")
+        if record.kind == "merge":
+            if not self._stores.versions.undo_merge(session_id, record_id):
+                raise InputError("not_active")
+            return None
+        return self._added(self._undone(record), of=record_id)
 
-    def fold_again(self, session_id: str, record_id: str) -> Record:
-        """Folds what was undone, at the session's rate; raises what `remake` does."""
-        return self._versions.fold_again(session_id, record_id)
+    def _undone(self, record: Record) -> Record:
+        """Returns the messages that a record covers, word for word, as another record."""
+        language = session_language(self._stores.archive.opening(record.thread_id))
+        text = quote([entry.message for entry in self._said(record)], language)
+        return record.with_changes(
+            **_NO_COST,
+            id=f"rec-{secrets.token_urlsafe(9)}",
+            source_key=f"undo-{secrets.token_urlsafe(12)}",
+            kind="verbatim",
+            outcome="inflated",
+            created_at=self._access.clock(),
+            summary=text,
+            summary_chars=len(text),
+            summary_tokens=estimate_tokens(label_of(record.turns, language) + text),
+            kept_facts=(),
+            missing_facts=(),
+            wish="",
+            edited=False,
+        )
+
+    def _active_version(self, record: Record) -> Record | None:
+        ids = {version.id for version in self._stores.versions.of(record.thread_id, record.id)}
+        return next((each for each in self._stores.records.active(record.thread_id) if each.id in ids), None)
+
+    def _text_before(self, record: Record) -> str:
+        """Returns the summary that stands right before a record, "" if none does."""
+        active = self._stores.records.active(record.thread_id)
+        return next((each.summary for each in reversed(active) if each.to_position < record.from_position), "")
+
+    def _added(self, record: Record, *, of: str) -> Record:
+        before = self._stores.records.get(record.thread_id, of)
+        with self._paced(before):
+            added = self._stores.versions.add(record, owner=self._access.owner, of=of)
+            if added is None:
+                raise InputError("not_active")
+        return added
+
+    @contextmanager
+    def _paced(self, record: Record) -> Iterator[None]:
+        """Changes a record; the next compaction waits once one is undone, and no longer once that is taken back."""
+        session_id, database = record.thread_id, self._stores.database
+        with database.writing(), database.write(session_id=session_id):
+            was_undone = self._is_undone(record)
+            yield
+            if self._kind(record) != "compaction" or self._is_undone(record) == was_undone:
+                return
+            restored_tokens = 0 if was_undone else self._stores.context(session_id).tokens
+            self._stores.sessions.update(session_id, self._access.owner, restored_tokens=restored_tokens)
+
+    def _is_undone(self, record: Record) -> bool:
+        """Whether a version with the messages themselves is active."""
+        active = self._active_version(record)
+        return active is not None and active.is_undone
+
+    def _spec(self, record: Record, *, rate: float) -> FoldSpec:
+        """Returns the fold of what a record covers."""
+        session_id = record.thread_id
+        with self._stores.database.reading():
+            sources = [self._stores.records.get(session_id, source) for source in record.sources]
+            language = session_language(self._stores.archive.opening(session_id))
+            said = self._said(record, behind=sources)
+            kind = self._kind(record)
+        return fold_anew(record, sources, said, kind=kind, rate=rate, language=language)
+
+    def _said(self, record: Record, *, behind: Sequence[Record] = ()) -> list[ArchivedMessage]:
+        """Returns the live messages that a record covers behind some of its sources."""
+        first = behind[-1].to_position + 1 if behind else record.from_position
+        return self._stores.archive.live_within(record.thread_id, [(first, record.to_position)])
+
+    def _kind(self, record: Record) -> RecordKind:
+        """Returns what a record was before it was undone."""
+        kinds = (version.kind for version in self._stores.versions.of(record.thread_id, record.id))
+        return next((kind for kind in (record.kind, *kinds) if kind != "verbatim"), "interval")
+
+    # Messages are pinned, also while a turn runs.
 
     def pins(self, session_id: str) -> PinView:
         """Returns the pinned messages since the last reset, and how much room there is for them."""
-        return self._pins.view(session_id)
+        session = self._access.own(session_id)
+        with self._stores.database.reading():
+            return self._pin_view(session)
 
     def pin(self, session_id: str, message_id: str) -> PinView:
         """Has a message sent word for word from the next turn on, also once it is folded; until a reset. Idempotent.
@@ -443,8 +502,50 @@ class Folds:
                 `pin_budget`; its `detail` is how many tokens are left.
             NotFoundError: There is no such message in the last attempt of its turn.
         """
-        return self._pins.pin(session_id, message_id)
+        session = self._access.own(session_id)
+        database = self._stores.database
+        # Nobody else pins meanwhile, so what is left of the budget stays true.
+        with database.writing(), database.write(session_id=session_id):
+            view, entry = self._pin_view(session), self._live_message(session_id, message_id)
+            if any(pinned.message_id == message_id for pinned in view.messages):
+                return view
+            pin = pin_of(entry)
+            if pin.role not in ("human", "ai") or not has_visible(pin.text):
+                raise InputError("empty")
+            if pin.position <= self._stores.sessions.context_begin(session_id):
+                raise InputError("before_reset")
+            left_tokens = max(0, view.budget_tokens - view.used_tokens)
+            if pin.tokens(self._language(session_id)) > left_tokens:
+                raise InputError("pin_budget", str(left_tokens))
+            self._stores.pins.add(session_id, message_id, owner=self._access.owner)
+            return self._pin_view(session)
 
     def unpin(self, session_id: str, message_id: str) -> PinView:
         """Takes `pin` back; idempotent."""
-        return self._pins.unpin(session_id, message_id)
+        self._access.own(session_id)
+        self._stores.pins.remove(session_id, message_id)
+        return self.pins(session_id)
+
+    def _live_message(self, session_id: str, message_id: str) -> ArchivedMessage:
+        turn = self._stores.archive.get(session_id, message_id).turn
+        said = self._stores.archive.live_turns(session_id, turn, turn)
+        found = next((entry for entry in said if entry.message.id == message_id), None)
+        if found is None:  # of an earlier attempt
+            raise NotFoundError(message_id)
+        return found
+
+    def _pin_view(self, session: SessionRow) -> PinView:
+        session_id, models = session.session_id, self._models
+        language = self._language(session_id)
+        pins = self._stores.pinned(session_id)
+        # Not `input_tokens`: that may wait for the endpoint's list of models.
+        window = models.window_tokens(session.model or models.default_name)
+        budget = budget_tokens(int(window * self._settings.guard_share))
+        sent = fitting(pins, budget, language)
+        messages = tuple(
+            PinnedMessage(pin.message_id, pin.turn, pin.tokens(language), is_sent=pin in sent) for pin in pins
+        )
+        return PinView(messages, budget, sum(message.tokens for message in messages))
+
+    def _language(self, session_id: str) -> Language:
+        return session_language(self._stores.archive.opening(session_id))

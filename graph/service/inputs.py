@@ -15,7 +15,7 @@ from graph.core.manifest import Block
 from graph.core.model_input import CONTEXT, CUT, SHORTENED, TOOLS, ModelInput, SystemPart, same_blocks, stored_system
 from graph.core.pin import PIN, ContextBlock, Pin, cut_at, pin_of, read_name
 from graph.core.turn import EMBEDDED_MODEL, text_of
-from graph.model.factory import request_body
+from graph.model.factory import ChatModels, request_body
 from graph.model.tool_choice import NO_TOOL
 from graph.service.access import SessionAccess
 from graph.store.call import ModelCall
@@ -23,6 +23,8 @@ from graph.store.session import SessionRow
 from graph.store.stores import ChatStores
 from graph.strategy.base import Strategy
 from graph.strategy.shrink import shorten_verbatim
+from graph.strategy.strategies import Strategies
+from graph.tool.registry import KnownTools
 from graph.value.error import NotFoundError
 from graph.value.input_view import BlockRole, CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
 from graph.value.record import ArchivedMessage, HistoryEntry, to_entry
@@ -35,81 +37,6 @@ _ROLES: Final[dict[str, BlockRole]] = {"human": "user", "ai": "assistant", "tool
 CONTINUED_ID: Final = "continued-"
 # None for what no table has.
 Part = SystemPart | ContextBlock | HistoryEntry | Pin | ArchivedMessage | None
-
-
-def input_block(block: Block, part: Part, language: Language) -> InputBlock:
-    """Returns a block with its words: those of a record without its label, as the strategies differ there."""
-    kind, name, version, tokens = block
-    match part:
-        case SystemPart() | ContextBlock():
-            known = name if isinstance(part, SystemPart) else part.kind
-            return InputBlock(kind, known, version, "", tokens, part.text)
-        case dict():
-            return InputBlock(kind, name, version, "", tokens, part["summary"], tuple(part["turns"]))
-        case Pin():
-            return InputBlock(kind, name, version, _ROLES[part.role], tokens, part.text, (part.turn,))
-        case ArchivedMessage():
-            return said_block(block, part)
-    if name.startswith(CONTINUED_ID):
-        return InputBlock(kind, name, version, "user", tokens, CONTINUED[language])
-    return InputBlock(kind, name, version, "", tokens, None)
-
-
-def said_block(block: Block, said: ArchivedMessage) -> InputBlock:
-    """Returns the block of a message."""
-    kind, name, version, tokens = block
-    role = _ROLES.get(said.message.type, "")
-    return InputBlock(kind, name, version, role, tokens, _words(said.message), (said.turn,))
-
-
-def _words(message: AnyMessage) -> str:
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
-    called = [f"(tool call: {call['name']} {json.dumps(call['args'], ensure_ascii=False)})" for call in calls]
-    return "\n".join(line for line in (text_of(message), *called) if line)
-
-
-def read_history(access: SessionAccess, session_id: str, turn: int, *, last: int) -> tuple[HistoryTurn, ...]:
-    """Returns the turns since the last reset before a turn, up to it.
-
-    Args:
-        access: The owner's access to sessions.
-        session_id: The session.
-        turn: The turn.
-        last: Returns only that many of the newest, oldest first.
-
-    Raises:
-        NotFoundError: There is no such session or turn.
-    """
-    access.own(session_id)
-    access.stores.turns.get(session_id, turn)
-    begin, _ = history_begin(access.stores, session_id, turn)
-    said = access.stores.archive.live_turns(session_id, max(begin, turn - last + 1), turn)
-    return tuple(_turn(number, list(entries)) for number, entries in groupby(said, key=lambda entry: entry.turn))
-
-
-def history_begin(stores: ChatStores, session_id: str, turn: int) -> tuple[int, int]:
-    """Returns the first turn behind the last reset before a turn, and our estimate for everything said before it."""
-    begin = max((after for after in stores.resets.turns(session_id) if after < turn), default=0) + 1
-    return begin, stores.turns.get(session_id, begin).history_tokens if begin > 1 else 0
-
-
-def _turn(number: int, said: Sequence[ArchivedMessage]) -> HistoryTurn:
-    blocks = [said_block(("message", str(entry.message.id), 1, entry.tokens), entry) for entry in said]
-    return HistoryTurn(number, sum(entry.tokens for entry in said), tuple(blocks))
-
-
-def read_inputs(access: SessionAccess, session_id: str, turn: int) -> tuple[CallInput, ...]:
-    """Returns what each call of a turn was sent, earlier attempts and the calls of tools included.
-
-    Raises:
-        NotFoundError: There is no such session or turn.
-        DatabaseError: The list of what was sent can't be read.
-    """
-    session = access.own(session_id)
-    access.stores.turns.get(session_id, turn)
-    calls = access.stores.calls.of_turn(session_id, turn)
-    _, left_tokens = history_begin(access.stores, session_id, turn)
-    return tuple(_read(access, session, call, left_tokens) for call in calls)
 
 
 @dataclass(frozen=True)
@@ -135,60 +62,155 @@ class Rebuilt:
         return head.language if isinstance(head, SystemPart) else "ko"
 
 
-def rebuild(access: SessionAccess, session: SessionRow, call: ModelCall) -> Rebuilt:
-    """Builds what a call of this session was sent again."""
-    if call.kind == "reasoning":
-        asked = _asked_by_tool(access.stores, call)
-        if asked is None:
-            return Rebuilt((), None, is_verified=False)
-        return Rebuilt((), asked.messages, is_verified=asked.digest() == call.input_hash)
-    # A session's strategy may have changed since; the hash tells which one it was.
-    strategies = dict.fromkeys((access.strategies.of(session.strategy), *access.strategies.by_name.values()))
-    return _as_sent(call, _parts(access.stores, call), strategies)
+class Inputs:
+    """What the model calls of one owner's sessions were sent, built again from the tables.
 
+    Every method raises `NotFoundError` if this owner has no such session, or it has no such turn.
+    """
 
-def _read(access: SessionAccess, session: SessionRow, call: ModelCall, left_tokens: int) -> CallInput:
-    rebuilt = rebuild(access, session, call)
-    if call.kind == "reasoning":
-        texts = [message.text for message in rebuilt.messages] if rebuilt.messages else [None] * len(call.manifest)
-        blocks = [InputBlock(*block[:3], "", block[3], text) for block, text in zip(call.manifest, texts, strict=True)]
-    else:
-        blocks = [
-            replace(input_block(block, part, rebuilt.language), tools=_tools(access, session, block, rebuilt.language))
-            for block, part in zip(call.manifest, rebuilt.parts, strict=True)
-        ]
-        before = access.stores.calls.before(call)
-        # Another model has a cache of its own.
-        kept = same_blocks(before.manifest if before and before.model == call.model else (), call.manifest)
-        blocks = [replace(block, is_cacheable=is_kept) for block, is_kept in zip(blocks, kept, strict=True)]
-    return CallInput(
-        attempt=call.attempt,
-        ordinal=call.ordinal,
-        kind=call.kind,
-        model=call.model,
-        is_verified=rebuilt.is_verified,
-        sent_tokens=call.sent_tokens,
-        full_tokens=call.full_tokens - left_tokens * (call.kind == "answer"),
-        usage_input_tokens=call.usage_input_tokens,
-        usage_output_tokens=call.usage_output_tokens,
-        usage_cached_tokens=call.usage_cached_tokens,
-        seconds=call.seconds,
-        error_code=call.error_code,
-        created_at=call.created_at,
-        blocks=tuple(blocks),
-    )
+    def __init__(
+        self, access: SessionAccess, *, models: ChatModels, strategies: Strategies, known_tools: KnownTools
+    ) -> None:
+        self._access = access
+        self._stores = access.stores
+        self._models = models
+        self._strategies = strategies
+        self._known_tools = known_tools
 
+    def called_turns(self, session_id: str) -> tuple[int, ...]:
+        """Returns the turns that a model was called in, in order: those for which `of_turn` isn't empty."""
+        self._access.own(session_id)
+        return self._stores.calls.turns(session_id)
 
-def _tools(access: SessionAccess, session: SessionRow, block: Block, language: Language) -> tuple[ToolSchema, ...]:
-    """Returns the tools of their block; () for other blocks."""
-    kind, name, _, _ = block
-    schemas = access.known_tools.find(name, language, off=session.tools_off) if kind == TOOLS else ()
-    told = (schema["function"] for schema in schemas)
-    return tuple(ToolSchema(tool["name"], json.dumps(tool, ensure_ascii=False, indent=2)) for tool in told)
+    def of_turn(self, session_id: str, turn: int) -> tuple[CallInput, ...]:
+        """Returns what each call of a turn was sent, block by block, and what it cost.
+
+        Earlier attempts and the calls of tools are included.
+
+        Raises:
+            DatabaseError: The list of what was sent can't be read.
+        """
+        session = self._access.own(session_id)
+        self._stores.turns.get(session_id, turn)
+        calls = self._stores.calls.of_turn(session_id, turn)
+        _, left_tokens = self._history_begin(session_id, turn)
+        return tuple(self._call_input(session, call, left_tokens) for call in calls)
+
+    def history(self, session_id: str, turn: int, *, last: int) -> tuple[HistoryTurn, ...]:
+        """Returns the whole history since the last reset before a turn, up to it.
+
+        Args:
+            session_id: The session.
+            turn: The turn.
+            last: Returns only that many of the newest turns, oldest first.
+        """
+        self._access.own(session_id)
+        self._stores.turns.get(session_id, turn)
+        begin, _ = self._history_begin(session_id, turn)
+        said = self._stores.archive.live_turns(session_id, max(begin, turn - last + 1), turn)
+        return tuple(_turn(number, list(entries)) for number, entries in groupby(said, key=lambda entry: entry.turn))
+
+    def _history_begin(self, session_id: str, turn: int) -> tuple[int, int]:
+        """Returns the first turn behind the last reset before a turn, and our estimate for all that was said before."""
+        begin = max((after for after in self._stores.resets.turns(session_id) if after < turn), default=0) + 1
+        return begin, self._stores.turns.get(session_id, begin).history_tokens if begin > 1 else 0
+
+    def request(self, session_id: str, turn: int, *, attempt: int, ordinal: int) -> SentRequest:
+        """Returns the body of the request that a call sent; see `ModelCall` for its attempt and ordinal.
+
+        Its messages are those of the tables, checked by their hash. All else is made of how the server is set up now.
+
+        Raises:
+            NotFoundError: There is no such call.
+            DatabaseError: The list of what was sent can't be read.
+            ModelError: The model depends on the endpoint's list, and the endpoint failed.
+        """
+        session, models = self._access.own(session_id), self._models
+        row = self._stores.turns.get(session_id, turn)
+        calls = self._stores.calls.of_turn(session_id, turn)
+        call = next((call for call in calls if (call.attempt, call.ordinal) == (attempt, ordinal)), None)
+        if call is None:
+            raise NotFoundError
+        rebuilt, name = self._rebuild(session, call), models.known_name(call.model)
+        offered = [block[1] for block in call.manifest if block[0] == TOOLS]
+        tools = self._known_tools.find(offered[0], rebuilt.language, off=session.tools_off) if offered else ()
+        body = None
+        if rebuilt.messages is not None:
+            images = self._stores.images.get(session_id, references_in(rebuilt.messages))
+            shown = {reference: shortened_url(url) for reference, url in images.items()}
+            is_forbidden = (rebuilt.is_last_round or row.is_casual) and not models.tool_choice.is_refused_by(name)
+            made = request_body(
+                models.chat(name),
+                name,
+                with_images(rebuilt.messages, shown),
+                tools,
+                tool_choice=NO_TOOL if is_forbidden else None,
+            )
+            body = json.dumps(made, ensure_ascii=False, indent=2)
+        return SentRequest(
+            body,
+            rebuilt.is_verified,
+            lacks_tools=bool(offered) and not tools,
+            is_of_program=bool(row.client),
+            is_embedded=name == EMBEDDED_MODEL,
+        )
+
+    def _call_input(self, session: SessionRow, call: ModelCall, left_tokens: int) -> CallInput:
+        rebuilt = self._rebuild(session, call)
+        if call.kind == "reasoning":
+            texts = [message.text for message in rebuilt.messages] if rebuilt.messages else [None] * len(call.manifest)
+            blocks = [
+                InputBlock(*block[:3], "", block[3], text) for block, text in zip(call.manifest, texts, strict=True)
+            ]
+        else:
+            blocks = [
+                replace(
+                    _input_block(block, part, rebuilt.language), tools=self._tools(session, block, rebuilt.language)
+                )
+                for block, part in zip(call.manifest, rebuilt.parts, strict=True)
+            ]
+            before = self._stores.calls.before(call)
+            # Another model has a cache of its own.
+            kept = same_blocks(before.manifest if before and before.model == call.model else (), call.manifest)
+            blocks = [replace(block, is_cacheable=is_kept) for block, is_kept in zip(blocks, kept, strict=True)]
+        return CallInput(
+            attempt=call.attempt,
+            ordinal=call.ordinal,
+            kind=call.kind,
+            model=call.model,
+            is_verified=rebuilt.is_verified,
+            sent_tokens=call.sent_tokens,
+            full_tokens=call.full_tokens - left_tokens * (call.kind == "answer"),
+            usage_input_tokens=call.usage_input_tokens,
+            usage_output_tokens=call.usage_output_tokens,
+            usage_cached_tokens=call.usage_cached_tokens,
+            seconds=call.seconds,
+            error_code=call.error_code,
+            created_at=call.created_at,
+            blocks=tuple(blocks),
+        )
+
+    def _tools(self, session: SessionRow, block: Block, language: Language) -> tuple[ToolSchema, ...]:
+        """Returns the tools of their block; () for other blocks."""
+        kind, name, _, _ = block
+        schemas = self._known_tools.find(name, language, off=session.tools_off) if kind == TOOLS else ()
+        told = (schema["function"] for schema in schemas)
+        return tuple(ToolSchema(tool["name"], json.dumps(tool, ensure_ascii=False, indent=2)) for tool in told)
+
+    def _rebuild(self, session: SessionRow, call: ModelCall) -> Rebuilt:
+        """Builds what a call of this session was sent again."""
+        if call.kind == "reasoning":
+            asked = _asked_by_tool(self._stores, call)
+            if asked is None:
+                return Rebuilt((), None, is_verified=False)
+            return Rebuilt((), asked.messages, is_verified=asked.digest() == call.input_hash)
+        # A session's strategy may have changed since; the hash tells which one it was.
+        strategies = dict.fromkeys((self._strategies.of(session.strategy), *self._strategies.by_name.values()))
+        return _as_sent(call, _parts(self._stores, call), strategies)
 
 
 def _as_sent(call: ModelCall, parts: Sequence[Part], strategies: Iterable[Strategy]) -> Rebuilt:
-    """Returns what the strategy assembles of these parts that sent these bytes; else the first of them."""
+    """Rebuilds the input with each strategy until one matches the stored hash; else returns the first of them."""
     head = parts[0] if parts else None
     if not isinstance(head, SystemPart):
         return Rebuilt(parts, None, is_verified=False)
@@ -280,44 +302,37 @@ def _asked_by_tool(stores: ChatStores, call: ModelCall) -> ModelInput | None:
     return ModelInput((SystemMessage(description.SYSTEM), HumanMessage(prompt)), ())
 
 
-def read_request(access: SessionAccess, session_id: str, turn: int, *, attempt: int, ordinal: int) -> SentRequest:
-    """Returns what a call sent; see `ModelCall` for its attempt and ordinal.
+def _input_block(block: Block, part: Part, language: Language) -> InputBlock:
+    """Returns a block with its words: those of a record without its label, as the strategies differ there."""
+    kind, name, version, tokens = block
+    match part:
+        case SystemPart() | ContextBlock():
+            known = name if isinstance(part, SystemPart) else part.kind
+            return InputBlock(kind, known, version, "", tokens, part.text)
+        case dict():
+            return InputBlock(kind, name, version, "", tokens, part["summary"], tuple(part["turns"]))
+        case Pin():
+            return InputBlock(kind, name, version, _ROLES[part.role], tokens, part.text, (part.turn,))
+        case ArchivedMessage():
+            return _said_block(block, part)
+    if name.startswith(CONTINUED_ID):
+        return InputBlock(kind, name, version, "user", tokens, CONTINUED[language])
+    return InputBlock(kind, name, version, "", tokens, None)
 
-    Its messages are those of the tables, checked by their hash. All else is made of how the server is set up now.
 
-    Raises:
-        NotFoundError: There is no such session, turn or call.
-        DatabaseError: The list of what was sent can't be read.
-        ModelError: The model depends on the endpoint's list, and the endpoint failed.
-    """
-    session, stores = access.own(session_id), access.stores
-    row = stores.turns.get(session_id, turn)
-    calls = [
-        call for call in stores.calls.of_turn(session_id, turn) if (call.attempt, call.ordinal) == (attempt, ordinal)
-    ]
-    if not calls:
-        raise NotFoundError
-    call = calls[0]
-    rebuilt, name = rebuild(access, session, call), access.models.known_name(call.model)
-    offered = [block[1] for block in call.manifest if block[0] == TOOLS]
-    tools = access.known_tools.find(offered[0], rebuilt.language, off=session.tools_off) if offered else ()
-    body = None
-    if rebuilt.messages is not None:
-        images = stores.images.get(session_id, references_in(rebuilt.messages))
-        shown = {reference: shortened_url(url) for reference, url in images.items()}
-        is_forbidden = (rebuilt.is_last_round or row.is_casual) and not access.models.tool_choice.is_refused_by(name)
-        made = request_body(
-            access.models.chat(name),
-            name,
-            with_images(rebuilt.messages, shown),
-            tools,
-            tool_choice=NO_TOOL if is_forbidden else None,
-        )
-        body = json.dumps(made, ensure_ascii=False, indent=2)
-    return SentRequest(
-        body,
-        rebuilt.is_verified,
-        lacks_tools=bool(offered) and not tools,
-        is_of_program=bool(row.client),
-        is_embedded=name == EMBEDDED_MODEL,
-    )
+def _said_block(block: Block, said: ArchivedMessage) -> InputBlock:
+    """Returns the block of a message."""
+    kind, name, version, tokens = block
+    role = _ROLES.get(said.message.type, "")
+    return InputBlock(kind, name, version, role, tokens, _words(said.message), (said.turn,))
+
+
+def _words(message: AnyMessage) -> str:
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    called = [f"(tool call: {call['name']} {json.dumps(call['args'], ensure_ascii=False)})" for call in calls]
+    return "\n".join(line for line in (text_of(message), *called) if line)
+
+
+def _turn(number: int, said: Sequence[ArchivedMessage]) -> HistoryTurn:
+    blocks = [_said_block(("message", str(entry.message.id), 1, entry.tokens), entry) for entry in said]
+    return HistoryTurn(number, sum(entry.tokens for entry in said), tuple(blocks))

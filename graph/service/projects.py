@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import Final
 
+from graph.file.root_folder import RootFolders
 from graph.layer.rule_file import RuleFile
 from graph.layer.rule_reader import locate, read_rules
 from graph.layer.rule_set import RuleSet, RuleShare
@@ -12,8 +15,8 @@ from graph.project.context_manager import ContextManager, PrimedLine
 from graph.project.file_pair import ProjectState
 from graph.project.project_memory import ProjectMemory
 from graph.project.workflow_manager import WorkflowManager
-from graph.service.access import SessionAccess
-from graph.store.rule_agreement import RuleAgreement
+from graph.server.settings import Settings
+from graph.store.rule_agreement import RuleAgreement, RuleAgreementStore
 from graph.value.error import InputError, ProjectDamagedError
 from graph.value.project_view import (
     DecisionView,
@@ -49,12 +52,20 @@ class Projects:
     says why.
     """
 
-    def __init__(self, access: SessionAccess) -> None:
-        self._owner = access.owner
-        self._memory_owner = access.settings.memory_owner(access.owner)
-        self._agreements = access.owners.agreements
-        self._roots = access.roots
-        self._clock = access.clock
+    def __init__(
+        self,
+        owner: str,
+        *,
+        settings: Settings,
+        agreements: RuleAgreementStore,
+        roots: RootFolders,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._owner = owner
+        self._memory_owner = settings.memory_owner(owner)
+        self._agreements = agreements
+        self._roots = roots
+        self._clock = clock
 
     def roots(self) -> tuple[str, ...]:
         """Returns the real paths of the allowed folders; none if no project can be chosen."""

@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage, AnyMessage
 from graph.core.turn import is_cut, text_of, unanswered_calls
 from graph.recognise.client_call import waiting_calls
 from graph.service.access import SessionAccess
-from graph.service.folds import Folds
 from graph.store.call import CallCost
+from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.value.client import ClientUsage, CompletionEnd, FinishReason, Matched
 from graph.value.error import RefusedError
@@ -111,28 +111,29 @@ class ResponsePlace:
     calls: range = ALL
 
 
-def said_in(access: SessionAccess, place: ResponsePlace) -> list[AnyMessage]:
+def said_in(stores: ChatStores, place: ResponsePlace) -> list[AnyMessage]:
     """Returns the messages of a response in order: answers, and the results of tools that were run for it."""
-    said = access.stores.archive.live_turns(place.session_id, place.turn, place.turn)
+    said = stores.archive.live_turns(place.session_id, place.turn, place.turn)
     made = [entry.message for entry in said if entry.attempt == place.attempt and entry.position in place.positions]
     first = next((index for index, message in enumerate(made) if isinstance(message, AIMessage)), len(made))
     return made[first:]
 
 
-def read_end(access: SessionAccess, folds: Folds, place: ResponsePlace, matched: Matched) -> CompletionEnd:
+def read_end(access: SessionAccess, place: ResponsePlace, matched: Matched) -> CompletionEnd:
     """Returns how a response ended, its usage and its figures.
 
     Raises:
         NotFoundError: Its session was deleted meanwhile.
     """
+    access.own(place.session_id)
     costs = [
         cost
         for cost in access.stores.calls.costs(place.session_id, place.turn, place.attempt)
         if cost.ordinal in place.calls
     ]
     row = access.stores.turns.get(place.session_id, place.turn)
-    reason = _finish_reason(row, said_in(access, place))
-    return CompletionEnd(reason, usage_of(costs), _figures(folds, place, matched, costs))
+    reason = _finish_reason(row, said_in(access.stores, place))
+    return CompletionEnd(reason, usage_of(costs), _figures(access.stores, place, matched, costs))
 
 
 def _finish_reason(row: TurnRow, said: Sequence[AnyMessage]) -> FinishReason:
@@ -153,19 +154,22 @@ def usage_of(costs: Sequence[CallCost]) -> ClientUsage | None:
     return ClientUsage(sum(inputs), sum(outputs), sum(cached) if cached else None)
 
 
-def _figures(folds: Folds, place: ResponsePlace, matched: Matched, costs: Sequence[CallCost]) -> Mapping[str, Any]:
+def _figures(
+    stores: ChatStores, place: ResponsePlace, matched: Matched, costs: Sequence[CallCost]
+) -> Mapping[str, Any]:
     """Returns what the memory did, as `docs/api.md` lists it; sent and full tokens are our estimates."""
-    statistics = folds.statistics(place.session_id)
+    sums = stores.records.sums(place.session_id)
+    client_changes, lost_tokens = stores.blocks.losses(place.session_id, "client")
     answers = [cost for cost in costs if cost.kind == "answer"]
     return {
         "session": place.session_id,
         "turn": place.turn,
         "matched": matched,
-        "records": statistics.record_count,
-        "folded_turns": statistics.folded_turn_count,
+        "records": sums.record_count,
+        "folded_turns": sums.folded_turn_count,
         "sent_tokens_estimate": sum(cost.sent_tokens for cost in answers),
         "full_tokens_estimate": sum(cost.full_tokens for cost in answers),
-        "fold_tokens": statistics.fold_tokens,
-        "system_changes": statistics.client_changes,
-        "lost_tokens_estimate": statistics.lost_tokens,
+        "fold_tokens": sums.input_tokens + sums.output_tokens,
+        "system_changes": client_changes,
+        "lost_tokens_estimate": lost_tokens,
     }

@@ -1,16 +1,16 @@
-"""Lists, configures, renames, forks and deletes an owner's sessions; makes the example; lists models and strategies."""
+"""Lists, shows, configures, exports and deletes an owner's sessions, and makes the example."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from textwrap import dedent
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -20,20 +20,25 @@ from graph.fold.record import begin_record, end_record, source_of
 from graph.fold.review import SummaryDraft
 from graph.fold.spec import should_summarize, source_key
 from graph.layer.prompt_composer import memory_of
+from graph.node.fold_worker import FoldWorker
 from graph.search.term import excerpt, strict_words
-from graph.service.access import AFTERMATH_SECONDS, SessionAccess, new_session_id
-from graph.service.deletion import bring_back, delete_for_now, erase, erase_expired
-from graph.service.forks import fork
-from graph.service.session_files import take_in, to_markdown
+from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
+from graph.service.deletion import KEPT_SECONDS, SessionEraser
+from graph.service.session_files import bounded, to_markdown
+from graph.service.turns import Turns
 from graph.store.database import Lease
+from graph.store.owner import OwnerUseStore
 from graph.store.search import Hit
 from graph.store.session import SessionRow, is_in_title
+from graph.store.session_import import import_sessions
 from graph.store.transfer import export_lines
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
-from graph.value.error import InputError, InternalError, NotFoundError, TurnfoldError, UserTokensError
+from graph.value.error import InputError, InternalError, NotFoundError, PathError, UserTokensError
 from graph.value.view import ContextNotice, ExportSize, ModelOption, SessionItem, SessionView, TurnOptions
+from graph.worker.project_context import SessionContexts
+from graph.worker.project_turns import ProjectTurns
 
 ExampleLanguage = Literal["ko", "en"]
 # Stands in the rows where a model's name does: no model wrote these answers and summaries.
@@ -43,143 +48,7 @@ _FOLDER: Final = Path(__file__).parents[1] / "example"
 _CLAIM_SECONDS: Final = 60.0
 
 
-def open_example(access: SessionAccess, language: ExampleLanguage) -> str:
-    """Returns the id of the owner's example chat in this language, and makes it if there is none.
-
-    Raises:
-        BusyError: It is being made and wasn't ready in time.
-    """
-    session_id = _id_of(access.owner, language)
-    told = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
-    if not bring_back(access, [session_id]):
-        erase_expired(access, has_others=True)
-    session = access.stores.sessions.create(
-        session_id,
-        access.owner,
-        compression_rate=EXAMPLE_RATE,
-        strategy=IntervalStrategy.name,
-        title=told["title"],
-    )
-    if session.turn_count >= len(told["turns"]):
-        return session_id
-    lease = access.stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
-    try:
-        if access.own(session_id).turn_count == 0:
-            _write(access, lease, told["turns"], iter(told["summaries"]))
-    except BaseException:
-        access.stores.sessions.delete(session_id, access.owner)  # half of an example is none
-        raise
-    finally:
-        access.stores.leases.release(lease)
-    return session_id
-
-
-def _id_of(owner: str, language: ExampleLanguage) -> str:
-    """Returns the id that this owner's example always has, so that there is one at most."""
-    return f"example-{language}-{hashlib.sha256(owner.encode()).hexdigest()[:24]}"
-
-
-def _write(access: SessionAccess, lease: Lease, turns: Sequence[Mapping[str, str]], summaries: Iterator[str]) -> None:
-    """Stores the turns in order, each fold where a chat would have it: before the turn that is the first to use it."""
-    for number, told in enumerate(turns, start=1):
-        if should_summarize(number):
-            _fold(access, lease, number - 1, next(summaries))
-        question = HumanMessage(told["user"], id=f"example-question-{number}")
-        answer = AIMessage(told["answer"], id=f"example-answer-{number}", response_metadata={"finish_reason": "stop"})
-        access.stores.turns.begin(lease, owner=access.owner, message=question, model=EXAMPLE_MODEL, is_casual=False)
-        access.stores.archive.append(lease, owner=access.owner, turn=number, attempt=1, messages=[answer])
-        access.stores.turns.finish(lease, number, "finished")
-
-
-def _fold(access: SessionAccess, lease: Lease, complete_turns: int, summary: str) -> None:
-    """Stores a summary as the fold worker stores a model's draft: planned, measured, reviewed, adopted."""
-    session_id, records = lease.session_id, access.stores.records
-    snapshot = access.fold_worker.snapshot(session_id, complete_turns=complete_turns, rate=EXAMPLE_RATE)
-    spec = access.strategies.by_name[IntervalStrategy.name].due_folds(snapshot)[0]
-    now = access.own(session_id).updated_at
-    key = source_key(spec, model=EXAMPLE_MODEL, prompt_version="")
-    begun = begin_record(session_id, spec, model=EXAMPLE_MODEL, source_key=key, created_at=now)
-    draft = SummaryDraft(summary, input_tokens=0, output_tokens=0, is_usage=False)
-    done = end_record(begun, source_of(spec, is_quoted=False), [draft], "", seconds=0.0)
-    records.start(begun, owner=access.owner, expires_after_seconds=_CLAIM_SECONDS)
-    records.end(done)
-    if not records.adopt(lease, done.id):
-        raise InternalError
-
-
 _NEARLY_FULL: Final = 0.8
-
-
-def read_session(access: SessionAccess, session_id: str) -> SessionView:
-    """Returns a session's settings and state.
-
-    Raises:
-        NotFoundError: The owner has no such session.
-    """
-    row = access.own(session_id)
-    position = access.stores.oldest_raw_position(session_id)
-    failures, code = 0, ""
-    if position is not None:
-        failures, code = access.stores.records.failures_in_a_row(session_id, position)
-    origin = _origin(access, row)
-    return SessionView(
-        session_id=row.session_id,
-        title=row.title,
-        compression_rate=row.compression_rate,
-        strategy=access.strategies.of(row.strategy).name,
-        model=row.model or access.models.default_name,
-        turn_count=row.turn_count,
-        is_running=access.is_busy(session_id),
-        fold_failures=failures,
-        fold_error_code=code,
-        unsent_messages=_unsent_messages(access, row),
-        context_notice=_context_notice(access, row),
-        project_root=row.project_root,
-        has_memory=row.has_memory,
-        project_problem=_project_problem(access, row),
-        client=row.client,
-        is_pinned=row.is_pinned,
-        forked_from=origin,
-        forked_after=row.forked_after if origin else 0,
-    )
-
-
-def _origin(access: SessionAccess, row: SessionRow) -> str:
-    """Returns the session that this one was forked from if the owner has it still, else ""."""
-    try:
-        return access.own(row.forked_from).session_id if row.forked_from else ""
-    except NotFoundError:
-        return ""
-
-
-def _project_problem(access: SessionAccess, row: SessionRow) -> TurnfoldError | None:
-    projects = access.project_turns
-    return projects.problem(row.session_id) if projects is not None and row.project_root else None
-
-
-def _unsent_messages(access: SessionAccess, row: SessionRow) -> int:
-    """Counts the messages of complete turns that "rolling" neither summarised nor sends."""
-    is_rolling = access.strategies.of(row.strategy).name == RollingStrategy.name
-    if not is_rolling or access.settings.rolling_sends_unsummarised:
-        return 0
-    raw = access.stores.context(row.session_id).raw
-    prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_open]
-    return unsent_count(prior, access.settings.app_context_recent_messages)
-
-
-def _context_notice(access: SessionAccess, row: SessionRow) -> ContextNotice:
-    """Returns seed 004's warning: how full the context is while automatic compaction is off."""
-    settings = access.settings
-    if access.strategies.of(row.strategy).name != CompactionStrategy.name or settings.enable_auto_compaction:
-        return ""
-    turn_count, rate = row.turn_count, row.compression_rate
-    snapshot = access.fold_worker.snapshot(row.session_id, complete_turns=turn_count, rate=rate)
-    tokens = round(snapshot.context_tokens * snapshot.correction)
-    if tokens > settings.max_context_tokens:
-        return "full"
-    return "nearly_full" if tokens > settings.max_context_tokens * _NEARLY_FULL else ""
-
-
 _FOUND_SESSIONS: Final = 1_000
 _EXCERPT_CHARS: Final = 48  # three lines of the sidebar
 
@@ -190,15 +59,31 @@ class Sessions:
     Every method that takes a session's id raises `NotFoundError` if this owner has no such session.
     """
 
-    def __init__(self, access: SessionAccess, stop: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        access: SessionAccess,
+        choices: Choices,
+        turns: Turns,
+        *,
+        eraser: SessionEraser,
+        fold_worker: FoldWorker,
+        contexts: SessionContexts,
+        project_turns: ProjectTurns | None,
+        use: OwnerUseStore,
+    ) -> None:
         self._access = access
-        self._stores = access.stores
         self._owner = access.owner
-        self._settings = access.settings
-        self._strategies = access.strategies
-        self._models = access.models
-        self._fold_worker = access.fold_worker
-        self._stop = stop
+        self._stores = access.stores
+        self._choices = choices
+        self._settings = choices.settings
+        self._strategies = choices.strategies
+        self._models = choices.models
+        self._turns = turns
+        self._eraser = eraser
+        self._fold_worker = fold_worker
+        self._contexts = contexts
+        self._project_turns = project_turns
+        self._use = use
 
     def new_id(self, message_id: str | None = None) -> str:
         """Returns an unused id; the session is created by its first message.
@@ -218,7 +103,57 @@ class Sessions:
         Raises:
             BusyError: It is being made and wasn't ready in time.
         """
-        return open_example(self._access, language)
+        session_id = _example_id(self._owner, language)
+        told = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+        if not self.undo_delete([session_id]):
+            self._eraser.erase_expired(has_others=True)
+        session = self._stores.sessions.create(
+            session_id,
+            self._owner,
+            compression_rate=EXAMPLE_RATE,
+            strategy=IntervalStrategy.name,
+            title=told["title"],
+        )
+        if session.turn_count >= len(told["turns"]):
+            return session_id
+        lease = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
+        try:
+            if self._access.own(session_id).turn_count == 0:
+                self._write_example(lease, told["turns"], iter(told["summaries"]))
+        except BaseException:
+            self._stores.sessions.delete(session_id, self._owner)  # half of an example is none
+            raise
+        finally:
+            self._stores.leases.release(lease)
+        return session_id
+
+    def _write_example(self, lease: Lease, turns: Sequence[Mapping[str, str]], summaries: Iterator[str]) -> None:
+        """Stores the turns in order, each fold where a chat would have it: before the turn that first uses it."""
+        for number, told in enumerate(turns, start=1):
+            if should_summarize(number):
+                self._fold_example(lease, number - 1, next(summaries))
+            question = HumanMessage(told["user"], id=f"example-question-{number}")
+            answer = AIMessage(
+                told["answer"], id=f"example-answer-{number}", response_metadata={"finish_reason": "stop"}
+            )
+            self._stores.turns.begin(lease, owner=self._owner, message=question, model=EXAMPLE_MODEL, is_casual=False)
+            self._stores.archive.append(lease, owner=self._owner, turn=number, attempt=1, messages=[answer])
+            self._stores.turns.finish(lease, number, "finished")
+
+    def _fold_example(self, lease: Lease, complete_turns: int, summary: str) -> None:
+        """Stores a summary as the fold worker stores a model's draft: planned, measured, reviewed, adopted."""
+        session_id, records = lease.session_id, self._stores.records
+        snapshot = self._fold_worker.snapshot(session_id, complete_turns=complete_turns, rate=EXAMPLE_RATE)
+        spec = self._strategies.by_name[IntervalStrategy.name].due_folds(snapshot)[0]
+        now = self._access.own(session_id).updated_at
+        key = source_key(spec, model=EXAMPLE_MODEL, prompt_version="")
+        begun = begin_record(session_id, spec, model=EXAMPLE_MODEL, source_key=key, created_at=now)
+        draft = SummaryDraft(summary, input_tokens=0, output_tokens=0, is_usage=False)
+        done = end_record(begun, source_of(spec, is_quoted=False), [draft], "", seconds=0.0)
+        records.start(begun, owner=self._owner, expires_after_seconds=_CLAIM_SECONDS)
+        records.end(done)
+        if not records.adopt(lease, done.id):
+            raise InternalError
 
     def list(
         self,
@@ -239,7 +174,7 @@ class Sessions:
                 is listed twice that way, and none is left out but those that were updated meanwhile.
             pinned_first: Whether those that are pinned come before the others; not with `before`.
         """
-        erase_expired(self._access)
+        self._eraser.erase_expired()
         hits = self._hits(search)
         rows = self._stores.sessions.list(
             self._owner, search=search, found=hits, limit=last, also=also, before=before, pinned_first=pinned_first
@@ -275,7 +210,61 @@ class Sessions:
 
     def get(self, session_id: str) -> SessionView:
         """Returns a session's settings and state."""
-        return read_session(self._access, session_id)
+        row = self._access.own(session_id)
+        position = self._stores.oldest_raw_position(session_id)
+        failures, code = 0, ""
+        if position is not None:
+            failures, code = self._stores.records.failures_in_a_row(session_id, position)
+        origin = self._origin(row)
+        projects = self._project_turns
+        return SessionView(
+            session_id=row.session_id,
+            title=row.title,
+            compression_rate=row.compression_rate,
+            strategy=self._strategies.of(row.strategy).name,
+            model=row.model or self._models.default_name,
+            turn_count=row.turn_count,
+            is_running=self._access.is_busy(session_id),
+            fold_failures=failures,
+            fold_error_code=code,
+            unsent_messages=self._unsent_messages(row),
+            context_notice=self._context_notice(row),
+            project_root=row.project_root,
+            has_memory=row.has_memory,
+            project_problem=projects.problem(session_id) if projects is not None and row.project_root else None,
+            client=row.client,
+            is_pinned=row.is_pinned,
+            forked_from=origin,
+            forked_after=row.forked_after if origin else 0,
+        )
+
+    def _origin(self, row: SessionRow) -> str:
+        """Returns the session that this one was forked from if the owner has it still, else ""."""
+        try:
+            return self._access.own(row.forked_from).session_id if row.forked_from else ""
+        except NotFoundError:
+            return ""
+
+    def _unsent_messages(self, row: SessionRow) -> int:
+        """Counts the messages of complete turns that "rolling" neither summarised nor sends."""
+        is_rolling = self._strategies.of(row.strategy).name == RollingStrategy.name
+        if not is_rolling or self._settings.rolling_sends_unsummarised:
+            return 0
+        raw = self._stores.context(row.session_id).raw
+        prior = [entry.message for entry in raw if entry.turn <= row.turn_count - row.is_open]
+        return unsent_count(prior, self._settings.app_context_recent_messages)
+
+    def _context_notice(self, row: SessionRow) -> ContextNotice:
+        """Returns seed 004's warning: how full the context is while automatic compaction is off."""
+        settings = self._settings
+        if self._strategies.of(row.strategy).name != CompactionStrategy.name or settings.enable_auto_compaction:
+            return ""
+        turn_count, rate = row.turn_count, row.compression_rate
+        snapshot = self._fold_worker.snapshot(row.session_id, complete_turns=turn_count, rate=rate)
+        tokens = round(snapshot.context_tokens * snapshot.correction)
+        if tokens > settings.max_context_tokens:
+            return "full"
+        return "nearly_full" if tokens > settings.max_context_tokens * _NEARLY_FULL else ""
 
     def configure(
         self,
@@ -306,7 +295,7 @@ class Sessions:
             has_memory=has_memory,
         )
         session = self._access.own(session_id)
-        changes = self._access.changes_of(session, options)
+        changes = self._choices.changes_of(session, options)
         with self._stores.database.writing():
             if title is not None:
                 self.rename(session_id, title)
@@ -315,7 +304,7 @@ class Sessions:
         session = replace(session, **changes)
         # Folds prepared with the old settings can't be used; start the new ones now so that the next turn doesn't wait.
         with suppress(UserTokensError):  # then they are made with the next turn that may begin
-            self._access.owners.use.check_tokens(self._owner)
+            self._use.check_tokens(self._owner)
             self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
         return self.get(session_id)
 
@@ -337,14 +326,14 @@ class Sessions:
             PathError: The project's folder is gone or refused.
         """
         row = self._access.own(session_id)
-        self._access.chosen(TurnOptions(context=context))
+        self._choices.chosen(TurnOptions(context=context))
         if self._settings.context_volatile == "request":
             raise InputError("context_not_kept")
         language = session_language(self._stores.archive.opening(session_id))
-        projects = self._access.project_turns
+        projects = self._project_turns
         if projects is not None and row.project_root:
             return projects.tell(self._owner, row.project_root, context, language)
-        return self._access.contexts.told(session_id, context, language)
+        return self._contexts.told(session_id, context, language)
 
     def memory(self, session_id: str) -> str:
         """Returns the lines of its project's memory that the session's model is told, as they are sent; "" for none."""
@@ -369,29 +358,14 @@ class Sessions:
         self._access.own(session_id)
         self._stores.sessions.update(session_id, self._owner, is_pinned=is_pinned)
 
-    def fork(self, session_id: str, *, after_turn: int, family: str = "", client: str = "") -> str:
-        """Makes a session that goes on from a turn of this one, and returns its id; this one stays as it is.
-
-        Args:
-            session_id: The session to fork; a turn of it may be running.
-            after_turn: The last turn that the new session has, 0 for none.
-            family: The chat of a program that the new session is a branch of, "" for none.
-            client: The program that forks, "" for the page.
-
-        Raises:
-            NotFoundError: There is no such turn.
-            BusyError: The last turn to take over is in progress.
-        """
-        return fork(self._access, session_id, after_turn=after_turn, family=family, client=client)
-
     def delete(self, session_id: str) -> None:
         """Stops the session's running turn and deletes everything that is stored of the session.
 
         Raises:
             BusyError: The turn didn't end in time.
         """
-        self._stop(session_id)
-        erase(self._access, session_id)
+        self._turns.stop(session_id)
+        self._eraser.erase(session_id, self._owner)
 
     def delete_many(self, session_ids: Iterable[str]) -> tuple[str, ...]:
         """Stops and deletes those of the sessions that the owner has, and returns their ids for `undo_delete`.
@@ -399,11 +373,29 @@ class Sessions:
         They are gone at once for everybody. They can be brought back for `KEPT_SECONDS`; then they are erased by the
         next list that anybody reads here, or at the next start.
         """
-        return delete_for_now(self._access, self._stop, session_ids)
+        deleted: list[str] = []
+        for session_id in dict.fromkeys(session_ids):
+            try:
+                self._turns.stop(session_id)
+                self._stores.sessions.mark_deleted(session_id, self._owner)
+            except NotFoundError:
+                continue
+            self._eraser.erase_later(session_id)
+            deleted.append(session_id)
+        return tuple(deleted)
 
     def undo_delete(self, session_ids: Iterable[str]) -> tuple[str, ...]:
-        """Brings back sessions that `delete_many` deleted, and returns the ids of those that it still could."""
-        return bring_back(self._access, session_ids)
+        """Brings back sessions that `delete_many` deleted, and returns the ids of those that it still could.
+
+        Raises:
+            SignInError: The owner isn't let in any more.
+        """
+        self._access.check_admitted()
+        return tuple(
+            session_id
+            for session_id in dict.fromkeys(session_ids)
+            if self._stores.sessions.bring_back(session_id, self._owner, within_seconds=KEPT_SECONDS)
+        )
 
     def export(self, session_id: str, *, with_images: bool = True) -> tuple[str, ...]:
         """Returns the lines of an export of this session alone; see `graph.store.transfer`.
@@ -424,7 +416,12 @@ class Sessions:
 
     def export_markdown(self, session_id: str) -> str:
         """Returns the session as Markdown to read: its turns with tools used and ratings, and its summaries."""
-        return to_markdown(self._access, session_id)
+        with self._stores.database.reading():
+            session = self._access.own(session_id)
+            turns = self._turns.transcript(session_id, last=max(1, session.turn_count)).turns
+            records = self._stores.records.active(session_id)
+            language = session_language(self._stores.archive.opening(session_id))
+        return to_markdown(session.title, turns, records, language)
 
     def import_session(self, lines: Iterable[str]) -> tuple[str, ...]:
         """Takes in what `export` returned, here or elsewhere, and returns the ids that its sessions have here.
@@ -439,7 +436,23 @@ class Sessions:
             NewerDatabaseError: A newer version wrote the export.
             BusyError: The same session is taken in at the same time.
         """
-        return take_in(self._access, lines)
+        self._access.check_admitted()
+        return import_sessions(
+            self._stores.database,
+            bounded(lines),
+            owner=self._owner,
+            new_session_id=new_session_id,
+            allowed=self._as_allowed,
+        )
+
+    def _as_allowed(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Returns an imported session's row without a strategy or a project's folder that there isn't here."""
+        strategy, root = row["strategy"], row.get("project_root", "")
+        try:
+            root = str(self._choices.roots.resolve(root)) if root else ""
+        except PathError:
+            root = ""
+        return {**row, "strategy": strategy if strategy in self._strategies.by_name else "", "project_root": root}
 
     def model_options(self) -> tuple[ModelOption, ...]:
         """Returns the models to choose from: the default one first, then those that the endpoint lists."""
@@ -456,3 +469,8 @@ class Sessions:
     def default_strategy(self) -> str:
         """Returns the strategy of sessions that chose none."""
         return self._strategies.default.name
+
+
+def _example_id(owner: str, language: ExampleLanguage) -> str:
+    """Returns the id that this owner's example always has, so that there is one at most."""
+    return f"example-{language}-{hashlib.sha256(owner.encode()).hexdigest()[:24]}"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -17,13 +18,16 @@ from graph.core.text import check_text, measure
 from graph.fold.record import begin_record, end_record, end_verbatim, source_of
 from graph.fold.review import SummaryDraft, flaw_of
 from graph.fold.spec import FoldSpec, fold_of, round_rate
+from graph.model.factory import ChatModels
+from graph.model.spending import Spending
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
 from graph.recognise.client_chain import to_messages
-from graph.service.access import SessionAccess
-from graph.store.side_call import AsideCall
+from graph.server.settings import Settings
+from graph.store.side_call import AsideCall, AsideStore
 from graph.value.client import ClientMessage
 from graph.value.error import ClosingError, StoreError, TurnfoldError, TurnStoppedSignal
 from graph.value.record import ArchivedMessage, Record
+from graph.worker.limiter import TurnLimiter
 from prompt.system.framing import Language
 
 _LOG = logging.getLogger(__name__)
@@ -31,10 +35,34 @@ _MOST_CHARS: Final = 2_000_000
 
 
 class Summaries:
-    """Summaries beside all sessions: asked for, reviewed and mended as a fold, under the limits of turns."""
+    """Summaries beside all sessions: asked for, reviewed and mended as a fold, under the limits of turns.
 
-    def __init__(self, access: SessionAccess) -> None:
-        self._access = access
+    Args:
+        owner: Whose programs ask for them.
+        limiter: That of the turns.
+        spending: Hears of what they cost.
+        asides: Keeps what they cost.
+        clock: The time in UTC.
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        *,
+        settings: Settings,
+        models: ChatModels,
+        limiter: TurnLimiter,
+        spending: Spending,
+        asides: AsideStore,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._owner = owner
+        self._settings = settings
+        self._models = models
+        self._limiter = limiter
+        self._spending = spending
+        self._asides = asides
+        self._clock = clock
 
     def make(
         self,
@@ -64,19 +92,18 @@ class Summaries:
             ModelError: The summary model failed before it wrote anything.
             ClosingError: The server ended before the model wrote anything.
         """
-        access = self._access
-        spec = self._spec(messages, access.settings.compression_rate if rate is None else rate, language)
+        spec = self._spec(messages, self._settings.compression_rate if rate is None else rate, language)
         if target_chars is not None:
             spec = replace(spec, target_chars=target_chars)
-        access.runner.limiter.begin(access.owner)
+        self._limiter.begin(self._owner)
         try:
             return self._made(spec, client)
         finally:
-            access.runner.limiter.end(access.owner)
+            self._limiter.end(self._owner)
 
     def _spec(self, messages: Sequence[ClientMessage], rate: float, language: Language | None) -> FoldSpec:
         check_text("\n".join(message.text for message in messages), max_chars=_MOST_CHARS)
-        now, turn, entries = self._access.clock(), 0, []
+        now, turn, entries = self._clock(), 0, []
         for position, message in enumerate(to_messages(messages), start=1):
             turn = turn + 1 if isinstance(message, HumanMessage) else max(turn, 1)
             said = message.model_copy(update={"id": f"message-{position}"})
@@ -87,9 +114,9 @@ class Summaries:
         return fold_of((), entries, kind="compaction", rate=round_rate(rate), language=chosen)
 
     def _made(self, spec: FoldSpec, client: str) -> Record:
-        access, began = self._access, time.monotonic()
-        summariser = access.models.summariser("")
-        record = begin_record("", spec, model=summariser.name, source_key="", created_at=access.clock())
+        began = time.monotonic()
+        summariser = self._models.summariser("")
+        record = begin_record("", spec, model=summariser.name, source_key="", created_at=self._clock())
         drafts: list[SummaryDraft] = []
         error: TurnfoldError | None = None
         try:
@@ -114,7 +141,7 @@ class Summaries:
             asked=spec.asked,
             may_retry=True,
             stop=threading.Event(),
-            deadline_seconds=self._access.settings.fold_deadline_seconds,
+            deadline_seconds=self._settings.fold_deadline_seconds,
         )
         generate_summary(spec.messages, spec.target_chars, ask, drafts=drafts)
         if (flaw := flaw_of(drafts[-1], source)) is not None:
@@ -125,10 +152,10 @@ class Summaries:
         self, spec: FoldSpec, model: str, drafts: Sequence[SummaryDraft], client: str, seconds: float, error_code: str
     ) -> None:
         """Stores what it cost; nothing of its text."""
-        self._access.spending.add_summary(self._access.owner, drafts, seconds=seconds, error_code=error_code)
+        self._spending.add_summary(self._owner, drafts, seconds=seconds, error_code=error_code)
         is_usage = bool(drafts) and all(draft.is_usage for draft in drafts)
         row = AsideCall(
-            owner=self._access.owner,
+            owner=self._owner,
             client=client,
             model=model,
             sent_tokens=spec.source_tokens * max(1, len(drafts)),
@@ -137,10 +164,10 @@ class Summaries:
             usage_cached_tokens=None,
             seconds=seconds,
             error_code=error_code,
-            created_at=self._access.clock(),
+            created_at=self._clock(),
         )
         try:
-            self._access.programs.asides.add(row)
+            self._asides.add(row)
         except StoreError as error:  # the summary is worth more than its row
             _LOG.warning("what a summary cost was not kept: %s", error.code)
 

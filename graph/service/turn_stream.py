@@ -11,30 +11,23 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.language import session_language
 from graph.core.turn import closing_messages, ending_of, is_complete, is_cut, is_final_answer, text_of
+from graph.model.factory import ChatModels
 from graph.service.access import SessionAccess
-from graph.service.folds import Folds
 from graph.service.response import ResponsePlace, read_end, response_id
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
 from graph.value.client import CompletionEnd
 from graph.value.error import BusyError
 from graph.value.event import Event
-from graph.value.view import LiveTurn, Transcript, TurnView
+from graph.value.view import LiveTurn, TurnView
 from graph.worker.archived_turn import answers_in, last_event, steps_in
 from graph.worker.turn_log import TurnLog
 from prompt.system.framing import Language
 
 
-def read_transcript(access: SessionAccess, session_id: str, *, last: int, before: int | None = None) -> Transcript:
-    """Returns the newest `last` turns, or the newest before this number, each in its last attempt.
-
-    Raises:
-        NotFoundError: There is no such session.
-    """
-    session = access.own(session_id)
-    rows = access.stores.turns.list(session_id, last=last, before=before)
-    if not rows:
-        return Transcript((), 0)
+def views_of(access: SessionAccess, session: SessionRow, rows: Sequence[TurnRow]) -> tuple[TurnView, ...]:
+    """Returns turns of a session, which follow one another, each in its last attempt."""
+    session_id = session.session_id
     last_row, is_abandoned = _refreshed(access, rows[-1])
     said: dict[int, list[AnyMessage]] = {}
     for entry in access.stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
@@ -42,12 +35,10 @@ def read_transcript(access: SessionAccess, session_id: str, *, last: int, before
     if is_abandoned:
         language = session_language(access.stores.archive.opening(session_id))
         last_row, said[last_row.number] = _as_closed(last_row, said.get(last_row.number, []), language)
-    turns = tuple(
+    return tuple(
         _turn_view(row, said.get(row.number, []), is_last=row.number == session.turn_count)
         for row in (*rows[:-1], last_row)
     )
-    resets = access.stores.resets
-    return Transcript(turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id))
 
 
 def read_turn(access: SessionAccess, session_id: str, number: int) -> tuple[TurnView, TurnRow, Sequence[AnyMessage]]:
@@ -128,6 +119,7 @@ class TurnStream:
     """
 
     _access: SessionAccess
+    _models: ChatModels
     _session: SessionRow
     _row: TurnRow
     _log: TurnLog | None
@@ -155,7 +147,7 @@ class TurnStream:
     @property
     def model(self) -> str:
         """The name of the model that answers."""
-        return self._row.model or self._access.models.default_name
+        return self._row.model or self._models.default_name
 
     @property
     def project_root(self) -> str:
@@ -211,17 +203,4 @@ class TurnStream:
 
     def _end_of(self, attempt: int) -> CompletionEnd:
         place = ResponsePlace(self._row.session_id, self.turn, attempt, 1, b"", datetime.min.replace(tzinfo=UTC))
-        return read_end(self._access, Folds(self._access), place, "header")
-
-
-def open_stream(access: SessionAccess, session_id: str, turn: int | None) -> TurnStream | None:
-    """Returns a turn of a session, the newest one if `turn` is None; None if the session has no turn yet.
-
-    Raises:
-        NotFoundError: There is no such session or turn.
-    """
-    session = access.own(session_id)
-    row = access.stores.turns.last(session_id) if turn is None else access.stores.turns.get(session_id, turn)
-    if row is None:
-        return None
-    return TurnStream(access, session, row, access.log_of(row))
+        return read_end(self._access, place, "header")

@@ -1,10 +1,10 @@
-"""Sends, retries, stops and follows turns; each turn runs in a worker thread."""
+"""Sends, retries, branches, resumes, stops and follows turns; each turn runs in a worker thread."""
 
 from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -20,14 +20,15 @@ from graph.core.turn import IMAGE_MARK, text_of, words_of
 from graph.node.state import TurnContext
 from graph.recognise.client_call import results_of
 from graph.recognise.client_chain import OpenAnchor
-from graph.recognise.client_turns import turns_of
+from graph.recognise.client_turns import check_history, turns_of
 from graph.recognise.decide import Decision
-from graph.service.access import AFTERMATH_SECONDS, SessionAccess
-from graph.service.deletion import erase
-from graph.service.forks import fork
-from graph.service.turn_stream import TurnStream, open_stream, read_transcript
+from graph.server.metrics import Metrics
+from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
+from graph.service.deletion import SessionEraser
+from graph.service.turn_stream import TurnStream, views_of
 from graph.store.archive import keep_images
 from graph.store.database import Lease
+from graph.store.fork import copy_session
 from graph.store.imported_turn import insert_turns
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
@@ -37,49 +38,16 @@ from graph.value.event import Event
 from graph.value.image_url import is_image_url
 from graph.value.view import BegunTurn, LiveTurn, Rating, Transcript, TurnOptions
 from graph.worker.archived_turn import answers_in, steps_in
+from graph.worker.project_context import SessionContexts
+from graph.worker.project_turns import ProjectTurns
+from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_log import TurnLog, TurnMeter
 from graph.worker.turn_runner import Job
 
 _SMALLEST_WINDOW_TOKENS: Final = 1_000
 
 
-def accepted(
-    access: SessionAccess,
-    session_id: str,
-    text: str,
-    message_id: str | None,
-    options: TurnOptions,
-    images: Sequence[str],
-) -> HumanMessage:
-    """Returns the message to store, once all that is sent is found to be valid.
-
-    Raises:
-        InputError: The text, an image or an option is invalid.
-    """
-    if text or not images:
-        check_text(text, max_chars=access.settings.message_chars)
-    if not all(is_image_url(url) and url.isprintable() for url in images):
-        raise InputError("bad_image")
-    text = plain_text(text)
-    access.chosen(options)
-    _check_window(access, session_id, text, options)
-    return question_of(text, images, message_id=plain_text(message_id or f"user-{uuid.uuid4().hex}"))
-
-
-def _check_window(access: SessionAccess, session_id: str, text: str, options: TurnOptions) -> None:
-    """Refuses a message that alone fills the context window, as no fold could make it fit."""
-    tokens = estimate_tokens(text)
-    if tokens < _SMALLEST_WINDOW_TOKENS:
-        return
-    name = options.model or ""
-    with suppress(NotFoundError):
-        name = name or access.own(session_id).model
-    window = access.models.window_tokens(name or access.models.default_name)
-    if tokens >= window:
-        raise InputError("over_window", f"≈{tokens} > {window}")
-
-
-class Opening(NamedTuple):
+class _Opening(NamedTuple):
     """What a session is created with by a message that may be its first.
 
     Attributes:
@@ -89,454 +57,46 @@ class Opening(NamedTuple):
     """
 
     text: str
-    client: str = ""
-    family: str = ""
-
-
-def opening_of(text: str, options: TurnOptions, decision: Decision | None) -> Opening:
-    """Returns what the session is created with if need be; one that began elsewhere is titled after its beginning."""
-    if decision is None:
-        return Opening(text, options.client_name)
-    said = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
-    return Opening(plain_text(next(said, text)), options.client_name, decision.family)
-
-
-@contextmanager
-def reserved(
-    access: SessionAccess, session_id: str, wait_seconds: float = 0.0, *, opening: Opening | None = None
-) -> Iterator[Lease]:
-    """Reserves a slot of the server and acquires the lease. On error both are released; else the worker does it.
-
-    Args:
-        access: The service's own.
-        session_id: The session.
-        wait_seconds: How long to wait for a turn in progress; 5 s for the clean-up after one are always allowed.
-        opening: How the session is created if need be; it's deleted on error if it is still empty.
-
-    Raises:
-        NotFoundError: The session belongs to another owner.
-        BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
-    """
-    with access.stores.database.reading():
-        is_missing = opening is not None and not _exists(access, session_id)
-        if wait_seconds == 0 and access.is_busy(session_id):
-            access.own(session_id)  # of another's nothing is told, not even this
-            raise BusyError
-    with ExitStack() as undo:
-        access.runner.limiter.begin(access.owner)
-        undo.callback(access.runner.limiter.end, access.owner)
-        if opening is not None and is_missing:
-            access.stores.sessions.create(
-                session_id,
-                access.owner,
-                title=title_of(opening.text),
-                compression_rate=access.settings.compression_rate,
-                strategy="",
-                client=opening.client,
-                family=opening.family,
-            )
-        lease = access.stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
-        undo.callback(access.stores.leases.release, lease)
-        if opening is not None:
-            undo.callback(access.stores.sessions.discard_empty, lease)
-        yield lease
-        undo.pop_all()
-
-
-def _exists(access: SessionAccess, session_id: str) -> bool:
-    """Whether the owner has this session."""
-    try:
-        access.own(session_id)
-    except NotFoundError:
-        return False
-    return True
-
-
-def check_unchanged(access: SessionAccess, session_id: str, decision: Decision | None) -> None:
-    """Checks that no other turn or attempt began since a program's request was recognised.
-
-    Raises:
-        BusyError: One did, and the program doesn't know of it.
-    """
-    if decision is None or decision.turn == 0:
-        return
-    last = access.stores.turns.last(session_id)
-    if last is None or (last.number, last.attempt) != (decision.turn, decision.attempt):
-        raise BusyError
-
-
-def job_of(
-    access: SessionAccess,
-    lease: Lease,
-    turn: TurnRow,
-    session: SessionRow,
-    options: TurnOptions,
-    *,
-    messages: Sequence[AnyMessage] = (),
-    resumed: Sequence[AnyMessage] = (),
-    anchor: OpenAnchor | None = None,
-) -> Job:
-    """Returns the job of a turn.
-
-    Args:
-        access: The service's own.
-        lease: The session's lease, which the worker will release.
-        turn: The turn as its row is now.
-        session: The session with the settings of this turn.
-        options: Those that the turn was asked for with.
-        messages: What the archive has and graph state doesn't have yet.
-        resumed: What the attempt has said so far, if it goes on behind what a program answered.
-        anchor: What the program's request is recognised by; None for the page.
-    """
-    log = TurnLog(turn.number, turn.attempt, said="\n\n".join(answers_in(resumed)), steps=tuple(steps_in(resumed)))
-    log.watch(TurnMeter(access.spending.metrics).hear)
-    if access.titles is not None:
-        log.watch(partial(access.titles.hear, session))
-    projects = access.project_turns
-    with access.stores.database.reading():
-        opening = access.stores.archive.opening(lease.session_id)
-        strategy = access.strategies.of(session.strategy)
-        pins = access.stores.pinned(lease.session_id) if strategy.sends_records else ()
-        asked = access.stores.archive.get(lease.session_id, turn.user_message_id).message
-    context = TurnContext(
-        lease=lease,
-        owner=access.owner,
-        row=turn,
-        strategy=strategy,
-        tell=log.append,
-        stop=log.stop,
-        give_up=access.runner.give_up,
-        time_zone=options.time_zone,
-        language=session_language(opening),
-        project=None if projects is None else projects.access(access.owner, session.project_root),
-        client=None if options.client is None else _cleaned(options.client),
-        is_resumed=bool(resumed),
-        tools_off=frozenset(session.tools_off),
-        pins=pins,
-    )
-    request = ContextRequest(
-        session_id=lease.session_id,
-        owner=access.owner,
-        root=session.project_root,
-        has_memory=session.has_memory,
-        language=context.language,
-        turn=turn.number,
-        message=asked,
-        context=access.context_of(session, options.context, context.language),
-    )
-    return Job(log, context, tuple(messages), session.compression_rate, request, anchor)
-
-
-def _cleaned(client: ClientOptions) -> ClientOptions:
-    """Returns the options as every endpoint accepts them; the texts are cleaned where they are kept."""
-    return replace(
-        client,
-        tools=tuple(plain_value(tool) for tool in client.tools),
-        tool_choice=plain_value(client.tool_choice),
-        sampling=plain_value(client.sampling),
-    )
-
-
-def run_again(
-    access: SessionAccess,
-    session_id: str,
-    statuses: Collection[str],
-    options: TurnOptions,
-    decision: Decision | None = None,
-    *,
-    turn: int | None = None,
-) -> int:
-    """Starts the attempt if the last turn has one of these statuses or waits for a program; returns its number.
-
-    Args:
-        access: The owner's service.
-        session_id: The session.
-        statuses: Those of a turn that may run again.
-        options: Those of the attempt.
-        decision: How a program's request was recognised; None for the page.
-        turn: The turn that is meant; None for whichever is the last one.
-
-    Raises:
-        NotFoundError: The owner has no such session.
-        InputError: `not_last`: the last turn is none of these, or isn't the one that is meant; or an option is invalid.
-        BusyError: A turn is in progress.
-    """
-    access.chosen(options)
-    access.own(session_id)
-    anchor = decision.anchor if decision else None
-    turns = access.stores.turns
-    with reserved(access, session_id) as lease:
-        check_unchanged(access, session_id, decision)
-        session = access.own(session_id)
-        last = turns.last(session_id)
-        is_waiting = last is not None and last.status == "requires_action"
-        access.recovery.reconcile(lease, session)
-        last = turns.last(session_id)
-        if last is None or turn not in {None, last.number} or not (is_waiting or last.status in statuses):
-            raise InputError("not_last", f"{last.number if last else 0}")
-        take_back_notes(access, session, last.number, roles={"ai"})
-        changes = access.changes_of(session, options)
-        session = replace(session, **changes)
-        begun = turns.begin_attempt(
-            lease,
-            last.number,
-            model=session.model,
-            settings=changes,
-            client=options.client_name,
-            anchor=anchor,
-        )
-        access.recovery.rebuild(session)
-        access.runner.submit(job_of(access, lease, begun, session, options, anchor=anchor))
-    return begun.number
-
-
-def take_back_notes(access: SessionAccess, session: SessionRow, turn: int, *, roles: Collection[str]) -> None:
-    """Has the session's project forget what was said in a turn that is asked or answered again.
-
-    Args:
-        access: The owner's service.
-        session: The session.
-        turn: The turn, as it is before that.
-        roles: Whose messages another attempt replaces, by their type.
-    """
-    if access.project_turns is not None and session.project_root:
-        said = access.stores.archive.live_turns(session.session_id, turn, turn)
-        ids = [str(entry.message.id) for entry in said if entry.message.type in roles]
-        access.project_turns.take_back(access.owner, session.project_root, session.session_id, ids)
-
-
-def begin_turn(
-    access: SessionAccess,
-    lease: Lease,
-    message: HumanMessage,
-    options: TurnOptions,
-    anchor: OpenAnchor | None,
-    images: Mapping[str, str],
-) -> tuple[TurnRow, SessionRow]:
-    """Commits the message with its turn and the settings that change with it.
-
-    Args:
-        access: The owner's service.
-        lease: The session's lease.
-        message: The message, checked and with its id.
-        options: Those of the turn.
-        anchor: What a program's request is known again by; None for the page.
-        images: The `data:` URLs of the message's images by the references to them.
-
-    Returns:
-        The turn, and the session with the settings of this turn.
-
-    Raises:
-        NotFoundError: The owner has no such session.
-        InputError: An option is invalid.
-        BusyError: The same message was sent at the same time.
-    """
-    session = access.own(lease.session_id)
-    changes = access.changes_of(session, options)
-    session = replace(session, **changes)
-    access.recovery.reconcile(lease, session)
-    text = text_of(message)
-    turn, is_new = access.stores.turns.begin(
-        lease,
-        owner=access.owner,
-        message=message,
-        model=session.model,
-        is_casual=is_casual(text) and is_casual(text, _last_answer(access, lease.session_id)),
-        settings=changes,
-        client=options.client_name,
-        anchor=anchor,
-        images=images,
-    )
-    if not is_new:
-        raise BusyError  # the same message was sent twice at once, and the other call committed it
-    return turn, session
-
-
-def _last_answer(access: SessionAccess, session_id: str) -> str:
-    """Returns the text of the assistant's last message, "" if there is none."""
-    with access.stores.database.reading():
-        last = access.stores.turns.last(session_id)
-        said = access.stores.archive.live_turns(session_id, last.number, last.number) if last else []
-    return text_of(said[-1].message) if said else ""
-
-
-# As `Turns.send`.
-Send = Callable[..., int]
-
-
-def ask_in_branch(
-    access: SessionAccess, send: Send, session_id: str, turn: int, options: TurnOptions, *, text: str | None = None
-) -> BegunTurn:
-    """Makes a session with the turns before this one, and asks the turn's question there, with its images.
-
-    Args:
-        access: The owner's service.
-        send: Sends a message to a session.
-        session_id: The session, which stays as it is; a turn of it may be running.
-        turn: The turn.
-        options: Those of the new turn.
-        text: What is asked in place of the question's text, perhaps with the lines that stand for its images where it
-            is shown; None for that text.
-
-    Raises:
-        NotFoundError: The owner has no such session, or it has no such turn.
-        InputError: The text or an option is invalid; no session is made.
-        BusyError: A limit of the server is reached; no session is left.
-    """
-    with access.stores.database.reading():
-        session = access.own(session_id)
-        row = access.stores.turns.get(session_id, turn)
-        asked = access.stores.archive.get(session_id, row.user_message_id).message
-        kept = access.stores.images.get(session_id, urls_of(asked))
-    text = words_of(asked) if text is None else _without_marks(text, len(urls_of(asked)))
-    # An image that is no longer there leaves its reference behind, which no provider takes.
-    images = [url for url in (kept.get(url, url) for url in urls_of(asked)) if is_image_url(url)]
-    with ExitStack() as undo:
-        branch = fork(access, session_id, after_turn=turn - 1, client=options.client_name)
-        undo.callback(erase, access, branch)
-        if turn == 1 and has_visible(text):
-            _title_anew(access, branch, text)
-        number = send(branch, text, options=options, images=images)
-        undo.pop_all()
-    take_back_notes(access, session, turn, roles={"human", "ai"})
-    return BegunTurn(branch, number)
-
-
-def _without_marks(text: str, count: int) -> str:
-    """Returns the text without its last so many lines that only stand for an image."""
-    lines = text.split("\n")
-    marks = [number for number, line in enumerate(lines) if line.strip() == IMAGE_MARK]
-    left_out = set(marks[-count:] if count else ())
-    return "\n".join(line for number, line in enumerate(lines) if number not in left_out)
-
-
-def _title_anew(access: SessionAccess, session_id: str, text: str) -> None:
-    """Titles a session after its new first question, unless the user gave it its title."""
-    if access.own(session_id).title_source != "user":
-        access.stores.sessions.rename(session_id, access.owner, title_of(plain_text(text)), source="")
-
-
-_MOST_MESSAGES: Final = 2_000
-_MOST_BYTES: Final = 8 * 2**20
-
-
-def import_history(
-    access: SessionAccess, lease: Lease, messages: Sequence[ClientMessage], *, client: str, model: str
-) -> int:
-    """Stores what was said elsewhere as turns behind the session's last one, in one transaction.
-
-    They are searched, and folded by the ordinary schedule, like any other turns. What isn't valid in a conversation is
-    mended (`core.client_turns`).
-
-    Args:
-        access: The owner's service.
-        lease: The session's lease; none of its turns is open.
-        messages: Oldest first, in any order of roles; `check_history` allows them.
-        client: The program that brings them.
-        model: What stands in their rows as the model; none of ours was asked.
-
-    Returns:
-        The number of the session's last turn.
-
-    Raises:
-        LeaseLostError: The lease was lost; nothing is written.
-    """
-    turns = turns_of(messages, id_prefix=f"imported-{uuid.uuid4().hex}")
-    images = data_urls(plain_text(url) for message in messages for url in message.images)
-    referred = references_in(message for turn in turns for message in turn)
-    with access.stores.database.write(lease) as connection:
-        session = access.own(lease.session_id)
-        kept = {reference: url for reference, url in images.items() if reference in referred}
-        keep_images(connection, session.session_id, kept, owner=access.owner)
-        return insert_turns(
-            connection,
-            turns,
-            session_id=session.session_id,
-            owner=access.owner,
-            turn_count=session.turn_count,
-            client=client,
-            model=model,
-            now=access.clock(),
-        )
-
-
-def check_history(messages: Sequence[ClientMessage]) -> None:
-    """Checks that a history can be imported, before a session is made for it.
-
-    Raises:
-        InputError: `too_long`: over 2,000 messages or 8 MB of text, images aside.
-    """
-    if len(messages) > _MOST_MESSAGES:
-        raise InputError("too_long", f"{len(messages)} > {_MOST_MESSAGES}")
-    size = sum(
-        len(part.encode(errors="replace"))
-        for message in messages
-        for part in (message.text, *(call.arguments for call in message.calls))
-    )
-    if size > _MOST_BYTES:
-        raise InputError("too_long", f"{size} > {_MOST_BYTES}")
-
-
-def resume(
-    access: SessionAccess,
-    session_id: str,
-    answers: Sequence[ClientMessage],
-    options: TurnOptions,
-    decision: Decision | None,
-) -> int:
-    """Goes on with the open turn and returns its number; see `Turns.resume`."""
-    access.chosen(options)
-    access.own(session_id)
-    for answer in answers:
-        if answer.role == "tool" and len(answer.text) > access.settings.message_chars:
-            raise InputError("too_long", f"{len(answer.text)} > {access.settings.message_chars}")
-    anchor = decision.anchor if decision else None
-    with reserved(access, session_id) as lease:
-        session = access.own(session_id)
-        changes = access.changes_of(session, options)
-        session = replace(session, **changes)
-        number, said = _open_turn(access, lease, session)
-        results = results_of(said, answers, message_id=f"tool-{uuid.uuid4().hex}")
-        turn = access.stores.turns.resume(
-            lease,
-            number,
-            owner=access.owner,
-            messages=results,
-            model=session.model,
-            settings=changes,
-            client=options.client_name,
-            anchor=anchor,
-        )
-        access.recovery.rebuild(session)
-        resumed = [*said, *results]
-        access.runner.submit(job_of(access, lease, turn, session, options, resumed=resumed, anchor=anchor))
-    return number
-
-
-def _open_turn(access: SessionAccess, lease: Lease, session: SessionRow) -> tuple[int, list[AnyMessage]]:
-    """Returns the number and the messages of the session's open turn, (0, []) for none."""
-    last = access.stores.turns.last(lease.session_id)
-    if last is not None and last.status == "requires_action" and not access.stores.turns.is_waiting(last):
-        access.recovery.reconcile(lease, session)  # it has waited for too long
-        return 0, []
-    if last is None or not last.is_open:
-        return 0, []
-    said = access.stores.archive.live_turns(lease.session_id, last.number, last.number)
-    return last.number, [entry.message for entry in said]
+    client: str
+    family: str
 
 
 class Turns:
     """The turns of one owner's sessions.
 
     Every method but `send` raises `NotFoundError` if this owner has no such session.
+
+    Args:
+        eraser: Erases a branch whose question was refused.
+        contexts: What programs say of the context of sessions without a project.
+        project_turns: What the turns note in their projects; None if no folder is allowed.
+        titles: Has a model title sessions; None if none is to.
     """
 
-    def __init__(self, access: SessionAccess) -> None:
+    def __init__(
+        self,
+        access: SessionAccess,
+        choices: Choices,
+        *,
+        eraser: SessionEraser,
+        contexts: SessionContexts,
+        project_turns: ProjectTurns | None,
+        titles: TitleMaker | None,
+        metrics: Metrics,
+    ) -> None:
         self._access = access
-        self._stores = access.stores
         self._owner = access.owner
+        self._stores = access.stores
         self._runner = access.runner
-        self._settings = access.settings
+        self._choices = choices
+        self._message_chars = choices.settings.message_chars
+        self._eraser = eraser
+        self._contexts = contexts
+        self._project_turns = project_turns
+        self._titles = titles
+        self._metrics = metrics
+
+    # A message is sent: accepted, reserved, begun, started.
 
     def send(
         self,
@@ -575,26 +135,24 @@ class Turns:
         """
         options = options or TurnOptions()
         session_id = plain_text(session_id)
-        anchor = decision.anchor if decision else None
-        message = accepted(self._access, session_id, text, message_id, options, images)
+        message = self._accept(session_id, text, message_id, options, images)
         if message_id is not None and (number := self._number_of(session_id, message)) is not None:
             return number
         imported = decision.imported if decision else ()
         check_history(imported)
-        if decision is not None:
-            self._stop_first(session_id, decision)
+        if decision is not None and decision.stop_first:
+            self._stop_and_wait(session_id)
         try:
-            opening = opening_of(text_of(message), options, decision)
-            with reserved(self._access, session_id, wait_seconds, opening=opening) as lease:
-                check_unchanged(self._access, session_id, decision)
+            opening = _opening_of(text_of(message), options, decision)
+            with self._reserve(session_id, wait_seconds, opening=opening) as lease:
+                self._check_unchanged(session_id, decision)
                 with self._stores.database.writing() if imported else contextlib.nullcontext():
                     if imported:
                         # Behind a turn that is left open, it would stay open for good: only the last one is closed.
                         self._access.recovery.reconcile(lease, self._access.own(session_id))
                         import_history(self._access, lease, imported, client=options.client_name, model="")
-                    turn, session = begin_turn(self._access, lease, message, options, anchor, data_urls(images))
-                job = job_of(self._access, lease, turn, session, options, messages=[message], anchor=anchor)
-                self._runner.submit(job)
+                    turn, session = self._begin(lease, message, options, decision, data_urls(images))
+                self._start(lease, turn, session, options, decision, messages=[message])
                 return turn.number
         except BusyError:
             # If the message was sent twice at once, the session may be busy with this very message.
@@ -602,12 +160,213 @@ class Turns:
                 return number
             raise
 
-    def _stop_first(self, session_id: str, decision: Decision) -> None:
+    def _accept(
+        self, session_id: str, text: str, message_id: str | None, options: TurnOptions, images: Sequence[str]
+    ) -> HumanMessage:
+        """Returns the message to store, once all that is sent is found to be valid.
+
+        Raises:
+            InputError: The text, an image or an option is invalid.
+        """
+        if text or not images:
+            check_text(text, max_chars=self._message_chars)
+        if not all(is_image_url(url) and url.isprintable() for url in images):
+            raise InputError("bad_image")
+        text = plain_text(text)
+        self._choices.chosen(options)
+        self._check_window(session_id, text, options)
+        return question_of(text, images, message_id=plain_text(message_id or f"user-{uuid.uuid4().hex}"))
+
+    def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
+        """Refuses a message that alone fills the context window, as no fold could make it fit."""
+        tokens = estimate_tokens(text)
+        if tokens < _SMALLEST_WINDOW_TOKENS:
+            return
+        models, name = self._choices.models, options.model or ""
+        with suppress(NotFoundError):
+            name = name or self._access.own(session_id).model
+        window = models.window_tokens(name or models.default_name)
+        if tokens >= window:
+            raise InputError("over_window", f"≈{tokens} > {window}")
+
+    def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
+        """Returns the turn of a message that is already archived, else None.
+
+        Raises:
+            NotFoundError: It is archived, in a session of another owner.
+        """
+        try:
+            number = self._stores.archive.get(session_id, str(message.id)).turn
+        except NotFoundError:
+            return None
+        self._access.own(session_id)
+        return number
+
+    def _stop_and_wait(self, session_id: str) -> None:
         """Ends a turn to which its program no longer listens."""
-        if decision.stop_first:
-            self.stop(session_id)
-            if (log := self._runner.running(session_id)) is not None:
-                log.wait_for_end(AFTERMATH_SECONDS)
+        self.stop(session_id)
+        if (log := self._runner.running(session_id)) is not None:
+            log.wait_for_end(AFTERMATH_SECONDS)
+
+    @contextmanager
+    def _reserve(
+        self, session_id: str, wait_seconds: float = 0.0, *, opening: _Opening | None = None
+    ) -> Iterator[Lease]:
+        """Reserves a slot of the server and acquires the lease. On error both are released; else the worker does it.
+
+        Args:
+            session_id: The session.
+            wait_seconds: How long to wait for a turn in progress; 5 s for the clean-up after one are always allowed.
+            opening: How the session is created if need be; it's deleted on error if it is still empty.
+
+        Raises:
+            NotFoundError: The session belongs to another owner.
+            BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
+        """
+        access, stores, limiter = self._access, self._stores, self._runner.limiter
+        with stores.database.reading():
+            is_missing = opening is not None and not self._exists(session_id)
+            if wait_seconds == 0 and access.is_busy(session_id):
+                access.own(session_id)  # of another's nothing is told, not even this
+                raise BusyError
+        with ExitStack() as undo:
+            limiter.begin(self._owner)
+            undo.callback(limiter.end, self._owner)
+            if opening is not None and is_missing:
+                stores.sessions.create(
+                    session_id,
+                    self._owner,
+                    title=title_of(opening.text),
+                    compression_rate=self._choices.settings.compression_rate,
+                    strategy="",
+                    client=opening.client,
+                    family=opening.family,
+                )
+            lease = stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
+            undo.callback(stores.leases.release, lease)
+            if opening is not None:
+                undo.callback(stores.sessions.discard_empty, lease)
+            yield lease
+            undo.pop_all()
+
+    def _exists(self, session_id: str) -> bool:
+        try:
+            self._access.own(session_id)
+        except NotFoundError:
+            return False
+        return True
+
+    def _check_unchanged(self, session_id: str, decision: Decision | None) -> None:
+        """Checks that no other turn or attempt began since a program's request was recognised.
+
+        Raises:
+            BusyError: One did, and the program doesn't know of it.
+        """
+        if decision is None or decision.turn == 0:
+            return
+        last = self._stores.turns.last(session_id)
+        if last is None or (last.number, last.attempt) != (decision.turn, decision.attempt):
+            raise BusyError
+
+    def _begin(
+        self,
+        lease: Lease,
+        message: HumanMessage,
+        options: TurnOptions,
+        decision: Decision | None,
+        images: Mapping[str, str],
+    ) -> tuple[TurnRow, SessionRow]:
+        """Commits the message with its turn and changed settings; returns the turn, and the session with them.
+
+        Raises:
+            NotFoundError: The owner has no such session.
+            InputError: An option is invalid.
+            BusyError: The same message was sent at the same time.
+        """
+        session = self._access.own(lease.session_id)
+        changes = self._choices.changes_of(session, options)
+        session = replace(session, **changes)
+        self._access.recovery.reconcile(lease, session)
+        text = text_of(message)
+        turn, is_new = self._stores.turns.begin(
+            lease,
+            owner=self._owner,
+            message=message,
+            model=session.model,
+            is_casual=is_casual(text) and is_casual(text, self._last_answer(lease.session_id)),
+            settings=changes,
+            client=options.client_name,
+            anchor=_anchor_of(decision),
+            images=images,
+        )
+        if not is_new:
+            raise BusyError  # the same message was sent twice at once, and the other call committed it
+        return turn, session
+
+    def _last_answer(self, session_id: str) -> str:
+        """Returns the text of the assistant's last message, "" if there is none."""
+        with self._stores.database.reading():
+            last = self._stores.turns.last(session_id)
+            said = self._stores.archive.live_turns(session_id, last.number, last.number) if last else []
+        return text_of(said[-1].message) if said else ""
+
+    def _start(
+        self,
+        lease: Lease,
+        turn: TurnRow,
+        session: SessionRow,
+        options: TurnOptions,
+        decision: Decision | None,
+        *,
+        messages: Sequence[AnyMessage] = (),
+        resumed: Sequence[AnyMessage] = (),
+    ) -> None:
+        """Hands an attempt to a worker, which releases the lease and the slot once it has ended.
+
+        `messages` are in the archive and not yet in graph state. `resumed` is what the attempt has said so far, if it
+        goes on behind what a program answered.
+        """
+        session_id = lease.session_id
+        log = TurnLog(turn.number, turn.attempt, said="\n\n".join(answers_in(resumed)), steps=tuple(steps_in(resumed)))
+        log.watch(TurnMeter(self._metrics).hear)
+        if self._titles is not None:
+            log.watch(partial(self._titles.hear, session))
+        strategy, projects = self._choices.strategies.of(session.strategy), self._project_turns
+        with self._stores.database.reading():
+            language = session_language(self._stores.archive.opening(session_id))
+            pins = self._stores.pinned(session_id) if strategy.sends_records else ()
+            asked = self._stores.archive.get(session_id, turn.user_message_id).message
+        context = TurnContext(
+            lease=lease,
+            owner=self._owner,
+            row=turn,
+            strategy=strategy,
+            tell=log.append,
+            stop=log.stop,
+            give_up=self._runner.give_up,
+            time_zone=options.time_zone,
+            language=language,
+            project=None if projects is None else projects.access(self._owner, session.project_root),
+            client=None if options.client is None else _cleaned(options.client),
+            is_resumed=bool(resumed),
+            tools_off=frozenset(session.tools_off),
+            pins=pins,
+        )
+        said = {plain_text(key): plain_text(value) for key, value in options.context.items()}
+        request = ContextRequest(
+            session_id=session_id,
+            owner=self._owner,
+            root=session.project_root,
+            has_memory=session.has_memory,
+            language=language,
+            turn=turn.number,
+            message=asked,
+            # Without a project, what earlier requests said of the context holds on.
+            context=said if session.project_root else self._contexts.told(session_id, said, language),
+        )
+        self._runner.submit(Job(log, context, tuple(messages), session.compression_rate, request, _anchor_of(decision)))
+
+    # A turn is run again: the last one in its place, an earlier one in a branch.
 
     def retry(self, session_id: str, *, options: TurnOptions | None = None) -> int:
         """Runs a failed or stopped last turn again, or one that waits for a program, and returns its number.
@@ -616,7 +375,7 @@ class Turns:
             InputError: `not_last`: the last turn is none of these; or an option is invalid.
             BusyError: A turn is in progress.
         """
-        return run_again(self._access, session_id, {"failed", "stopped"}, options or TurnOptions())
+        return self._run_again(session_id, {"failed", "stopped"}, options or TurnOptions())
 
     def regenerate(self, session_id: str, *, turn: int | None = None, options: TurnOptions | None = None) -> BegunTurn:
         """Answers a turn again: the last one in its place, an earlier one in a branch of the session.
@@ -636,8 +395,64 @@ class Turns:
         """
         options = options or TurnOptions()
         if turn not in {None, self._access.own(session_id).turn_count}:
-            return ask_in_branch(self._access, self.send, session_id, turn, options)
-        return BegunTurn(session_id, run_again(self._access, session_id, {"finished"}, options, turn=turn))
+            return self._ask_in_branch(session_id, turn, options)
+        return BegunTurn(session_id, self._run_again(session_id, {"finished"}, options, turn=turn))
+
+    def answer_anew(self, session_id: str, *, options: TurnOptions, decision: Decision) -> int:
+        """Answers the last turn again for a program that sent its question again, however the turn ended.
+
+        Raises:
+            InputError: An option is invalid.
+            BusyError: A turn is in progress.
+        """
+        return self._run_again(session_id, {"finished", "failed", "stopped"}, options, decision)
+
+    def _run_again(
+        self,
+        session_id: str,
+        statuses: Collection[str],
+        options: TurnOptions,
+        decision: Decision | None = None,
+        *,
+        turn: int | None = None,
+    ) -> int:
+        """Starts another attempt if the last turn has one of these statuses or waits for a program.
+
+        With a turn, only if that is the last one.
+        """
+        self._choices.chosen(options)
+        self._access.own(session_id)
+        turns = self._stores.turns
+        with self._reserve(session_id) as lease:
+            self._check_unchanged(session_id, decision)
+            session = self._access.own(session_id)
+            last = turns.last(session_id)
+            is_waiting = last is not None and last.status == "requires_action"
+            self._access.recovery.reconcile(lease, session)
+            last = turns.last(session_id)
+            if last is None or turn not in {None, last.number} or not (is_waiting or last.status in statuses):
+                raise InputError("not_last", f"{last.number if last else 0}")
+            self._take_back_notes(session, last.number, roles={"ai"})
+            changes = self._choices.changes_of(session, options)
+            session = replace(session, **changes)
+            begun = turns.begin_attempt(
+                lease,
+                last.number,
+                model=session.model,
+                settings=changes,
+                client=options.client_name,
+                anchor=_anchor_of(decision),
+            )
+            self._access.recovery.rebuild(session)
+            self._start(lease, begun, session, options, decision)
+        return begun.number
+
+    def _take_back_notes(self, session: SessionRow, turn: int, *, roles: Collection[str]) -> None:
+        """Has the session's project forget the messages of these types in a turn that is asked or answered again."""
+        if self._project_turns is not None and session.project_root:
+            said = self._stores.archive.live_turns(session.session_id, turn, turn)
+            ids = [str(entry.message.id) for entry in said if entry.message.type in roles]
+            self._project_turns.take_back(self._owner, session.project_root, session.session_id, ids)
 
     def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions | None = None) -> str:
         """Asks something else in place of a turn's question, in a branch of the session, and returns the branch's id.
@@ -655,32 +470,66 @@ class Turns:
             InputError: The text or an option is invalid.
             BusyError: A limit of the server is reached.
         """
-        return ask_in_branch(self._access, self.send, session_id, turn, options or TurnOptions(), text=text).session_id
+        return self._ask_in_branch(session_id, turn, options or TurnOptions(), text=text).session_id
 
-    def rate(self, session_id: str, turn: int, rating: Rating, *, attempt: int | None = None) -> None:
-        """Keeps how good the user finds a turn's answer; the next attempt of the turn has no rating again.
+    def _ask_in_branch(self, session_id: str, turn: int, options: TurnOptions, *, text: str | None = None) -> BegunTurn:
+        """Makes a session with the turns before this one, and asks the turn's question there, with its images.
+
+        If the question is refused, no session is left. The text in place of the question's may have the lines that
+        stand for its images where it is shown.
+        """
+        with self._stores.database.reading():
+            session = self._access.own(session_id)
+            row = self._stores.turns.get(session_id, turn)
+            asked = self._stores.archive.get(session_id, row.user_message_id).message
+            kept = self._stores.images.get(session_id, urls_of(asked))
+        text = words_of(asked) if text is None else _without_marks(text, len(urls_of(asked)))
+        # An image that is no longer there leaves its reference behind, which no provider takes.
+        images = [url for url in (kept.get(url, url) for url in urls_of(asked)) if is_image_url(url)]
+        with ExitStack() as undo:
+            branch = self.fork(session_id, after_turn=turn - 1, client=options.client_name)
+            undo.callback(self._eraser.erase, branch, self._owner)
+            if turn == 1 and has_visible(text) and self._access.own(branch).title_source != "user":
+                self._stores.sessions.rename(branch, self._owner, title_of(plain_text(text)), source="")
+            number = self.send(branch, text, options=options, images=images)
+            undo.pop_all()
+        self._take_back_notes(session, turn, roles={"human", "ai"})
+        return BegunTurn(branch, number)
+
+    def fork(self, session_id: str, *, after_turn: int, family: str = "", client: str = "") -> str:
+        """Makes a session that begins as this one did, in one transaction; this one stays as it is.
+
+        The new session has the turns up to `after_turn` in their last attempts, the records over them, and the
+        settings. Records that reach further give way to their sources or to raw turns. What the folds cost counts in
+        the origin only.
 
         Args:
-            session_id: The session.
-            turn: The turn.
-            rating: The rating.
-            attempt: The attempt whose answer the user read; if it isn't the last one any more, nothing is kept. None
-                for the last one.
+            session_id: The session to fork; a turn of it may be running.
+            after_turn: The last turn that the new session has, 0 for none.
+            family: The chat of a program that the new session is a branch of, "" for none.
+            client: The program that forks, "" for the page.
+
+        Returns:
+            The new session's id.
 
         Raises:
-            NotFoundError: There is no such turn, or it has no answer yet.
+            NotFoundError: There is no such turn.
+            BusyError: The last turn to take over is in progress.
         """
-        self._access.own(session_id)
-        self._stores.turns.rate(session_id, turn, rating, attempt=attempt)
+        new_id, database = new_session_id(), self._stores.database
+        # All that is read within takes the connection that writes: with another one each, forks would wait for one
+        # another.
+        with database.writing(), database.write(session_id=session_id) as connection:
+            # Nobody else writes to it meanwhile, so what is read here stays true.
+            if not 0 <= after_turn <= self._access.own(session_id).turn_count:
+                raise NotFoundError(str(after_turn))
+            live = self._access.live_turn(session_id)
+            if live is not None and live.number == after_turn:
+                raise BusyError
+            copy_session(connection, session_id, new_id, after_turn=after_turn, client=client, family=family)
+        return new_id
 
-    def answer_anew(self, session_id: str, *, options: TurnOptions, decision: Decision) -> int:
-        """Answers the last turn again for a program that sent its question again, however the turn ended.
-
-        Raises:
-            InputError: An option is invalid.
-            BusyError: A turn is in progress.
-        """
-        return run_again(self._access, session_id, {"finished", "failed", "stopped"}, options, decision)
+    # A turn that waits for a program goes on.
 
     def resume(
         self,
@@ -706,7 +555,44 @@ class Turns:
                 meanwhile; `too_long`; or an option is invalid.
             BusyError: See `send`.
         """
-        return resume(self._access, session_id, answers, options or TurnOptions(), decision)
+        options = options or TurnOptions()
+        self._choices.chosen(options)
+        self._access.own(session_id)
+        for answer in answers:
+            if answer.role == "tool" and len(answer.text) > self._message_chars:
+                raise InputError("too_long", f"{len(answer.text)} > {self._message_chars}")
+        with self._reserve(session_id) as lease:
+            session = self._access.own(session_id)
+            changes = self._choices.changes_of(session, options)
+            session = replace(session, **changes)
+            number, said = self._open_turn(lease, session)
+            results = results_of(said, answers, message_id=f"tool-{uuid.uuid4().hex}")
+            turn = self._stores.turns.resume(
+                lease,
+                number,
+                owner=self._owner,
+                messages=results,
+                model=session.model,
+                settings=changes,
+                client=options.client_name,
+                anchor=_anchor_of(decision),
+            )
+            self._access.recovery.rebuild(session)
+            self._start(lease, turn, session, options, decision, resumed=[*said, *results])
+        return number
+
+    def _open_turn(self, lease: Lease, session: SessionRow) -> tuple[int, list[AnyMessage]]:
+        """Returns the number and the messages of the session's open turn, (0, []) for none."""
+        last = self._stores.turns.last(lease.session_id)
+        if last is not None and last.status == "requires_action" and not self._stores.turns.is_waiting(last):
+            self._access.recovery.reconcile(lease, session)  # it has waited for too long
+            return 0, []
+        if last is None or not last.is_open:
+            return 0, []
+        said = self._stores.archive.live_turns(lease.session_id, last.number, last.number)
+        return last.number, [entry.message for entry in said]
+
+    # Turns are followed, stopped, shown and rated.
 
     def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
         """Yields all events of the newest turn that this process ran for the session; see `graph.value.event`.
@@ -757,21 +643,103 @@ class Turns:
 
     def stream(self, session_id: str, turn: int | None = None) -> TurnStream | None:
         """Returns a turn for a program to follow, the newest one if `turn` is None; None if there is none yet."""
-        return open_stream(self._access, session_id, turn)
+        session, turns = self._access.own(session_id), self._stores.turns
+        row = turns.last(session_id) if turn is None else turns.get(session_id, turn)
+        if row is None:
+            return None
+        return TurnStream(self._access, self._choices.models, session, row, self._access.log_of(row))
 
     def transcript(self, session_id: str, *, last: int = 30, before: int | None = None) -> Transcript:
         """Returns the newest `last` turns, or the newest before this number, each in its last attempt."""
-        return read_transcript(self._access, session_id, last=last, before=before)
+        session = self._access.own(session_id)
+        rows = self._stores.turns.list(session_id, last=last, before=before)
+        if not rows:
+            return Transcript((), 0)
+        turns, resets = views_of(self._access, session, rows), self._stores.resets
+        return Transcript(turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id))
 
-    def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
-        """Returns the turn of a message that is already archived, else None.
+    def rate(self, session_id: str, turn: int, rating: Rating, *, attempt: int | None = None) -> None:
+        """Keeps how good the user finds a turn's answer; the next attempt of the turn has no rating again.
+
+        Args:
+            session_id: The session.
+            turn: The turn.
+            rating: The rating.
+            attempt: The attempt whose answer the user read; if it isn't the last one any more, nothing is kept. None
+                for the last one.
 
         Raises:
-            NotFoundError: It is archived, in a session of another owner.
+            NotFoundError: There is no such turn, or it has no answer yet.
         """
-        try:
-            number = self._stores.archive.get(session_id, str(message.id)).turn
-        except NotFoundError:
-            return None
         self._access.own(session_id)
-        return number
+        self._stores.turns.rate(session_id, turn, rating, attempt=attempt)
+
+
+def _anchor_of(decision: Decision | None) -> OpenAnchor | None:
+    return decision.anchor if decision else None
+
+
+def _opening_of(text: str, options: TurnOptions, decision: Decision | None) -> _Opening:
+    """Returns what the session is created with if need be; one that began elsewhere is titled after its beginning."""
+    if decision is None:
+        return _Opening(text, options.client_name, "")
+    said = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
+    return _Opening(plain_text(next(said, text)), options.client_name, decision.family)
+
+
+def _cleaned(client: ClientOptions) -> ClientOptions:
+    """Returns the options as every endpoint accepts them; the texts are cleaned where they are kept."""
+    return replace(
+        client,
+        tools=tuple(plain_value(tool) for tool in client.tools),
+        tool_choice=plain_value(client.tool_choice),
+        sampling=plain_value(client.sampling),
+    )
+
+
+def _without_marks(text: str, count: int) -> str:
+    """Returns the text without its last so many lines that only stand for an image."""
+    lines = text.split("\n")
+    marks = [number for number, line in enumerate(lines) if line.strip() == IMAGE_MARK]
+    left_out = set(marks[-count:] if count else ())
+    return "\n".join(line for number, line in enumerate(lines) if number not in left_out)
+
+
+def import_history(
+    access: SessionAccess, lease: Lease, messages: Sequence[ClientMessage], *, client: str, model: str
+) -> int:
+    """Stores what was said elsewhere as turns behind the session's last one, in one transaction.
+
+    They are searched, and folded by the ordinary schedule, like any other turns. What isn't valid in a conversation is
+    mended (`recognise.client_turns`).
+
+    Args:
+        access: The owner's service.
+        lease: The session's lease; none of its turns is open.
+        messages: Oldest first, in any order of roles; `check_history` allows them.
+        client: The program that brings them.
+        model: What stands in their rows as the model; none of ours was asked.
+
+    Returns:
+        The number of the session's last turn.
+
+    Raises:
+        LeaseLostError: The lease was lost; nothing is written.
+    """
+    turns = turns_of(messages, id_prefix=f"imported-{uuid.uuid4().hex}")
+    images = data_urls(plain_text(url) for message in messages for url in message.images)
+    referred = references_in(message for turn in turns for message in turn)
+    with access.stores.database.write(lease) as connection:
+        session = access.own(lease.session_id)
+        kept = {reference: url for reference, url in images.items() if reference in referred}
+        keep_images(connection, session.session_id, kept, owner=access.owner)
+        return insert_turns(
+            connection,
+            turns,
+            session_id=session.session_id,
+            owner=access.owner,
+            turn_count=session.turn_count,
+            client=client,
+            model=model,
+            now=access.clock(),
+        )

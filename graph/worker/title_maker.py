@@ -21,9 +21,10 @@ from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.node.job_queue import JobQueue
 from graph.server.settings import Settings
+from graph.store.owner import OwnerUseStore
 from graph.store.session_row import SessionRow
-from graph.store.side_call import TitleCall
-from graph.store.stores import ChatStores, OwnerStores
+from graph.store.side_call import TitleCall, TitleStore
+from graph.store.stores import ChatStores
 from graph.value.error import TurnfoldError, TurnStoppedSignal
 from graph.value.event import Event, TurnFinished
 
@@ -52,22 +53,26 @@ class TitleMaker:
     the tables, so it is the same number over several servers and after a restart.
 
     Args:
+        titles: Keeps what the calls cost.
+        use: Tells whether an owner has tokens left.
         spending: Hears of what the calls cost.
         clock: The time in UTC.
     """
 
     def __init__(
         self,
+        *,
         stores: ChatStores,
-        owners: OwnerStores,
+        titles: TitleStore,
+        use: OwnerUseStore,
         models: ChatModels,
         spending: Spending,
         settings: Settings,
-        *,
         clock: Callable[[], datetime],
     ) -> None:
         self._stores = stores
-        self._owners = owners
+        self._titles = titles
+        self._use = use
         self._models = models
         self._spending = spending
         self._clock = clock
@@ -110,9 +115,9 @@ class TitleMaker:
         stores = self._stores
         with stores.database.reading():
             session = stores.sessions.get(session_id, owner)
-            if not _is_untitled(session) or self._owners.titles.tries(session_id) >= _MAX_TRIES:
+            if not _is_untitled(session) or self._titles.tries(session_id) >= _MAX_TRIES:
                 return None
-            self._owners.use.check_tokens(owner)
+            self._use.check_tokens(owner)
             said = [entry.message for entry in stores.archive.live_turns(session_id, 1, TITLED_TURNS)]
         # Another title isn't that of its first words: an example's, or one that was given before this was noted.
         if not said or session.title != title_of(text_of(said[0])):
@@ -161,7 +166,7 @@ class TitleMaker:
         self._spending.add_call(
             call.owner, "title", usage, sent_tokens=call.sent_tokens, said=said, seconds=seconds, error_code=error_code
         )
-        is_titled = self._owners.titles.keep(call, clean_title(said, user_scripts(asked.said)))
+        is_titled = self._titles.keep(call, clean_title(said, user_scripts(asked.said)))
         _LOG.info("title of session=%s: %s", call.session_id, error_code or ("made" if is_titled else "left"))
 
 

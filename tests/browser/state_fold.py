@@ -159,7 +159,7 @@ def input_blocks_open(stage: Stage) -> None:
     stage.visitor.settle()  # till then the boxes of the other turn stand there
     for kind in ("system", "tools", "records", "raw"):
         block(stage, kind).locator("summary").first.click()
-    sent = stage.service.folds.inputs(_session(stage), 5)[-1]
+    sent = stage.service.inputs.of_turn(_session(stage), 5)[-1]
     expect(block(stage, "system").get_by_test_id("stText")).to_have_text(sent.blocks[0].text or "")
     block(stage, "tool").locator("summary").first.click()
     expect(block(stage, "tool").get_by_test_id("stCode")).to_contain_text('"name": "get_current_time"')

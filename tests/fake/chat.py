@@ -122,7 +122,7 @@ class Chat:
     def wait_for_folds(self) -> None:
         """Waits until no summary is being made, nor queued to be."""
         query = "SELECT count(*) FROM record WHERE session_id = ? AND status = 'IN_PROGRESS'"
-        fold_worker = self.service._access.fold_worker  # noqa: SLF001  # nobody but a test has to know
+        fold_worker = self.service._engine.fold_worker  # noqa: SLF001  # nobody but a test has to know
         self.wait_until(lambda: fold_worker.is_idle(self.session_id) and self.rows(query, self.session_id) == [(0,)])
 
     def wait_until_live(self, is_time: Callable[[LiveTurn], bool]) -> None:

@@ -13,7 +13,7 @@ from graph.service import ChatService
 @contextmanager
 def withdrawn(service: ChatService, owner: str) -> Iterator[None]:
     """Has an owner be let in no more within the block."""
-    owners = service._access.owners.owners  # noqa: SLF001  # what the operator's command uses
+    owners = service._engine.stores.owner.owners  # noqa: SLF001  # what the operator's command uses
     owners.withdraw(owner)
     try:
         yield

@@ -122,7 +122,7 @@ class Plot(SteeredSession):
         if self.turn_count == 0:
             return
         before, resets = self._rows_of(origin), self.chat.service.turns.transcript(origin).reset_after
-        self._session_id = self.chat.service.sessions.fork(origin, after_turn=after)
+        self._session_id = self.chat.service.turns.fork(origin, after_turn=after)
         assert self._rows_of(origin) == before
         self.chat = Chat(self.chat.service, self._session_id)
         self.turn_count, self._covered_turns = after, 0

@@ -102,7 +102,7 @@ class ResizedPlot(Plot):
         unsent = {pinned.message_id for pinned in pins.messages if not pinned.is_sent}
         assert window is not None
         attempt = self.chat.last_turn.attempt
-        for call in self.chat.service.folds.inputs(self._session_id, self.turn_count):
+        for call in self.chat.service.inputs.of_turn(self._session_id, self.turn_count):
             assert call.is_verified
             if call.attempt == attempt:
                 assert call.sent_tokens < window * self.settings.guard_share

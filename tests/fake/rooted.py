@@ -95,7 +95,7 @@ class Rooted:
 
 def wait_for_notes(chat: Chat) -> None:
     """Waits until all that the turns had noted is noted, and summarised if it was too much."""
-    turns = chat.service._access.project_turns  # noqa: SLF001  # nobody but a test has to know
+    turns = chat.service._engine.project_turns  # noqa: SLF001  # nobody but a test has to know
     assert turns is not None
     turns._notes.submit(lambda: None).result()  # noqa: SLF001
     turns._roll_ups._pool.submit(lambda: None).result()  # noqa: SLF001

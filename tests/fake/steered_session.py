@@ -105,7 +105,7 @@ class SteeredSession(PlottedSession):
 
     def _check_inputs(self, *, is_new: bool) -> None:
         """What was sent is built again from the tables; a pinned question whose turn is folded stands in it once."""
-        assert all(call.is_verified for call in self.chat.service.folds.inputs(self._session_id, self.turn_count))
+        assert all(call.is_verified for call in self.chat.service.inputs.of_turn(self._session_id, self.turn_count))
         if not is_new:
             return
         truth, sends_records = read_truth(self.chat), self._strategy != "window"

@@ -32,6 +32,6 @@ def wait_for_others(chat: Chat, owner: str = "local") -> None:
     for number in (501, 502):
         assert isinstance(other.say(question(number))[-1], TurnFinished)
     other.wait_until(lambda: source_of(other) == "model")
-    titles = chat.service._access.titles  # noqa: SLF001  # nobody but a test has to know
+    titles = chat.service._engine.titles  # noqa: SLF001  # nobody but a test has to know
     assert titles is not None
     chat.wait_until(lambda: titles.is_idle(chat.session_id))

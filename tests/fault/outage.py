@@ -120,7 +120,7 @@ def pool_exhausted(folder: Path) -> list[str]:
     ledger = Ledger()
     with serve(folder, busy_timeout_seconds=5) as service:
         say_all(service, ledger, [1])
-        database, is_over = service._access.stores.database, threading.Event()  # noqa: SLF001  # whoever else uses them
+        database, is_over = service._engine.stores.chat.database, threading.Event()  # noqa: SLF001  # whoever else uses them
         holders = [threading.Thread(target=_hold, args=(database, is_over)) for _ in range(_HOLDERS)]
         for holder in holders:
             holder.start()

@@ -30,7 +30,7 @@ def rows_of(chat: Chat) -> list[object]:
 
 def fork(chat: Chat, after_turn: int, **of_program: str) -> Chat:
     before = rows_of(chat)
-    forked = chat.service.sessions.fork(chat.session_id, after_turn=after_turn, **of_program)
+    forked = chat.service.turns.fork(chat.session_id, after_turn=after_turn, **of_program)
     assert rows_of(chat) == before
     return Chat(chat.service, forked)
 
@@ -141,9 +141,9 @@ def test_session_is_forked_and_edited_while_its_newest_turn_runs(chat: Chat, ser
     server.script(hang(), to=question(5))
     chat.start(question(5))
     server.wait_until(lambda fake: fake.hanging_count == 1)
-    forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=4))
+    forked = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=4))
     with pytest.raises(BusyError):
-        chat.service.sessions.fork(chat.session_id, after_turn=5)
+        chat.service.turns.fork(chat.session_id, after_turn=5)
     forked.say("다른 물음입니다. 먼저 옮길 서버는 무엇인가요?")
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
     branch = ended(chat, chat.service.turns.edit(chat.session_id, 5, OTHER))
@@ -219,7 +219,7 @@ def test_turn_that_there_is_not_is_neither_forked_nor_edited_nor_answered_again(
             chat.service.turns.regenerate(chat.session_id, turn=turn)
         if turn:
             with pytest.raises(NotFoundError):
-                chat.service.sessions.fork(chat.session_id, after_turn=turn)
+                chat.service.turns.fork(chat.session_id, after_turn=turn)
     assert chat.rows("SELECT count(*) FROM session") == count
 
 

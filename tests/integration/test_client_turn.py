@@ -58,7 +58,7 @@ def test_what_a_program_adds_is_listed_and_what_stands_in_front_is_sent_with_its
         lead = (user(f"the repo map {number}"),)
         chat.say(question(number), options=asked_by(system=f"{PIRATE} {number // 3}", lead=lead))
         chat.wait_for_folds()
-    calls = [call for turn in range(1, 5) for call in chat.service.folds.inputs(chat.session_id, turn)]
+    calls = [call for turn in range(1, 5) for call in chat.service.inputs.of_turn(chat.session_id, turn)]
     bodies = server.bodies("chat")
     for number, (call, body) in enumerate(zip(calls, bodies, strict=True), 1):
         assert call.is_verified

@@ -154,7 +154,7 @@ def test_an_owners_sessions_cost_what_each_of_them_does_and_those_of_others_are_
     chat, stranger = Chat(service.for_owner("payer")), Chat(service.for_owner("stranger"))
     server.script(text("하나", usage=None), to="질문 2번")
     chat.ask(1, 7)
-    fork = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=5))
+    fork = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=5))
     assert cost_of(fork).total.amount == 0
     fork.ask(6, 7)
     other = Chat(chat.service)

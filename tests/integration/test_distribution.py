@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import Connection, Engine, event
 from sqlalchemy.pool import Pool
 
-from graph.service.deletion import erase_expired
 from graph.store.schema import METADATA
 from graph.store.transfer import export_lines
 from graph.value.event import TurnFailed
@@ -155,21 +154,21 @@ def tell_story(chat: Chat, server: FakeOpenAI) -> None:
     folds.restore(chat.session_id, folds.compactions(chat.session_id)[0].id)
     folds.reset(chat.session_id)
     folds.undo_reset(chat.session_id)
-    folds.inputs(chat.session_id, 7)
-    fork = Chat(service, sessions.fork(chat.session_id, after_turn=5))
+    service.inputs.of_turn(chat.session_id, 7)
+    fork = Chat(service, service.turns.fork(chat.session_id, after_turn=5))
     fork.ask(6, 6)
     program = begin(fork)
     program.ask(question(1))
     program.ask(question(2), is_retry=True)
     sessions.pin(chat.session_id, is_pinned=True)
     sessions.undo_delete(sessions.delete_many([chat.session_id]))
-    erase_expired(service._access, has_others=True)  # noqa: SLF001  # as a server does when it begins
+    service._engine.eraser.erase_expired(has_others=True)  # noqa: SLF001  # as a server does when it begins
     service.turns.rate(chat.session_id, 1, 1)
     fork_of_fork = Chat(service, service.turns.edit(fork.session_id, 2, question(2)))
     fork_of_fork.events()
     sessions.delete(fork_of_fork.session_id)
-    list(export_lines(service._access.stores.database))  # noqa: SLF001  # as the operator's command does
-    service._access.stores.database.check()  # noqa: SLF001  # as /health does
+    list(export_lines(service._engine.stores.chat.database))  # noqa: SLF001  # as the operator's command does
+    service._engine.stores.chat.database.check()  # noqa: SLF001  # as /health does
     sessions.delete(fork.session_id)
 
 

@@ -55,7 +55,7 @@ def test_example_has_seven_turns_and_two_folds(alone: Chat, server: FakeOpenAI, 
         for fact in kept:
             assert fact in said
             assert fact in record.summary
-    archive = service._access.stores.archive  # noqa: SLF001  # nobody but a test has to know
+    archive = service._engine.stores.chat.archive  # noqa: SLF001  # nobody but a test has to know
     assert session_language(archive.opening(example.session_id)) == language
     # Its figures are true of a chat that no model was called for.
     sums = service.folds.statistics(example.session_id)

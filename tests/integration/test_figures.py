@@ -209,7 +209,7 @@ def test_a_mark_stands_where_a_late_fold_was_first_sent_and_what_was_sent_behind
     server.script(failure(500), kind="summary")
     chat.ask(1, 5)
     assert marked(chat) == first_held(chat, server) == [5]
-    (late,) = chat.service.folds.inputs(chat.session_id, 5)
+    (late,) = chat.service.inputs.of_turn(chat.session_id, 5)
     again = next(block for block in late.blocks if block.text == question(4))
     savings = chat.service.folds.savings(chat.session_id)
     assert savings.lost_tokens == again.tokens
@@ -258,7 +258,7 @@ def test_an_input_that_grows_loses_no_cache_and_turns_left_out_lose_that_of_thos
     assert growing.service.folds.savings(growing.session_id).lost_tokens == 0
     cut = chat_with(context_strategy="window", window_turns=2)
     cut.ask(1, 4)
-    sent = cut.service.folds.inputs(cut.session_id, 4)[0].blocks
+    sent = cut.service.inputs.of_turn(cut.session_id, 4)[0].blocks
     assert cut.service.folds.savings(cut.session_id).lost_tokens == sum(block.tokens for block in sent[1:4])
 
 

@@ -362,7 +362,7 @@ def test_a_fold_that_another_server_makes_is_waited_for_and_not_made_again(
         say_all(chat, 1, 3)
         wait_for_requests(server, 1)
         there.service.sessions.configure(chat.session_id, strategy="interval")
-        there.wait_until(lambda: there.service._access.fold_worker.is_idle(chat.session_id))  # noqa: SLF001  # as Chat.wait_for_folds
+        there.wait_until(lambda: there.service._engine.fold_worker.is_idle(chat.session_id))  # noqa: SLF001  # as Chat.wait_for_folds
         there.start(question(4))
         there.wait_until_live(lambda live: live.phase == "folding")
         gate.set()
@@ -440,7 +440,7 @@ def test_a_deleted_session_has_its_summary_ended_and_no_second_draft_made(
     wait_for_requests(server, 1)
     (chat if is_same else open_chat()).service.sessions.delete(chat.session_id)
     gate.set()
-    fold_worker = chat.service._access.fold_worker  # noqa: SLF001  # as Chat.wait_for_folds, but its session is gone
+    fold_worker = chat.service._engine.fold_worker  # noqa: SLF001  # as Chat.wait_for_folds, but its session is gone
     chat.wait_until(lambda: fold_worker.is_idle(chat.session_id))
     server.wait_until(lambda fake: fake.open_count == 0)
     assert server.exchanges[-1].is_closed_early is is_same
@@ -451,12 +451,12 @@ def test_nothing_of_a_deleted_session_is_kept_in_memory(open_chat: OpenChat, ser
     chat = open_chat(**ALWAYS)
     server.script(text(ENGLISH), kind="summary")
     chat.ask(1, 3)
-    access = chat.service._access  # noqa: SLF001  # nobody else can see that it grows
-    drafts, inputs = access.fold_worker._unmended, access.fold_worker._last_inputs  # noqa: SLF001  # the same
+    engine = chat.service._engine  # noqa: SLF001  # nobody else can see that it grows
+    drafts, inputs = engine.fold_worker._unmended, engine.fold_worker._last_inputs  # noqa: SLF001  # the same
     assert (len(drafts), chat.session_id in inputs) == (1, True)
     chat.service.sessions.delete(chat.session_id)
     assert (len(drafts), chat.session_id in inputs) == (0, False)
-    assert access.runner.log(chat.session_id) is None
+    assert engine.access.runner.log(chat.session_id) is None
 
 
 def test_settings_are_changed_while_the_endpoint_is_gone(

@@ -166,7 +166,7 @@ def test_a_word_for_word_record_goes_short_for_the_call_and_the_manifest_says_so
     chat.say("오는 뭐지? " + padding)
     assert "shortened" in last_kinds(chat)
     assert "(이번 호출에만 줄임)" in system_prompt(server.bodies("chat")[-1])
-    assert chat.service.folds.inputs(chat.session_id, 5)[-1].is_verified
+    assert chat.service.inputs.of_turn(chat.session_id, 5)[-1].is_verified
     assert chat.service.folds.records(chat.session_id)[0].kind == "verbatim"
 
 
@@ -179,7 +179,7 @@ def test_a_tool_result_larger_than_the_window_is_cut_with_a_note(open_chat: Open
     assert "characters fit the window / 일부만 표시됨]" in content_of(body["messages"][-1])
     assert tokens_of(body) < 3_000
     assert "cut" in last_kinds(chat)
-    assert chat.service.folds.inputs(chat.session_id, 1)[-1].is_verified
+    assert chat.service.inputs.of_turn(chat.session_id, 1)[-1].is_verified
     assert roles(body) == ["system", "user", "assistant", "tool"]
 
 
@@ -236,7 +236,7 @@ BY_SETTING, BY_IMPORT = (pytest.param(how, marks=pytest.mark.slow) for how in ("
 
 
 def inputs_of(chat: Chat, first: int, last: int) -> list[CallInput]:
-    return [call for turn in range(first, last + 1) for call in chat.service.folds.inputs(chat.session_id, turn)]
+    return [call for turn in range(first, last + 1) for call in chat.service.inputs.of_turn(chat.session_id, turn)]
 
 
 @pytest.mark.parametrize("how", ["model", BY_SETTING, BY_IMPORT])
@@ -300,7 +300,7 @@ def test_the_rest_of_a_turn_that_a_compaction_has_cut_is_left_out_before_a_turn_
     body = server.bodies("chat")[-1]
     assert tokens_of(body) < 0.75 * UNKNOWN_WINDOW
     assert faults(body["messages"]) == []
-    assert chat.service.folds.inputs(chat.session_id, 2)[-1].is_verified
+    assert chat.service.inputs.of_turn(chat.session_id, 2)[-1].is_verified
 
 
 LITTLE, LESS = (pytest.param(share, marks=pytest.mark.slow) for share in (0.05, 0.4))

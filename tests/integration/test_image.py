@@ -99,7 +99,7 @@ def test_images_go_as_they_came_behind_the_block_of_their_turn_and_every_input_i
     assert sent_images(server)[-1] == [JPEG]
     if strategy in ("compaction", "window"):
         assert sent_images(server)[-2] == [PNG, WEB]
-    calls = [call for turn in range(1, 6) for call in chat.service.folds.inputs(chat.session_id, turn)]
+    calls = [call for turn in range(1, 6) for call in chat.service.inputs.of_turn(chat.session_id, turn)]
     assert [call.is_verified for call in calls] == [True] * 5
 
 
@@ -107,7 +107,7 @@ def test_a_fork_has_the_images_of_its_turns_alone(open_chat: OpenChat, server: F
     chat = open_chat()
     send(chat, question(1), PNG)
     send(chat, question(2), JPEG)
-    forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=1))
+    forked = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=1))
     chat.service.sessions.delete(chat.session_id)
     forked.ask(2, 2)
     assert sent_images(server) == [[PNG], []]
@@ -126,7 +126,7 @@ def test_images_of_an_imported_history_are_sent_with_their_turns(open_chat: Open
 def test_images_survive_an_export(open_chat: OpenChat, tmp_path: Path) -> None:
     chat = open_chat()
     send(chat, question(1), PNG)
-    lines = list(export_lines(chat.service._access.stores.database))  # noqa: SLF001  # nobody but a test has to know
+    lines = list(export_lines(chat.service._engine.stores.chat.database))  # noqa: SLF001  # nobody but a test has to know
     other = open_sqlite(tmp_path / "other.db", busy_timeout_seconds=5)
     import_lines(other, lines, owner="other")
     with other.read() as connection:

@@ -32,17 +32,17 @@ PNG = "data:image/png;base64," + "iVBORw0K" * 500
 
 
 def calls_of(chat: Chat) -> list[tuple[int, CallInput]]:
-    turns = chat.service.folds.called_turns(chat.session_id)
-    return [(turn, call) for turn in turns for call in chat.service.folds.inputs(chat.session_id, turn)]
+    turns = chat.service.inputs.called_turns(chat.session_id)
+    return [(turn, call) for turn in turns for call in chat.service.inputs.of_turn(chat.session_id, turn)]
 
 
 def last_call(chat: Chat, turn: int) -> CallInput:
-    return chat.service.folds.inputs(chat.session_id, turn)[-1]
+    return chat.service.inputs.of_turn(chat.session_id, turn)[-1]
 
 
 def requests(chat: Chat) -> list[SentRequest]:
     return [
-        chat.service.folds.request(chat.session_id, turn, attempt=call.attempt, ordinal=call.ordinal)
+        chat.service.inputs.request(chat.session_id, turn, attempt=call.attempt, ordinal=call.ordinal)
         for turn, call in calls_of(chat)
     ]
 
@@ -109,7 +109,7 @@ def test_every_call_is_told_and_built_again_as_it_was_sent(
         check_blocks(call, body)
     assert (calls[-1].attempt, calls[-1].ordinal) == (2, 1)
     # The call that a tool makes shows what it asked.
-    _, aside, _ = chat.service.folds.inputs(chat.session_id, 3)
+    _, aside, _ = chat.service.inputs.of_turn(chat.session_id, 3)
     assert (aside.kind, aside.ordinal, [block.kind for block in aside.blocks]) == ("reasoning", 2, ["system", "call"])
     assert "갑은 을보다 크다." in (aside.blocks[1].text or "")
     assert KEY not in json.dumps([request.body for request in requests(chat)])
@@ -234,12 +234,12 @@ def test_the_embedded_model_is_handed_the_same_and_says_that_nothing_left(open_c
 
 def test_a_call_that_never_was_is_not_found(chat: Chat) -> None:
     chat.ask(1, 1)
-    folds = chat.service.folds
+    inputs = chat.service.inputs
     with pytest.raises(NotFoundError):
-        folds.inputs(chat.session_id, 2)
+        inputs.of_turn(chat.session_id, 2)
     for place in ({"attempt": 2, "ordinal": 1}, {"attempt": 1, "ordinal": 2}):
         with pytest.raises(NotFoundError):
-            folds.request(chat.session_id, 1, **place)
+            inputs.request(chat.session_id, 1, **place)
 
 
 # What a provider may have kept of it
@@ -253,7 +253,7 @@ def test_a_call_has_before_it_what_the_last_one_of_its_model_was_sent(chat: Chat
     server.script(failure(401), tools(CLOCK), text("낮입니다."))
     chat.say(question(1))
     chat.retry()
-    failed, first, second = chat.service.folds.inputs(chat.session_id, 1)
+    failed, first, second = chat.service.inputs.of_turn(chat.session_id, 1)
     assert (failed.error_code, failed.attempt, failed.is_verified) == ("authentication", 1, True)
     assert (first.error_code, first.attempt, first.is_verified) == ("", 2, True)
     assert (kept(first), first.cacheable_tokens) == ([], 0)  # nothing was kept of a call that failed
@@ -279,31 +279,31 @@ def test_a_fold_leaves_the_prompt_and_the_records_before_it(chat: Chat) -> None:
         ("tools", ()),
     ]
     # A fork has called no model yet.
-    assert chat.service.folds.called_turns(chat.session_id) == tuple(range(1, 9))
-    fork = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=2))
-    assert fork.service.folds.called_turns(fork.session_id) == ()
+    assert chat.service.inputs.called_turns(chat.session_id) == tuple(range(1, 9))
+    fork = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=2))
+    assert fork.service.inputs.called_turns(fork.session_id) == ()
     fork.say(question(3))
-    assert fork.service.folds.called_turns(fork.session_id) == (3,)
+    assert fork.service.inputs.called_turns(fork.session_id) == (3,)
 
 
 def test_the_whole_history_since_the_last_reset_is_what_the_full_tokens_count(chat: Chat, server: FakeOpenAI) -> None:
-    folds, session_id = chat.service.folds, chat.session_id
+    inputs, session_id = chat.service.inputs, chat.session_id
     chat.ask(1, 5)
     call = last_call(chat, 5)
-    history = folds.history(session_id, 5, last=30)
+    history = inputs.history(session_id, 5, last=30)
     assert [turn.number for turn in history] == [1, 2, 3, 4, 5]
     asked = sum(turn.tokens for turn in history[:4]) + history[4].messages[0].tokens
     beside = sum(block.tokens for block in call.blocks if block.kind == "tools")
     assert 0 <= call.full_tokens - asked - beside < tokens_of(server.bodies("chat")[0])
     assert [block.text for block in history[0].messages] == [chat.turns[0].user_text, chat.turns[0].answer_text]
-    assert [turn.number for turn in folds.history(session_id, 5, last=2)] == [4, 5]
-    folds.reset(session_id)
+    assert [turn.number for turn in inputs.history(session_id, 5, last=2)] == [4, 5]
+    chat.service.folds.reset(session_id)
     chat.ask(6, 7)
     assert last_call(chat, 6).full_tokens == last_call(chat, 6).sent_tokens
-    assert [turn.number for turn in folds.history(session_id, 7, last=30)] == [6, 7]
+    assert [turn.number for turn in inputs.history(session_id, 7, last=30)] == [6, 7]
     assert last_call(chat, 5).full_tokens == call.full_tokens
-    assert folds.history(session_id, 5, last=30)[0].number == 1
-    assert [point.full_tokens for point in folds.chart(session_id)] == [
+    assert inputs.history(session_id, 5, last=30)[0].number == 1
+    assert [point.full_tokens for point in chat.service.folds.chart(session_id)] == [
         last_call(chat, turn).full_tokens for turn in (6, 7)
     ]
 

@@ -84,7 +84,7 @@ def test_a_chat_goes_on_in_postgres_as_it_was(
         server.script(failure(500))
         chat.say(question(7))
         chat.retry()
-        chat.service.sessions.fork(chat.session_id, after_turn=2)
+        chat.service.turns.fork(chat.session_id, after_turn=2)
         program = begin(chat)
         program.ask(question(1))
         before = chat.turns, chat.service.folds.records(chat.session_id), chat.service.sessions.list()
@@ -95,7 +95,9 @@ def test_a_chat_goes_on_in_postgres_as_it_was(
     assert f"{sum(counts.values())} rows moved and compared, 0 with" in capsys.readouterr().out
     moved = open_chat(chat.session_id, chat_database_url=target)
     assert (moved.turns, moved.service.folds.records(moved.session_id), moved.service.sessions.list()) == before
-    assert all(call.is_verified for turn in range(1, 8) for call in moved.service.folds.inputs(moved.session_id, turn))
+    assert all(
+        call.is_verified for turn in range(1, 8) for call in moved.service.inputs.of_turn(moved.session_id, turn)
+    )
     found = moved.service.sessions.list(search="김민수")
     assert {item.session_id for item in found} >= {moved.session_id}
     moved.ask(8, 8)

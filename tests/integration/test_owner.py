@@ -24,10 +24,10 @@ from graph.recognise.decide import Decision
 from graph.server.identity import Identity, SignIn
 from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.service.chat_service import Costs
+from graph.service.account import Costs, Programs
 from graph.service.completions import Completions
 from graph.service.folds import Folds
-from graph.service.programs import Programs
+from graph.service.inputs import Inputs
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
@@ -68,6 +68,7 @@ PARTS: Final = {
     "turns": Turns,
     "sessions": Sessions,
     "folds": Folds,
+    "inputs": Inputs,
     "costs": Costs,
     "projects": Projects,
     "programs": Programs,
@@ -293,8 +294,11 @@ def test_a_method_answers_for_its_owners_sessions_alone(house: House, name: str)
     with withdrawn(house.service, "local"), pytest.raises(NotFoundError, match=session_id):
         call(house.service, name, session_id)
     moments = iter((NOW, NOW + timedelta(hours=1)))
-    access = replace(house.service._access, clock=lambda: next(moments, NOW + timedelta(days=1)))  # noqa: SLF001  # a clock for this test alone
-    signed_in = ChatService(access).for_owner("local", sign_in=sign_in_of(until=NOW + timedelta(minutes=59)))
+    engine = house.service._engine  # noqa: SLF001  # with a clock for this test alone
+    access = replace(engine.access, clock=lambda: next(moments, NOW + timedelta(days=1)))
+    signed_in = ChatService(replace(engine, access=access)).for_owner(
+        "local", sign_in=sign_in_of(until=NOW + timedelta(minutes=59))
+    )
     with pytest.raises(SignInError) as ended:
         call(signed_in, name, session_id)
     assert ended.value.reason == "ended"

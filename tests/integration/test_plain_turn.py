@@ -63,7 +63,7 @@ def rows_of(database: Database) -> list[tuple[Any, ...]]:
 
 def stored_values(service: ChatService) -> list[Any]:
     """Every row, and the state of every session."""
-    stores = service._access.stores  # noqa: SLF001  # nobody but a test has to know
+    stores = service._engine.stores.chat  # noqa: SLF001  # nobody but a test has to know
     kept = [stores.checkpointer.get_tuple(config_of(session.session_id)) for session in service.sessions.list()]
     return [*rows_of(stores.database), *(found.checkpoint["channel_values"] for found in kept if found is not None)]
 

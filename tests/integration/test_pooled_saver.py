@@ -222,5 +222,5 @@ def _moved_id(checkpoint_id: str, ticks: int) -> str:
 def test_a_fork_by_a_server_whose_clock_is_behind_heads_the_list(open_chat: OpenChat, postgres_head_url: str) -> None:
     chat = open_chat(clock=lambda: datetime.now(UTC) - timedelta(seconds=60), chat_database_url=postgres_head_url)
     chat.ask(1, 1)
-    forked = chat.service.sessions.fork(chat.session_id, after_turn=1)
+    forked = chat.service.turns.fork(chat.session_id, after_turn=1)
     assert [item.session_id for item in chat.service.sessions.list()] == [forked, chat.session_id]

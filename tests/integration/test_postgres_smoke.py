@@ -87,7 +87,7 @@ def test_chat_of_seven_turns_has_two_folds_and_tells_what_they_save(chat: Chat, 
     assert all(faults(body["messages"]) == [] for body in bodies)
     assert [shape(body) for body in bodies[3:]] == [[(1, 3), 4], [(1, 3), 4, 5], [(1, 3), 4, 5, 6], [(1, 3), (4, 6), 7]]
     folds = chat.service.folds
-    assert all(call.is_verified for turn in range(1, 8) for call in folds.inputs(chat.session_id, turn))
+    assert all(call.is_verified for turn in range(1, 8) for call in chat.service.inputs.of_turn(chat.session_id, turn))
     assert folds.statistics(chat.session_id).record_count == 2
     savings, cost = folds.savings(chat.session_id), chat.service.costs.of_session(chat.session_id)
     assert savings.unsent_tokens == sum(point.full_tokens - point.sent_tokens for point in folds.chart(chat.session_id))
@@ -146,7 +146,7 @@ def test_model_recalls_what_was_said(chat: Chat, server: FakeOpenAI) -> None:
 def test_branch_goes_on_from_its_turn_and_a_deleted_session_comes_back(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 4)
     sessions = chat.service.sessions
-    fork = Chat(chat.service, sessions.fork(chat.session_id, after_turn=3))
+    fork = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=3))
     edited = Chat(chat.service, chat.service.turns.edit(fork.session_id, 3, question(9)))
     assert isinstance(edited.events()[-1], TurnFinished)
     fork.ask(4, 4)
@@ -209,7 +209,7 @@ def test_export_comes_back_with_an_image_and_a_rating(chat: Chat) -> None:
     chat.service.sessions.delete(chat.session_id)
     assert chat.service.sessions.import_session(exported) == (chat.session_id,)
     assert chat.turns == before
-    assert all(call.is_verified for turn in range(1, 6) for call in chat.service.folds.inputs(chat.session_id, turn))
+    assert all(call.is_verified for turn in range(1, 6) for call in chat.service.inputs.of_turn(chat.session_id, turn))
     chat.ask(6, 6)
 
 

@@ -95,7 +95,7 @@ def test_the_front_is_the_same_bytes_until_it_changes_and_every_input_is_rebuilt
         assert "".join(told).count("휘발성 컨텍스트") == 1
         assert faults(body["messages"]) == []
     chat.regenerate()
-    calls = [call for turn in range(1, 9) for call in chat.service.folds.inputs(chat.session_id, turn)]
+    calls = [call for turn in range(1, 9) for call in chat.service.inputs.of_turn(chat.session_id, turn)]
     assert len(calls) == 10
     for call in calls:
         assert call.is_verified
@@ -198,7 +198,7 @@ def test_another_project_after_the_first_turn_makes_another_front_once(
     ask(chat, 1, 2, root)
     if change.get("project_root"):
         change = {"project_root": str(root.parent / change["project_root"])}
-    worker = chat.service._access.fold_worker  # noqa: SLF001  # nobody but a test has to know
+    worker = chat.service._engine.fold_worker  # noqa: SLF001  # nobody but a test has to know
     assert worker.snapshot(chat.session_id, complete_turns=2, rate=0.3).front_tokens == {
         "front": estimate_tokens(FRONT)
     }

@@ -21,6 +21,7 @@ from graph.recognise.decide import Decision
 from graph.recognise.place import exchanges_of
 from graph.service import ChatService
 from graph.service.access import SessionAccess
+from graph.service.chat_service import Engine
 from graph.service.completions import Recognition
 from graph.store.database import Lease
 from graph.store.running_turn import PartialText
@@ -51,8 +52,12 @@ def said(*texts: str) -> tuple[ClientMessage, ...]:
     return tuple(assistant(text) if index % 2 else user(text) for index, text in enumerate(texts))
 
 
-def access_of(service: ChatService) -> SessionAccess:
-    return service._access  # noqa: SLF001 - recognition is below the service's own interface
+def engine_of(service: ChatService) -> Engine:
+    return service._engine  # noqa: SLF001 - recognition is below the service's own interface
+
+
+def with_access(engine: Engine, **changes: Any) -> Engine:  # noqa: ANN401  # fields of the access
+    return replace(engine, access=replace(engine.access, **changes))
 
 
 @dataclass(frozen=True)
@@ -68,15 +73,20 @@ class Answered:
 class Door:
     """What a program talks to; `scope` names an end user whom no other test has."""
 
-    access: SessionAccess
+    engine: Engine
     scope: str = field(default_factory=lambda: uuid.uuid4().hex)
     options: ClientOptions = PROGRAM
+
+    @property
+    def access(self) -> SessionAccess:
+        return self.engine.access
 
     def request(self, messages: Sequence[ClientMessage], **fields: Any) -> ClientRequest:  # noqa: ANN401  # fields of the request
         return ClientRequest(tuple(messages), self.options, **{"user": self.scope, **fields})
 
     def decide(self, messages: Sequence[ClientMessage], **fields: Any) -> Decision:  # noqa: ANN401  # fields of the request
-        return Recognition(self.access).decide(self.request(messages, **fields))
+        recognition = Recognition(self.access, self.engine.stores.program, self.engine.choices.models)
+        return recognition.decide(self.request(messages, **fields))
 
     def ask(
         self,
@@ -224,12 +234,12 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenChat]:
 
 @pytest.fixture(scope="module")
 def opened(servers: OpenChat) -> Door:
-    return Door(access_of(servers().service))
+    return Door(engine_of(servers().service))
 
 
 @pytest.fixture
 def door(opened: Door) -> Door:
-    return Door(opened.access)
+    return Door(opened.engine)
 
 
 def test_chat_that_resends_everything_stays_in_one_session(door: Door) -> None:
@@ -263,9 +273,7 @@ def test_two_end_users_with_equal_histories_share_nothing(door: Door) -> None:
 
 
 def test_two_owners_with_equal_histories_share_nothing(opened: Door) -> None:
-    access = opened.access
-    mine, theirs = Door(access, "same"), Door(access, "same")
-    theirs.access = replace(access, owner="bob")
+    mine, theirs = Door(opened.engine, "same"), Door(with_access(opened.engine, owner="bob"), "same")
     history, session_id = mine.chat(3)
     assert theirs.decide([*history, user("?")]).kind == "new"
     with pytest.raises(NotFoundError):
@@ -273,9 +281,9 @@ def test_two_owners_with_equal_histories_share_nothing(opened: Door) -> None:
 
 
 def test_restart_between_two_requests_changes_nothing(opened: Door, servers: OpenChat) -> None:
-    before = Door(opened.access)
+    before = Door(opened.engine)
     history, session_id = before.chat(2)
-    after = Door(access_of(servers().service), before.scope)
+    after = Door(engine_of(servers().service), before.scope)
     assert after.decide([*history, user("?")]).session_id == session_id
 
 
@@ -546,7 +554,7 @@ def test_first_response_is_sent_again_for_ten_minutes_and_until_another_attempt(
     door.ask(asked, "first", idempotency_key="k")
     for minutes, kind in ((9, "retry"), (11, "regenerate")):
         then = door.access.clock() + timedelta(minutes=minutes)
-        later = replace(door, access=replace(door.access, clock=lambda now=then: now))  # type: ignore[misc]  # always this time
+        later = replace(door, engine=with_access(door.engine, clock=lambda now=then: now))  # always this time
         assert later.decide(asked, idempotency_key="k").kind == kind
     door.ask(asked, "second")
     assert door.decide(asked, idempotency_key="k").kind == "regenerate"
@@ -603,7 +611,7 @@ def hold(
     opened: Door, texts: list[tuple[str, str]], *, wrap_last: bool = False
 ) -> tuple[Door, list[ClientMessage], str]:
     """Holds a chat of these words in a scope of its own; each turn's words begin with its number."""
-    door, history, sessions = Door(opened.access), list[ClientMessage](), set[str]()
+    door, history, sessions = Door(opened.engine), list[ClientMessage](), set[str]()
     for number, (question, answer) in enumerate(texts, 1):
         asked = user(f"q{number} {question}")
         is_wrapped = wrap_last and number == len(texts)
@@ -681,7 +689,7 @@ def test_other_chats_and_scopes_are_never_taken(
     opened: Door, texts: list[tuple[str, str]], others: list[tuple[str, str]]
 ) -> None:
     door, history, session_id = hold(opened, texts)
-    assert Door(opened.access).decide([*history, user("?")]).kind == "new"
+    assert Door(opened.engine).decide([*history, user("?")]).kind == "new"
     other = [part for pair in others for part in (user(f"other {pair[0]}"), assistant(f"other {pair[1]}"))]
     decision = door.decide([*other, user("?")])
     assert (decision.kind, decision.session_id) == ("new", "")

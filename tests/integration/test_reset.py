@@ -165,7 +165,7 @@ def test_a_reset_is_exported_and_imported(open_chat: OpenChat, tmp_path: Path) -
     chat = open_chat()
     chat.ask(1, 3)
     chat.service.folds.reset(chat.session_id)
-    lines = list(export_lines(chat.service._access.stores.database))  # noqa: SLF001  # nobody but a test has to know
+    lines = list(export_lines(chat.service._engine.stores.chat.database))  # noqa: SLF001  # nobody but a test has to know
     reset = [line for line in lines if '"context_reset"' in line]
     assert len(reset) == 1
     with closing(open_sqlite(tmp_path / "other.db", busy_timeout_seconds=10)) as other:

@@ -73,7 +73,7 @@ def test_restoring_keeps_the_summaries_behind_it_as_their_user_left_them(
     assert folds.use_version(chat.session_id, block.id) == block
     chat.ask(12, 12)
     assert holds(server.bodies("chat")[-1], block.summary)
-    assert all(call.is_verified for turn in range(5, 13) for call in folds.inputs(chat.session_id, turn))
+    assert all(call.is_verified for turn in range(5, 13) for call in chat.service.inputs.of_turn(chat.session_id, turn))
 
 
 def test_a_summary_that_waits_behind_a_restored_compaction_goes_when_its_answer_is_given_anew(
@@ -86,7 +86,7 @@ def test_a_summary_that_waits_behind_a_restored_compaction_goes_when_its_answer_
     chat.ask(5, 7)
     folds.edit(chat.session_id, folds.records(chat.session_id)[-1].id, "고침-77")
     folds.restore(chat.session_id, compaction.id)
-    branch = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=6))
+    branch = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=6))
     branch.regenerate()
     branch.wait_for_folds()
     branch.ask(7, 8)

@@ -84,7 +84,7 @@ def test_busy_session_refuses_and_changes_nothing_unless_told_to_wait(chat: Chat
 
 
 def test_session_that_is_compacted_by_hand_is_busy(chat: Chat) -> None:
-    access = chat.service._access  # noqa: SLF001  # below the service's own interface
+    access = chat.service._engine.access  # noqa: SLF001  # below the service's own interface
     access.compacting[chat.session_id] = threading.Event()
     with pytest.raises(BusyError), access.between_turns(chat.session_id):
         pass
@@ -164,7 +164,7 @@ def test_sessions_are_listed_newest_first_or_pinned_first_and_found_by_title(alo
     assert [item.is_pinned for item in sessions.list(pinned_first=True, last=2)] == [True, False]
     assert ids(alone) == [alone.session_id, second.session_id]
     assert sessions.get(second.session_id).is_pinned
-    assert not sessions.get(sessions.fork(second.session_id, after_turn=1)).is_pinned
+    assert not sessions.get(alone.service.turns.fork(second.session_id, after_turn=1)).is_pinned
     sessions.pin(second.session_id, is_pinned=False)
     assert not any(item.is_pinned for item in sessions.list())
     with pytest.raises(TurnfoldError):
@@ -282,7 +282,7 @@ def test_running_turn_is_stopped_and_shown_so_once_its_deleted_session_is_back(c
     server.script(hang("여기까지"), to=question(1))
     chat.start(question(1))
     chat.wait_until_live(lambda live: live.text == "여기까지")
-    log = chat.service._access.runner.log(chat.session_id)  # noqa: SLF001  # of a session that is hidden, nothing is told
+    log = chat.service._engine.access.runner.log(chat.session_id)  # noqa: SLF001  # of a session that is hidden, nothing is told
     chat.service.sessions.delete_many([chat.session_id])
     assert log is not None
     log.wait_for_end(20)
@@ -297,7 +297,7 @@ def test_what_was_deleted_is_kept_for_a_minute_and_erased_by_a_list_after_it(ope
     chat = open_chat()
     chat.ask(1, 1)
     sessions, session_id = chat.service.sessions, chat.session_id
-    leaving = chat.service._access.leaving  # noqa: SLF001  # a minute passes for this test alone
+    leaving = chat.service._engine.eraser.leaving  # noqa: SLF001  # a minute passes for this test alone
     sessions.delete_many([session_id])
     make_older(chat, KEPT_SECONDS / 2)
     leaving[session_id] = 0.0  # as if this server's clock ran ahead
@@ -328,7 +328,7 @@ def test_server_that_starts_erases_what_others_left(open_chat: OpenChat) -> None
     first.close()
     again = open_chat(turnfold_owner="second")
     assert [is_stored(again, each) for each in (old, young, kept)] == [False, True, True]
-    leaving = again.service._access.leaving  # noqa: SLF001  # a minute passes for this test alone
+    leaving = again.service._engine.eraser.leaving  # noqa: SLF001  # a minute passes for this test alone
     make_older(again, KEPT_SECONDS)
     leaving.update({session_id: moment - KEPT_SECONDS for session_id, moment in leaving.items()})
     again.service.sessions.list()

@@ -29,7 +29,7 @@ def test_context_of_a_request_holds_until_it_is_taken_back(chat: Chat, server: F
     assert last_words(server) == f"{BLOCK}\n\n[CURRENT MESSAGE]\n{question(1)}"
     query = "SELECT kind, version, text FROM context_block WHERE session_id = ?"
     assert chat.rows(query, chat.session_id) == [("volatile", 1, BLOCK)]
-    call = chat.service.folds.inputs(chat.session_id, 1)[-1]
+    call = chat.service.inputs.of_turn(chat.session_id, 1)[-1]
     assert ("context", "volatile") in [(block.kind, block.id) for block in call.blocks]
     assert call.is_verified
     ask_in(chat, 2)

@@ -79,10 +79,10 @@ def test_an_export_comes_back_whole_beside_its_origin_and_in_its_place(chat: Cha
     assert copy.turns == chat.turns
     assert [turn.rating for turn in copy.turns] == [0, 1, 0, -1, 0, 0, 0, 0]
     for turn in range(1, 9):
-        calls = copy.service.folds.inputs(copied, turn)
+        calls = copy.service.inputs.of_turn(copied, turn)
         assert turn == 8 or calls[-1].is_verified  # of a failed turn nothing was answered
         assert [call.is_verified for call in calls] == [
-            call.is_verified for call in chat.service.folds.inputs(chat.session_id, turn)
+            call.is_verified for call in chat.service.inputs.of_turn(chat.session_id, turn)
         ]
     ours = {record.id for record in chat.service.folds.records(chat.session_id)}
     assert ours.isdisjoint(record.id for record in copy.service.folds.records(copied))
@@ -115,7 +115,7 @@ def test_a_branch_of_a_session_whose_pinned_answer_was_made_anew_comes_back(chat
     chat.ask(1, 1)
     chat.service.folds.pin(chat.session_id, str(chat.last_turn.answer_message_id))
     chat.regenerate()
-    branch = chat.service.sessions.fork(chat.session_id, after_turn=1)
+    branch = chat.service.turns.fork(chat.session_id, after_turn=1)
     (copied,) = chat.service.sessions.import_session(chat.service.sessions.export(branch))
     assert Chat(chat.service, copied).turns == chat.turns
 
@@ -139,7 +139,7 @@ def test_an_import_belongs_to_whoever_imports_it_and_is_let_in(chat: Chat, open_
 def test_branches_that_are_imported_together_stay_branches(chat: Chat) -> None:
     chat.ask(1, 2)
     sessions = chat.service.sessions
-    branch = sessions.fork(chat.session_id, after_turn=1)
+    branch = chat.service.turns.fork(chat.session_id, after_turn=1)
     head, *lines = sessions.export(chat.session_id)
     both = sessions.import_session([head, *lines, *sessions.export(branch)[1:]])
     assert sessions.get(both[1]).forked_from == both[0] != chat.session_id
@@ -172,7 +172,7 @@ def test_instructions_that_a_file_brings_can_be_read_and_are_not_sent(chat: Chat
     copy = Chat(chat.service, copied)
     copy.say(question(2))
     assert HIDDEN not in str(server.bodies("chat")[-1])
-    (call,) = copy.service.folds.inputs(copied, 1)
+    (call,) = copy.service.inputs.of_turn(copied, 1)
     assert call.is_verified
     assert HIDDEN in str(call.blocks)
     newest = "SELECT kind FROM context_block WHERE session_id = ? AND text = '' ORDER BY kind"
@@ -226,8 +226,8 @@ def test_a_file_without_some_of_its_calls_has_savings_and_its_lists_name_its_own
     (copied,) = chat.service.sessions.import_session(map(json.dumps, kept))
     copy = Chat(chat.service, copied)
     assert copy.service.folds.savings(copied).unsent_tokens
-    assert [len(copy.service.folds.inputs(copied, turn)) for turn in (1, 3, 7)] == [1, 1, 1]
-    (call,) = copy.service.folds.inputs(copied, 3)
+    assert [len(copy.service.inputs.of_turn(copied, turn)) for turn in (1, 3, 7)] == [1, 1, 1]
+    (call,) = copy.service.inputs.of_turn(copied, 3)
     assert (call.is_verified, call.blocks) == (False, ())
     copy.say(question(8), options=TurnOptions(client=ClientOptions("editor", system="짧게")))
     assert copy.last_turn.status == "finished"

@@ -119,7 +119,7 @@ def test_recall_is_offered_from_the_first_turn_on_and_named_but_where_nothing_is
 def test_what_was_sent_is_rebuilt_from_the_tables_and_checks_its_hash(chat: Chat, server: FakeOpenAI) -> None:
     for number in range(1, 9):
         say(chat, english(number))
-    stores = chat.service._access.stores  # noqa: SLF001  # nobody but a test has to know
+    stores = chat.service._engine.stores.chat  # noqa: SLF001  # nobody but a test has to know
     history: list[HistoryEntry] = []
     said: list[AnyMessage] = []
     for kind, block_id, version, _ in last_manifest(chat):

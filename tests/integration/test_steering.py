@@ -48,7 +48,7 @@ def folds_marked(chat: Chat) -> list[int]:
 
 
 def are_verified(chat: Chat, *turns: int) -> bool:
-    return all(call.is_verified for turn in turns for call in chat.service.folds.inputs(chat.session_id, turn))
+    return all(call.is_verified for turn in turns for call in chat.service.inputs.of_turn(chat.session_id, turn))
 
 
 def refusal(chat: Chat, method: str, record_id: str, **arguments: object) -> tuple[str, str]:
@@ -202,7 +202,7 @@ def test_an_answer_that_is_given_anew_takes_every_version_of_its_block_away(chat
     last = records(chat)[-1]
     chat.service.folds.edit(chat.session_id, last.id, "서버는 10월에 옮깁니다.")
     chat.service.folds.undo(chat.session_id, last.id)
-    forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=6))
+    forked = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=6))
     forked.regenerate()
     forked.ask(7, 7)
     assert shape(newest(server)) == [(1, 3), (4, 6), 7]
@@ -248,7 +248,7 @@ def test_a_merge_that_was_made_before_an_edit_does_not_undo_it(chat_with: OpenCh
         chat.ask(number, number)
     ((merge_id,),) = made
     edited = chat.service.folds.edit(chat.session_id, records(chat)[0].id, OWN_WORDS * 2)
-    access = chat.service._access  # noqa: SLF001  # as a turn does that read the records before the edit
+    access = chat.service._engine.access  # noqa: SLF001  # as a turn does that read the records before the edit
     with access.between_turns(chat.session_id) as lease:
         assert not access.stores.records.adopt(lease, merge_id)
     assert records(chat)[0] == edited
@@ -260,9 +260,9 @@ def test_an_edited_merge_gives_way_to_its_sources_in_a_fork(chat_with: OpenChat)
     merge = ask_until_merged(chat)
     edited = chat.service.folds.edit(chat.session_id, merge.id, OWN_WORDS)
     assert (edited.kind, edited.sources, edited.turns) == ("merge", merge.sources, merge.turns)
-    forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=5))
+    forked = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=5))
     assert forked.covered == [(1, 2, 3)]
-    whole = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=8))
+    whole = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=8))
     (made, again) = whole.service.folds.versions(whole.session_id, records(whole)[0].id)
     assert (again.summary, again.replaces, made.summary) == (OWN_WORDS, made.id, merge.summary)
 
@@ -357,7 +357,7 @@ def test_a_pinned_message_stands_under_its_record_once_it_is_folded(chat: Chat, 
     assert system[place + 1].startswith("[4-6턴] ")
     assert told(newest(server)).count(pinned_line(2)) == 1
     assert shape(newest(server)) == [(1, 3), (4, 6), 7]
-    (call,) = chat.service.folds.inputs(chat.session_id, 7)
+    (call,) = chat.service.inputs.of_turn(chat.session_id, 7)
     assert [block.kind for block in call.blocks][:4] == ["system", "record", "pin", "record"]
     assert (call.blocks[2].text, call.blocks[2].role, call.blocks[2].tokens) == (question(2), "user", view.used_tokens)
     assert unpin(chat, 2).messages == unpin(chat, 2).messages == ()
@@ -394,7 +394,7 @@ def test_pins_stay_under_a_merge_and_go_along_into_a_fork(chat_with: OpenChat, s
     places = [system.index(pinned_line(turn)) for turn in (2, 5)]
     assert places[1] == places[0] + 1
     assert are_verified(chat, len(chat.turns))
-    forked = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=4))
+    forked = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=4))
     assert pinned(forked) == [2]
     forked.ask(5, 5)
     assert told(newest(server)).count(pinned_line(2)) == 1

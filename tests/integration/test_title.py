@@ -44,7 +44,7 @@ def test_chat_is_titled_after_its_second_turn(chat: Chat, server: FakeOpenAI) ->
     assert chat.session_id in {item.session_id for item in chat.service.sessions.list(search=TITLE)}
     assert TITLE not in text_of(events)
     chat.ask(3, 4)
-    assert all(call.is_verified for turn in (2, 3, 4) for call in chat.service.folds.inputs(chat.session_id, turn))
+    assert all(call.is_verified for turn in (2, 3, 4) for call in chat.service.inputs.of_turn(chat.session_id, turn))
     assert asked_count(server) == 1
     assert chat.rows("SELECT owner FROM model_call WHERE kind = 'title' AND session_id = ?", chat.session_id) == [
         ("local",)
@@ -93,7 +93,7 @@ def test_question_that_is_asked_anew_in_a_branch_has_the_branch_titled(chat: Cha
     server.script(text(TITLE), text(OTHERS), kind="title")
     chat.ask(1, 2)
     wait_for_tries(chat, 1)
-    kept = Chat(chat.service, chat.service.sessions.fork(chat.session_id, after_turn=2))
+    kept = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=2))
     branch = Chat(chat.service, chat.service.turns.edit(chat.session_id, 1, question(7)))
     branch.events()
     branch.say(question(8))
@@ -114,9 +114,11 @@ def test_what_a_title_costs_is_counted_apart_from_turns_and_folds(open_chat: Ope
     folds, identifier = chat.service.folds, chat.session_id
 
     def figures() -> list[object]:
-        inputs = [folds.inputs(identifier, turn) for turn in folds.called_turns(identifier)]
+        inputs = [
+            chat.service.inputs.of_turn(identifier, turn) for turn in chat.service.inputs.called_turns(identifier)
+        ]
         seen = (folds.statistics(identifier), folds.savings(identifier), folds.chart(identifier))
-        return [*seen, folds.gauge(identifier), chat.service._access.stores.calls.correction(identifier), inputs]  # noqa: SLF001  # nobody is told it
+        return [*seen, folds.gauge(identifier), chat.service._engine.stores.chat.calls.correction(identifier), inputs]  # noqa: SLF001  # nobody is told it
 
     (spent,) = chat.rows("SELECT sum(tokens) FROM owner_use")[0]
     (paid,) = chat.rows("SELECT sum(usage_input_tokens + usage_output_tokens) FROM model_call")[0]

@@ -37,7 +37,7 @@ def exported(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> 
         chat = open_chat("exported", context=ScriptedContext(), project_roots=(folder,))
         chat.say(question(1), options=TurnOptions(project_root=str(folder), has_memory=False))
         chat.ask(2, 4)
-        chat.service._access.owners.agreements.agree("local", str(folder), digest="aa", rules="{}")  # noqa: SLF001  # nobody but a test has to know
+        chat.service._engine.stores.owner.agreements.agree("local", str(folder), digest="aa", rules="{}")  # noqa: SLF001  # nobody but a test has to know
     with closing(open_database(make_settings())) as database:
         return list(export_lines(database))
 
@@ -141,7 +141,7 @@ def test_inputs_with_blocks_are_rebuilt_where_they_were_imported(
     import_lines(empty, exported, owner="local")
     source = ScriptedContext()
     chat = open_chat("exported", context=source)
-    for call in [call for turn in range(1, 5) for call in chat.service.folds.inputs("exported", turn)]:
+    for call in [call for turn in range(1, 5) for call in chat.service.inputs.of_turn("exported", turn)]:
         assert call.is_verified
     chat.ask(5, 5)
     assert FRONT in system_prompt(server.bodies("chat")[-1])
