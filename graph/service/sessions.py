@@ -24,7 +24,6 @@ from graph.node.fold_worker import FoldWorker
 from graph.search.term import excerpt, strict_words
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
 from graph.service.deletion import KEPT_SECONDS, SessionEraser
-from graph.service.session_files import bounded, to_markdown
 from graph.service.turns import Turns
 from graph.store.database import Lease
 from graph.store.owner import OwnerUseStore
@@ -36,9 +35,20 @@ from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
 from graph.value.error import InputError, InternalError, NotFoundError, PathError, UserTokensError
-from graph.value.view import ContextNotice, ExportSize, ModelOption, SessionItem, SessionView, TurnOptions
+from graph.value.record import Record
+from graph.value.view import (
+    ContextNotice,
+    ExportSize,
+    ModelOption,
+    Rating,
+    SessionItem,
+    SessionView,
+    TurnOptions,
+    TurnView,
+)
 from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
+from prompt.system.framing import CLOSED_ANSWER, RECORD_LABEL, SPEAKER, SUMMARY_HEADING, Language
 
 ExampleLanguage = Literal["ko", "en"]
 # Stands in the rows where a model's name does: no model wrote these answers and summaries.
@@ -46,9 +56,11 @@ EXAMPLE_MODEL: Final = "example"
 EXAMPLE_RATE: Final = 0.3
 _FOLDER: Final = Path(__file__).parents[1] / "example"
 _CLAIM_SECONDS: Final = 60.0
-
-
 _NEARLY_FULL: Final = 0.8
+# Characters of all lines: thousands of turns. They are held in memory, and written in one transaction.
+IMPORT_CHARS: Final = 20_000_000
+_THUMBS: Final[Mapping[Rating, str]] = {1: "👍", -1: "👎"}
+_TURN: Final[Mapping[Language, str]] = {"ko": "{number}턴", "en": "Turn {number}"}
 _FOUND_SESSIONS: Final = 1_000
 _EXCERPT_CHARS: Final = 48  # three lines of the sidebar
 
@@ -421,7 +433,7 @@ class Sessions:
             turns = self._turns.transcript(session_id, last=max(1, session.turn_count)).turns
             records = self._stores.records.active(session_id)
             language = session_language(self._stores.archive.opening(session_id))
-        return to_markdown(session.title, turns, records, language)
+        return _to_markdown(session.title, turns, records, language)
 
     def import_session(self, lines: Iterable[str]) -> tuple[str, ...]:
         """Takes in what `export` returned, here or elsewhere, and returns the ids that its sessions have here.
@@ -439,7 +451,7 @@ class Sessions:
         self._access.check_admitted()
         return import_sessions(
             self._stores.database,
-            bounded(lines),
+            _bounded(lines),
             owner=self._owner,
             new_session_id=new_session_id,
             allowed=self._as_allowed,
@@ -474,3 +486,51 @@ class Sessions:
 def _example_id(owner: str, language: ExampleLanguage) -> str:
     """Returns the id that this owner's example always has, so that there is one at most."""
     return f"example-{language}-{hashlib.sha256(owner.encode()).hexdigest()[:24]}"
+
+
+def _bounded(lines: Iterable[str]) -> Iterator[str]:
+    """Yields the lines of an export that aren't blank.
+
+    Raises:
+        InputError: `import_too_large`: they have over `IMPORT_CHARS` characters.
+    """
+    left = IMPORT_CHARS
+    for line in lines:
+        left -= len(line)
+        if left < 0:
+            raise InputError("import_too_large", f"{IMPORT_CHARS:,}")
+        if line.strip():
+            yield line
+
+
+def _to_markdown(title: str, turns: Sequence[TurnView], records: Sequence[Record], language: Language) -> str:
+    """Returns a session to read: each turn with its question quoted, then the summaries in force."""
+    parts = [f"# {title}", *(_turn_text(turn, language) for turn in turns)]
+    if records:
+        parts += [f"## {SUMMARY_HEADING[language].strip('[]')}", *(_record_text(each, language) for each in records)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _turn_text(turn: TurnView, language: Language) -> str:
+    """Renders a turn. What the user said is quoted, so that no line of it is taken for a heading of another turn."""
+    said = SPEAKER[language]
+    answer = turn.answer_text or CLOSED_ANSWER.get((turn.status, language), "")
+    parts = [
+        f"## {_TURN[language].format(number=turn.number)}",
+        f"**{said['human']}**",
+        _quoted(turn.user_text),
+        f"**{said['ai']}** · {turn.model}" if turn.model else f"**{said['ai']}**",
+        "\n".join(f"- {said['tool']}: `{step.name}`" for step in turn.steps),
+        answer,
+        _THUMBS.get(turn.rating, ""),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _record_text(record: Record, language: Language) -> str:
+    label = RECORD_LABEL[language].format(first=record.turns[0], last=record.turns[-1]).strip()
+    return f"**{label}**\n\n{_quoted(record.summary)}"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines()) or ">"

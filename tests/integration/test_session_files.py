@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graph.service.session_files import IMPORT_CHARS
+from graph.service.sessions import IMPORT_CHARS
 from graph.value.client import ClientOptions
 from graph.value.error import InputError, NewerDatabaseError, SignInError
 from graph.value.event import TurnFailed
