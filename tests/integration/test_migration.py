@@ -87,7 +87,8 @@ def session(service: ChatService, session_id: str) -> Json:
         "statistics": values(folds.statistics(session_id), STATISTICS),
         "chart": [values(point, "turn sent_tokens full_tokens has_fold") for point in folds.chart(session_id)],
         "verified": [
-            [call.is_verified for call in folds.inputs(session_id, turn)] for turn in folds.called_turns(session_id)
+            [call.is_verified for call in service.inputs.of_turn(session_id, turn)]
+            for turn in service.inputs.called_turns(session_id)
         ],
     }
 
