@@ -330,6 +330,7 @@ def open_service(
         eraser = SessionEraser(
             stores=opened.chat, runner=runner, fold_worker=fold_worker, contexts=contexts, project_turns=projects
         )
+        stack.callback(eraser.close)
         eraser.erase_expired(has_others=True)
         yield ChatService(
             Engine(

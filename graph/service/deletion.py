@@ -1,8 +1,9 @@
-"""Erases sessions with all that is stored of them: at once, or a minute after they were deleted."""
+"""Erases sessions with all that is stored of them: at once, or in the background a minute after they were deleted."""
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from typing import Final
 
@@ -23,7 +24,7 @@ class SessionEraser:
     """Erases sessions of any owner; whoever calls has checked whose they are.
 
     Attributes:
-        leaving: The sessions that this server marked as deleted, and when it erases them, by its monotonic clock.
+        leaving: The sessions that were marked as deleted, and from when on they are erased, by the monotonic clock.
     """
 
     def __init__(
@@ -34,13 +35,27 @@ class SessionEraser:
         fold_worker: FoldWorker,
         contexts: SessionContexts,
         project_turns: ProjectTurns | None,
+        kept_seconds: float = KEPT_SECONDS,
     ) -> None:
         self._stores = stores
         self._runner = runner
         self._fold_worker = fold_worker
         self._contexts = contexts
         self._project_turns = project_turns
+        self._kept_seconds = kept_seconds
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._is_closed = False
         self.leaving: dict[str, float] = {}
+
+    def close(self) -> None:
+        """Ends the erasing in the background; the next server to start goes on with it."""
+        with self._lock:
+            self._is_closed = True
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+            timer.join()
 
     def erase(self, session_id: str, owner: str) -> None:
         """Deletes everything that is stored of a session, once nothing of it runs.
@@ -64,9 +79,10 @@ class SessionEraser:
             stores.leases.release(lease)
 
     def erase_later(self, session_id: str) -> None:
-        """Ends the folds of a session that was marked as deleted; `erase_expired` erases it after `KEPT_SECONDS`."""
+        """Ends the folds of a session that was marked as deleted, and has it erased once that can't be undone."""
         self._fold_worker.forget(session_id)
-        self.leaving[session_id] = time.monotonic() + KEPT_SECONDS
+        self.leaving[session_id] = time.monotonic() + self._kept_seconds
+        self._look_later()
 
     def erase_expired(self, *, has_others: bool = False) -> None:
         """Erases the sessions that can no longer be brought back. What can't be erased is tried again later.
@@ -79,16 +95,40 @@ class SessionEraser:
         due = [session_id for session_id, moment in list(self.leaving.items()) if moment <= now]
         if not due and not has_others:
             return
+        expired = self._stores.sessions.expired(self._kept_seconds)
         for session_id in due:
             self.leaving.pop(session_id, None)
-        for session_id, owner in self._stores.sessions.expired(KEPT_SECONDS):
+        for session_id, owner in expired:
             try:
                 self.erase(session_id, owner)
             except NotFoundError:
                 continue  # another server has just erased it
             except (BusyError, StoreError) as error:
                 _LOG.warning("a deleted session was not erased: %s", error.code)
-                self.leaving[session_id] = now + KEPT_SECONDS
+                self.leaving[session_id] = now + self._kept_seconds
         if has_others:  # a server that was closed meanwhile would have erased these
             for session_id, _ in self._stores.sessions.expired(0.0):
-                self.leaving.setdefault(session_id, now + KEPT_SECONDS)
+                self.leaving.setdefault(session_id, now + self._kept_seconds)
+        if self.leaving:
+            self._look_later()
+
+    def _look_later(self) -> None:
+        """Starts the one thread that waits to erase, unless there is one or the server ends."""
+        with self._lock:
+            if self._is_closed or self._timer is not None:
+                return
+            self._timer = threading.Timer(self._kept_seconds, self._look)
+            self._timer.name, self._timer.daemon = "erase", True
+            self._timer.start()
+
+    def _look(self) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            self._timer = None
+        try:
+            self.erase_expired()
+        except StoreError as error:
+            _LOG.warning("deleted sessions were not looked up: %s", error.code)
+        if self.leaving:
+            self._look_later()

@@ -186,7 +186,6 @@ class Sessions:
                 is listed twice that way, and none is left out but those that were updated meanwhile.
             pinned_first: Whether those that are pinned come before the others; not with `before`.
         """
-        self._eraser.erase_expired()
         hits = self._hits(search)
         rows = self._stores.sessions.list(
             self._owner, search=search, found=hits, limit=last, also=also, before=before, pinned_first=pinned_first
@@ -382,8 +381,8 @@ class Sessions:
     def delete_many(self, session_ids: Iterable[str]) -> tuple[str, ...]:
         """Stops and deletes those of the sessions that the owner has, and returns their ids for `undo_delete`.
 
-        They are gone at once for everybody. They can be brought back for `KEPT_SECONDS`; then they are erased by the
-        next list that anybody reads here, or at the next start.
+        They are gone at once for everybody. They can be brought back for `KEPT_SECONDS`; then this server erases them
+        in the background, or the next one at its start.
         """
         deleted: list[str] = []
         for session_id in dict.fromkeys(session_ids):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from graph.service import ChatService
-from graph.service.deletion import KEPT_SECONDS
+from graph.service.deletion import KEPT_SECONDS, SessionEraser
 from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnfoldError
 from graph.value.event import TurnFinished, TurnStopped
 from graph.value.view import TurnOptions
@@ -250,6 +252,10 @@ def is_stored(chat: Chat, session_id: str) -> bool:
     return bool(chat.rows("SELECT 1 FROM session WHERE session_id = ?", session_id))
 
 
+def is_erased(chat: Chat, session_id: str) -> bool:
+    return not is_stored(chat, session_id)
+
+
 def test_deleted_sessions_are_gone_at_once_and_can_be_brought_back(alone: Chat, server: FakeOpenAI) -> None:
     alone.ask(1, 4)
     kept = Chat(alone.service)
@@ -293,27 +299,50 @@ def test_running_turn_is_stopped_and_shown_so_once_its_deleted_session_is_back(c
     chat.ask(2, 2)
 
 
-def test_what_was_deleted_is_kept_for_a_minute_and_erased_by_a_list_after_it(open_chat: OpenChat) -> None:
+def test_what_was_deleted_is_kept_for_a_minute_and_no_list_erases_it(open_chat: OpenChat) -> None:
     chat = open_chat()
     chat.ask(1, 1)
     sessions, session_id = chat.service.sessions, chat.session_id
-    leaving = chat.service._engine.eraser.leaving  # noqa: SLF001  # a minute passes for this test alone
+    eraser = chat.service._engine.eraser  # noqa: SLF001  # a minute passes for this test alone
     sessions.delete_many([session_id])
     make_older(chat, KEPT_SECONDS / 2)
-    leaving[session_id] = 0.0  # as if this server's clock ran ahead
-    sessions.list()
+    eraser.leaving[session_id] = 0.0  # as if this server's clock ran ahead
+    eraser.erase_expired()
     open_chat().service.sessions.list()
     assert sessions.undo_delete([session_id]) == (session_id,)
     assert isinstance(chat.say(question(2))[-1], TurnFinished)
     sessions.delete_many([session_id])
     make_older(chat, KEPT_SECONDS)
+    assert sessions.undo_delete([session_id]) == ()
+    eraser.leaving[session_id] -= KEPT_SECONDS
     sessions.list()
     assert is_stored(chat, session_id)
-    assert sessions.undo_delete([session_id]) == ()
-    leaving[session_id] -= KEPT_SECONDS
-    chat.service.for_owner("second").sessions.list()
+    eraser.erase_expired()
     assert not is_stored(chat, session_id)
-    assert not leaving
+    assert not eraser.leaving
+
+
+def test_what_was_deleted_is_erased_in_the_background_also_of_other_owners(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    chat.ask(1, 1)
+    engine = chat.service._engine  # noqa: SLF001  # a minute takes a tenth of a second for this test alone
+    eraser = SessionEraser(
+        stores=engine.stores.chat,
+        runner=engine.access.runner,
+        fold_worker=engine.fold_worker,
+        contexts=engine.contexts,
+        project_turns=None,
+        kept_seconds=0.1,
+    )
+    with closing(eraser):
+        for _ in range(2):  # what waits is looked at again
+            other = Chat(chat.service.for_owner("second"))
+            other.ask(1, 1)
+            other.service.sessions.delete_many([other.session_id])
+            eraser.erase_later(other.session_id)
+            other.wait_until(partial(is_erased, chat, other.session_id))
+        assert is_stored(chat, chat.session_id)
+        chat.service.sessions.delete_many([chat.session_id])
 
 
 def test_server_that_starts_erases_what_others_left(open_chat: OpenChat) -> None:
@@ -328,10 +357,10 @@ def test_server_that_starts_erases_what_others_left(open_chat: OpenChat) -> None
     first.close()
     again = open_chat(turnfold_owner="second")
     assert [is_stored(again, each) for each in (old, young, kept)] == [False, True, True]
-    leaving = again.service._engine.eraser.leaving  # noqa: SLF001  # a minute passes for this test alone
+    eraser = again.service._engine.eraser  # noqa: SLF001  # a minute passes for this test alone
     make_older(again, KEPT_SECONDS)
-    leaving.update({session_id: moment - KEPT_SECONDS for session_id, moment in leaving.items()})
-    again.service.sessions.list()
+    eraser.leaving.update({session_id: moment - KEPT_SECONDS for session_id, moment in eraser.leaving.items()})
+    eraser.erase_expired()
     assert [is_stored(again, each) for each in (young, kept)] == [False, True]
 
 
