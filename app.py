@@ -1,4 +1,4 @@
-"""The server: the page, the door for programs, `/health`, `/metrics`, who is let in; opens and closes the service."""
+"""The server: page, HTTP API, `/health`, `/metrics` and access checks; opens and closes the service."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ from graph.value.error import TurnfoldError
 
 @asynccontextmanager
 async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
-    """Keeps the service open while the server runs."""
     with ExitStack() as stack:
         try:
             settings = load_settings()
@@ -40,11 +39,11 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
             sign_in.prepare(settings)
             service = stack.enter_context(open_service(settings))
         except TurnfoldError as error:
-            # The server prints a traceback of a failed start; for a wrong setting the message alone is enough.
+            # The server prints a traceback of a failed start; for a wrong setting the message is enough.
             sys.tracebacklimit = 0
             message = f"Turnfold can't start: {error} {error.advice}".rstrip()
             raise SystemExit(message) from None
-        gc.freeze()  # imported modules stay: garbage collection needn't scan them while a user waits
+        gc.freeze()  # imported modules stay; garbage collection needn't scan them
         service_provider.provide(service)
         stack.callback(service_provider.close)
         security.widen()
@@ -66,7 +65,6 @@ def health(_request: Request) -> JSONResponse:
 
 
 def opened_with() -> Settings:
-    """Returns the settings that the service was opened with."""
     settings: Settings = app.state["settings"]
     return settings
 

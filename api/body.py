@@ -1,4 +1,4 @@
-"""Reads the body of a request: how much, for how long, how many values, how deep."""
+"""Reads and parses request bodies within limits of size, time, number of values and depth."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from graph.core.text import plain_value
 
 _Taken = TypeVar("_Taken")
 BODY_BYTES: Final = 32 * 2**20
-# Of what has no messages in it.
+# For bodies without messages.
 SMALL_BODY_BYTES: Final = 2**20
 BODY_SECONDS: Final = 30.0
 JSON_DEPTH: Final = 64
-# Texts, lists, objects and commas: a history of 500 messages with tools has some ten thousand. Each costs up to 230
-# bytes of memory, however few it takes to write.
+# Strings, lists, objects and commas: a history of 500 messages with tools has about ten thousand. Each takes up to 230
+# bytes of memory, even if it is a single byte of JSON.
 JSON_PARTS: Final = 500_000
-# One that is parsed within a few milliseconds needs no thread.
+# Parsed within a few milliseconds, so without a thread.
 _QUICK_BYTES: Final = 64 * 1024
-# A large one takes several times its bytes while it is parsed.
+# Parsing takes several times the body's bytes.
 _PARSES: Final = anyio.CapacityLimiter(2)
-# A text that doesn't end is one, too: none of its bytes is looked at twice.
+# Matches an unterminated string, too, so that no byte is scanned twice.
 _PART: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
-# What `plain_value` replaces: an escaped NUL, and a surrogate, escaped or not.
+# Matches the characters that `plain_value` replaces: an escaped NUL, and a surrogate, escaped or not.
 _UNSTORABLE: Final = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])|\xed[\xa0-\xbf]")
 
 
@@ -43,18 +43,18 @@ async def read_json(
     empty: bytes = b"",
     budget: Budget = BUDGET,
 ) -> _Taken:
-    """Reads a body and returns what `take` makes of its object; until then it counts towards the server's budget.
+    """Reads a body and passes its JSON object to `take`; until then the body counts towards the budget.
 
     Args:
-        request: Of a program, which `request.state.client` names.
-        take: Checks the object; maybe in a thread.
-        most_bytes: How many the body may have.
-        empty: What a body without a byte is read as.
-        budget: That of the server.
+        request: A program's, named by `request.state.client`.
+        take: Validates the object; may run in a thread.
+        most_bytes: Limit of the body.
+        empty: Replaces a body of zero bytes.
+        budget: The server's budget.
 
     Raises:
-        ProblemError: See `read_body` and `parse_object`, and what `take` raises.
-        ClientDisconnect: The client left before all of it was there.
+        ProblemError: From `read_body`, `parse_object` or `take`.
+        ClientDisconnect: The client left before the body was complete.
     """
     with budget.share(request.state.client.owner) as share:
         body = await read_body(request, share, most_bytes=most_bytes) or empty
@@ -69,9 +69,8 @@ async def read_body(
     """Returns the body, which is counted while it is read.
 
     Raises:
-        ProblemError: 413 for one that is too large, 415 for a compressed one, 408 if it doesn't come in time, 503 if
-            the server holds too many bytes.
-        ClientDisconnect: The client left before all of it was there.
+        ProblemError: 413 if too large, 415 if compressed, 408 if too slow, 503 if the server buffers too many bytes.
+        ClientDisconnect: The client left before the body was complete.
     """
     if request.headers.get("content-encoding", "identity") != "identity":
         raise refused("unsupported_encoding", "Send the body without compression.", status=415)
@@ -99,7 +98,7 @@ async def read_body(
 
 
 def parse_object(body: bytes | bytearray) -> dict[str, Any]:
-    """Returns the JSON object in a body; each text in it as every database and endpoint accepts it.
+    """Parses a JSON object; replaces characters that a database or endpoint may refuse.
 
     Raises:
         ProblemError: 400: no JSON in UTF-8, no object, a number that isn't finite, or nested too deep; 413: too many
@@ -107,7 +106,7 @@ def parse_object(body: bytes | bytearray) -> dict[str, Any]:
     """
     _check_shape(body)
     try:
-        # In another encoding a byte that looks like a quotation mark need be none.
+        # In any other encoding the check of the shape could be misled by bytes that look like quotation marks.
         text = body.decode("utf-8-sig", "surrogatepass")
         value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except ValueError:  # bad JSON, bad UTF-8, a number of thousands of digits
@@ -119,7 +118,7 @@ def parse_object(body: bytes | bytearray) -> dict[str, Any]:
 
 
 def _check_shape(body: bytes | bytearray) -> None:
-    """Refuses a body that would need too much memory, before any of it is parsed."""
+    """Refuses a body that would take too much memory, before it is parsed."""
     depth = parts = 0
     for part in _PART.finditer(body):
         sign = body[part.start()]

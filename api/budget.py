@@ -1,4 +1,4 @@
-"""One budget of unfinished bytes for the whole server: of websocket messages, programs' bodies and uploads."""
+"""One budget of unfinished bytes for the whole server: websocket messages, request bodies and uploads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Self
 from api.problem import Problem, ProblemError
 
 BUDGET_BYTES: Final = 256 * 2**20
-# In the place of an owner: all whom nobody has let in yet.
+# The owner of everything sent by visitors without access.
 STRANGERS: Final = ""
 OVER_BUDGET: Final = Problem(
     503,
@@ -20,9 +20,9 @@ OVER_BUDGET: Final = Problem(
 
 
 class Budget:
-    """How many bytes the server holds of what hasn't come to its end.
+    """Limits the bytes that the server buffers for unfinished messages, bodies and files.
 
-    One owner has at most half of them, and all strangers together a sixteenth: neither can use up what others need.
+    One owner gets at most half, all strangers together a sixteenth, so that neither can starve the rest.
 
     Usage:
         >>> with budget.share(owner) as share:
@@ -39,19 +39,18 @@ class Budget:
 
     @property
     def held(self) -> int:
-        """How many bytes are held at the moment."""
         with self._lock:
             return self._held.total()
 
     def share(self, owner: str = STRANGERS) -> Share:
-        """Returns what a message, body or file is held with; it holds nothing yet."""
+        """Returns an empty share for one message, body or file."""
         return Share(self, owner)
 
     def change(self, owner: str, count: int) -> None:
-        """Holds so many bytes more, or fewer, for an owner.
+        """Adds bytes to an owner's total; a negative count releases them.
 
         Raises:
-            ProblemError: 503: they would be too many; nothing has changed.
+            ProblemError: 503: over the limit; nothing has changed.
         """
         with self._lock:
             if count > max(0, self._room(owner)):
@@ -61,7 +60,7 @@ class Budget:
                 del self._held[owner]
 
     def room(self, owner: str) -> int:
-        """Returns how many bytes more an owner may hold at the moment."""
+        """Returns how many more bytes an owner may hold at the moment."""
         with self._lock:
             return self._room(owner)
 
@@ -71,10 +70,10 @@ class Budget:
 
 
 class Share:
-    """What one message, body or file holds of a budget; a context manager that gives it back.
+    """The bytes of one message, body or file; a context manager that releases them.
 
     Attributes:
-        held: How many bytes.
+        held: In bytes.
     """
 
     def __init__(self, budget: Budget, owner: str) -> None:
@@ -84,41 +83,37 @@ class Share:
 
     @property
     def is_of_strangers(self) -> bool:
-        """Whether it is of somebody who isn't let in."""
         return self._owner == STRANGERS
 
     @property
     def most(self) -> int:
-        """How many bytes it could hold at the moment."""
+        """The limit at the moment, in bytes."""
         return self.held + self._budget.room(self._owner)
 
     def hold(self, count: int) -> None:
-        """Says how many bytes there are by now.
+        """Sets the number of bytes held.
 
         Raises:
-            ProblemError: 503: they would be too many; as many as before are held.
+            ProblemError: 503: over the limit; the number is unchanged.
         """
         self._budget.change(self._owner, count - self.held)
         self.held = count
 
     def give_to(self, owner: str) -> None:
-        """Says whose they are, now that it is known.
+        """Moves the bytes to an owner.
 
         Raises:
-            ProblemError: 503: they would be too many for this owner; nothing has changed.
+            ProblemError: 503: over this owner's limit; nothing has changed.
         """
         self._budget.change(owner, self.held)
         self._budget.change(self._owner, -self.held)
         self._owner = owner
 
     def __enter__(self) -> Self:
-        """Returns itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Gives back what it holds."""
         self.hold(0)
 
 
-# That of this process.
 BUDGET: Final = Budget()

@@ -1,4 +1,4 @@
-"""`POST /chat` and the events of a session's newest turn."""
+"""`POST /chat`, and the event stream of a session's newest turn."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ _Id = Annotated[str, StringConstraints(min_length=1, max_length=256)]
 
 
 class _Exact(BaseModel):
-    """An object in which a field that isn't known is a mistake."""
-
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
@@ -74,7 +72,6 @@ class ChatMessage(_Exact):
     options: ChatOptions = ChatOptions()
 
     def turn_options(self, client: ApiClient) -> TurnOptions:
-        """Returns what the turn is begun with."""
         chosen = self.options
         root = project_root_of(self.context) if chosen.project_root is None else chosen.project_root
         return TurnOptions(
@@ -90,16 +87,16 @@ class ChatMessage(_Exact):
 
 
 class Followed(BaseModel):
-    """From where a turn's events are told: behind the id in `after`, or in the header `Last-Event-ID`."""
+    """The query of the event stream: resumes after the event id in `after`, or in the header `Last-Event-ID`."""
 
     after: str = ""
 
 
 def read_message(sent: dict[str, Any]) -> ChatMessage:
-    """Returns the body of `POST /chat`.
+    """Validates the body of `POST /chat`.
 
     Raises:
-        ProblemError: 400: it isn't such a body; the answer names the field.
+        ProblemError: 400; the answer names the wrong field.
     """
     try:
         return ChatMessage.model_validate(sent)
@@ -108,21 +105,22 @@ def read_message(sent: dict[str, Any]) -> ChatMessage:
 
 
 def project_root_of(context: dict[str, str]) -> str | None:
-    """Returns the project that a context names, None for none."""
+    """Returns the project root of an editor context, None if it is missing or blank."""
     return root if (root := context.get(_PROJECT_ROOT, "")).strip() else None
 
 
-# The place of the last event of a turn whose log is gone: nobody knows how many there were.
+# Stands for the last event's number if the turn's log is gone and the events can't be counted.
 END: Final = "end"
 _ID: Final = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,16}|end)", re.ASCII)
 
 
 class EventId(NamedTuple):
-    """Where an event stands.
+    """The id of a server-sent event.
 
     Attributes:
-        seq: Its place in the log of the attempt, from `TurnStream.first_place`; 0 for a snapshot of a turn whose log
-            isn't here.
+        seq: Position in the attempt's log, counted from `TurnStream.first_place`; 0 for a snapshot of a turn without a
+            log
+            in this process.
     """
 
     turn: int
@@ -130,12 +128,11 @@ class EventId(NamedTuple):
     seq: int | Literal["end"]
 
     def __str__(self) -> str:
-        """Returns the id as it is sent."""
         return f"{self.turn}.{self.attempt}.{self.seq}"
 
 
 def parse_event_id(text: str) -> EventId | None:
-    """Returns the id, None if the text is none of ours.
+    """Parses an event id; None if the text isn't one.
 
     >>> parse_event_id("3.1.7")
     EventId(turn=3, attempt=1, seq=7)
@@ -155,15 +152,17 @@ _INNER_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class ChatWriter:
-    """Writes the events of one attempt. An event's id is its place in the attempt's log; the last one has two.
+    """Serialises the events of one attempt as server-sent events.
 
-    Pieces of text that are written together are one chunk, whose id is that of the last piece.
+    An event's id is its position in the attempt's log; the last event sends two. Consecutive text deltas become one
+    chunk
+    with the id of the last delta.
 
     Args:
-        head: What each chunk repeats.
+        head: The fields repeated in each chunk.
         turn: The turn's number.
         attempt: The attempt's number.
-        first_place: The place of the log's first event.
+        first_place: Position of the log's first event.
     """
 
     def __init__(self, head: CompletionHead, turn: int, attempt: int, first_place: int) -> None:
@@ -173,16 +172,16 @@ class ChatWriter:
         self._before_first = first_place - 1
 
     def start(self, metadata: Mapping[str, str]) -> bytes:
-        """Returns the first lines of a stream from a turn's beginning; they have no id."""
+        """Returns the first lines of a stream that starts with the turn; without an id."""
         return RETRY + data_line({"metadata": dict(metadata)}) + self._chunks.start()
 
     def events(self, events: Sequence[Event], after: int, progress: Callable[[int], LiveTurn]) -> Iterator[bytes]:
-        """Yields the events that follow the first `after` ones; none of them ends the turn.
+        """Yields the lines of events, none of which ends the turn.
 
         Args:
             events: The events.
-            after: How many stand before them.
-            progress: Returns what the turn looked like behind that many of its events.
+            after: How many events of the attempt come before them.
+            progress: Returns the state of the turn after a number of events.
         """
         for is_text, run in groupby(enumerate(events, after + 1), key=lambda item: isinstance(item[1], TokenDelta)):
             items = list(run)
@@ -191,12 +190,12 @@ class ChatWriter:
                 yield self._id(items[-1][0]) + self._chunks.text(text)
                 continue
             for seq, event in items:
-                # What is void can't be told from the pieces alone if some of them came in a snapshot.
+                # After a snapshot the client can't compute from the deltas alone which text is void.
                 told = {"text": progress(seq).text} if isinstance(event, AnswerRestarted) else asdict(event)
                 yield self._named(_name(event), told, seq)
 
     def snapshot(self, seen: LiveTurn | TurnView, seq: int) -> bytes:
-        """Returns the whole turn as it is; replaces all that was sent of it."""
+        """Returns the whole turn, which replaces everything sent before."""
         told: dict[str, Any] = {"turn": seen.number, "attempt": seen.attempt, "steps": _steps(seen.steps)}
         if isinstance(seen, LiveTurn):
             told |= {"status": "running", "phase": seen.phase, "phase_turns": seen.phase_turns, "text": seen.text}
@@ -205,12 +204,12 @@ class ChatWriter:
         return self._named("snapshot", told, seq)
 
     def end(self, event: Event, end: CompletionEnd, seq: int | None) -> tuple[bytes, bytes]:
-        """Returns the last event, with usage and figures, and what is behind it: the last chunk or the error, `[DONE]`.
+        """Returns the last event with usage and figures, and the closing lines: last chunk or error, `[DONE]`.
 
         Args:
             event: How the turn ended.
-            end: What is told of it.
-            seq: The event's place; None if its log is gone.
+            end: Finish reason, usage and figures.
+            seq: Position of the event; None if the log is gone.
         """
         told: dict[str, Any] = asdict(event)
         if isinstance(event, TurnFailed):
@@ -238,7 +237,7 @@ def _id_line(event_id: EventId) -> bytes:
 
 
 def _name(event: Event) -> str:
-    """Returns the event's name on the wire: that of its class, in lower case."""
+    """Returns the event's name on the wire: the class name in snake case."""
     return _INNER_CAPITAL.sub("_", type(event).__name__).lower()
 
 
@@ -252,11 +251,9 @@ _UNTOLD: Final = CompletionEnd("stop", None, {})
 
 
 class InThread(Protocol):
-    """Runs what blocks in one of the door's threads."""
+    """Runs a blocking call in a thread of the HTTP API."""
 
-    def __call__(self, action: Callable[[], _Result], /) -> Awaitable[_Result]:
-        """Returns what the action returns."""
-        ...
+    def __call__(self, action: Callable[[], _Result], /) -> Awaitable[_Result]: ...
 
 
 class ChatStream:
@@ -266,9 +263,9 @@ class ChatStream:
         async for line in stream.lines({"conversationId": session_id}): ...
 
     Args:
-        turn: The turn to follow.
-        after: The last event that the client has, None for none.
-        in_thread: Runs what blocks.
+        turn: The turn to stream.
+        after: The last event the client received, None for none.
+        in_thread: Runs blocking calls.
     """
 
     def __init__(self, turn: TurnStream, after: EventId | None, in_thread: InThread) -> None:
@@ -278,14 +275,14 @@ class ChatStream:
         self._queue = EventQueue()
 
     def close(self, problem: Problem) -> None:
-        """Ends the stream with an error, from any thread; the client may come again."""
+        """Ends the stream with an error, from any thread; the client may reconnect."""
         self._queue.close(problem)
 
     async def lines(self, metadata: Mapping[str, str]) -> AsyncGenerator[bytes]:
-        """Yields the lines: from the beginning, what follows the last event that is known, or a snapshot and the rest.
+        """Yields the lines: the whole turn, or everything after the last known event, or a snapshot and the rest.
 
         Args:
-            metadata: Told at the beginning, not if the client comes again.
+            metadata: Sent first, unless the client reconnects.
         """
         head = CompletionHead(self._turn.id, self._turn.created, self._turn.model)
         writer = ChatWriter(head, self._turn.turn, self._turn.attempt, self._turn.first_place)
@@ -299,13 +296,13 @@ class ChatStream:
             yield failure_line(problem_of(error))
 
     async def _from_log(self, writer: ChatWriter) -> AsyncGenerator[bytes]:
-        """Yields the lines of a turn whose events are in this process."""
+        """Yields the lines of a turn whose log is in this process."""
         turn = self._turn
         known_count, is_known = known_events(turn, self._after)
         if not is_known:
             yield writer.snapshot(turn.progress(known_count), known_count)
         detach = turn.watch(self._queue.put)
-        count = 0  # of the events that came, of which the first are known
+        count = 0  # events received so far, the known ones included
         try:
             while True:
                 events = await self._queue.get(seconds=KEEP_ALIVE_SECONDS)
@@ -325,7 +322,7 @@ class ChatStream:
             detach()
 
     async def _from_tables(self, writer: ChatWriter) -> AsyncGenerator[bytes]:
-        """Yields a turn that has ended as it is shown, and its end."""
+        """Yields a finished turn as a snapshot, and its end, from the database."""
         ended = await self._in_thread(self._turn.ended)
         yield writer.snapshot(ended.view, 0)
         for line in writer.end(ended.event, ended.end, None):
@@ -335,18 +332,18 @@ class ChatStream:
         try:
             return await self._in_thread(self._turn.end)
         except TurnfoldError:
-            return _UNTOLD  # the answer counts, and is there
+            return _UNTOLD  # the answer is complete; only its figures are missing
 
 
 def has_all(turn: TurnStream, after: EventId | None) -> bool:
-    """Whether the client has the turn's last line, so that nothing follows."""
+    """Returns True if the client received the turn's last line."""
     if after is None or after[:2] != (turn.turn, turn.attempt) or not turn.is_over:
         return False
     return after.seq == (turn.first_place + len(turn.events()) if turn.has_events else END)
 
 
 def known_events(turn: TurnStream, after: EventId | None) -> tuple[int, bool]:
-    """Returns how many of the turn's events need not be sent, and whether the client has had them."""
+    """Returns how many events of the turn to skip, and False if a snapshot has to replace them."""
     if after is None:
         return 0, True
     events = turn.events()
@@ -359,7 +356,7 @@ def known_events(turn: TurnStream, after: EventId | None) -> tuple[int, bool]:
 
 _Result = TypeVar("_Result")
 _UNKNOWN: Final = EventId(0, 0, 0)
-# What the metadata say of a project's rules that aren't used as they stand.
+# Metadata for the states of project rules that aren't used in their present version.
 _RULES: Final[Mapping[str, str]] = {"new": "not_agreed", "changed": "changed"}
 SEND: Final = Operation(
     "sendMessage",
@@ -386,7 +383,7 @@ _THREADS: Final = 16
 
 
 class Chat:
-    """The handlers of `/chat`. A client that leaves ends its stream alone: the turn goes on.
+    """The handlers of `/chat`. A client that disconnects ends only its stream: the turn goes on.
 
     Args:
         service_of: Returns the service of an owner.
@@ -399,20 +396,19 @@ class Chat:
         self._is_closed = False
 
     def close(self) -> None:
-        """Ends all streams with an error, as the server ends, and refuses further ones; from any thread."""
+        """Ends all streams with an error at shutdown and refuses new ones; from any thread."""
         self._is_closed = True
         for stream in list(self._streams):
             stream.close(BY_CODE["closing"])
 
     async def send(self, request: Request) -> Response:
-        """Sends a message, and streams its turn."""
         service, client = await self._service(request), request.state.client
         body = await read_json(request, read_message, most_bytes=BODY_BYTES)
         session_id, turn = await self._in_thread(partial(_send, service, body, client))
         return await self._streamed(service, session_id, turn, None, body.context)
 
     async def follow(self, request: Request) -> Response:
-        """Streams the newest turn from where the client was; 204 if it has all of it."""
+        """Streams the newest turn after the client's last event; 204 if the client has everything."""
         service, session_id = await self._service(request), request.path_params["session_id"]
         said = request.headers.get("last-event-id") or request.query_params.get("after")
         after = (parse_event_id(said) or _UNKNOWN) if said else None
@@ -460,10 +456,10 @@ class Chat:
 
 
 def _send(service: ChatService, body: ChatMessage, client: ApiClient) -> tuple[str, TurnStream]:
-    """Begins the turn, and returns it with its session."""
+    """Starts the turn; returns the session's id and the stream."""
     session_id = body.session_id or service.sessions.new_id(body.options.message_id)
     if body.session_id:
-        service.turns.stream(session_id)  # a name that is nobody's makes no session
+        service.turns.stream(session_id)  # an unknown session id is an error, not a new session
     options = body.turn_options(client)
     number = service.turns.send(session_id, body.message, message_id=body.options.message_id, options=options)
     if (turn := service.turns.stream(session_id, number)) is None:
@@ -472,7 +468,7 @@ def _send(service: ChatService, body: ChatMessage, client: ApiClient) -> tuple[s
 
 
 def _rules_of(service: ChatService, turn: TurnStream, context: Mapping[str, str]) -> dict[str, str]:
-    """Returns what is said of the project's rules: nothing if all that stand there are agreed to."""
+    """Returns metadata on the project's rules; empty if all of them are agreed to."""
     try:
         rules = service.projects.rules(turn.project_root, current_file=context.get("currentFile", ""))
     except PathError:

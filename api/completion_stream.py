@@ -1,4 +1,4 @@
-"""Writes the events of a turn as the chunks of a streamed completion, or as one whole completion."""
+"""Serialises the events of a turn as chunks of a streamed completion, or as one whole completion."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from graph.value.event import (
 
 DONE: Final = b"data: [DONE]\n\n"
 _JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-# Clients that split text instead of bytes take these for the ends of lines.
+# Clients that split decoded text treat these as line ends.
 _LINE_ENDS: Final = {mark: f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 
 
 class CompletionHead(NamedTuple):
-    """What each chunk of one response repeats: its id, the second that it was made in, and the model as asked for."""
+    """The fields repeated in each chunk of a response: id, creation time in seconds, and requested model."""
 
     id: str
     created: int
@@ -45,7 +45,7 @@ class CompletionHead(NamedTuple):
 
 
 class ChunkWriter:
-    """Writes the lines of one stream.
+    """Serialises the lines of one stream.
 
     Usage:
         >>> writer = ChunkWriter(CompletionHead("chatcmpl-1", 1_800_000_000, "turnfold"))
@@ -59,24 +59,24 @@ class ChunkWriter:
             "created": head.created,
             "model": head.model,
         }
-        # Many streams share one event loop: what all lines of text have in common is written once.
+        # Many streams share one event loop: the constant part of text lines is serialised once.
         before, field, self._after_text = self._delta({"content": 0}).partition(b'"content":0')
         self._before_text = before + field[:-1]
 
     def start(self) -> bytes:
-        """Returns the first line: who speaks."""
+        """Returns the first line, with the role."""
         return self._delta({"role": "assistant", "content": ""})
 
     def text(self, text: str) -> bytes:
-        """Returns the next piece of the answer; "" keeps the connection alive and says nothing."""
+        """Returns a text delta; "" only keeps the connection alive."""
         return self._before_text + _escaped(plain_text(text)) + self._after_text
 
     def calls(self, calls: Sequence[ClientCall]) -> bytes:
-        """Returns the calls that the program is to run: each in one fragment, with its own index."""
+        """Returns the tool calls for the program, each whole in one delta with its own index."""
         return self._delta({"tool_calls": [{"index": index, **_call(call)} for index, call in enumerate(calls)]})
 
     def end(self, end: CompletionEnd, *, with_usage: bool) -> bytes:
-        """Returns the last lines: why it ended, the figures, the usage if it was asked for and is known, `[DONE]`."""
+        """Returns the last lines: finish reason, figures, usage if requested and known, `[DONE]`."""
         last = self._delta({}, end.finish_reason, **_figures(end))
         if with_usage and end.usage is not None:
             last += data_line({**self._head, "choices": [], "usage": _usage(end.usage)})
@@ -88,7 +88,7 @@ class ChunkWriter:
 
 
 def failure_line(problem: Problem) -> bytes:
-    """Returns the last line of a stream that fails: no `[DONE]` follows, as that would be success to clients."""
+    """Returns the last line of a failed stream; without `[DONE]`, which clients take for success."""
     return data_line(problem.body())
 
 
@@ -126,7 +126,6 @@ def _usage(usage: ClientUsage) -> dict[str, Any]:
 
 
 def data_line(value: Mapping[str, Any]) -> bytes:
-    """Returns a JSON value as the data of one event."""
     return b"data: " + _escaped(plain_value(value)) + b"\n\n"
 
 
@@ -138,10 +137,10 @@ def _escaped(value: object) -> bytes:
 
 
 async def first_event(queue: EventQueue, *, seconds: float) -> None:
-    """Waits until the model answers or that time is over; all events stay in the queue.
+    """Waits until the model answers or the time is up; all events stay in the queue.
 
     Raises:
-        ProblemError: The turn failed before it said anything, or the queue was closed.
+        ProblemError: The turn failed before any answer, or the queue was closed.
     """
     with anyio.move_on_after(seconds):
         _raise_if_failed(await queue.first(TurnStarted, FoldWaiting, Folded, AnswerRestarted))
@@ -150,14 +149,14 @@ async def first_event(queue: EventQueue, *, seconds: float) -> None:
 async def whole_body(
     queue: EventQueue, head: CompletionHead, end: Callable[[], Awaitable[CompletionEnd]]
 ) -> dict[str, Any]:
-    """Returns the body of a response that isn't streamed, once it is whole.
+    """Waits for the end of the turn and returns the body of a response that isn't streamed.
 
     Raises:
         ProblemError: The turn failed, or the queue was closed.
-        TurnfoldError: What is told of the response couldn't be read.
+        TurnfoldError: The usage and figures couldn't be read.
     """
     texts: list[str] = []
-    fixed_count = 0  # pieces before the last tool call: these stay if the answer is begun anew
+    fixed_count = 0  # text deltas before the last tool call, retained if the answer is restarted
     while True:
         for event in await queue.get():
             match event:
@@ -187,10 +186,11 @@ async def stream_lines(
     with_usage: bool,
     keep_alive_seconds: float,
 ) -> AsyncGenerator[bytes, None]:
-    """Yields the lines of one response, and one that says nothing whenever it was silent for that long.
+    """Yields the lines of one response, with keep-alives after `keep_alive_seconds` of silence.
 
-    A stream that fails ends with an error and without `[DONE]`. What was sent can't be taken back: an answer that is
-    begun anew ends it, too.
+    A failed stream ends with an error and without `[DONE]`. Sent text can't be revoked: an answer restarted after text
+    was
+    sent fails the stream, too.
     """
     now = asyncio.get_running_loop().time
     yield writer.start()

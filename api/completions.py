@@ -28,14 +28,14 @@ from graph.value.error import ClosingError
 
 _T = TypeVar("_T")
 PATIENCE_SECONDS: Final = 10.0
-# The page and the other routes have their own, so that none waits for another.
+# Separate from the threads of the page and the other routes, so that neither blocks the other.
 _THREADS: Final = 16
 _LEFT: Final = Problem(499, "client_left", "The client closed the connection.")
 
 
 @dataclass(frozen=True)
 class _Opened:
-    """A response that is being made for one request; `detach` ends that its events come."""
+    """A response in progress for one request; `detach` ends its subscription to events."""
 
     asked: ParsedRequest
     completion: Completion
@@ -47,7 +47,7 @@ class _Opened:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What was decided: the session, the turn, and how it was found."""
+        """The headers for session, turn, and how the session was matched."""
         told: dict[str, str] = {MATCHED: self.completion.matched}
         if self.completion.session_id:
             told |= {SESSION: self.completion.session_id, TURN: str(self.completion.turn)}
@@ -55,15 +55,17 @@ class _Opened:
 
 
 class CreateCompletion:
-    """The handler of the route: an ASGI application.
+    """The route's handler, an ASGI application.
 
-    What the service does blocks, so it is done in threads; what waits for an answer is a coroutine. A client that
-    closes its stream stops the turn, unless it asked for the opposite; one that waits for the whole answer doesn't.
+    Service calls block, so they run in threads; waiting for an answer is a coroutine. A client that closes its stream
+    stops
+    the turn, unless it asked for the opposite; one that waits for the whole answer doesn't.
 
     Args:
-        completions_of: Returns what answers the programs of an owner.
-        patience_seconds: How long the status may wait for the answer's beginning, and a stream be silent.
-        stalled_seconds: A client that takes nothing for that long has left.
+        completions_of: Returns the completions of an owner.
+        patience_seconds: How long to wait for the first event before the status is sent, and how long a stream may be
+            silent.
+        stalled_seconds: A client that reads nothing for that long is taken for gone.
     """
 
     def __init__(
@@ -77,18 +79,17 @@ class CreateCompletion:
         self._threads = anyio.CapacityLimiter(_THREADS)
         self._patience_seconds = patience_seconds
         self._stalled_seconds = stalled_seconds
-        # Which response each of them carries, "" until that is known.
+        # Queue to the id of its response, "" until known.
         self._queues: dict[EventQueue, str] = {}
         self._is_closed = False
 
     def close(self) -> None:
-        """Ends all responses with an error, as the server ends, and refuses further ones; from any thread."""
+        """Ends all responses with an error at shutdown and refuses new ones; from any thread."""
         self._is_closed = True
         for queue in list(self._queues):
             queue.close(BY_CODE["closing"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request."""
         request = Request(scope, receive)
         client: ApiClient = request.state.client
         take = partial(parse_request, headers=request.headers, client=client)
@@ -106,7 +107,7 @@ class CreateCompletion:
                 opened.detach()
 
     def _is_alone(self, opened: _Opened) -> bool:
-        """Whether closing this stream means Stop: a library that sent its request again may wait for it elsewhere."""
+        """Returns True if closing this stream stops the turn; a repeated request may wait for the same response."""
         is_stop = opened.asked.is_streamed and not opened.asked.goes_on
         return is_stop and list(self._queues.values()).count(opened.completion.id) == 1
 
@@ -117,7 +118,7 @@ class CreateCompletion:
         return _Opened(asked, completion, completion.watch(queue.put))
 
     async def _answer(self, opened: _Opened, queue: EventQueue, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Sends the answer; returns whether the client left before its end."""
+        """Sends the answer; returns True if the client left before its end."""
         end = partial(self._in_thread, opened.completion.end)
         try:
             if opened.asked.is_streamed:
@@ -148,7 +149,7 @@ class CreateCompletion:
 
     @contextmanager
     def _queue(self) -> Iterator[EventQueue]:
-        """Lends a queue that ends when the server does."""
+        """Yields a queue that is closed at shutdown."""
         if self._is_closed:
             raise ClosingError
         queue = EventQueue()

@@ -1,4 +1,4 @@
-"""Bounds connections in number and idle time, and ends open streams when the server ends; uvicorn does neither."""
+"""Bounds connections in number and idle time, and ends open streams at shutdown; uvicorn does neither."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from api.body import BODY_SECONDS
 from api.problem import Problem
 
-# A body that is read has a limit of its own, whose refusal comes first.
+# Longer than the limit for reading a body, whose refusal should come first.
 OWED_SECONDS: Final = 1.5 * BODY_SECONDS
 _MOST_FILES: Final = 65_536
-# For databases, models and tools.
+# Reserved for databases, models and tools.
 _OWN_FILES: Final = 256
 _LATE: Final = Problem(408, "request_timeout", "The request wasn't there in time.")
 _FULL: Final = Problem(503, "server_busy", "The server has as many connections as it can.", retry_after_seconds=5)
 
 
 def room_for_connections() -> int:
-    """Lets this process open as many files as it may at most; returns how many of these connections may take."""
+    """Raises the limit of open files of this process; returns how many of them connections may use."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY:
         soft = max(soft, _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES))
@@ -39,13 +39,13 @@ def room_for_connections() -> int:
 
 @contextmanager
 def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator[None]:
-    """Has every connection of this process that begins from now on refused or closed when there is a reason.
+    """Bounds every connection that starts within this context.
 
-    It is refused when `most` are open. It is closed when its client lets it wait for `seconds`, at most twice that: for
-    a request's head, for its body, or for the rest of a body that was answered before its end. Streams of answers and
-    websockets last as long as they like.
+    A connection over `most` is refused. One is closed if the server waits for its client between `seconds` and twice as
+    long: for a request's head, its body, or the rest of a body answered before its end. Streamed answers and websockets
+    have no limit.
     """
-    # Streamlit starts uvicorn, which has no setting for it.
+    # Streamlit starts uvicorn, which has no setting for this.
     connection_made = H11Protocol.connection_made
 
     def bounded(protocol: H11Protocol, transport: asyncio.Transport) -> None:
@@ -63,7 +63,7 @@ def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator
 
 
 def _check(protocol: H11Protocol, before: RequestResponseCycle | None, seconds: float) -> None:
-    """Closes the connection if nothing has changed since the last check and the client is what it waits for."""
+    """Closes the connection if it is still waiting for the client in the same state as at the last check."""
     transport: asyncio.Transport = protocol.transport
     if transport.is_closing() or transport.get_protocol() is not protocol:  # a websocket has taken it over
         return
@@ -73,7 +73,7 @@ def _check(protocol: H11Protocol, before: RequestResponseCycle | None, seconds: 
     elif protocol.conn.our_state is h11.IDLE and protocol.conn.trailing_data[0]:
         _end(protocol, _LATE)
     else:
-        # A browser opens connections ahead: an answer to no request would be shown for its next one.
+        # A browser opens connections ahead and would show an answer without a request for its next one.
         transport.close()
 
 
@@ -95,9 +95,9 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def told_of_end(on_end: Callable[[], None]) -> Iterator[None]:
-    """Calls `on_end` whenever a signal ends the server, before the server's own handler; for its lifespan.
+    """Calls `on_end` when a signal ends the server, before the server's own handler.
 
-    Outside the main thread, which has all signals, nothing is called.
+    Does nothing outside the main thread, the only one that receives signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -17,18 +17,18 @@ from starlette.types import Send
 from api.problem import Problem, ProblemError
 from graph.value.event import Event, TokenDelta
 
-# A client that has vanished without a word is seen by nothing else.
+# Nothing else detects a client that vanished without closing the connection.
 STALLED_SECONDS: Final = 60.0
 _HEADERS: Final = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 class EventStream(StreamingResponse):
-    """Sends lines as they come; ends when the client leaves, or takes nothing for too long.
+    """Sends lines as they arrive; ends when the client leaves or stops reading.
 
     Args:
-        lines: The lines; closed at the end, whatever ends it.
+        lines: Closed at the end, also after an error.
         headers: Further headers.
-        stalled_seconds: A client that takes nothing for that long has left.
+        stalled_seconds: A client that reads nothing for that long is taken for gone.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class EventStream(StreamingResponse):
         self._stalled_seconds = stalled_seconds
 
     async def stream_response(self, send: Send) -> None:
-        """Sends all of it.
+        """Sends all lines.
 
         Raises:
-            ClientDisconnect: The client took nothing for too long.
+            ClientDisconnect: The client read nothing for `stalled_seconds`.
         """
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async with aclosing(self._lines) as lines:
@@ -54,15 +54,15 @@ class EventStream(StreamingResponse):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-# How far a client may be behind: no answer of a model is longer.
+# How far a reader may fall behind; longer than any model's answer.
 _QUEUE_CHARS: Final = 4 * 2**20
 _TOO_SLOW: Final = Problem(503, "client_too_slow", "The answer was made faster than it was read.")
 
 
 class EventQueue:
-    """Events for one coroutine of the running loop; any thread may put them in.
+    """A queue of events from any thread to one coroutine of the running loop.
 
-    A reader that is too far behind gets a `Problem` instead of what waits: the reader is given up, the turn goes on.
+    A reader that falls too far behind gets a `Problem` instead of the events; the turn goes on.
 
     Usage:
         >>> queue = EventQueue()
@@ -70,7 +70,7 @@ class EventQueue:
         >>> events = await queue.get(seconds=10)
 
     Attributes:
-        problem: Why it was closed, None while it is open.
+        problem: Why the queue was closed, None while it is open.
     """
 
     def __init__(self, *, most_chars: int = _QUEUE_CHARS) -> None:
@@ -84,7 +84,6 @@ class EventQueue:
         self._is_woken = False
 
     def put(self, event: Event) -> None:
-        """Adds an event, from any thread."""
         with self._lock:
             if self.problem is None:
                 self._waiting.append(event)
@@ -95,14 +94,14 @@ class EventQueue:
         self._wake()
 
     def close(self, problem: Problem) -> None:
-        """Has the reader get this problem next and from then on, unless it was closed before; from any thread."""
+        """Drops the queued events and makes every read raise this problem; the first close counts. From any thread."""
         with self._lock:
             self.problem = self.problem or problem
             self._waiting, self._waiting_chars = [], 0
         self._wake()
 
     async def get(self, *, seconds: float = math.inf) -> Sequence[Event]:
-        """Takes all events that wait; none if nothing came for that long.
+        """Takes all queued events; none after `seconds` without any.
 
         Raises:
             ProblemError: The queue was closed.
@@ -117,7 +116,7 @@ class EventQueue:
         return events
 
     async def first(self, *passed_over: type[Event]) -> Event:
-        """Waits for an event of another type than these, and returns it; all events stay.
+        """Waits for an event of any type but these and returns it; leaves all events in the queue.
 
         Raises:
             ProblemError: The queue was closed.
@@ -135,8 +134,8 @@ class EventQueue:
         self._is_woken = False
 
     def _wake(self) -> None:
-        # However much comes before the reader looks, the loop is woken once.
+        # Wake the loop only once before the next read.
         if not self._is_woken:
             self._is_woken = True
-            with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+            with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._news.set)

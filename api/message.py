@@ -1,4 +1,4 @@
-"""The messages of a request's body, as programs send them."""
+"""The message models of request bodies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ID_CHARS: Final = 256
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
-    """Returns an object without the fields that are null: to OpenAI's clients that is the same as absent."""
+    """Drops fields that are null, which OpenAI's clients use for absent."""
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
 
 
 class Sent(BaseModel):
-    """An object of the body; unknown fields are ignored, null means absent."""
+    """A model of the body; ignores unknown fields, null means absent."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     _drop_nulls = model_validator(mode="before")(_without_nulls)
@@ -93,7 +93,7 @@ class SentMessage(Sent):
 
     @property
     def text(self) -> str:
-        """Its text parts, joined by newlines."""
+        """The text parts and the refusal, joined by newlines."""
         texts = [part.refusal if part.type == "refusal" else part.text for part in self.content]
         return "\n".join(text for text in (*texts, self.refusal) if text)
 
@@ -105,7 +105,7 @@ def system_of(messages: Sequence[SentMessage]) -> str:
 
 
 def chat_of(messages: Sequence[SentMessage]) -> tuple[ClientMessage, ...]:
-    """Returns the messages of user, assistant and tools, oldest first."""
+    """Converts the messages of user, assistant and tools; drops system and developer messages."""
     return tuple(
         ClientMessage(
             role=role,

@@ -28,18 +28,17 @@ _log = logging.getLogger(__name__)
 
 
 class Edge:
-    """Middleware: answers errors with a `Problem`, and logs those that are the server's own, without any text."""
+    """Middleware: answers errors with a `Problem`; logs internal errors without any user text."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection; all that isn't HTTP passes unchanged."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         request_id, is_answered = new_request_id(), False
-        problem: Problem | None = None  # a request that its client gave up is never answered
+        problem: Problem | None = None  # stays None if the client disconnected
 
         async def send_with_id(message: Message) -> None:
             nonlocal is_answered
@@ -54,10 +53,10 @@ class Edge:
             return  # nobody waits for an answer
         except (ProblemError, TurnfoldError, HTTPException) as error:
             problem = problem_of(error)
-        except Exception:  # the edge of a request: whatever fails is logged, and answered in the same shape
+        except Exception:  # last handler of a request: every failure is logged and answered in the same shape
             _log.exception("request %s failed", request_id)
             if is_answered:
-                raise  # a stream that breaks off is no success to any client
+                raise  # a client takes a broken-off stream for a failure
             problem = problem_of(InternalError())
         if problem is not None and not is_answered:
             await problem.response()(scope, receive, send_with_id)
@@ -69,14 +68,14 @@ _EXPOSED: Final = ("location", "retry-after", "x-request-id")
 
 
 class Cors:
-    """Answers the questions that browsers ask before a request, and says who may read an answer.
+    """Middleware: answers CORS preflights and adds the CORS headers for the origins in `CHAT_API_ORIGINS`.
 
-    They carry no token, so this stands before the check of tokens. Cookies are never asked for, and no origin is
-    allowed that `CHAT_API_ORIGINS` doesn't name. `CORSMiddleware` takes no prefixes of headers, and new versions of
-    OpenAI's own client send new `X-Stainless-` ones.
+    Preflights carry no token, so this runs before the token check. Credentials are never allowed. `CORSMiddleware`
+    can't
+    allow headers by prefix, and new versions of OpenAI's own client send new `X-Stainless-` headers.
 
     Args:
-        app: The routes and the check of tokens.
+        app: The token check and the routes.
         settings: Returns the settings; called at the first request.
     """
 
@@ -89,7 +88,6 @@ class Cors:
         return self._settings().chat_api_origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection; all that isn't HTTP passes unchanged."""
         if scope["type"] != "http" or not self._origins:
             await self._app(scope, receive, send)
             return
@@ -108,7 +106,7 @@ class Cors:
 
 
 def _permission(origin: str, asked: Headers) -> Response:
-    """Returns the answer to a browser that asks whether it may send a request."""
+    """Returns the response to a preflight."""
     names = [name.strip().lower() for name in asked.get("access-control-request-headers", "").split(",")]
     return Response(
         status_code=204,
@@ -123,7 +121,6 @@ def _permission(origin: str, asked: Headers) -> Response:
 
 
 def _allow(headers: MutableHeaders, origin: str | None) -> None:
-    """Adds to an answer which page may read it, and which of its headers."""
     headers.add_vary_header("Origin")
     if origin:
         headers["Access-Control-Allow-Origin"] = origin
@@ -134,7 +131,7 @@ def _allow(headers: MutableHeaders, origin: str | None) -> None:
 _AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?", re.ASCII)
 _PORTS: Final = {"http": "80", "https": "443"}
 _POLICY_VIOLATION: Final = 1008
-# What the paths of the routes for programs begin with.
+# First path segments of the HTTP API.
 _OF_PROGRAMS: Final = ("v1", "chat", "sessions")
 _WRONG_HOST: Final = Problem(
     403,
@@ -157,20 +154,20 @@ _WRONG_ORIGIN: Final = Problem(
 
 
 class _Authority(NamedTuple):
-    """A host's name or address, and its port, "" for the scheme's own."""
+    """A host's name or address, and its port; "" for the scheme's default."""
 
     name: str
     port: str
 
 
 class HostCheck:
-    """Refuses each connection that came by another name, or from another site's page, with 403 and what to do.
+    """Middleware: refuses a wrong `Host` or a foreign `Origin` with 403 and advice.
 
-    Without a sign-in it refuses those that reach it at an address of this computer that isn't loopback, too, unless
-    `OPEN_WITHOUT_SIGN_IN` lets them in. Allowed are `localhost` and loopback addresses at any port, and what
-    `TURNFOLD_HOSTS` names. An `Origin`, which browsers alone send, has to be that of the same host; for the programs'
-    routes one of `CHAT_API_ORIGINS` will do. Only headers, path and address of the connection itself count, nothing
-    that a proxy adds.
+    Allowed hosts are `localhost` and loopback addresses at any port, and the names in `TURNFOLD_HOSTS`. An `Origin`
+    must
+    match the host; the HTTP API also accepts `CHAT_API_ORIGINS`. Without a sign-in, connections to an address of this
+    computer that isn't loopback are refused, too, unless `OPEN_WITHOUT_SIGN_IN` is set. Headers that a proxy adds are
+    ignored.
 
     Args:
         app: Page and routes.
@@ -186,7 +183,6 @@ class HostCheck:
         return self._read_settings()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection, HTTP or websocket."""
         problem = self._problem(scope) if scope["type"] in ("http", "websocket") else None
         if problem is None:
             await self._app(scope, receive, send)
@@ -198,7 +194,8 @@ class HostCheck:
             await PlainTextResponse(problem.message, problem.status)(scope, receive, send)
 
     def _problem(self, scope: Scope) -> Problem | None:
-        # A start on such an address is refused, but a server that isn't Streamlit's own says nothing of its address.
+        # The start on such an address is refused under Streamlit's own server; another server doesn't report its
+        # address.
         if self._is_for_oneself and is_reachable((scope.get("server") or ("",))[0]):
             return _WITHOUT_SIGN_IN
         hosts, origins = (_sent(scope, name) for name in (b"host", b"origin"))
@@ -219,7 +216,7 @@ class HostCheck:
 
 
 def is_for_programs(scope: Scope) -> bool:
-    """Whether the path is one of the routes for programs."""
+    """Returns True for a path of the HTTP API."""
     path: str = scope["path"]
     return path.removeprefix("/").partition("/")[0] in _OF_PROGRAMS
 
@@ -234,7 +231,7 @@ def _authority(text: str) -> _Authority | None:
 
 
 def _is_of(origin: str, host: _Authority) -> bool:
-    """Whether the page is of the host that was asked; a proxy may have ended its encryption."""
+    """Compares an origin with the host; the scheme is ignored, as a proxy may have ended TLS."""
     scheme, _, rest = origin.partition("://")
     page, default = _authority(rest), _PORTS.get(scheme)
     if page is None or default is None:
@@ -243,17 +240,17 @@ def _is_of(origin: str, host: _Authority) -> bool:
 
 
 PATH: Final = "/metrics"
-# What a proxy says of whom it asks for: then the address of the connection is its own.
+# With one of these headers the peer address is a proxy's.
 _BY_PROXY: Final = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 _NOT_FOUND: Final = 404
 _NO_TOKEN: Final = 401
 
 
 def metrics_route(figures: Callable[[], bytes]) -> Route:
-    """Returns the route of the server's own figures; `MetricsGuard` stands before it.
+    """Returns the route of the server's metrics, which `MetricsGuard` protects.
 
     Args:
-        figures: Returns them in Prometheus's text format.
+        figures: Returns the metrics in Prometheus's text format.
     """
 
     def show(_: Request) -> Response:
@@ -263,13 +260,13 @@ def metrics_route(figures: Callable[[], bytes]) -> Route:
 
 
 class MetricsGuard:
-    """Middleware: lets nobody read figures but whoever sends `METRICS_TOKEN`, or without one this computer itself.
+    """Middleware: lets metrics be read with `METRICS_TOKEN`, or without a token setting from this computer only.
 
-    It holds for each path that ends in `/metrics`: ours, and Streamlit's `/_stcore/metrics`, wherever that is mounted.
+    Guards each path that ends in `/metrics`: Turnfold's, and Streamlit's `/_stcore/metrics` at any mount point.
 
     Args:
         app: Page and routes.
-        settings: Returns the settings; called at the first request for figures.
+        settings: Returns the settings; called at the first request for metrics.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
@@ -282,7 +279,6 @@ class MetricsGuard:
         return None if token is None else digest_of(token.get_secret_value())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection; all that isn't a request for figures passes unchanged."""
         app = self._app
         if scope["type"] == "http" and scope["path"].rstrip("/").endswith(PATH):
             request = Request(scope)

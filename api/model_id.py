@@ -1,4 +1,4 @@
-"""The names of models on the wire: `turnfold/<name>`, with `:plain` behind it for answers without memory."""
+"""Model ids on the wire: `turnfold/<name>`, with the suffix `:plain` for answers without memory."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from api.problem import ProblemError, refused
 
-# Clients send `gpt-5…` and `o…` to other addresses, and with other fields.
+# Not named like OpenAI's models: clients send `gpt-5…` and `o…` to other routes, with other fields.
 DEFAULT_ID: Final = "turnfold"
 _PREFIX: Final = "turnfold/"
 _PLAIN: Final = ":plain"
-# When the first version was made: no model tells its own.
+# The date of the first version: models don't report their own.
 _CREATED: Final = 1_767_225_600
 
 
 def parse_model_id(model_id: str) -> tuple[str, bool]:
-    """Returns the model's name, "" for the default one, and whether the answer is to be without memory.
+    """Returns the model's name, "" for the default, and whether the answer is made without memory.
 
     >>> parse_model_id("turnfold/small:plain")
     ('small', True)
@@ -28,7 +28,7 @@ def parse_model_id(model_id: str) -> tuple[str, bool]:
 
 
 def check_known(model_id: str, names: Sequence[str]) -> None:
-    """Refuses a model that isn't there, if it is known which are.
+    """Refuses an unknown model; any name passes if the models can't be listed.
 
     Raises:
         ProblemError: 404.
@@ -39,21 +39,21 @@ def check_known(model_id: str, names: Sequence[str]) -> None:
 
 
 def unknown_model() -> ProblemError:
-    """Returns what to raise for a model that isn't there; it doesn't repeat the name, which may be anything."""
+    """Returns the error for an unknown model; doesn't repeat the name, which may be anything."""
     return refused("model_not_found", "There is no model of this name. GET /v1/models lists them.", "model", status=404)
 
 
 def list_models(names: Sequence[str]) -> dict[str, Any]:
-    """Returns what `/v1/models` answers: the default model and each one by its name, with and without memory."""
+    """Returns the body of `/v1/models`: the default and each model, with and without memory."""
     ids = [DEFAULT_ID, *(f"{_PREFIX}{name}" for name in names)]
     return {"object": "list", "data": [_entry(model_id + suffix) for model_id in ids for suffix in ("", _PLAIN)]}
 
 
 def model_entry(model_id: str, names: Sequence[str]) -> dict[str, Any]:
-    """Returns what `/v1/models/{id}` answers.
+    """Returns the body of `/v1/models/{id}`.
 
     Raises:
-        ProblemError: 404: it is known which models there are, and this isn't one.
+        ProblemError: 404: the model isn't in the known list.
     """
     check_known(model_id, names)
     return _entry(model_id)

@@ -1,4 +1,4 @@
-"""Builds the OpenAPI document from the table of operations and from the types of their bodies and answers."""
+"""Builds the OpenAPI document from the table of operations and the types of their bodies and answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ class ErrorAnswer(BaseModel):
 
 
 def document(operations: Iterable[Operation]) -> dict[str, Any]:
-    """Returns the document, as JSON values."""
     operations = tuple(operations)
     wanted: list[tuple[tuple[str, str], Literal["validation", "serialization"], TypeAdapter[Any]]] = [
         (("", "error"), "serialization", adapter_of(ErrorAnswer))
@@ -99,7 +98,7 @@ def _described(operation: Operation, schemas: Mapping[tuple[str, str], Any]) -> 
 
 
 def _parameters(operation: Operation) -> list[dict[str, Any]]:
-    """Returns the parameters of the path and of the query, whose fields all have defaults."""
+    """Returns the parameters of the path and the query; every field of a query model has a default."""
     in_path = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
         for name in _PARAMETER.findall(operation.documented_path)
@@ -119,7 +118,7 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _errors_of(operation: Operation) -> list[int]:
-    """Returns the statuses of all errors that it may answer with: its own, and those of every operation like it."""
+    """Returns all error statuses: the operation's own and those implied by its method, path, query and body."""
     statuses = {*operation.refusals, 401, 403, 503}
     if operation.body is not None:
         statuses |= {400, 408, 413, 415}

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from graph.value.error import InputError, ModelError, TurnfoldError, TurnRateError
 
 REQUEST_ID: Final = "x-request-id"
-# Clients hold a request for as long as this says.
+# Clients wait as long as `Retry-After` says.
 _LONGEST_WAIT_SECONDS: Final = 60
 _TYPES: Final[Mapping[int, str]] = {
     401: "authentication_error",
@@ -26,16 +26,16 @@ _TYPES: Final[Mapping[int, str]] = {
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a request has no answer.
+    """An error response.
 
     Attributes:
-        status: The HTTP status; it counts for nothing once the headers are out.
-        code: What programs decide by, such as "model_not_found".
-        message: One or two sentences for whoever reads the program's error.
-        param: The field of the request that is wrong, if it is one.
+        status: The HTTP status; without effect once the headers are sent.
+        code: For programs, such as "model_not_found".
+        message: One or two sentences for people.
+        param: The wrong field of the request, if there is one.
         retry_after_seconds: When to try again, None for no advice.
-        is_final: Clients are told not to repeat the request by themselves.
-        headers: Further headers of the answer.
+        is_final: Tells client libraries not to repeat the request automatically.
+        headers: Further headers.
     """
 
     status: int
@@ -47,12 +47,12 @@ class Problem:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def body(self) -> dict[str, Any]:
-        """Returns the body, which is also the last line of a stream that fails."""
+        """Returns the JSON body, which is also the last line of a failed stream."""
         kind = _TYPES.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")  # noqa: PLR2004 - where HTTP has its server errors
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
     def response(self) -> Response:
-        """Returns the answer: plain JSON, never a stream of events, and with a request id of its own."""
+        """Returns a JSON response with a new request id."""
         headers = {REQUEST_ID: new_request_id(), "Cache-Control": "no-store", **self.headers}
         if self.retry_after_seconds is not None:
             headers["Retry-After"] = str(min(self.retry_after_seconds, _LONGEST_WAIT_SECONDS))
@@ -62,7 +62,7 @@ class Problem:
 
 
 class ProblemError(Exception):
-    """A request is refused at the door: no part of the service heard of it."""
+    """Refuses a request in the HTTP API, before it reaches the service."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.code)
@@ -70,16 +70,16 @@ class ProblemError(Exception):
 
 
 def new_request_id() -> str:
-    """Returns an id for one request; never one that the client sent."""
+    """Returns a new request id, never one sent by the client."""
     return f"req_{uuid4().hex}"
 
 
 def refused(code: str, message: str, param: str | None = None, *, status: int = 400) -> ProblemError:
-    """Returns what to raise for a request that is wrong however often it is sent."""
+    """Returns the exception for a request that fails however often it is sent."""
     return ProblemError(Problem(status, code, message, param))
 
 
-# Where each kind of input stands, if it stands in one field alone: a text may be a message, a title or a context.
+# The field of each input error that can only be in one field: a text may be a message, a title or a context.
 _FIELDS: Final[Mapping[str, str]] = {
     "bad_image": "messages",
     "unknown_call": "messages",
@@ -103,7 +103,7 @@ def _broken(message: str) -> Problem:
     return Problem(502, "upstream_error", message, is_final=True)
 
 
-# By the code of each `TurnfoldError` and of each way in which a turn fails.
+# By the code of a `TurnfoldError` or of a failed turn.
 BY_CODE: Final[Mapping[str, Problem]] = {
     "internal": _INTERNAL,
     "settings": _INTERNAL,
@@ -111,7 +111,7 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "input": Problem(400, "invalid_request", "The request's content isn't accepted."),
     "attachment": Problem(400, "invalid_request", "This file can't be used."),  # programs send none
     "path": Problem(400, "invalid_path", "This path can't be used."),
-    # Of a token's owner without access nothing is told, as of a token that never was.
+    # A token whose owner lost access looks like an unknown one.
     "sign_in": Problem(
         401,
         "invalid_api_key",
@@ -182,7 +182,6 @@ BY_CODE: Final[Mapping[str, Problem]] = {
 
 
 def problem_of(error: TurnfoldError | HTTPException | ProblemError) -> Problem:
-    """Returns what the error is answered with."""
     if isinstance(error, ProblemError):
         return error.problem
     if isinstance(error, HTTPException):
@@ -198,9 +197,9 @@ def problem_of(error: TurnfoldError | HTTPException | ProblemError) -> Problem:
 
 
 def problem_of_failure(code: str, detail: str = "") -> Problem:
-    """Returns what a `TurnfoldError` or a failed turn is answered with, by its code.
+    """Returns the response for the code of a `TurnfoldError` or of a failed turn.
 
-    The detail of an error of the server's own stays in its log: it may name files and hosts.
+    Details of internal and storage errors are only logged: they may name files and hosts.
     """
     problem = BY_CODE.get(code, BY_CODE["internal"])
     if not detail or problem.code in ("internal_error", "storage_unavailable"):

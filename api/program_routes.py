@@ -1,4 +1,4 @@
-"""All routes of the HTTP API behind one check of tokens, and their OpenAPI document."""
+"""All routes of the HTTP API behind one token check, and their OpenAPI document."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ class ProgramRoutes:
     Args:
         service_of: Returns the service of an owner; called for each request.
         settings: Returns the settings; called at the first request.
-        tokens: Returns the tokens that owners have made; called for each request.
-        patience_seconds: How long a completion may wait for its first event before its status is sent, and how long
-            its stream may be silent.
+        tokens: Returns the tokens created by owners; called for each request.
+        patience_seconds: How long a completion waits for its first event before the status is sent, and how long its
+            stream
+            may be silent.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class ProgramRoutes:
         self._served = ServedOperations(service_of)
 
     def routes(self) -> list[BaseRoute]:
-        """Returns the routes; every other path below `/v1`, `/chat` and `/sessions` is theirs, too."""
+        """Returns the routes; they take every path below `/v1`, `/chat` and `/sessions`."""
         checks = Middleware(Cors, self._settings), Middleware(Edge), Middleware(Guard, self._settings, self._tokens)
         routes = [
             *self._served.routes(OPERATIONS),
@@ -70,20 +71,20 @@ class ProgramRoutes:
             *with_slash(chat.FOLLOW.path, self._chat.follow, ["GET"]),
         ]
         described = [Route(_DOCUMENT, self._show_document, methods=["GET"])]
-        # A redirect would follow the Host header, and makes a GET of a POST.
+        # A redirect would use the Host header, and turn a POST into a GET.
         return [
             _OfPrograms(Router(routes, redirect_slashes=False, middleware=checks)),
             Route(_DOCUMENT, Router(described, redirect_slashes=False, middleware=[Middleware(Edge)])),
         ]
 
     def close(self) -> None:
-        """Ends what is being answered, as the server ends; from any thread."""
+        """Ends open responses at shutdown; from any thread."""
         self._create.close()
         self._chat.close()
 
     async def _show_document(self, _: Request) -> JSONResponse:
         clients = ApiClients(self._settings().api_tokens, self._tokens)
-        # Without any token the API is off, and looks as if it didn't exist.
+        # Without any token the API is off.
         if not await anyio.to_thread.run_sync(clients.are_let_in):
             raise HTTPException(404)
         return JSONResponse(self._document)
@@ -94,18 +95,16 @@ class ProgramRoutes:
 
 
 class _OfPrograms(BaseRoute):
-    """Leads every path of the routes for programs to them, so that no other part of the server answers there.
+    """Matches every path of the HTTP API, so that no other part of the server answers there.
 
-    A `Mount` answers its own path only with a slash behind it, and none that has a line break.
+    A `Mount` matches its own path only with a trailing slash, and never a path with a line break.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether it is a request for one of them."""
         return (Match.FULL if scope["type"] == "http" and is_for_programs(scope) else Match.NONE), {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes the request on."""
         await self.app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Reads the body and headers of a completion request; refuses what can't be served."""
+"""Parses and validates the body and headers of a completion request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MATCHED: Final = "X-Turnfold-Matched"
 _TASK: Final = "X-Turnfold-Task"
 _ON_DISCONNECT: Final = "X-Turnfold-On-Disconnect"
 _VALUE_CHARS: Final = 256
-# In order of how surely each names one chat.
+# The most reliable chat ids first.
 _HINT_HEADERS: Final = (
     "x-openwebui-chat-id",
     "x-conversation-id",
@@ -36,19 +36,19 @@ _HINT_FIELD: Final = "prompt_cache_key"
 
 
 def session_of(headers: Headers, metadata: Mapping[str, Any]) -> str:
-    """Returns the session that the request names, "" for none.
+    """Returns the session id in the request, "" for none.
 
     Raises:
-        ProblemError: 400: it can't be the id of a session.
+        ProblemError: 400: not a possible session id.
     """
     return header(headers, SESSION) or _checked("metadata.turnfold_session", metadata.get("turnfold_session"))
 
 
 def hint_of(headers: Headers, body: Mapping[str, Any], metadata: Mapping[str, Any]) -> Hint | None:
-    """Returns the first of the client's own ids of the chat.
+    """Returns the first chat id of the client's own.
 
     Raises:
-        ProblemError: 400: one of them isn't short, printable ASCII.
+        ProblemError: 400: an id isn't short, printable ASCII.
     """
     candidates: Iterable[tuple[str, Any]] = (
         *((name, headers.get(name)) for name in _HINT_HEADERS),
@@ -64,7 +64,7 @@ def user_of(headers: Headers, body: Mapping[str, Any]) -> str:
     """Returns the client's id of the end user, "" for none.
 
     Raises:
-        ProblemError: 400: it isn't a short text.
+        ProblemError: 400: not a short text.
     """
     if forwarded := header(headers, "X-OpenWebUI-User-Id"):
         return forwarded
@@ -78,25 +78,25 @@ def user_of(headers: Headers, body: Mapping[str, Any]) -> str:
 
 
 def task_of(headers: Headers) -> str:
-    """Returns what the request says that it is for, "" for the chat itself.
+    """Returns the task header, "" for a turn of the chat itself.
 
     Raises:
-        ProblemError: 400: it isn't short, printable ASCII.
+        ProblemError: 400: not short, printable ASCII.
     """
     return header(headers, _TASK)
 
 
 def is_retry(headers: Headers) -> bool:
-    """Whether the client's library says that it sent this request before."""
+    """Returns True if the client library reports a repeated request."""
     count = headers.get("x-stainless-retry-count", "0")
     return count.isdecimal() and count.strip("0") != ""
 
 
 def goes_on(headers: Headers) -> bool:
-    """Whether the turn goes on when the client closes its stream.
+    """Returns True if the turn continues after the client closes its stream.
 
     Raises:
-        ProblemError: 400: the header says neither "stop" nor "continue".
+        ProblemError: 400: the header is neither "stop" nor "continue".
     """
     said = header(headers, _ON_DISCONNECT).lower()
     if said not in ("", "stop", "continue"):
@@ -108,23 +108,23 @@ def header(headers: Headers, name: str) -> str:
     """Returns a header's value, "" for none.
 
     Raises:
-        ProblemError: 400: it isn't short, printable ASCII.
+        ProblemError: 400: not short, printable ASCII.
     """
     return _checked(name, headers.get(name))
 
 
 def _checked(name: str, value: object) -> str:
-    """Returns a value that may be sent back in a header as it is."""
+    """Returns a value that is safe to send back in a header."""
     if value is None:
         return ""
     if isinstance(value, str) and len(value) <= _VALUE_CHARS and value.isascii() and value.isprintable():
-        # Templates that the client had nothing to put into are no value: "{{TASK}}".
+        # A client's unfilled template, such as "{{TASK}}", is no value.
         return "" if value.startswith("{{") and value.endswith("}}") else value.strip()
     raise refused("invalid_header", f"{name}: it is up to {_VALUE_CHARS} printable ASCII characters.", name)
 
 
 _TOOLS: Final = 128
-# The kinds of errors that are ours stand as the code; those of the parser are all one.
+# Own error kinds are sent as the code; all of the parser's become "invalid_value".
 _OUR_KINDS: Final = frozenset({"unsupported_content", "invalid_image_url", "missing_tool_call_id", "duplicate_tool"})
 _PREFILL: Final = (
     "The last message is the assistant's. Turnfold answers questions, and doesn't continue an answer: "
@@ -137,11 +137,11 @@ class ParsedRequest:
     """A request for a completion.
 
     Attributes:
-        request: What the service is asked.
-        model: The model's id as it was asked for; each chunk repeats it.
-        is_streamed: Whether the answer is a stream of chunks.
-        with_usage: Whether the stream ends with the tokens that the provider reported.
-        goes_on: Whether the turn goes on when the client closes the stream.
+        request: The request to the service.
+        model: The requested model id, repeated in each chunk.
+        is_streamed: The answer is a stream of chunks.
+        with_usage: The stream ends with the provider's token usage.
+        goes_on: The turn continues after the client closes the stream.
     """
 
     request: ClientRequest
@@ -152,7 +152,7 @@ class ParsedRequest:
 
 
 class _Sampling(Sent):
-    """What goes to the model as it is."""
+    """Parameters passed to the model unchanged."""
 
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, ge=0, le=1)
@@ -197,7 +197,7 @@ class CompletionBody(_Sampling):
     tools: list[Tool] = Field(default=[], max_length=_TOOLS)
     tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     metadata: dict[str, Any] = Field(default={})
-    # What isn't offered: more than one answer, and answers that aren't text alone.
+    # Not supported: several answers, and anything but text.
     n: Literal[1] = 1
     logprobs: Literal[False] = False
     top_logprobs: Literal[0] = 0
@@ -218,10 +218,10 @@ _SAMPLING: Final = frozenset(_Sampling.model_fields)
 
 
 def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -> ParsedRequest:
-    """Returns what a program asks for by the object in its body; nothing of it is looked up.
+    """Validates the body and headers of a completion request; reads no stored data.
 
     Raises:
-        ProblemError: 400: something in it can't be taken; the answer names the field.
+        ProblemError: 400; the answer names the wrong field.
     """
     try:
         sent = CompletionBody.model_validate(fields)
@@ -254,10 +254,10 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
 
 
 def _check_question(messages: Sequence[ClientMessage]) -> None:
-    """Refuses a request that nothing can be answered to.
+    """Refuses a request without anything to answer.
 
     Raises:
-        ProblemError: 400: it ends with an assistant's message, or says nothing.
+        ProblemError: 400: the last message is empty or the assistant's, or there are no messages.
     """
     if not messages:
         raise refused("empty_messages", "There is no message of the user.", "messages")
@@ -269,7 +269,7 @@ def _check_question(messages: Sequence[ClientMessage]) -> None:
 
 
 def invalid_field(error: ValidationError) -> ProblemError:
-    """Returns what is told of the first wrong field: where, and what it takes; never what stood there."""
+    """Returns the error for the first wrong field: its path and the expected value, never the value sent."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(step) for step in first["loc"])[:200]
     code = first["type"] if first["type"] in _OUR_KINDS else "invalid_value"

@@ -1,4 +1,4 @@
-"""The operations of the HTTP API as rows of a table, and the routes that serve those with a plain JSON answer."""
+"""The operations of the HTTP API as a table, and the routes of those with a plain JSON answer."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ EVENTS: Final = "text/event-stream"
 
 @dataclass(frozen=True)
 class Call:
-    """A request for an operation, validated.
+    """A validated request for an operation.
 
     Attributes:
         service: The service of the program's owner.
         client: The program.
-        path: Values of the path's parameters.
-        sent: The body as the operation's `body`, or the query as its `query`; None if it takes neither.
+        path: The path parameters.
+        sent: The body as the operation's `body`, or the query as its `query`; None without either.
     """
 
     service: ChatService
@@ -41,29 +41,28 @@ class Call:
 
     @property
     def session_id(self) -> str:
-        """The session that the path names."""
         return self.path["session_id"]
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What one method does at one path.
+    """One method at one path.
 
     Attributes:
-        name: Its `operationId` in the OpenAPI document.
-        path: From the root of the server, as Starlette writes it: `{name}` ends at a slash, `{name:path}` doesn't.
+        name: The `operationId` in the OpenAPI document.
+        path: In Starlette's syntax: `{name}` ends at a slash, `{name:path}` doesn't.
         answer: Type of the answer's JSON; None for an empty answer, `str` for lines of text.
-        query: Model of the query; None if it takes none.
-        body: Type of the body's JSON; None if it takes none.
-        body_bytes: The most bytes that the body of an operation with a `call` may have.
-        is_body_optional: Whether an empty body is read as `{}`.
+        query: Model of the query; None for no query.
+        body: Type of the body's JSON; None for no body.
+        body_bytes: Limit of the body of an operation with a `call`.
+        is_body_optional: Reads an empty body as `{}`.
         status: Status of the answer.
-        may_be_empty: Whether it may answer 204 instead.
+        may_be_empty: The answer may be 204 instead.
         media_types: Content types of the answer.
-        refusals: Statuses of its errors, beside those that follow from its method, path, query and body.
-        call: Serves it, in a thread; None for one that streams, which has a handler elsewhere.
-        summary: What it does, for the document; by default the docstring of `call`.
-        is_slow: Whether it waits for a model; such calls have threads of their own.
+        refusals: Statuses of errors, beside those implied by method, path, query and body.
+        call: Serves the operation, in a thread; None for a stream, which has a handler elsewhere.
+        summary: For the OpenAPI document; by default the docstring of `call`.
+        is_slow: Waits for a model; such calls have their own threads.
     """
 
     name: str
@@ -84,12 +83,11 @@ class Operation:
 
     @property
     def documented_path(self) -> str:
-        """The path as OpenAPI writes it."""
         return self.path.replace(":path", "")
 
 
 def with_slash(path: str, endpoint: Callable[..., object], methods: Iterable[str]) -> list[Route]:
-    """Returns the routes to a handler, with and without a slash at the path's end."""
+    """Returns the routes to a handler, with and without a trailing slash."""
     return [Route(path + slash, endpoint, methods=list(methods)) for slash in ("", "/")]
 
 
@@ -104,8 +102,9 @@ class ServedOperations:
         >>> served = ServedOperations(service.for_owner)
         >>> app = Starlette(routes=served.routes(sessions.OPERATIONS))
 
-    The service blocks, so calls run in threads; slow ones have a pool of their own, so that none that reads a session
-    waits for a model.
+    The service blocks, so calls run in threads; slow calls have their own pool, so that reading a session never waits
+    for a
+    model.
 
     Args:
         service_of: Returns the service of an owner.
@@ -117,12 +116,12 @@ class ServedOperations:
         self._slow = anyio.CapacityLimiter(_SLOW_THREADS)
 
     def routes(self, operations: Iterable[Operation]) -> list[Route]:
-        """Returns the routes of all operations with a `call`, each with and without a slash at its end."""
+        """Returns the routes of all operations with a `call`, each with and without a trailing slash."""
         by_path: dict[str, dict[str, Operation]] = {}
         for operation in operations:
             if operation.call is not None:
                 by_path.setdefault(operation.path, {})[operation.method] = operation
-        # One route for all methods of a path, so that the `Allow` of a 405 has all of them.
+        # One route for all methods of a path, so that the `Allow` of a 405 lists all of them.
         return [
             route
             for path, methods in by_path.items()
@@ -145,7 +144,7 @@ async def _read(operation: Operation, request: Request) -> Any:  # noqa: ANN401 
     """Returns the body or the query, validated.
 
     Raises:
-        ProblemError: It doesn't validate, or `read_json` refuses the body.
+        ProblemError: The validation failed, or `read_json` refused the body.
     """
     try:
         if operation.body is not None:
@@ -157,7 +156,6 @@ async def _read(operation: Operation, request: Request) -> Any:  # noqa: ANN401 
 
 
 def _answer(operation: Operation, call: Call) -> bytes:
-    """Calls the service and returns the answer's bytes."""
     assert operation.call is not None, operation.name  # noqa: S101  # `routes` leaves others out
     answer = operation.call(call)
     if operation.answer is None:
@@ -167,5 +165,5 @@ def _answer(operation: Operation, call: Call) -> bytes:
 
 @cache
 def adapter_of(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401  # any type that is answered with
-    """Returns the adapter of a type; cached, as making one is slow."""
+    """Returns the adapter of a type; cached, as building one is slow."""
     return TypeAdapter(kind)

@@ -36,13 +36,13 @@ _TEXT_CHARS = 2_000
 
 
 class Exact(Sent):
-    """An object of our own routes, where a field that isn't known is a mistake; null means absent."""
+    """A model of Turnfold's own routes: an unknown field is an error; null means absent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class ListSessions(BaseModel, extra="forbid"):
-    """Which sessions are listed, the newest first."""
+    """The query of the list of sessions, newest first."""
 
     search: str = Field(default="", max_length=_TEXT_CHARS, description="Words that the title or one message has.")
     last: int = Field(default=30, ge=1, le=SESSIONS_AT_ONCE, description="How many at most.")
@@ -93,7 +93,7 @@ class ChangeSession(Exact):
 
 
 class ListTurns(BaseModel, extra="forbid"):
-    """Which turns are listed, the oldest of them first."""
+    """The query of the list of turns, oldest first."""
 
     last: int = Field(default=30, ge=1, le=TURNS_AT_ONCE, description="How many of the newest.")
     before: int | None = Field(default=None, ge=1, le=2**31, description="Only turns with a smaller number.")
@@ -142,7 +142,7 @@ def _list(call: Call) -> SessionPage:
     """Lists the sessions, newest first, all or those that a search finds."""
     sent: ListSessions = call.sent
     before = _place_of(sent.before) if sent.before else None
-    # One more than asked for tells whether there are older ones.
+    # One more than requested shows if there are older sessions.
     found = call.service.sessions.list(search=sent.search, last=sent.last + 1, before=before)
     shown = found[: sent.last]
     return SessionPage(sessions=shown, next=_place(shown[-1]) if len(found) > sent.last else None)
@@ -153,10 +153,10 @@ def _place(item: SessionItem) -> str:
 
 
 def _place_of(text: str) -> tuple[datetime, str]:
-    """Reads what `_place` wrote.
+    """Parses a position written by `_place`.
 
     Raises:
-        ProblemError: 400: it is something else.
+        ProblemError: 400: not such a position.
     """
     moment, _, session_id = text.partition("~")
     try:
@@ -302,7 +302,7 @@ OPERATIONS: Final = (
 )
 
 
-# No prompt asks for more; a longer one is asked for by parts.
+# No summary prompt asks for more at once.
 _MOST_TARGET_CHARS: Final = 6_000
 
 

@@ -1,4 +1,4 @@
-"""Which program a request comes from, by its token; how many answers one program may wait for at once."""
+"""Authenticates programs by token, and limits how many answers a program may wait for at once."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _TOO_MANY: Final = Problem(
 
 @dataclass(frozen=True)
 class ApiClient:
-    """The program that sent a request; stands in `request.state.client`.
+    """The program that sent a request; stored in `request.state.client`.
 
     Attributes:
         name: The name of its token.
-        owner: Whose sessions it works with: `service.for_owner(client.owner)`.
-        tools: The names of the server's tools that it may use; None for all.
+        owner: The owner of its sessions: `service.for_owner(client.owner)`.
+        tools: Names of the server's tools it may use; None for all.
     """
 
     name: str
@@ -49,7 +49,7 @@ class ApiClient:
     tools: frozenset[str] | None
 
     def options(self) -> ClientOptions:
-        """Returns what it adds to a turn begun by routes of our own: its name and which tools may be used."""
+        """Returns the turn options of routes other than `/v1`: the program's name and its allowed tools."""
         return ClientOptions(self.name, system=None, allowed_tools=self.tools, hears_restarts=True)
 
 
@@ -60,23 +60,21 @@ def bearer_token(authorization: Iterable[bytes]) -> str:
 
 
 class ProgramSource(Protocol):
-    """The tokens that owners have made, as `service.programs` has them."""
+    """The tokens created by owners; implemented by `service.programs`."""
 
-    def find(self, secret: str) -> ApiToken | None:
-        """Returns what a token stands for; None if there is no such token."""
-        ...
+    def find(self, secret: str) -> ApiToken | None: ...
 
     def are_let_in(self) -> bool:
-        """Whether any owner has made a token that is in force."""
+        """Returns True if any owner has a valid token."""
         ...
 
 
 class ApiClients:
-    """The programs that are let in, by the hashes of their tokens.
+    """The known programs, by the hashes of their tokens.
 
     Args:
-        tokens: Those of the settings.
-        programs: Returns those that owners have made.
+        tokens: Tokens from the settings.
+        programs: Returns the tokens created by owners.
     """
 
     def __init__(self, tokens: Iterable[ApiToken], programs: Callable[[], ProgramSource]) -> None:
@@ -84,13 +82,12 @@ class ApiClients:
         self._programs = programs
 
     def are_let_in(self) -> bool:
-        """Whether any program is let in."""
         return bool(self._by_digest) or self._programs().are_let_in()
 
     def find(self, authorization: Iterable[bytes]) -> ApiClient | None:
         """Returns the program of the only `Authorization` header, None for anything but one known Bearer token.
 
-        How long it takes tells nothing of the tokens: all are compared, by their hashes, to the last byte.
+        Takes constant time for the tokens from the settings: all are compared, by their hashes, to the last byte.
 
         Raises:
             StoreError: The tokens can't be read.
@@ -109,14 +106,14 @@ class ApiClients:
 
 
 class Guard:
-    """Middleware of the routes for programs: passes on requests with a token, and says of each whose it is.
+    """Middleware of the HTTP API: requires a token and stores the program in the request's state.
 
-    Without any token there is nothing behind it: each request is answered by 404.
+    Answers 404 to everything while no token exists.
 
     Args:
         app: The routes.
         settings: Returns the settings; called at the first request.
-        programs: Returns the tokens that owners have made; called for each request.
+        programs: Returns the tokens created by owners; called for each request.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings], programs: Callable[[], ProgramSource]) -> None:
@@ -134,7 +131,6 @@ class Guard:
         return anyio.CapacityLimiter(_THREADS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection; all that isn't HTTP passes unchanged."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -152,7 +148,7 @@ class Guard:
         return BY_CODE["sign_in"] if self._clients.are_let_in() else _OFF
 
     async def _pass_on(self, client: ApiClient, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes a request on; one for an answer only if its program has room for it, and counts it until it ends."""
+        """Forwards a request; one that waits for an answer counts towards its program's limit until it ends."""
         if not _is_for_an_answer(scope):
             await self._app(scope, receive, send)
             return
@@ -168,7 +164,7 @@ class Guard:
 
 
 def _is_for_an_answer(scope: Scope) -> bool:
-    """Whether a request may stay open for as long as a turn runs; a program with many of these can still stop them."""
+    """Returns True if a request may stay open as long as a turn runs; stopping a turn never counts."""
     path = scope["path"].rstrip("/")
     if scope["method"] == "GET":
         return bool(path.endswith("/events"))

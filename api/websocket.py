@@ -1,8 +1,8 @@
-"""Bounds websockets: what an unfinished message holds and for how long, and how many visitors nobody has let in.
+"""Bounds websockets: bytes and time of an unfinished message, and the number of visitors without access.
 
-uvicorn keeps the parts of a message until its last one is there, waits for that without end, and has no setting for
-either. What is changed of it here was tried with uvicorn 0.54 and websockets 17; tests/integration/test_websocket.py
-says so if a name that it needs is gone.
+uvicorn buffers the fragments of a message until the last one arrives, without a time limit, and has no setting for
+either. The patches are tested with uvicorn 0.54 and websockets 17; tests/integration/test_websocket.py fails if a name
+used here is gone.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from websockets.http11 import Request
 from api.budget import BUDGET, OVER_BUDGET, Budget
 from api.problem import ProblemError
 
-# Under which name the "state" in a websocket's scope has its `Socket`.
+# Key of the `Socket` in the "state" of a websocket's scope.
 SOCKET: Final = "socket"
 STRANGER_BYTES: Final = 64 * 1024
 UNFINISHED_SECONDS: Final = 30.0
-# With the windows of its compression each takes some 300 KB.
+# Each takes about 300 KB with its compression windows.
 _MOST_STRANGERS: Final = 500
 _MOST_OF_ADDRESS: Final = 100
-# A click or a short message, which has room even when the budget has none: a connection itself takes more.
+# A click or a short message is accepted even when the budget is used up: a connection itself takes more memory.
 CLICK_BYTES: Final = 8 * 1024
-# What a part of a message takes beside its bytes, an empty one, too.
+# Memory of a fragment beside its bytes; an empty fragment takes it, too.
 _PART_BYTES: Final = 100
-# So much of the answers to its pings a client may leave unread.
+# Limit of unread pongs in the write buffer.
 _UNREAD_BYTES: Final = 2**20
-# For each of these bytes the message of a visitor who is let in may take a second more: it may be a whole chat.
+# An admitted visitor's message, which may be a whole chat, gets another second for each of these bytes.
 _BYTES_A_SECOND: Final = 64 * 1024
-# How long a client may take to read why its connection is closed.
+# Time for the client to read the close reason.
 _PARTING_SECONDS: Final = 5.0
-# What a proxy says of whom it asks for: then the address of the connection is its own.
+# With one of these headers the peer address is a proxy's.
 _BY_PROXY: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 @dataclass
 class _Strangers:
-    """The sockets of visitors whom nobody has let in, the oldest first.
+    """The sockets of visitors without access, oldest first.
 
-    The oldest makes room for a new one, as whoever signs in needs his for some seconds alone.
+    The oldest is closed to make room for a new one: a sign-in needs its socket for some seconds only.
     """
 
     most: int
@@ -59,7 +59,7 @@ class _Strangers:
     counts: Counter[str] = field(default_factory=Counter)
 
     def add(self, socket: Socket, address: str) -> None:
-        """Adds one; address "" for one that isn't known."""
+        """Adds a socket; `address` is "" if unknown."""
         if address and self.counts[address] >= self.most_of_address:
             self._close(next(each for each, known in self.by_address.items() if known == address))
         elif len(self.by_address) >= self.most:
@@ -68,7 +68,7 @@ class _Strangers:
         self.counts[address] += 1
 
     def remove(self, socket: Socket) -> None:
-        """Removes one, if it is there."""
+        """Removes a socket; no error if it is missing."""
         if (address := self.by_address.pop(socket, None)) is not None:
             self.counts -= Counter({address: 1})
 
@@ -78,7 +78,7 @@ class _Strangers:
 
 
 class Socket:
-    """One websocket: what it holds of the budget. Whoever knows its visitor says `let_in`."""
+    """One websocket and its share of the budget. Call `let_in` once the visitor is known."""
 
     def __init__(
         self, protocol: WebSocketsSansIOProtocol, budget: Budget, strangers: _Strangers, *, seconds: float
@@ -88,7 +88,7 @@ class Socket:
         self._strangers = strangers
         self._seconds = seconds
         self._most_bytes = protocol.conn.max_message_size
-        # Of messages that the application hasn't taken, and of the one that isn't whole, decompressed.
+        # Decompressed bytes of messages that the application hasn't received yet, and of the unfinished message.
         self._waiting = self._unfinished = 0
         self._since: float | None = None
         self._timer: TimerHandle | None = None
@@ -96,30 +96,30 @@ class Socket:
         protocol.conn.extensions = [_Counting(self, tuple(protocol.conn.extensions))]
 
     def let_in(self, owner: str) -> None:
-        """Takes messages as large as the server's setting says; from now on they count for this owner."""
+        """Raises the message limit to the server's setting; from now on the bytes count for this owner."""
         self._share.give_to(owner)
         self._protocol.conn.max_message_size = self._most_bytes
         self._strangers.remove(self)
 
     @property
     def room(self) -> int:
-        """How many bytes a further part may have."""
+        """The limit for the next fragment, in bytes."""
         return CLICK_BYTES + self._share.most - self._waiting - self._unfinished - _PART_BYTES
 
     def ping(self) -> None:
-        """Refuses the pings of a client that doesn't read their answers.
+        """Refuses pings of a client that doesn't read the pongs.
 
         Raises:
-            PayloadTooBig: It doesn't; `received` closes the connection.
+            PayloadTooBig: Too many pongs are unread; `received` closes the connection.
         """
         if self._protocol.transport.get_write_buffer_size() > _UNREAD_BYTES:
             self.refuse(CloseCode.POLICY_VIOLATION, "The answers to pings aren't read")
 
     def come(self, frame: Frame) -> None:
-        """Counts a part of a message before anything keeps it.
+        """Counts a fragment before it is buffered.
 
         Raises:
-            PayloadTooBig: There is no room for it; `received` closes the connection.
+            PayloadTooBig: The budget has no room for it; `received` closes the connection.
         """
         self._unfinished += len(frame.data) + _PART_BYTES
         self._hold(self._unfinished + self._waiting)
@@ -128,9 +128,9 @@ class Socket:
             self._unfinished, self._since = 0, None
 
     def received(self) -> None:
-        """Counts what has come of a part that isn't whole, and bounds how long a message stays unfinished."""
+        """Counts the bytes of an incomplete fragment, and limits how long a message stays unfinished."""
         if (refusal := self._protocol.conn.parser_exc) is not None:
-            refusal.with_traceback(None).__context__ = None  # it holds the part that there was no room for
+            refusal.with_traceback(None).__context__ = None  # it references the refused fragment
             self._leave()
             return
         unfinished = self._unfinished + len(self._protocol.conn.reader.buffer)
@@ -146,18 +146,17 @@ class Socket:
             self._check_after(self._seconds)
 
     def taken(self) -> None:
-        """Counts what waited for the application as gone, once it has taken all of it."""
+        """Releases the bytes of waiting messages once the application has received all of them."""
         if self._waiting and self._protocol.queue.empty():
             self._waiting = 0
             self._hold_fewer(self._unfinished + len(self._protocol.conn.reader.buffer))
 
     def close(self, code: CloseCode, reason: str) -> None:
-        """Closes the connection and says why."""
         self._protocol.conn.fail(code, reason)
         self._tell_and_leave()
 
     def end(self) -> None:
-        """Gives back what it holds, for good: what held each other would stay until all memory is searched."""
+        """Releases the budget and breaks reference cycles, which would otherwise wait for the garbage collector."""
         self._since = None
         if self._timer is not None:
             self._timer.cancel()
@@ -178,10 +177,10 @@ class Socket:
         self._share.hold(min(self._share.held, _counted(count)))
 
     def refuse(self, code: CloseCode, reason: str) -> NoReturn:
-        """Has a part of a message refused, saying why.
+        """Refuses a fragment with a close code and a reason.
 
         Raises:
-            PayloadTooBig: That is how websockets is told of it.
+            PayloadTooBig: Always; websockets expects it from an extension.
         """
         self._protocol.conn.fail(code, reason)
         raise PayloadTooBig(None, self._share.held)
@@ -191,27 +190,27 @@ class Socket:
             self._timer = self._protocol.loop.call_later(seconds, self._check)
 
     def _check(self) -> None:
-        """Closes the connection if a message isn't whole in time."""
+        """Closes the connection if a message is unfinished for too long."""
         self._timer = None
         if self._since is None:
             return
-        if self._protocol.transport.is_closing():  # the rest won't come; the answers may never be read
+        if self._protocol.transport.is_closing():  # no more data arrives, and pending output may never be read
             self._drop()
             return
         seconds = self._seconds + (0 if self._share.is_of_strangers else self._share.held / _BYTES_A_SECOND)
         left = self._since + seconds - self._protocol.loop.time()
-        if left > 0 or not self._protocol.transport.is_reading():  # it is the server that lets the client wait
+        if left > 0 or not self._protocol.transport.is_reading():  # the server has paused reading
             self._check_after(max(left, self._seconds / 10))
         else:
             self.close(CloseCode.POLICY_VIOLATION, "The message wasn't whole in time")
 
     def _tell_and_leave(self) -> None:
-        if self._protocol.conn.close_sent is not None:  # else the handshake isn't answered yet
+        if self._protocol.conn.close_sent is not None:  # None before the handshake is answered
             self._protocol.handle_parser_exception()
         self._leave()
 
     def _leave(self) -> None:
-        """Keeps nothing more; a client that reads has some seconds for reading why."""
+        """Drops the unfinished message and closes; a client that reads gets some seconds for the close reason."""
         self._drop()
         transport = self._protocol.transport
         transport.close()
@@ -219,7 +218,7 @@ class Socket:
         self._protocol.loop.call_later(_PARTING_SECONDS if reads else 0, transport.abort)
 
     def _drop(self) -> None:
-        """Keeps nothing of a message that isn't whole."""
+        """Discards everything buffered of an unfinished message."""
         self._protocol.frames = []
         self._protocol.conn.events_received()
         self._protocol.conn.reader.discard()
@@ -232,14 +231,14 @@ def _counted(count: int) -> int:
 
 
 class _Counting(Extension):
-    """Stands in the place of all extensions: counts what they make of what comes, which is no more than has room."""
+    """Replaces the connection's extensions: limits and counts what they decompress."""
 
     def __init__(self, socket: Socket, within: Sequence[Extension]) -> None:
         self._socket = socket
         self._within = within
 
     def decode(self, frame: Frame, *, max_size: int | None = None) -> Frame:
-        """Counts a part of a message as it is decompressed."""
+        """Decompresses a fragment within the room that is left, and counts it."""
         if frame.opcode is Opcode.PING:
             self._socket.ping()
         if frame.opcode not in DATA_OPCODES:
@@ -256,14 +255,13 @@ class _Counting(Extension):
         return frame
 
     def encode(self, frame: Frame) -> Frame:
-        """Passes on what is sent, compressed."""
         for extension in self._within:
             frame = extension.encode(frame)
         return frame
 
 
 class _BoundedProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's websocket, with a `Socket` that is told of all that comes."""
+    """uvicorn's websocket protocol, which reports everything received to a `Socket`."""
 
     def __init__(self, bounds: Callable[[WebSocketsSansIOProtocol], Socket], **given: Any) -> None:  # noqa: ANN401  # what uvicorn gives
         super().__init__(**given)
@@ -271,26 +269,22 @@ class _BoundedProtocol(WebSocketsSansIOProtocol):
         self._socket: Socket | None = None
 
     def handle_connect(self, event: Request) -> None:
-        """Bounds what comes from now on."""
         super().handle_connect(event)
-        if not self.close_sent:  # else it was no handshake
+        if not self.close_sent:  # set if the handshake failed
             self._socket = self.scope["state"][SOCKET] = self._bounds(self)
 
     def data_received(self, data: bytes) -> None:
-        """Counts what came and isn't whole."""
         super().data_received(data)
         if self._socket is not None:
             self._socket.received()
 
     async def receive(self) -> Any:  # noqa: ANN401  # its types are uvicorn's own
-        """Counts what the application takes."""
         message = await super().receive()
         if self._socket is not None:
             self._socket.taken()
         return message
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Gives back what was held."""
         super().connection_lost(exc)
         if self._socket is not None:
             self._socket.end()
@@ -305,18 +299,18 @@ def bounded_websockets(
     most_strangers: int = _MOST_STRANGERS,
     most_of_address: int = _MOST_OF_ADDRESS,
 ) -> Iterator[None]:
-    """Bounds every websocket of this process on a connection that begins from now on.
+    """Bounds every websocket whose connection starts within this context.
 
-    What has come of a message counts towards the budget until the application takes it: the bytes on the wire, what
-    they become decompressed, and each of its parts, an empty one, too; but for the first 8 KiB of each connection. A
-    message that isn't whole after `seconds` ends its connection. Until `Socket.let_in` is called, a message may have
-    64 KiB.
+    A message counts towards the budget until the application receives it: the bytes on the wire, the decompressed
+    bytes,
+    and a constant for each fragment; the first 8 KiB of each connection are free. A message unfinished after `seconds`
+    closes its connection. Before `Socket.let_in` a message may have 64 KiB.
 
     Args:
-        budget: That of the server.
-        seconds: How long a message may take.
-        most_strangers: How many connections there are of visitors who aren't let in.
-        most_of_address: How many of these come from one address, where no proxy stands in front.
+        budget: The server's budget.
+        seconds: Time limit of a message.
+        most_strangers: Limit of connections of visitors without access.
+        most_of_address: Limit of such connections from one address; not applied behind a proxy.
     """
     strangers = _Strangers(most_strangers, most_of_address)
     connection_made = H11Protocol.connection_made
@@ -331,7 +325,7 @@ def bounded_websockets(
         connection_made(protocol, transport)
         protocol.ws_protocol_class = partial(_BoundedProtocol, bound)  # type: ignore[assignment]  # uvicorn calls it, no more
 
-    # Streamlit starts uvicorn, which has chosen its protocols before this can say a word.
+    # Streamlit starts uvicorn, which has chosen its protocol classes before this code runs.
     H11Protocol.connection_made = bounded  # type: ignore[assignment,method-assign]  # what this is for
     try:
         yield

@@ -1,4 +1,4 @@
-"""Widget callbacks: what a click or a sent message does."""
+"""Widget callbacks for clicks and sent messages."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ RESET_DIALOG = "reset"
 
 
 def send_typed() -> None:
-    """Takes the files that the page's script has Streamlit hand over, without words.
+    """Takes the files that the page's script uploads through the chat input, without a text.
 
-    What was typed before the script was there is sent with them; a refused message goes back into its field.
+    A text typed before the script was loaded is sent with them; a refused message is put back into the input.
     """
     sent = st.session_state[page_state.ASK]
     text = getattr(sent, "text", sent)
@@ -37,12 +37,12 @@ def send_typed() -> None:
 
 
 def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str | None:
-    """Sends a message to a session, with the files that are kept if it has any, or runs the command that it is.
+    """Sends a message to a session, with the attached files if requested, or runs it as a command.
 
-    A command is for the open session; the files stay for the message that follows.
+    A command applies to the open session; the files stay for the next message.
 
     Returns:
-        The id of the session, "" for a command without one; None if it was refused.
+        The session's id, "" for a command without a session; None if refused.
     """
     service = _service()
     if service is None:
@@ -68,10 +68,10 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str
 
 
 def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool) -> None:
-    """Sends a message with the files that are kept; one whose files are gone has been sent, or is refused.
+    """Sends a message with the attached files; if the files are gone, the message was already sent or is refused.
 
     Raises:
-        TurnfoldError: It is refused.
+        TurnfoldError: The message is refused.
     """
     service = service_provider.current()
     if has_files and attaching.are_lost():
@@ -92,19 +92,18 @@ def _was_sent(service: ChatService, identifier: str, message_id: str) -> bool:
 
 @delivery.once
 def reset(identifier: str) -> None:
-    """Empties the context, as its dialog was told to."""
+    """Empties the context after confirmation in the dialog."""
     dialog.close()
     _try(lambda: service_provider.current().folds.reset(identifier))
 
 
 def undo_reset(identifier: str) -> None:
-    """Brings the context back to what it was before the last reset."""
     _try(lambda: service_provider.current().folds.undo_reset(identifier))
     redraw.page()
 
 
 def pin_message(message_id: str, *, is_pinned: bool) -> None:
-    """Pins a message of the open session, or unpins it."""
+    """Pins or unpins a message of the open session."""
     identifier = page_state.session_id()
     if identifier is None:
         return
@@ -117,7 +116,7 @@ def pin_message(message_id: str, *, is_pinned: bool) -> None:
 
 
 def restore(identifier: str, record_id: str) -> None:
-    """Undoes a compaction."""
+    """Undoes a compaction and every later one."""
     _try(lambda: service_provider.current().folds.restore(identifier, record_id))
     redraw.page()
 
@@ -128,7 +127,7 @@ def send(text: str) -> None:
 
 
 def _send_here(text: str, *, has_files: bool) -> bool:
-    """Sends a message or a command to the open session, or to a new one, which it opens; returns whether it could."""
+    """Sends a message or command to the open session, or opens a new one; returns True on success."""
     service, opened = _service(), page_state.session_id()
     if service is None:
         return False
@@ -140,24 +139,21 @@ def _send_here(text: str, *, has_files: bool) -> bool:
 
 
 def stop(identifier: str) -> None:
-    """Asks the running turn of a session to stop."""
     _try(lambda: service_provider.current().turns.stop(identifier))
 
 
 def retry(identifier: str) -> None:
-    """Tries a failed or stopped last turn again."""
     _try(lambda: service_provider.current().turns.retry(identifier, options=page_state.options()))
     redraw.changed()
 
 
 def regenerate(identifier: str) -> None:
-    """Requests another answer to the last message."""
     _try(lambda: service_provider.current().turns.regenerate(identifier, options=page_state.options()))
     redraw.changed()
 
 
 def regenerate_in_branch(identifier: str, turn: int) -> None:
-    """Answers an earlier message again, in a branch, and opens it."""
+    """Regenerates an earlier answer in a branch and opens the branch."""
 
     def answer() -> str:
         turns = service_provider.current().turns
@@ -167,7 +163,7 @@ def regenerate_in_branch(identifier: str, turn: int) -> None:
 
 
 def edit(identifier: str, turn: int, text: str) -> bool:
-    """Asks an earlier question otherwise, in a branch, and opens it; returns whether it could."""
+    """Edits an earlier question in a branch and opens the branch; returns True on success."""
     return _open_branch(
         lambda: service_provider.current().turns.edit(identifier, turn, text, options=page_state.options())
     )
@@ -182,12 +178,12 @@ def _open_branch(make: Callable[[], str]) -> bool:
 
 
 def rate(identifier: str, turn: int, rating: Rating, *, attempt: int) -> None:
-    """Rates the answer of a turn as it was shown, or takes its rating back with 0."""
+    """Rates an answer; 0 removes the rating."""
     _try(lambda: service_provider.current().turns.rate(identifier, turn, rating, attempt=attempt))
 
 
 def open_example() -> None:
-    """Opens the example chat in the page's language; it is made if there is none."""
+    """Opens the example chat in the page's language; creates it if missing."""
     _try(
         lambda: page_state.open_session(
             service_provider.current().sessions.open_example(st.session_state[page_state.LANGUAGE])
@@ -197,7 +193,7 @@ def open_example() -> None:
 
 @delivery.once
 def rename(identifier: str) -> None:
-    """Gives a session the title typed in its dialog; the dialog stays open for another one if there is none."""
+    """Renames a session to the dialog's title; an empty title keeps the dialog open."""
     title = str(st.session_state[page_state.NEW_TITLE]).strip()
     if not title:
         return
@@ -207,24 +203,23 @@ def rename(identifier: str) -> None:
 
 @delivery.once
 def delete(identifier: str) -> None:
-    """Deletes a session, as its dialog was told to; if it was open, opens the empty page."""
+    """Deletes a session after confirmation; opens the empty page if it was open."""
     dialog.close()
     if _try(lambda: service_provider.current().sessions.delete(identifier)) and identifier == page_state.session_id():
         page_state.open_session(None)
 
 
 def pin(identifier: str, *, is_pinned: bool) -> None:
-    """Puts a session before those that aren't pinned, or back among them."""
     _try(lambda: service_provider.current().sessions.pin(identifier, is_pinned))
 
 
 def fork(identifier: str, *, after_turn: int) -> None:
-    """Makes a branch that goes on from a turn of a session, and opens it."""
+    """Branches a session after a turn and opens the branch."""
     _open_branch(lambda: service_provider.current().turns.fork(identifier, after_turn=after_turn))
 
 
 def delete_many(identifiers: Sequence[str]) -> bool:
-    """Deletes sessions, to be undone for some seconds; returns whether it could. Leaves the open one if it's gone."""
+    """Deletes sessions, with some seconds to undo; returns True on success. Opens the empty page if the open one is among them."""
     is_done = _try(lambda: service_provider.current().sessions.delete_many(identifiers))
     if is_done and page_state.session_id() in identifiers:
         page_state.open_session(None)
@@ -232,20 +227,20 @@ def delete_many(identifiers: Sequence[str]) -> bool:
 
 
 def undo_delete(identifiers: Sequence[str]) -> bool:
-    """Brings deleted sessions back; returns whether it could."""
+    """Restores deleted sessions; returns True on success."""
     return _try(lambda: service_provider.current().sessions.undo_delete(identifiers))
 
 
 @delivery.once
 def sign_out_everywhere() -> None:
-    """Signs the visitor out in all browsers, as the dialog was told to; in this one as Sign out does."""
+    """Signs the user out of all browsers after confirmation, including this one."""
     dialog.close()
     if _try(lambda: service_provider.current().sign_out_everywhere()):
         st.logout()
 
 
 def import_sessions(text: str) -> int:
-    """Takes in the sessions of an export, opens the first of them, and returns how many there were."""
+    """Imports the sessions of an export and opens the first; returns their number."""
     taken: list[str] = []
     if _try(lambda: taken.extend(service_provider.current().sessions.import_session(text.split("\n")))) and taken:
         page_state.open_session(taken[0])
@@ -253,7 +248,7 @@ def import_sessions(text: str) -> int:
 
 
 def _service() -> ChatService | None:
-    """Returns the visitor's service; None if there is none, which the page tells."""
+    """Returns the user's service; None with a notice on the page if it can't be opened."""
     try:
         return service_provider.current()
     except TurnfoldError as error:

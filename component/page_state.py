@@ -1,4 +1,4 @@
-"""What belongs to a browser tab: session, language, time zone, settings of its next turn, the slider's rate."""
+"""The state of a browser tab: session, language, time zone, settings of the next turn."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from graph.value.view import SessionView, TurnOptions
 if TYPE_CHECKING:
     from graph.service import ChatService
 
-# Key of session_state, not of a widget.
+# A key of session_state that no widget has.
 RATE_KEY = "compression_rate"
-# Place of each slider, and the beginning of its key.
+# Key prefix of the slider in each place.
 SLIDERS = {"settings": RATE_KEY, "rail": "slider_rail", "drawer": "slider_drawer"}
 _EDITIONS = "slider_editions"
 
 
 def slider_key(place: str) -> str:
-    """Returns the key of the slider that stands in this place now."""
+    """Returns the current key of the slider in this place."""
     return f"{SLIDERS[place]}_{_editions().get(place, 0)}"
 
 
 def is_moved() -> bool:
-    """Whether a slider was moved since the page was drawn, so that all of it has to be drawn again."""
+    """Returns True if a slider was moved since the page was drawn, so that the whole page has to be drawn."""
     return bool(_places_without(st.session_state[RATE_KEY]))
 
 
 def take_moved() -> None:
-    """Takes the rate of the slider that was moved since the page was drawn."""
+    """Sets the rate from a slider moved since the page was drawn."""
     moved = _places_without(st.session_state.get(RATE_KEY))
     if moved:
         set_rate(_shown()[moved[0]])
 
 
 def set_rate(rate: float) -> None:
-    """Sets the rate; of each slider that shows another one, a new edition will be drawn."""
-    # In this order: a run that is overtaken in between leaves the moved slider to be seen by the next.
+    """Sets the rate; each slider with a different value gets a new key, and so is drawn again with this value."""
+    # In this order: if the run is interrupted in between, the next run still sees the moved slider.
     editions = _editions()
     st.session_state[_EDITIONS] = {**editions, **{place: editions.get(place, 0) + 1 for place in _places_without(rate)}}
     st.session_state[RATE_KEY] = rate
@@ -68,7 +68,7 @@ KEEP_LANGUAGE = "keep_language"
 THEMES = ("light", "dark", "system")
 TURNS_PER_PAGE = 30
 
-# Keys of session_state. Widgets with the same key write them too.
+# Keys of session_state, some of them also widgets' keys.
 SESSION_PARAMETER, OPEN = "session", "open_session"
 RATE, STRATEGY, MODEL, LANGUAGE, THEME = RATE_KEY, "strategy", "model", "language", "theme"
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
@@ -86,12 +86,12 @@ _NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
 
 @dataclass(frozen=True)
 class PageState:
-    """What one run of the page's script draws from.
+    """The input of one run of the page's script.
 
     Attributes:
-        time_zone: IANA name that the browser reports, or "".
+        time_zone: IANA name reported by the browser, or "".
         session: The open session, None on the empty page.
-        visitor: Who is signed in, None if the server has no sign-in.
+        visitor: The signed-in user, None if the server has no sign-in.
     """
 
     service: ChatService
@@ -127,7 +127,7 @@ def begin() -> PageState:
 
 
 def look_again(now: PageState) -> PageState:
-    """Returns the state for a part of the page that is drawn by itself, later than the page; the settings stay.
+    """Returns the state with the session read again, for a fragment run; the settings stay.
 
     Raises:
         TurnfoldError: The session can't be read.
@@ -136,15 +136,15 @@ def look_again(now: PageState) -> PageState:
         return now
     try:
         return replace(now, session=now.service.sessions.get(now.session.session_id))
-    except NotFoundError:  # deleted meanwhile, in another tab: the whole page is what has to go
+    except NotFoundError:  # deleted in another tab: draw the empty page
         st.rerun()
 
 
 def session_id() -> str | None:
     """Returns the id of the open session; None on the empty page.
 
-    The URL names it when the tab begins, and when its reader goes back or forth. Every other request bears the URL that
-    the browser had when it was sent: it may not have heard yet what was opened last, and is told again.
+    The URL decides when the tab is opened and on the browser's back and forward. Otherwise the tab's state decides: a
+    request may carry a stale URL, which is corrected.
     """
     named = st.query_params.get(SESSION_PARAMETER) or None
     if OPEN not in st.session_state or delivery.is_by_history():
@@ -156,7 +156,7 @@ def session_id() -> str | None:
 
 
 def open_session(identifier: str | None, turn: int | None = None) -> None:
-    """Opens a session, at this turn if one is named; None opens the empty page."""
+    """Opens a session, scrolled to a turn if given; None opens the empty page."""
     st.session_state[OPEN] = identifier
     _name_in_url(identifier)
     if identifier is None:
@@ -180,24 +180,24 @@ def opened_count() -> int:
 
 
 def open_without_memory() -> None:
-    """Widget callback: opens the empty page for a chat that starts without the memory of its project."""
+    """Widget callback: opens the empty page for a chat that starts without project memory."""
     open_session(None)
     project_choice.begin(has_memory=False)
 
 
 def is_turn_wanted() -> bool:
-    """Whether a session was opened at a turn that the page hasn't gone to yet."""
+    """Returns True if a session was opened at a turn and the page hasn't scrolled there yet."""
     return st.session_state.get(_WANTED_TURN) is not None
 
 
 def landing() -> tuple[int, int]:
-    """Returns the turn that the page was last opened at, and how often it was opened at one; both 0 before that."""
+    """Returns the turn last scrolled to and a count of such openings; (0, 0) before the first."""
     turn, count = st.session_state.get(_LANDING, (0, 0))
     return turn, count
 
 
 def _land(session: SessionView) -> None:
-    """Shows the turn that the session was opened at; the page's script goes there."""
+    """Shows the turn requested by `open_session`; the page's script scrolls there."""
     turn = st.session_state.pop(_WANTED_TURN, None)
     if turn is not None:
         show_turns(session.turn_count - turn + 1)
@@ -205,45 +205,44 @@ def _land(session: SessionView) -> None:
 
 
 def options() -> TurnOptions:
-    """Returns the options for a turn that starts now: of the settings, only those changed in this tab."""
+    """Returns the options of a turn that starts now, with only the settings changed in this tab."""
     return TurnOptions(**changed_settings(), time_zone=st.context.timezone or "")
 
 
 def changed_settings() -> dict[str, Any]:
-    """Returns the settings that were changed in this tab since it last read them, by the names of `TurnOptions`.
+    """Returns the settings changed in this tab since it last read them, by the names of `TurnOptions`.
 
-    Sending only these keeps a stale tab from reverting what another tab changed.
+    Sending only these keeps a stale tab from reverting another tab's changes.
     """
     read = st.session_state.get(_READ, {})
     return {name: _setting(name) for name in _SETTINGS if _setting(name) != read.get(name)}
 
 
 def shown_turns() -> int:
-    """Returns how many of the newest turns this tab shows."""
     return int(st.session_state.get(_SHOWN_TURNS, TURNS_PER_PAGE))
 
 
 @delivery.once
 def show_earlier() -> None:
-    """Widget callback: shows one more page of earlier turns."""
+    """Widget callback: shows another page of earlier turns."""
     show_turns(shown_turns() + 1)
 
 
 def show_turns(count: int) -> None:
-    """Widget callback: shows at least so many of the newest turns, in whole pages."""
+    """Widget callback: shows at least this number of the newest turns, in whole pages."""
     pages = -(-count // TURNS_PER_PAGE)
     st.session_state[_SHOWN_TURNS] = max(shown_turns(), pages * TURNS_PER_PAGE)
 
 
 def notice() -> TurnfoldError | None:
-    """Returns the error of the last action, kept until an action succeeds."""
+    """Returns the error of the last action; it stays until an action succeeds."""
     return cast("TurnfoldError | None", st.session_state.get(_NOTICE))
 
 
 def set_notice(error: TurnfoldError | None) -> None:
-    """Keeps the error of the last action for the next runs of the script; None if it succeeded.
+    """Sets the error of the last action for the next runs; None after a success.
 
-    A refusal is told once, in passing: nothing went wrong, and it may not be true any more in the next run.
+    A refusal becomes a toast instead, shown once: nothing failed, and it may be outdated in the next run.
     """
     if error is not None and is_refusal(error):
         tell_in_passing(explain_error(words_of(st.session_state[LANGUAGE]), error), ":material/info:")
@@ -252,21 +251,21 @@ def set_notice(error: TurnfoldError | None) -> None:
 
 
 def tell_in_passing(text: str, icon: str | None = None) -> None:
-    """Keeps a message for the next drawing of the message field, which tells it once."""
+    """Queues a toast, shown once when the composer is next drawn."""
     st.session_state[_PASSING] = (*st.session_state.get(_PASSING, ()), (text, icon))
 
 
 def draw_in_passing() -> None:
-    """Tells what is to be told in passing.
+    """Draws the queued toasts.
 
-    Drawn by a callback, it would take the place of a style sheet: only a run of the whole page draws these anew.
+    A toast drawn in a callback would replace a style sheet's element, which only a whole-page run draws again.
     """
     for text, icon in st.session_state.pop(_PASSING, ()):
         st.toast(text, icon=icon)
 
 
 def language(service: ChatService) -> Language:
-    """Returns the page's language: as chosen in this tab, as its cookie has it, the server's, or the browser's."""
+    """Returns the page's language: this tab's choice, the cookie's, the server's setting, or the browser's."""
     chosen, kept = st.session_state.get(LANGUAGE), st.context.cookies.get(LANGUAGE_COOKIE)
     candidates = (chosen, kept, service.settings.turnfold_language)
     locale_language = language_of_locale(st.context.locale)
@@ -286,8 +285,8 @@ def _session(service: ChatService) -> SessionView | None:
 
 
 def _keep_changes(service: ChatService, session: SessionView) -> SessionView:
-    """Saves the settings that were changed in this tab, and returns the session with them."""
-    # Not in a widget callback: a run that is interrupted may skip it, and the next run sees no change.
+    """Saves the settings changed in this tab; returns the updated session."""
+    # Not in a widget callback: an interrupted run may skip it, and the next run sees no change.
     if st.session_state.get(_SETTINGS_OF) != session.session_id:
         return session
     changed = {name: value for name, value in changed_settings().items() if value != getattr(session, name)}
@@ -321,7 +320,7 @@ def _follow_settings(service: ChatService, session: SessionView | None) -> None:
     values = {**current, **chosen}
     set_rate(values.pop(RATE))
     for name, value in values.items():
-        # An assignment would override a choice that the user is just making.
+        # An assignment would override a choice the user is making at this moment.
         if _setting(name) != value:
             state[name] = value
     if has_projects:
@@ -334,9 +333,9 @@ def _setting(name: str) -> Any:  # noqa: ANN401  # a number or a name, as the wi
 
 
 def keep_language() -> None:
-    """Widget callback: has the browser store the chosen language in its cookie."""
+    """Widget callback: makes the browser store the chosen language in its cookie."""
     st.session_state[KEEP_LANGUAGE] = True
     for key in (STRATEGY, MODEL, THEME, project_choice.LISTED):
-        # Without a new assignment the browser keeps showing the chosen option in the previous language.
+        # Without a new assignment the browser shows the chosen option in the previous language.
         if key in st.session_state:
             st.session_state[key] = st.session_state[key]

@@ -1,7 +1,7 @@
-"""Draws again what an action or an answer has changed, and nothing else.
+"""Redraws only the parts of the page changed by an action or an answer.
 
-What changes often is drawn by fragments with keys. Streamlit draws those of a list for a widget callback alone; a
-fragment that finds a change in its own run has the page's script ask for it (`asset/redraw.js`).
+Parts that change often are fragments with keys. Streamlit reruns a list of fragments only from a widget callback; a
+fragment that finds a change in its own run makes the page's script request the redraw (`asset/redraw.js`).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from graph.value.record import Record
     from graph.value.view import NextFold, PinView, SessionView, Transcript, TurnView
 
-TURNS_BEFORE: Final = 6  # two blocks: the older one may be folded while the newer one is talked about
+TURNS_BEFORE: Final = 6  # two blocks: the older one may be folded while the chat is in the newer one
 TURNS_AFTER: Final = 12
 _PLACES, _DRAWN, _OLDER = "turn_places", "drawn_turns", "older_folds"
 
 
 class Shown(NamedTuple):
-    """The newest turns with the records that end among them; `past` is from before a reset, `pinned` the messages."""
+    """The newest turns and the records that end among them; `past` are records before a reset, `pinned` message ids."""
 
     transcript: Transcript
     records: Sequence[Record]
@@ -42,10 +42,9 @@ class Shown(NamedTuple):
 
 
 def read(service: ChatService, identifier: str, last: int) -> Shown:
-    """Returns the newest `last` turns."""
     transcript = service.turns.transcript(identifier, last=last)
-    # A block is three turns, so these records reach back to the oldest turn. There are never fewer than at the time of
-    # drawing: an older one that comes into sight with a later turn would look like one that was made meanwhile.
+    # A block is three turns, so these records reach back to the oldest turn. Never fewer than at the last drawing: an
+    # older record that first shows up with a later turn would look like a new one.
     count = max(len(transcript.turns), TURNS_BEFORE + TURNS_AFTER) // 3 + 1
     records = service.folds.records(identifier, last=count)
     has_reset = any(turn >= transcript.turns[0].number for turn in transcript.reset_after)
@@ -55,12 +54,12 @@ def read(service: ChatService, identifier: str, last: int) -> Shown:
 
 
 def key(number: int) -> str:
-    """Returns the key of the fragment that is the place of a turn."""
+    """Returns the key of a turn's fragment."""
     return f"slot_{number}"
 
 
 def begin(service: ChatService, session: SessionView) -> range:
-    """Gives places to the newest turns, for a drawing of the whole page; returns their numbers.
+    """Reserves a fragment for each of the newest turns when the whole page is drawn; returns their numbers.
 
     Raises:
         TurnfoldError: The turns can't be read.
@@ -74,22 +73,22 @@ def begin(service: ChatService, session: SessionView) -> range:
 
 
 def read_placed(service: ChatService, session: SessionView) -> Shown:
-    """Returns the turns that have places."""
+    """Returns the turns that have a fragment."""
     return read(service, session.session_id, session.turn_count - st.session_state[_PLACES].start + 1)
 
 
 def is_placed(number: int) -> bool:
-    """Whether a turn has a place."""
+    """Returns True if a turn has a fragment."""
     return number in st.session_state.get(_PLACES, ())
 
 
 def note_drawn(session: SessionView, turn: TurnView, shown: Shown) -> None:
-    """Keeps what the place of a turn shows."""
+    """Stores the render key of a drawn turn."""
     st.session_state[_DRAWN][turn.number] = _look(session, turn, shown)
 
 
 def changed_slots(service: ChatService, session: SessionView) -> list[int] | None:
-    """Returns the turns whose places have to be drawn again; None if the whole page has to be.
+    """Returns the turns whose fragments are outdated; None if the whole page is.
 
     Raises:
         TurnfoldError: The turns can't be read.
@@ -101,7 +100,7 @@ def changed_slots(service: ChatService, session: SessionView) -> list[int] | Non
     folds, resets, pinned = st.session_state[_OLDER]
     older = shown.transcript.reset_after, _pinned_before(shown)
     if older != (resets, pinned) or _ends_before(shown, places.start) - folds:
-        return None  # older turns look different, too
+        return None  # older turns changed, too
     drawn = st.session_state[_DRAWN]
     return [turn.number for turn in shown.transcript.turns if drawn.get(turn.number) != _look(session, turn, shown)]
 
@@ -111,13 +110,13 @@ def _ends_before(shown: Shown, number: int) -> set[str]:
 
 
 def _pinned_before(shown: Shown) -> frozenset[str]:
-    """Returns the pinned messages of turns before these."""
+    """Returns the pinned messages outside of these turns."""
     turns = shown.transcript.turns
     return shown.pinned.difference(*((turn.user_message_id, turn.answer_message_id) for turn in turns))
 
 
 def _look(session: SessionView, turn: TurnView, shown: Shown) -> Hashable:
-    """Returns what the drawing of a turn depends on."""
+    """Returns the turn's render key: everything its drawing depends on."""
     ending = tuple(
         record for record in (*shown.records, *shown.past) if record.turns and record.turns[-1] == turn.number
     )
@@ -147,55 +146,55 @@ _PATIENCE_SECONDS: Final = 6.0
 
 
 def need_page() -> None:
-    """Says that the page has to be drawn whole; until `end_page`, nothing can be drawn by itself."""
+    """Requires the next drawing to be of the whole page; until `end_page` no part can be redrawn."""
     st.session_state.pop(_WHOLE, None)
 
 
 def end_page() -> None:
-    """Says that the page is drawn."""
+    """Marks the whole page as drawn."""
     st.session_state[_WHOLE] = page_state.session_id()
 
 
 def note_panel(records: Sequence[Record], following: NextFold, session: SessionView, *, answered: int | None) -> None:
-    """Keeps the newest records and the next fold that the panel is drawn from, and how many turns had ended.
+    """Stores the state drawn in the panel.
 
     Args:
         records: The newest records.
         following: The next fold.
         session: The session.
-        answered: The number of turns that had ended; None if the panel shows its head, which has nothing of them.
+        answered: Number of finished turns; None if the panel shows its head, which doesn't depend on them.
     """
     st.session_state.update({_CARDS: records, _ANSWERED: answered})
     note_head(following, session)
 
 
 def note_pins(pins: PinView) -> None:
-    """Keeps the pins that the panel is drawn from."""
+    """Stores the pins drawn in the panel."""
     st.session_state[_PINS] = pins
 
 
 def note_head(following: NextFold, session: SessionView | None) -> None:
-    """Keeps the next fold that the panel's head is drawn from, and how often it has failed."""
+    """Stores the next fold and the number of failures drawn in the panel's head."""
     st.session_state[_HEAD] = following, session.fold_failures if session else 0
 
 
 def note_project(place: str, view: ProjectView | None) -> None:
-    """Keeps the project that the tab in the rail or the drawer is drawn from; None while it shows none."""
+    """Stores the project drawn in the rail's or drawer's tab; None if none is shown."""
     st.session_state[_PROJECT] = {**st.session_state.get(_PROJECT, {}), place: view}
 
 
 def note_running(*, is_running: bool) -> None:
-    """Keeps whether the bar offers to stop a turn."""
+    """Stores if the composer shows the stop button."""
     st.session_state[_RUNNING] = is_running
 
 
 def changed() -> None:
-    """Ends a widget callback: draws what has changed; the page, if it wasn't drawn whole or shows another session."""
+    """Ends a widget callback: redraws outdated parts, or the whole page if necessary."""
     _draw_changed(own=1)
 
 
 def project_changed() -> None:
-    """Ends a widget callback that has changed a project: draws its tab again, too."""
+    """Ends a widget callback that changed a project: also redraws the project tab."""
     st.session_state[_PROJECT] = dict.fromkeys(st.session_state.get(_PROJECT, {}), _CHANGED)
     if page_state.session_id() is None and st.session_state.get(_WHOLE, "") is None:
         if _can_draw():
@@ -205,7 +204,7 @@ def project_changed() -> None:
 
 
 def changed_as_asked() -> None:
-    """Draws what has changed as the callback of the page's script, which stands in no part that is drawn."""
+    """Redraws outdated parts on request of the page's script, whose callback is in no fragment."""
     _draw_changed(own=0)
 
 
@@ -222,7 +221,7 @@ def _draw_changed(own: int) -> None:
 
 
 def turn_as_asked(number: int) -> None:
-    """Draws a turn as the callback of the page's script, with the notice; the page, if the turn has no place."""
+    """Redraws a turn and the notice on request of the page's script; the whole page if the turn has no fragment."""
     if not _can_draw():
         return
     if not is_placed(number):
@@ -231,7 +230,7 @@ def turn_as_asked(number: int) -> None:
 
 
 def alone_as_asked(key: str) -> None:
-    """Draws one part as the callback of the page's script."""
+    """Redraws one part on request of the page's script."""
     if _can_draw():
         _draw([key], own=0)
 
@@ -243,15 +242,15 @@ def page() -> None:
 
 
 def served_count() -> int:
-    """Returns how many requests for what has changed were served: a mark from before has had its answer."""
+    """Returns how many redraw requests were served; a smaller mark in the page is already answered."""
     return int(st.session_state.get(_SERVED, 0))
 
 
 def ask(place: DeltaGenerator | None = None) -> None:
-    """Has the browser ask for what has changed; draws the page if nothing comes of it.
+    """Makes the browser request a redraw; draws the whole page if no request arrives in time.
 
     Args:
-        place: An element that gives its place to the request, which is invisible.
+        place: An element to be replaced by the invisible request.
     """
     mark = served_count()
     asked, since = st.session_state.get(_ASKED, (-1, 0.0))
@@ -263,12 +262,11 @@ def ask(place: DeltaGenerator | None = None) -> None:
 
 
 def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
-    """Returns the keys of what has changed since it was drawn; None if the whole page has to be drawn.
+    """Returns the keys of outdated parts; None if the whole page has to be drawn.
 
-    A message takes its chat to the top of the list, which waits until the answer is there and drawn.
-
-    A dialog that is open is built anew with the part that opened it, and what is being typed there is lost: these
-    parts wait until it is closed, which draws the page.
+    The session list keeps its order until a running answer is finished and drawn. Redrawing the part that opened a
+    dialog
+    would reset the dialog and lose typed text: such parts wait until it is closed, which draws the page.
     """
     identifier = page_state.session_id()
     if identifier is None or st.session_state.get(_WHOLE) != identifier or dialog.is_left():
@@ -294,7 +292,7 @@ def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
             parts.append(SESSIONS)
         if st.session_state.get(_RUNNING) != session.is_running:
             parts.append(COMPOSER)
-    except TurnfoldError:  # the page says which
+    except TurnfoldError:  # the whole page shows the error
         return None
     if open_form.is_typed_in_panel():
         parts = [part for part in parts if part not in {PANEL, HEAD, LACK}]
@@ -315,14 +313,14 @@ def _is_project_changed(service: ChatService) -> bool:
 
 
 def _can_draw() -> bool:
-    # Each run of a page under test draws all of it, and an early press has done nothing.
+    # In tests of the page every run draws the whole page, and an early press has no effect.
     return delivery.is_served() and not delivery.is_early()
 
 
 def _draw(parts: list[str], own: int) -> None:
-    """Draws these parts and what else this run was asked for."""
+    """Redraws these parts and the others requested in this run."""
     if parts and not delivery.is_for_page():
-        with suppress(StreamlitAPIException):  # an error stands where one of them was
+        with suppress(StreamlitAPIException):  # an error box has replaced one of the fragments
             delivery.keep_drawn(own)
             st.rerun(parts)
     st.rerun()

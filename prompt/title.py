@@ -1,4 +1,4 @@
-"""The prompt that asks for a session's title: its first two turns as quoted material."""
+"""The prompt for a session's title: the first two turns as quoted messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _END: Final[Mapping[str, str]] = {"ko": "위 대화의 제목 한 줄:", "en": "
 
 
 def get_rules(language: str) -> str:
-    """Returns the rules, for the system message; in Korean for "ko", else in English.
+    """Returns the system message: in Korean for "ko", else in English.
 
     Args:
         language: "ko", "en" or the script of the user's own words.
@@ -37,10 +37,5 @@ def get_rules(language: str) -> str:
 
 
 def get_prompt(messages: Sequence[AnyMessage], language: str) -> str:
-    """Returns the quoted messages and what is asked for, for the user's message.
-
-    Args:
-        messages: The messages, oldest first.
-        language: As for `get_rules`.
-    """
+    """Returns the user message: the quoted messages, oldest first, and the request."""
     return f"<source>\n{quote_messages(messages)}\n</source>\n{_END['ko' if language == 'ko' else 'en']}"

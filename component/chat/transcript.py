@@ -1,4 +1,4 @@
-"""Draws the middle column: turns, lines where folds and resets stand, branches; or the empty page."""
+"""Draws the middle column: turns, fold and reset dividers, the branch's origin; or the empty page."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from graph.value.view import SessionView, TurnView
 @st.fragment
 @delivered
 def draw_fold_line(words: Words, record: Record, *, is_sent: bool) -> None:
-    """Draws the line of a record; its text is sent to the browser when it is opened.
+    """Draws a record's divider; its text is sent to the browser when opened.
 
     Args:
         words: The page's words.
-        record: What stands in for the turns above.
-        is_sent: Whether the strategy sends it.
+        record: The record of the turns above.
+        is_sent: The strategy sends the record.
     """
-    # The style sheet draws the lines at both sides, which saves three elements per fold.
+    # The style sheet draws the rules on both sides, which saves three elements a fold.
     is_folded = is_sent and record.kind != "verbatim"
     box = st.expander(
         _label(words, record, is_sent=is_sent),
@@ -67,7 +67,7 @@ def _heading(words: Words, record: Record, *, is_sent: bool) -> str:
 
 
 def draw_origin(now: PageState) -> None:
-    """Draws which chat the open one is a branch of, with the way there, if it is one."""
+    """Draws the origin of a branch, with a button to it; nothing if the chat isn't a branch."""
     if now.session is None or not now.session.forked_from:
         return
     origin, turn = now.session.forked_from, now.session.forked_after
@@ -88,8 +88,7 @@ def draw_origin(now: PageState) -> None:
 
 
 def draw_divider(words: Words, identifier: str, turn: int, *, can_undo: bool) -> None:
-    """Draws the line behind this turn."""
-    # The style sheet draws the lines at both sides.
+    """Draws the reset divider after this turn."""
     with st.container(
         horizontal=True, horizontal_alignment="center", vertical_alignment="center", gap="small", key=f"reset_{turn}"
     ):
@@ -108,7 +107,7 @@ def draw_divider(words: Words, identifier: str, turn: int, *, can_undo: bool) ->
 
 
 def draw_dialog(now: PageState, identifier: str) -> None:
-    """Draws the question, if the command asked for it."""
+    """Draws the confirmation of a reset, if the command was given."""
     dialog.draw(action.RESET_DIALOG, now.words.reset_title, _draw_reset_question, now.words, identifier)
 
 
@@ -127,7 +126,7 @@ _WITHOUT_RECORDS = "window"
 
 
 def draw(now: PageState) -> None:
-    """Draws the turns that this tab shows, oldest first."""
+    """Draws the turns shown in this tab, oldest first."""
     if now.session is None or now.session.turn_count == 0:
         _draw_empty(now)
         return
@@ -135,9 +134,9 @@ def draw(now: PageState) -> None:
     shown = redraw.read(now.service, identifier, page_state.shown_turns())
     places = redraw.begin(now.service, now.session)
     placed = redraw.read_placed(now.service, now.session)
-    # What comes and goes has a container of its own or the last place in one, so that nothing behind it is drawn anew.
+    # Optional elements have their own container or are last in one, so that nothing after them is drawn again.
     with st.container(key="chat", gap="medium"):
-        st.empty()  # takes the place of the empty page, which would stand before the turns until the run ends
+        st.empty()  # replaces the empty page, which would stay above the turns until the run ends
         with st.container(horizontal=True, horizontal_alignment="center"):
             if shown.transcript.earlier_count:
                 _draw_earlier(now.words, shown.transcript.earlier_count)
@@ -158,7 +157,7 @@ def draw(now: PageState) -> None:
 
 
 def _draw_place(page: PageState, identifier: str, number: int, shown: Shown) -> None:
-    """Draws a turn in its place; nothing if it isn't there yet."""
+    """Draws a turn in its fragment; nothing before the turn exists."""
     is_followed = False
     with error_box(page.words):
         now = page_state.look_again(page)
@@ -188,7 +187,7 @@ def _draw_earlier(words: Words, count: int) -> None:
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:
-    """Draws the warnings about failing folds, a full context and unsent messages."""
+    """Draws the warnings about failing folds, a full context, the project, and unsent messages."""
     if session.fold_failures >= FAILURES_TO_TELL:
         text = words.fold_warning.format(count=session.fold_failures)
         reason = explain(words, session.fold_error_code) if session.fold_error_code else ""
@@ -209,7 +208,7 @@ def _draw_empty(now: PageState) -> None:
     with st.container(), st.container(key="empty", gap="small"):
         if project_choice.is_on(now.service):
             project_card.draw(now)
-            if project_card.is_known():  # its own suggestions take the place of those for newcomers
+            if project_card.is_known():  # the project's suggestions replace the general ones
                 return
         st.title(words.empty_title, anchor=False, text_alignment="center")
         strategy = st.session_state[page_state.STRATEGY]
@@ -238,7 +237,7 @@ def _draw_empty(now: PageState) -> None:
 
 
 def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
-    """Draws a turn, the lines of the records that end with it, and the line of a reset."""
+    """Draws a turn, the dividers of records that end with it, and of a reset."""
     is_sent = now.session is not None and now.session.strategy != _WITHOUT_RECORDS
     with st.container(key=f"turn_{turn.number}", gap="small"):
         _draw_words(now, identifier, turn, shown)
@@ -281,8 +280,8 @@ def _draw_question(words: Words, identifier: str, turn: TurnView, shown: Shown) 
 def _draw_outcome(words: Words, turn: TurnView) -> None:
     if turn.status == "failed":
         reason = explain(words, turn.error_code, turn.error_detail)
-        title = "" if turn.answer_text else f"**{words.failed_title}**  \n"  # the title says there is no answer
-        kept = f" {words.failed_kept}" if turn.is_last else ""  # an older turn can't be tried again
+        title = "" if turn.answer_text else f"**{words.failed_title}**  \n"  # the title reports a missing answer
+        kept = f" {words.failed_kept}" if turn.is_last else ""  # only the last turn can be retried
         st.error(f"{title}{reason}{kept}", icon=":material/error:")
     elif turn.status == "stopped":
         note = words.stopped_partial if turn.answer_text else words.stopped_empty
@@ -303,7 +302,6 @@ def _draw_actions(words: Words, identifier: str, turn: TurnView, shown: Shown) -
 
 
 def _draw_again(words: Words, identifier: str, turn: TurnView) -> None:
-    """Draws the button that answers the last turn again."""
     if turn.status == "finished":
         st.button(
             words.regenerate,

@@ -1,4 +1,4 @@
-"""Draws the panel's tab of what the model was sent in a turn: its blocks, their sizes, the request."""
+"""Draws the panel's input tab: the blocks sent to the model in a turn, their sizes, and the request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graph.value.input_view import CallInput, HistoryTurn, InputBlock, SentReque
 KINDS: Final = ("system", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")
 _RECORDS: Final = {"record", "shortened"}
 _CLAMPED_LINES: Final = 12
-_LINE_EMS: Final = 18.0  # of the text column in a group
+_LINE_EMS: Final = 18.0  # width of the text column in a group
 
 
 @dataclass(frozen=True)
@@ -36,18 +36,16 @@ class Group:
 
     @property
     def tokens(self) -> int:
-        """Our estimate for all of them."""
         return sum_tokens(self.blocks)
 
     @property
     def parts(self) -> list[list[InputBlock]]:
-        """What is opened one by one: messages turn by turn, other blocks each by itself."""
+        """The blocks by expander: messages grouped by turn, other blocks one by one."""
         if self.kind in {"raw", "current"}:
             return [list(blocks) for _, blocks in groupby(self.blocks, key=lambda block: block.turns)]
         return [[block] for block in self.blocks]
 
     def title(self, words: Words) -> str:
-        """Returns its name, with how many there are of what it is named after."""
         if tools := self.blocks[0].tools:
             return words.input.tools.format(count=len(tools))
         turns = self.blocks[0].turns
@@ -55,12 +53,12 @@ class Group:
 
 
 def sum_tokens(blocks: Iterable[InputBlock]) -> int:
-    """Returns our estimate for these blocks."""
+    """Returns the sum of the token estimates."""
     return sum(block.tokens for block in blocks)
 
 
 def groups_of(call: CallInput, turn: int) -> list[Group]:
-    """Returns the blocks of a call of this turn by kind; a kind without a block is left out."""
+    """Groups the blocks of a call by kind, without empty kinds."""
     found: dict[str, list[InputBlock]] = {kind: [] for kind in KINDS}
     for block in call.blocks:
         found[_kind_of(block, turn)].append(block)
@@ -80,7 +78,7 @@ def _kind_of(block: InputBlock, turn: int) -> str:
 
 
 def draw_input_group(words: Words, groups: Sequence[Group], key: str) -> None:
-    """Draws each group as a line that opens; the `key` makes those of its elements unique."""
+    """Draws each group as an expander; `key` makes their element keys unique."""
     for group in groups:
         label = _label(group.title(words), group.blocks)
         box = st.expander(label, key=f"input_{group.kind}_{key}", type="compact", on_change="rerun")
@@ -90,7 +88,6 @@ def draw_input_group(words: Words, groups: Sequence[Group], key: str) -> None:
 
 
 def draw_messages(words: Words, blocks: Sequence[InputBlock], key: str) -> None:
-    """Draws messages one below the other, each under who said it."""
     for number, block in enumerate(blocks):
         st.markdown(f":small[:gray[{words.input.roles[block.role]}]]")
         _draw_text(words, block, f"{key}_{number}")
@@ -140,7 +137,7 @@ def _group_name(words: Words, block: InputBlock) -> str:
 
 
 def _label(name: str, blocks: Sequence[InputBlock]) -> str:
-    """Returns a line's words: what it is, whether it can be cached, its tokens."""
+    """Returns an expander's label: name, share of cacheable blocks, tokens."""
     kept = sum(block.is_cacheable for block in blocks)
     share = "" if kept in {0, len(blocks)} else f" {kept}/{len(blocks)}"
     mark = f" :material/bolt:{share}" if kept else ""
@@ -153,7 +150,7 @@ def _draw_text(words: Words, block: InputBlock, key: str) -> None:
         lacks = {"tools": words.input.no_schema, "note": words.input.same_words}
         lack = lacks.get(block.kind, words.input.gone)
         st.markdown(f":small[:gray[{lack}]]")
-    elif count_lines(text, _LINE_EMS) <= _CLAMPED_LINES + 1:  # a button takes a line, too
+    elif count_lines(text, _LINE_EMS) <= _CLAMPED_LINES + 1:  # the button of a clamped text takes a line
         st.text(text)
     else:
         widget.draw_clamped(words, f"input_{key}", lambda _: _draw_letters(text))
@@ -164,7 +161,7 @@ def _draw_letters(text: str) -> None:
 
 
 def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Group]) -> None:
-    """Draws both bars to one scale, and below them what a provider can have kept and what it reported."""
+    """Draws the bars of tokens sent and of the full history on one scale, with the cacheable and the reported tokens below."""
     said = words.input
     longest = max(call.sent_tokens, call.full_tokens, 1)
     parts = "".join(
@@ -212,7 +209,7 @@ TURNS_AT_ONCE = 30
 
 
 def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInput, place: str) -> None:
-    """Draws the box of the turns, read when it is opened: one line each, newest first."""
+    """Draws the expander of the turns, newest first; they are read when it is opened."""
     said, key = now.words.input, f"{place}_{identifier}_{turn}"
     icon = ":material/article:"
     box = st.expander(said.history, key=f"input_history_{key}", icon=icon, type="compact", on_change="rerun")
@@ -237,7 +234,7 @@ def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInp
 
 
 def _ways(call: CallInput, turn: int) -> dict[int, str]:
-    """Returns how each turn went to the model, by its number; of what stands in a record, that counts."""
+    """Returns how each turn was sent, by number; a record takes precedence over messages of the turn."""
     ways: dict[int, str] = {}
     for block in call.blocks:
         way = "raw" if block.role else "record"
@@ -265,7 +262,7 @@ _REQUEST_LINES: Final = 16
 
 
 def draw_input_request(now: PageState, identifier: str, turn: int, call: CallInput, place: str) -> None:
-    """Draws the box; the request is built when it is opened."""
+    """Draws the expander of the request, which is built when it is opened."""
     said, key = now.words.input, f"{place}_{identifier}_{turn}_{call.attempt}_{call.ordinal}"
     icon = ":material/data_object:"
     box = st.expander(said.request, key=f"input_request_{key}", icon=icon, type="compact", on_change="rerun")
@@ -318,10 +315,10 @@ def _draw_body(words: Words, body: str, key: str, file_name: str) -> None:
 
 
 def _draw_code(text: str) -> None:
-    st.code(text, language=None, wrap_lines=True)  # its colours would be those of the light theme in the drawer
+    st.code(text, language=None, wrap_lines=True)  # highlighting would use the light theme's colours in the drawer
 
 
-_NEWEST: Final = 0  # stands for whichever turn is the newest
+_NEWEST: Final = 0  # selects the newest turn
 
 
 def draw(now: PageState, place: str) -> None:
@@ -367,7 +364,7 @@ def _choose_turn(words: Words, turns: Sequence[int], key: str) -> int:
 
 
 def _choose_call(words: Words, calls: Sequence[CallInput], key: str) -> CallInput:
-    """Returns the last answer, if the reader doesn't choose another call."""
+    """Returns the selected call; by default the last answer."""
     if len(calls) == 1:
         return calls[0]
     answers = [place for place, call in enumerate(calls) if call.kind == "answer"]

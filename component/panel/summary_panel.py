@@ -1,4 +1,4 @@
-"""Draws the panel: summaries, chart, costs, savings and pins; on a narrow page in a drawer."""
+"""Draws the panel: summaries, chart, costs, savings and pins; in a drawer on a narrow page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def draw_pin_list(now: PageState, pins: PinView, place: str) -> None:
-    """Draws a box that lists the pinned messages, and says which of them aren't sent; nothing without one."""
+    """Draws an expander of the pinned messages, marking those not sent; nothing without pins."""
     if not pins.messages or now.session is None:
         return
     words = now.words
@@ -53,7 +53,7 @@ def draw_pin_list(now: PageState, pins: PinView, place: str) -> None:
 
 
 def draw_cost_box(now: PageState, identifier: str) -> None:
-    """Draws the amounts, line by line; nothing without prices."""
+    """Draws the costs; nothing without prices."""
     cost, of_all = now.service.costs.of_session(identifier), now.service.costs.of_all()
     if cost is None or of_all is None:
         return
@@ -79,7 +79,7 @@ def _amount(cost: CostView, money: Money) -> str:
 
 HEIGHT_PIXELS = 280
 _POINTS_WITH_DOTS = 40
-_COUNT = "format(datum.value, datum.value < 10000 ? 'd' : ',d')"  # as `format_count` has it
+_COUNT = "format(datum.value, datum.value < 10000 ? 'd' : ',d')"  # same format as `format_count`
 _TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
 
 
@@ -90,7 +90,7 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         return
     place = st.empty()
     place.skeleton(height=HEIGHT_PIXELS)
-    # Imported late: the import takes a second, and most runs of the script draw no chart.
+    # Imported late: the import takes a second, and most script runs draw no chart.
     import altair as alt  # noqa: PLC0415
 
     rows = [
@@ -147,7 +147,7 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
 
 
 def draw_savings_box(words: Words, savings: Savings) -> None:
-    """Draws the sum, line by line; each with its money if all models have a price."""
+    """Draws the savings in tokens; also in money if all models have prices."""
     unsent, lost, net = (
         format_tokens(tokens, is_usage=False)
         for tokens in (savings.unsent_tokens, savings.lost_tokens, savings.net_tokens)
@@ -177,13 +177,13 @@ _WANTED = "wanted_card"
 
 
 def draw_rail(now: PageState) -> None:
-    """Draws the panel as the right column, which is always visible on a wide page."""
+    """Draws the panel as the right column of a wide page."""
     with st.container(key="panel"):
         _draw(now, "rail")
 
 
 def draw_drawer_button(now: PageState) -> None:
-    """Draws the button that opens the panel as a drawer; the style sheet hides it on a wide page."""
+    """Draws the button that opens the panel as a drawer; hidden by the style sheet on a wide page."""
     st.button(
         _drawer_label(now),
         key="open_panel",
@@ -198,7 +198,7 @@ def draw_drawer_button(now: PageState) -> None:
 
 
 def _drawer_label(now: PageState) -> str:
-    """Returns how many summaries there are; before the first one, also in how many turns it comes."""
+    """Returns the number of summaries; before the first one, the turns left until it."""
     words, identifier = now.words, now.session.session_id if now.session else None
     if identifier and (count := now.service.folds.statistics(identifier).record_count):
         return words.open_panel.format(count=count)
@@ -209,7 +209,7 @@ def _drawer_label(now: PageState) -> str:
 
 
 def want_card(record_id: str) -> None:
-    """Has the next drawing of the page open the card of this record in the right column, as a widget callback."""
+    """Widget callback: makes the next page run open this record's card in the right column."""
     st.session_state[_WANTED] = record_id
 
 
@@ -250,7 +250,7 @@ def _tab_names(now: PageState) -> list[str]:
 
 
 def _draw_project(now: PageState, place: str, tabs: Sequence[TabContainer]) -> None:
-    """Draws the project, if the page has the tab and it is open."""
+    """Draws the open project tab, if the page has one."""
     if not any(tab.open for tab in tabs):
         open_form.leave(place)
         redraw.note_project(place, None)
@@ -264,7 +264,7 @@ def _draw_history(now: PageState, place: str) -> None:
     st.subheader(now.words.history, anchor=False)
     identifier = now.session.session_id if now.session else ""
     records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
-    if place == "drawer":  # it hides the message field's line
+    if place == "drawer":  # the drawer covers the message field and its line
         with st.container():
             record_action.draw(now, place)
     panel_head.draw(now, place, has_records=bool(records))
@@ -283,7 +283,7 @@ def _draw_history(now: PageState, place: str) -> None:
 
 
 def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None:
-    """Draws the box of older records, read when it is opened: one line each, newest first."""
+    """Draws the expander of older records, newest first; they are read when it is opened."""
     words = now.words
     label = words.older_records.format(count=count)
     box = st.expander(label, key=f"older_{place}", icon=":material/history:", type="compact", on_change="rerun")
@@ -307,7 +307,7 @@ def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None
 
 
 def _open_card(now: PageState, place: str, identifier: str, record_id: str) -> None:
-    """Opens the tab, the box and the line that hide this record's card."""
+    """Opens the tab and the expanders around this record's card."""
     newest_first = [record.id for record in reversed(now.service.folds.records(identifier))]
     if record_id not in newest_first:
         return
@@ -324,7 +324,7 @@ def _show_older(key: str, shown: int) -> None:
 
 
 def _draw_earlier_compactions(now: PageState, identifier: str, place: str) -> None:
-    """Draws the compactions that the newest one replaced; restoring one undoes every later one."""
+    """Draws the compactions replaced by the newest one; restoring one undoes every later one."""
     earlier = now.service.folds.compactions(identifier)[1:]
     if not earlier:
         return

@@ -1,4 +1,4 @@
-"""Draws the panel's tab of a project: its memory, to be edited, and its rules."""
+"""Draws the panel's project tab: the editable memory and the rules."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _draw_name(part: Part) -> None:
 
 
 def _draw_plans(part: Part) -> None:
-    """Draws the active plan, the form of a new one, and the other plans, folded away."""
+    """Draws the active plan, the form for a new one, and the other plans in an expander."""
     said, view, plan = part.said, part.view, part.view.active_plan
     with part.section("plan", said.plan, new=said.new_plan):
         fields = [Field(said.plan_title), Field(said.plan_description, is_long=True)]
@@ -118,7 +118,7 @@ def _draw_other(part: Part, number: int, plan: PlanView) -> None:
 
 
 def _draw_tasks(part: Part) -> None:
-    """Draws the tasks of the active plan: the open ones, the form of a new one, and the done ones, folded away."""
+    """Draws the active plan's open tasks, the form for a new one, and the done tasks in an expander."""
     said, plan = part.said, part.view.active_plan
     if plan is None:
         return
@@ -265,7 +265,7 @@ def _draw_snapshots(part: Part) -> None:
 
 
 def _draw_rules(part: Part) -> None:
-    """Draws the rules files, and, if they are new or have changed, the button that agrees to them."""
+    """Draws the rules files, and the button to agree to them if they are new or changed."""
     said, rules = part.said, part.view.rules
     with part.section("rules", said.rules):
         st.markdown(f":small[{_rules_state(part)}]")
@@ -305,7 +305,7 @@ def _draw_rule_file(part: Part, number: int, file: RuleFileView) -> None:
         box = st.expander(
             f"`{file.path}`" if "`" not in file.path else escape_label(file.path),
             key=part.key(f"rule_{number}"),
-            expanded=part.view.rules.state == "new",  # what is agreed to is shown
+            expanded=part.view.rules.state == "new",  # rules are shown before they are agreed to
             icon=":material/description:",
             type="compact",
             on_change="rerun",

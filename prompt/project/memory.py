@@ -1,4 +1,4 @@
-"""What a model reads around the lines of a project's memory: the labels, what they are worth, and their marks."""
+"""The labels, notes and markers around a project's memory in the model's input."""
 
 from __future__ import annotations
 
@@ -33,5 +33,4 @@ _OLDER: Final[Mapping[Language, str]] = {"ko": "(그 밖에 더 오래된 결정
 
 
 def older_decisions(count: int, language: Language) -> str:
-    """Says how many decisions in force aren't listed."""
     return _OLDER[language].format(count=count)

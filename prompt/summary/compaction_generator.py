@@ -1,4 +1,4 @@
-"""Seed 004's prompt: a structured summary in four sections. Its English is the seed's, in every session."""
+"""Seed 004's prompt: a structured summary in four sections; always in the seed's English."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def get_prompt(
     before: str = "",  # noqa: ARG001  # one signature for all styles; what stands before is the previous summary
     turns: Sequence[int] = (),
 ) -> str:
-    """Renders the prompt for a compaction, its system line first.
+    """Renders the prompt for a compaction, with the system line first.
 
     Args:
-        messages: What to condense; a leading `SystemMessage` is the previous summary.
+        messages: The messages to condense; a leading `SystemMessage` is the previous summary.
         target_length: Upper bound in characters.
         language: "ko", "en" or the script of the user's own words.
         before: Not used.

@@ -1,4 +1,4 @@
-"""The facts of a source that its summary must keep, as a list in the request; it stands between source and size."""
+"""The list of facts that a summary must retain; between the source and the size in the request."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _INTRODUCTION: Final[Mapping[str, str]] = {
 
 
 def list_facts(facts: Sequence[str], language: str = "ko") -> str:
-    """Renders facts one a line, with what to do with them and a line end; "" if there are none.
+    """Renders one fact a line, with instructions and a trailing newline; "" without facts.
 
     Args:
-        facts: The facts as they are written, weightiest first.
-        language: "ko" for Korean words around them, else English.
+        facts: The facts in their original wording, most important first.
+        language: "ko" for Korean instructions, else English.
     """
     if not facts:
         return ""

@@ -1,4 +1,4 @@
-"""The request for a summary behind the chat itself, where the model has the turns before it and needs no quote."""
+"""The summary request at the end of the chat itself, where the model sees the turns and needs no quoted source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from prompt.summary.quote import name_language
 PROMPT_VERSION: Final = "in-place-1"
 Style = Literal["plain", "rolling", "structured"]
 
-# How each request begins, so that it can't be taken for the user's next message.
+# Marks the request, so that it can't be taken for the user's next message.
 BEGINNING: Final[Mapping[str, str]] = {"ko": "[요약 요청]", "en": "[Summary request]"}
 _OPENING_CHARS: Final = 20
 
@@ -62,17 +62,17 @@ def get_prompt(
     language: str = "ko",
     has_previous: bool = False,
 ) -> str:
-    """Renders the last user message of a request in place; its last line says the size.
+    """Renders the last user message of an in-place request; its last line has the size.
 
     Args:
-        style: Which summary is asked for; "rolling" and "structured" are asked for in English, as where they quote.
-        aim_chars: Characters to aim at, where the style isn't bounded only.
-        most_chars: Characters at most.
+        style: The summary's style; "rolling" and "structured" are in English, as in the quoting prompts.
+        aim_chars: Characters to aim at, unless the style has only an upper bound.
+        most_chars: Upper bound in characters.
         turns: The turns to condense.
-        opening: The message that the part begins with; its first words name it.
-        closing: The last user message of the part; "" if the part goes to the last answer.
+        opening: First message of the part; its first words identify it.
+        closing: Last user message of the part; "" if the part ends with the last answer.
         language: "ko", "en" or the script of the user's own words.
-        has_previous: Whether the part begins with a summary, which the new one replaces.
+        has_previous: True if the part starts with a summary to be replaced.
     """
     is_korean = style == "plain" and language == "ko"
     given = {
@@ -109,6 +109,6 @@ def _name_marks(turns: Sequence[int], *, is_korean: bool) -> str:
 
 
 def _first_words(said: str) -> str:
-    """Returns the first words of a message, in which no quotation mark ends the quote."""
+    """Returns the first words of a message, without quotation marks."""
     words = " ".join(said.translate(str.maketrans("", "", "«»“”")).split())
     return words if len(words) <= _OPENING_CHARS else words[:_OPENING_CHARS].rstrip() + "…"

@@ -1,4 +1,4 @@
-"""The prompt that condenses several summaries into one."""
+"""The prompt for condensing several summaries into one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SIZE: Final[Mapping[str, Template]] = {
 
 
 def get_rules(language: str = "ko") -> str:
-    """Returns the rules, for the system message; in Korean for "ko", else in English."""
+    """Returns the system message: in Korean for "ko", else in English."""
     return _RULES["ko" if language == "ko" else "en"]
 
 
@@ -58,7 +58,7 @@ def get_prompt(
     turns: Sequence[int] = (),  # noqa: ARG001  # the summaries' labels say their turns
     facts: str = "",
 ) -> str:
-    """Renders all that is asked for a merge: the rules, an empty line, the summaries, their facts, the size.
+    """Renders the whole request for a merge: rules, an empty line, summaries, facts, size.
 
     Args:
         messages: The summaries, one message each, with their labels.
@@ -66,7 +66,7 @@ def get_prompt(
         language: "ko", "en" or the script of the user's own words.
         before: Not used.
         turns: Not used.
-        facts: The line of facts that is carried on behind the text where it lacks them; "" for none.
+        facts: The facts that are appended to the merged text if missing from it; "" for none.
     """
     source = "\n".join(f'<m from="summary">{escape(message.text)}</m>' for message in messages)
     given = {"target_length": target_length} | ({} if language == "ko" else {"language": name_language(language)})

@@ -1,4 +1,4 @@
-"""Quotes messages as material inside a prompt: one numbered tag a message, which no quoted text can imitate."""
+"""Quotes messages inside a prompt: one numbered tag a message, which quoted text can't imitate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OUR_TAG: Final = re.compile(r"<(?=(?:\s*/\s*)?(?:m|source|before|summary|facts)
 
 
 def escape(text: str) -> str:
-    """Escapes each `<` that begins one of our tags, so that a text can neither end its quote nor forge a speaker."""
+    """Escapes each `<` that opens one of the prompt's tags, so that a text can't end its quote or forge a speaker."""
     return _OUR_TAG.sub("&lt;", text)
 
 
@@ -36,14 +36,14 @@ def quote_messages(messages: Sequence[AnyMessage], turns: Sequence[int] = ()) ->
 
     Args:
         messages: The messages; a `SystemMessage` is a previous summary.
-        turns: The turn of each message, 0 for none; () counts them from 1, a user's message beginning each.
+        turns: The turn of each message, 0 for none; () counts from 1, a new turn at each user message.
     """
     numbers = turns or count_turns(messages)
     return "\n".join(_quote(message, turn) for message, turn in zip(messages, numbers, strict=True))
 
 
 def quote_before(before: str) -> str:
-    """Renders the end of what stood just before the source, with its line end; "" for an empty text."""
+    """Renders the end of the text just before the source, with a trailing newline; "" for an empty text."""
     text = before.strip()
     if len(text) > BEFORE_CHARS:
         text = "…" + text[1 - BEFORE_CHARS :]
@@ -51,7 +51,7 @@ def quote_before(before: str) -> str:
 
 
 def count_turns(messages: Iterable[AnyMessage]) -> list[int]:
-    """Returns the turn of each message, the first user's message beginning turn 1; 0 for a previous summary."""
+    """Returns the turn of each message, with turn 1 at the first user message; 0 for a previous summary."""
     turns: list[int] = []
     turn = 0
     for message in messages:
@@ -61,7 +61,7 @@ def count_turns(messages: Iterable[AnyMessage]) -> list[int]:
 
 
 def name_language(language: str) -> str:
-    """Names the language that a summary is asked for in, for an English prompt.
+    """Returns the name of a summary's language for an English prompt.
 
     Args:
         language: "ko", "en", or the script of the user's own words ("latin", "ja", "zh", "cyrillic", "arabic").

@@ -1,4 +1,4 @@
-"""What is wrong with a draft, as the message behind it; the draft stays in view, so that it's mended and not redone."""
+"""The message after a rejected draft: names the fault and asks for a correction of the draft in view."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from prompt.summary.quote import escape, name_language
 
-# Stands for the draft where the model's answer was empty: providers refuse an empty message.
+# Replaces an empty draft: providers refuse an empty message.
 EMPTY_DRAFT: Final = "…"
 
 _KOREAN: Final[Mapping[str, str]] = {
@@ -44,15 +44,15 @@ def get_prompt(
     language: str = "ko",
     missing: Sequence[str] = (),
 ) -> str:
-    """Renders the request to mend a draft.
+    """Renders the request to correct a draft.
 
     Args:
-        kind: What is wrong: "empty", "language", "copy", "answer", "cut", "long", "short" or "lacking".
+        kind: The fault: "empty", "language", "copy", "answer", "cut", "long", "short" or "lacking".
         chars: Characters of the draft.
         aim: Characters to aim at.
-        most: Characters at most.
+        most: Upper bound in characters.
         language: "ko", "en" or the script of the user's own words.
-        missing: What the draft lacks, by name.
+        missing: Names of facts missing from the draft.
     """
     texts = _KOREAN if language == "ko" else _ENGLISH
     given = {

@@ -1,4 +1,4 @@
-"""Seed 003's prompt: the previous summary and the messages since. Its English is the seed's, in every session."""
+"""Seed 003's prompt: the previous summary and the messages since; always in the seed's English."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ In $language, $target_length characters at most.""")
 
 
 def get_rules(language: str = "ko") -> str:  # noqa: ARG001  # one signature for all styles
-    """Returns "": the seed asks in one user message, without a system message."""
+    """Returns "": the seed sends one user message without a system message."""
     return ""
 
 

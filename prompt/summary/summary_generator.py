@@ -1,4 +1,4 @@
-"""The prompt for the summary of one stretch of a conversation."""
+"""The prompt for the summary of one part of a conversation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SIZE: Final[Mapping[str, Template]] = {
 
 
 def get_rules(language: str = "ko") -> str:
-    """Returns the rules, for the system message; in Korean for "ko", else in English."""
+    """Returns the system message: in Korean for "ko", else in English."""
     return _RULES["ko" if language == "ko" else "en"]
 
 
@@ -67,13 +67,13 @@ def get_prompt(
     before: str = "",
     turns: Sequence[int] = (),
 ) -> str:
-    """Renders all that is asked for a summary of these messages: the rules, an empty line, the material, the size.
+    """Renders the whole request for a summary: rules, an empty line, quoted messages, size.
 
     Args:
         messages: The messages to condense, tool calls and results included.
         target_length: The target in characters; more than 6,000 counts as 6,000.
         language: "ko", "en" or the script of the user's own words (see `name_language`).
-        before: What the conversation stands on before these messages; its last 600 characters are quoted.
+        before: The text before these messages; the last 600 characters are quoted.
         turns: The turn of each message; () counts them from 1.
     """
     aim, most = sizes(target_length)
@@ -89,9 +89,9 @@ def get_prompt(
 
 
 def sizes(target_length: int) -> tuple[int, int]:
-    """Returns the characters to aim at (85 % of the target) and the most that may be (125 %, 6,000 at most).
+    """Returns the characters to aim at (85 % of the target) and the upper bound (125 %, at most 6,000).
 
-    Models that keep everything exactly write 10 to 30 % more than they are asked for.
+    Models that retain every detail exactly write 10 to 30 % more than requested.
     """
     target = min(target_length, MAX_TARGET_CHARS)
     return max(1, round(target * _AIM_SHARE)), max(1, min(round(target * _MOST_SHARE), MAX_TARGET_CHARS))

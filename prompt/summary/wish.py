@@ -1,4 +1,4 @@
-"""What the user asks of a summary that is made anew, as one line of the request; it stands before the size."""
+"""The user's instruction for a regenerated summary, one line of the request before the size."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _LINE: Final[Mapping[str, str]] = {
 
 
 def quote_wish(wish: str, language: str = "ko") -> str:
-    """Renders a wish as one line with its line end; "" for none.
+    """Renders an instruction as one line with a trailing newline; "" for none.
 
     Args:
         wish: The user's words.
-        language: "ko" for Korean words around them, else English.
+        language: "ko" for a Korean line around them, else English.
     """
     if not wish:
         return ""

@@ -1,4 +1,4 @@
-"""The system prompt's fixed part in two languages; the same bytes in every turn, so that a provider's cache holds."""
+"""The fixed part of the system prompt in two languages; identical in every turn, for the provider's cache."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ENGLISH_RECALL: Final = """\
 _ENGLISH_GONE: Final = """\
 - Never make up a detail that isn't here (code, wording, exact values): say that the earlier conversation is gone."""
 
-# Earlier versions stay, so that what an old call was sent can still be shown.
+# Earlier versions stay, so that the input of an old call can be shown.
 _PROMPTS: Final[Mapping[tuple[str, int], tuple[Language, str]]] = {
     ("chat", 1): ("ko", _FIRST),
     ("chat-ko", 2): ("ko", _KOREAN + _KOREAN_RECALL),
@@ -47,7 +47,7 @@ _PROMPTS: Final[Mapping[tuple[str, int], tuple[Language, str]]] = {
     ("chat-en", 2): ("en", _ENGLISH + _ENGLISH_RECALL),
     ("chat-en-window", 2): ("en", _ENGLISH + _ENGLISH_GONE),
 }
-# Facts and no orders: the prompt says that instructions in a tool result aren't followed.
+# Facts rather than instructions: the prompt says not to follow instructions in a tool result.
 _ROUNDS_NOTES: Final[Mapping[tuple[Language, int], str]] = {
     ("ko", 1): (
         "(도구를 더 쓸 수 없습니다. 지금까지 얻은 것으로 답하세요. No more tool calls: answer with what you have.)"
@@ -58,11 +58,11 @@ _ROUNDS_NOTES: Final[Mapping[tuple[Language, int], str]] = {
 
 
 def prompt_id(language: Language, *, can_recall: bool) -> str:
-    """Returns the name under which a call stores which prompt it was sent.
+    """Returns the prompt's name, stored with each call.
 
     Args:
         language: The session's language.
-        can_recall: Whether the tool `recall` is offered; the same for all turns of one strategy.
+        can_recall: True if the tool `recall` is offered; the same for all turns of one strategy.
     """
     return f"chat-{language}" if can_recall else f"chat-{language}-window"
 
@@ -73,18 +73,18 @@ def get_prompt(language: Language, *, can_recall: bool) -> str:
 
 
 def read_prompt(name: str, version: int) -> tuple[Language, str]:
-    """Returns the language and the text of the prompt that a call was sent.
+    """Returns language and text of the prompt stored with a call.
 
     Raises:
-        KeyError: There is no such prompt.
+        KeyError: Unknown name or version.
     """
     return _PROMPTS[name, version]
 
 
 def rounds_note(language: Language, version: int = PROMPT_VERSION) -> str:
-    """Returns the note behind the last tool result once no more tools may be called.
+    """Returns the note after the last tool result once no more tools may be called.
 
     Raises:
-        KeyError: That version has no note in this language.
+        KeyError: The version has no note in this language.
     """
     return _ROUNDS_NOTES[language, version]

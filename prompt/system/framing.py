@@ -9,13 +9,13 @@ from typing import Final, Literal
 
 Language = Literal["ko", "en"]
 
-# A session's language selects each of these; what differs between the two must not change within a session.
+# Selected by the session's language; texts must not change within a session.
 SUMMARY_HEADING: Final[Mapping[Language, str]] = {
     "ko": "[이전 대화 요약]",
     "en": "[Earlier conversation, summarised]",
 }
 RECORD_LABEL: Final[Mapping[Language, str]] = {"ko": "[{first}-{last}턴] ", "en": "[Turns {first}-{last}] "}
-# Of a message that its user pinned, by message type.
+# Labels of a pinned message, by message type.
 PIN_LABEL: Final[Mapping[Language, Mapping[str, str]]] = {
     "ko": {"human": "[{turn}턴 사용자 원문] ", "ai": "[{turn}턴 AI 원문] "},
     "en": {"human": "[Turn {turn}, user, verbatim] ", "ai": "[Turn {turn}, AI, verbatim] "},
@@ -35,7 +35,7 @@ SPEAKER: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {"human": "User", "ai": "AI", "tool": "Tool"},
 }
 
-# Seed 004's heading of the summary in the user's message, and what follows the summary there.
+# Seed 004's heading of the summary in the user's message, and the note after it.
 COMPACTION_HEADING: Final = "[Previous conversation summary]"
 COMPACTION_NOTE: Final[Mapping[Language, str]] = {
     "ko": "(위는 {first}-{last}턴에 대해 당신이 쓴 요약입니다. 아래가 사용자의 메시지입니다.)",
@@ -47,7 +47,7 @@ CONTEXT_PART: Final = "[CONVERSATION CONTEXT]\nThe following is a summary of our
 RECENT_PART: Final = "[RECENT MESSAGES]\n{lines}"
 CURRENT_PART: Final = "[CURRENT MESSAGE]\n{text}"
 
-# What a program sends beside the words of its user, each behind its heading.
+# Headings of the texts a program sends beside its user's message.
 CLIENT_HEADING: Final[Mapping[Language, str]] = {
     "ko": "[프로그램의 지시]\n사용자가 쓰는 프로그램의 시스템 지시입니다. 이에 따라 답하세요.",
     "en": "[Instructions of the program]\nThe system instructions of the program that the user works with. Follow them.",
@@ -57,7 +57,7 @@ LEAD_HEADING: Final[Mapping[Language, str]] = {
     "en": "[Context sent by the program]\nThe user's program sent this along with the message.",
 }
 
-# The last line of a context block that a small window has no room for.
+# The last line of a context block that was cut to fit a small window.
 BLOCK_CUT: Final[Mapping[Language, str]] = {
     "ko": "(이하 생략: 이 모델의 창에 다 들어가지 않습니다.)",
     "en": "(The rest is left out: this model's window has no room for it.)",
@@ -73,7 +73,7 @@ UNFINISHED_CALL: Final[Mapping[Language, str]] = {
     "ko": "(실행이 끝나지 않았습니다.)",
     "en": "(The call did not finish.)",
 }
-# Stands for the user's message where a history that a program brought begins with the assistant's.
+# Replaces the missing user message if a program's history begins with the assistant's.
 ASSISTANT_BEGAN: Final[Mapping[Language, str]] = {
     "ko": "(대화는 AI의 말로 시작되었습니다.)",
     "en": "(The conversation began with the assistant's words.)",
@@ -89,7 +89,7 @@ def note_cut(
     language: Language,
     whole_chars: int | None = None,
 ) -> str:
-    """Cuts a long tool result and appends a note with both lengths; `whole_chars` is that of one that is cut again."""
+    """Cuts a long tool result and appends a note with both lengths; `whole_chars` is the length before any earlier cut."""
     chars = len(text) if whole_chars is None else whole_chars
     return f"{text[:kept_chars]}\n\n[cut: {kept_chars} of {chars} characters {why}{_PARTLY[language]}]"
 
@@ -117,7 +117,7 @@ _LEFT_OUT: Final[Mapping[Language, str]] = {
 
 
 def note_left_out(left_out: int, total: int, language: Language) -> str:
-    """Returns the line behind a selection that was cut, with its line end before it; both lengths in characters."""
+    """Returns the line after a cut selection, with a newline before it; both lengths in characters."""
     return _LEFT_OUT[language].format(left_out=left_out, total=total)
 
 
@@ -128,17 +128,16 @@ _TAG: Final = re.compile(r"<(?=\s*+/?+\s*+rules?\b)", re.IGNORECASE)
 
 
 def quote_rules(path: str, text: str, note: str) -> str:
-    """Renders the text of a file as `<rules from="AGENTS.md">…</rules>`; the note, if any, is its last line."""
+    """Renders a file's text as `<rules from="AGENTS.md">…</rules>`, with the note, if any, as the last line."""
     return "\n".join([f'<rules from="{_attribute(path)}">', *filter(None, (_TAG.sub("&lt;", text), note)), "</rules>"])
 
 
 def quote_description(name: str, description: str, note: str) -> str:
-    """Renders a rule that `read_rule` reads, as one line: `<rule name="api">API: rules</rule>`."""
+    """Renders a rule for `read_rule` as one line: `<rule name="api">API: rules</rule>`."""
     return f'<rule name="{_attribute(name)}">{_TAG.sub("&lt;", description)}{note}</rule>'
 
 
 def note_bytes_left_out(left_out: int, size: int) -> str:
-    """Returns the line that says how much of a file isn't there; both in bytes."""
     return f"[… {left_out:,} of {size:,} bytes left out]"
 
 

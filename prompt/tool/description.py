@@ -13,7 +13,7 @@ CLOCK_ZONES: Final = "Asia/Seoul, Asia/Tokyo, Europe/London, America/New_York, U
 
 @dataclass(frozen=True)
 class Descriptions:
-    """What the model reads of each tool and of its arguments."""
+    """The descriptions of the tools and their arguments."""
 
     clock: str
     clock_zone: str

@@ -1,4 +1,4 @@
-"""What a model reads of the tools that note things in a project: their descriptions, their results, their refusals."""
+"""The project tools' texts for the model: descriptions, results and refusals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Heading = Mapping[Language, str]
 
 @dataclass(frozen=True)
 class ProjectDescriptions:
-    """What the model reads of each tool and of its arguments."""
+    """The descriptions of the project tools and their arguments."""
 
     decision: str
     decision_text: str
@@ -125,7 +125,7 @@ _FAILED: Final[Mapping[Language, str]] = {
 
 
 def listed(heading: Heading, lines: Sequence[str], most: int, language: Language) -> str:
-    """Returns a heading with the last lines under it, and how many stand before them."""
+    """Renders a heading, the last `most` lines, and the number of lines before them."""
     left_out = len(lines) - most
     more = [_MORE[language].format(count=left_out)] if left_out > 0 else []
     shown = [f"- {line}" for line in lines[-most:]] or [f"- {NONE[language]}"]
@@ -133,16 +133,21 @@ def listed(heading: Heading, lines: Sequence[str], most: int, language: Language
 
 
 def no_such(name: str, present: str, language: Language) -> str:
-    """Says that nothing has this id, and lists what there is."""
+    """Returns the result for an unknown id, with the list of known entries."""
     return f"{_NO_SUCH[language].format(name=name)}\n{present}"
 
 
 def no_rule(name: str, language: Language) -> str:
-    """Says that no rule of this name can be read."""
     return _NO_RULE[language].format(name=name)
 
 
 def refused(reason: str, detail: str, language: Language) -> str:
-    """Says why nothing was noted: by the reason of a refused input, "path", or the code of an error."""
+    """Returns the result for a refused note.
+
+    Args:
+        reason: The reason of a refused input, "path", or an error's code.
+        detail: Fills the placeholder of the sentence.
+        language: The session's language.
+    """
     sentence = _REFUSED.get(reason, _FAILED)[language]
     return sentence.format(detail=detail, code=reason)

@@ -1,4 +1,4 @@
-"""What a model reads as a tool's result: warnings, failures, recalled turns; in the session's language."""
+"""The tools' results for the model, in the session's language: warnings, failures, recalled turns."""
 
 from __future__ import annotations
 
@@ -84,38 +84,32 @@ _FAILED: Final[Mapping[Language, str]] = {"ko": "오류: {kind}: {error}", "en":
 
 
 def search_failed(code: str, language: Language) -> str:
-    """Says that the search failed."""
     return _SEARCH_FAILED[language].format(code=code)
 
 
 def recall_nothing(query: str, first_turn: int, last_turn: int, language: Language) -> str:
-    """Says that no turn has these words."""
     return _RECALL_NOTHING[language].format(query=query, first=first_turn, last=last_turn)
 
 
 def no_such_turns(turns: str, first_turn: int, last_turn: int, language: Language) -> str:
-    """Says which turns there are."""
     return _NO_SUCH_TURNS[language].format(turns=turns, first=first_turn, last=last_turn)
 
 
 def recall_more(neighbours: Sequence[int], others: Sequence[int], language: Language) -> str:
-    """Names the turns around those that are shown, and others that match."""
+    """Names the turns next to the shown ones, and further matches."""
     named = ((_NEIGHBOURS, neighbours), (_OTHERS, others))
     return " ".join(say[language].format(turns=", ".join(map(str, turns))) for say, turns in named if turns)
 
 
 def no_zone(name: str, examples: str, language: Language) -> str:
-    """Says that there is no such time zone."""
     return _NO_ZONE[language].format(name=name, examples=examples)
 
 
 def no_tool(name: str, names: Iterable[str], language: Language) -> str:
-    """Says that there is no such tool and lists the existing ones."""
     return _NO_TOOL[language].format(name=name, names=", ".join(sorted(names)))
 
 
 def failed(error: BaseException, language: Language) -> str:
-    """Says which error a tool raised."""
     return _FAILED[language].format(kind=type(error).__name__, error=error)
 
 
@@ -129,7 +123,7 @@ _SAID: Final = re.compile(
 
 
 class RecalledText(NamedTuple):
-    """What a speaker said in a turn, as far as the result shows it."""
+    """A message in a result of `recall`, as far as shown."""
 
     turn: int
     speaker: Speaker
@@ -137,7 +131,7 @@ class RecalledText(NamedTuple):
 
 
 def recalled_turn(number: int, said: Iterable[tuple[Speaker, str, str]]) -> str:
-    """Renders a turn: each message's speaker, the tool's name and the text, which can't end its tag or begin another."""
+    """Renders a turn's messages, each with speaker, tool name and text; a text can't close its tag or open another."""
     lines = []
     for speaker, tool, text in said:
         name = f' name="{_escape(tool)}"' if tool else ""
@@ -146,18 +140,18 @@ def recalled_turn(number: int, said: Iterable[tuple[Speaker, str, str]]) -> str:
 
 
 def recalled(turns: Iterable[str], more: str, language: Language) -> str:
-    """Renders the result of a look-up."""
+    """Renders the result of `recall`."""
     parts = [RECALL_WARNING[language], "<recalled>", *turns, "</recalled>", more]
     return "\n".join(part for part in parts if part)
 
 
 def recalled_numbers(result: str) -> tuple[int, ...]:
-    """Returns the turns that a result of `recall` shows, in order of their numbers."""
+    """Returns the turns in a result of `recall`, in ascending order."""
     return tuple(sorted({int(found[1]) for found in _TURN.finditer(result)}))
 
 
 def recalled_texts(result: str) -> Iterator[RecalledText]:
-    """Yields what a result of `recall` shows, in the order of the result."""
+    """Parses a result of `recall`; yields the messages in order."""
     for turn in _TURN.finditer(result):
         for said in _SAID.finditer(turn[2] or ""):
             yield RecalledText(int(turn[1]), cast("Speaker", said[1]), said[2])
