@@ -219,7 +219,7 @@ def fork(identifier: str, *, after_turn: int) -> None:
 
 
 def delete_many(identifiers: Sequence[str]) -> bool:
-    """Deletes sessions, with some seconds to undo; returns True on success. Opens the empty page if the open one is among them."""
+    """Deletes sessions, with some seconds to undo; returns True on success. Leaves the open one if deleted."""
     is_done = _try(lambda: service_provider.current().sessions.delete_many(identifiers))
     if is_done and page_state.session_id() in identifiers:
         page_state.open_session(None)

@@ -1,4 +1,4 @@
-"""The files that the page is given as they are: style sheets, scripts, pictures."""
+"""The page's static files: style sheets, scripts, pictures."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ FOLDER: Final = Path(__file__).parent / "asset"
 
 @cache
 def read(*names: str) -> str:
-    """Returns the text of these files, one below another."""
+    """Returns the joined text of the files."""
     return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)

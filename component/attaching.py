@@ -1,4 +1,4 @@
-"""The files of this tab's next message: read when they are sent, kept until a message has taken them."""
+"""The attachments of this tab's next message: read on upload, stored until a message is sent with them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _READ: Final = "read_files"
 
 
 class File(Protocol):
-    """A file as the message field hands it over."""
+    """An uploaded file of the chat input."""
 
     name: str
 
     def getvalue(self) -> bytes:
-        """Returns its bytes."""
+        pass
 
 
 def take(files: Sequence[File]) -> None:
-    """Reads files for the next message, and keeps why one can't be read.
+    """Reads files for the next message; stores errors of unreadable ones.
 
-    Streamlit hands each file over once, also to a callback that an early press runs.
+    Streamlit passes each file on only once, even to the callback of an early press.
     """
     if not files:
         return
@@ -42,7 +42,7 @@ def take(files: Sequence[File]) -> None:
     for number, file in enumerate(files, len(_kept()) + 1):
         try:
             if number > MAX_FILES:
-                raise AttachmentError("too_many", file.name)  # noqa: TRY301  # told as the others are
+                raise AttachmentError("too_many", file.name)  # noqa: TRY301  # shown like the other errors
             kept.append(read_attachment(file.name, file.getvalue(), max_chars=max_chars))
         except AttachmentError as error:
             refused.append(error)
@@ -51,33 +51,33 @@ def take(files: Sequence[File]) -> None:
 
 
 def has_kept() -> bool:
-    """Whether files wait for the next message."""
+    """Returns True if files are waiting for the next message."""
     return bool(_kept())
 
 
 def are_lost() -> bool:
-    """Whether no file was read for this tab, as after a reload: those of a message that is sent again are gone."""
+    """Returns True if this tab has read no file, as after a reload: the files of a message sent again are gone."""
     return not has_kept() and not st.session_state.get(_READ)
 
 
 def message_of(typed: str) -> str:
-    """Returns the message of what was typed and the files that are kept."""
+    """Returns the typed text with the attachments."""
     return with_attachments(typed, _kept(), st.session_state[page_state.LANGUAGE])
 
 
 def sent(*, with_files: bool) -> None:
-    """Says that a message was sent, and whether it has taken the files."""
+    """Clears the refusals after a message was sent, and the files if sent with it."""
     st.session_state.update({_KEPT: () if with_files else _kept(), _REFUSED: ()})
 
 
 def mark() -> str:
-    """Returns attributes that tell the page's script how often files were read, and whether one was refused."""
+    """Returns HTML attributes for the page's script: how often files were read, and if one was refused."""
     is_whole = not st.session_state.get(_REFUSED)
     return f'data-read="{st.session_state.get(_READ, 0)}" data-readable="{str(is_whole).lower()}"'
 
 
 def draw(words: Words) -> None:
-    """Draws why files were refused, and those that wait for the next message, each with a button that removes it."""
+    """Draws the refusals, and the waiting files with buttons to remove them."""
     for error in st.session_state.get(_REFUSED, ()):
         tell(words, error)
     if not _kept():
@@ -96,7 +96,7 @@ def draw(words: Words) -> None:
 
 
 def chip_label(words: Words, attachment: Attachment) -> str:
-    """Returns the name and the length of a file."""
+    """Returns a file's name and length."""
     return words.attachment.chip.format(name=escape_label(attachment.name), chars=format_count(len(attachment.text)))
 
 

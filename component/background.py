@@ -1,4 +1,4 @@
-"""Runs what waits for a model in a thread, one thing at a time in a tab; compaction is one such thing."""
+"""Runs one job that waits for a model in a thread, such as a compaction; one at a time per tab."""
 
 from __future__ import annotations
 
@@ -30,32 +30,31 @@ class _Job(NamedTuple):
 
 
 def start(label: str, make: Callable[[], Record], tell: Callable[[Record], None], *, can_stop: bool = False) -> None:
-    """Starts to make a record; an immediate result is told in this run of the script.
+    """Starts making a record; an immediate result is reported in this run of the script.
 
     Args:
-        label: What is shown meanwhile.
-        make: Makes it, in a thread; a `TurnfoldError` that it raises is told as the page's notice.
-        tell: Says in a run of the script that it is made.
-        can_stop: Whether `turns.stop` ends it.
+        label: Shown meanwhile.
+        make: Makes the record in a thread; a `TurnfoldError` becomes the page's notice.
+        tell: Reports the finished record in a run of the script.
+        can_stop: `turns.stop` ends the job.
     """
     if is_pending():
         page_state.tell_in_passing(words_of(st.session_state[page_state.LANGUAGE]).steering.still_making)
         return
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="make")
     made = pool.submit(make)
-    pool.shutdown(wait=False)  # its thread ends with the job
+    pool.shutdown(wait=False)  # the thread ends with the job
     st.session_state[_PENDING] = _Job(label, made, tell, can_stop)
     wait([made], timeout=_AT_ONCE_SECONDS)
     _end()
 
 
 def is_pending() -> bool:
-    """Whether this tab started something whose result isn't told yet."""
+    """Returns True if this tab has a job whose result isn't reported yet."""
     return _PENDING in st.session_state
 
 
 def can_stop() -> bool:
-    """Whether Stop ends what runs."""
     job: _Job | None = st.session_state.get(_PENDING)
     return job is not None and job.can_stop
 
@@ -63,10 +62,10 @@ def can_stop() -> bool:
 @st.fragment(run_every=_POLL_SECONDS)
 @delivered
 def draw() -> None:
-    """Shows what runs; when it has ended, reruns the page with its result."""
+    """Draws the running job; at its end reruns the page with the result."""
     delivery.note_automatic(by_timer=True)
     job: _Job | None = st.session_state.get(_PENDING)
-    # The drawer tells the result itself; what is typed in it, or in a dialog, would be lost by the rerun.
+    # The drawer shows the result itself; the rerun would lose text typed in a form of the drawer or in a dialog.
     is_typed = dialog.is_open(but=dialog.DRAWER) or (dialog.is_open() and open_form.is_typed_in_panel())
     if not is_typed and _end():
         st.rerun()
@@ -75,7 +74,7 @@ def draw() -> None:
 
 
 def _end() -> bool:
-    """Tells the result if there is one; returns whether nothing is pending any more."""
+    """Reports a finished job's result; returns True if no job is pending."""
     job: _Job | None = st.session_state.get(_PENDING)
     if job is None:
         return True
@@ -92,7 +91,6 @@ def _end() -> bool:
 
 
 def start_compaction(identifier: str) -> None:
-    """Starts to compact the context of a session."""
     words = words_of(st.session_state[page_state.LANGUAGE])
     try:
         folds = service_provider.current().folds

@@ -1,4 +1,4 @@
-"""Mounts the page's own scripts: language, theme, copying, scrolling, jumps, focus and drafts of the field."""
+"""Mounts the page's own scripts: language, theme, copying, scrolling, jumps, focus and drafts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from component.page_state import PageState
 from component.panel import summary_panel
 from component.sidebar import import_button
 
-# One module of several files: the last one exports what Streamlit calls.
+# Joined to one module; the last file exports the functions called by Streamlit.
 _SCRIPTS = (
     "scroll.js",
     "jump.js",
@@ -33,10 +33,10 @@ _KEY = "browser"
 @st.fragment
 @delivered
 def draw(now: PageState) -> None:
-    """Mounts the scripts, invisible components; what they ask for is drawn without the rest of the page.
+    """Mounts the scripts as invisible components; their requests are handled without drawing the rest of the page.
 
-    Of two requests that one component makes within one run, Streamlit drops the first: what the page asks for by itself
-    has a component of its own, so that it takes no press's place.
+    Of two requests by one component within one run Streamlit drops the first: automatic redraw requests have their own
+    component, so that they never replace a press.
     """
     delivery.note_automatic()
     with st.container(gap=None):
@@ -85,7 +85,7 @@ def _take_file() -> None:
 
 
 def _show_turns() -> None:
-    """Shows as many turns as the ones need that the reader wants to see."""
+    """Shows enough turns for the one the user wants to see."""
     dialog.close()
     page_state.show_turns(int(st.session_state[_KEY]["turns"]))
     redraw.page()
@@ -97,5 +97,4 @@ def _show_record() -> None:
 
 
 def script() -> str:
-    """Returns the module that the page runs."""
     return asset_file.read(*_SCRIPTS)

@@ -1,4 +1,4 @@
-"""Pure functions that turn values into labels and group sessions by day."""
+"""Pure functions that format values as labels and group sessions by day."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def format_rate(rate: float) -> str:
 
 
 def format_count(number: int) -> str:
-    """Returns a count as the whole page writes it: `1500`, from 10,000 on `53,332`; with a true minus sign."""
+    """Returns `1500`, and with separators from 10,000 on: `53,332`; with a true minus sign."""
     digits = f"{abs(number):,}" if abs(number) >= _FIRST_WITH_SEPARATORS else f"{abs(number)}"
     return f"−{digits}" if number < 0 else digits
 
 
 def format_tokens(tokens: int, *, is_usage: bool) -> str:
-    """Returns a token count, marked with ≈ if it's an estimate."""
+    """Returns a token count, marked with ≈ if it is an estimate."""
     return format_count(tokens) if is_usage else f"≈{format_count(tokens)}"
 
 
 def format_money(amount: Decimal, currency: str, *, is_estimate: bool) -> str:
-    """Returns an amount as Markdown, `12.35 USD`, `0.0123 USD` or `$0.0123`, marked with ≈ if it's an estimate."""
+    """Returns an amount as Markdown, `12.35 USD`, `0.0123 USD` or `$0.0123`, marked with ≈ if it is an estimate."""
     size = abs(amount)
     unit, sign = _SMALLEST_SHOWN if size < 1 else _CENT, "−" if amount < 0 else ""
     digits = f"{size.quantize(unit):,f}" if size else "0"
@@ -72,7 +72,7 @@ def format_about(number: int) -> str:
 
 
 def count_lines(text: str, line_ems: float) -> int:
-    """Estimates how many lines of that width a text takes; wide characters are one em, others half."""
+    """Estimates the lines of a text at this width; wide characters are one em, others half."""
     return sum(max(1, math.ceil(sum(_ems(sign) for sign in line) / line_ems)) for line in text.splitlines())
 
 
@@ -106,7 +106,7 @@ def day_group(moment: datetime, now: datetime, zone: tzinfo) -> DayGroup:
 def group_sessions(
     items: Iterable[SessionItem], now: datetime, zone: tzinfo
 ) -> list[tuple[SessionGroup, list[SessionItem]]]:
-    """Groups the sessions, pinned ones first, then by day, in the given order; empty groups are left out."""
+    """Groups the sessions: pinned ones, then by day, in the given order, without empty groups."""
     groups: dict[SessionGroup, list[SessionItem]] = {name: [] for name in SESSION_GROUPS}
     for item in items:
         groups["pinned" if item.is_pinned else day_group(item.updated_at, now, zone)].append(item)
@@ -114,11 +114,11 @@ def group_sessions(
 
 
 def escape_label(text: str) -> str:
-    """Returns the text on one line with its Markdown escaped, so that a label shows it literally."""
+    """Returns the text on one line with its Markdown escaped."""
     line = _INLINE_MARKS.sub(r"\\\1", " ".join(text.split()))
     return _LEADING_MARK.sub(_escape_leading, line)
 
 
 def _escape_leading(found: re.Match[str]) -> str:
-    # A number alone is no mark: escape the dot or bracket that would make it a list item.
+    # In a list number the dot or bracket is escaped, not the digits.
     return f"{found[1]}\\" if found[1].isdigit() else f"\\{found[1]}"

@@ -1,4 +1,4 @@
-"""Prepares Markdown from a model for Streamlit, pure: what is shown is what was said."""
+"""Prepares a model's Markdown for Streamlit, so that it is shown as written. Pure functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARK: Final = re.compile(r"`+|\$+|\\.|(?:https?://|www\.)[^\s<>]+", re.DOTALL |
 _CLOSING: Final = {r"\(": r"\)", r"\[": r"\]"}
 _NUMBER: Final = re.compile(r"[\d.,]+")
 _OPERATOR: Final = re.compile(r"[\\^_=+*/A-Za-z]")
-# What no formula has outside its commands: words, two numbers side by side, signs that TeX reserves.
+# Not found in formulas outside of commands: words, two adjacent numbers, characters reserved by TeX.
 _WORDS: Final = re.compile(r"(?<![A-Za-z])[A-Za-z]{2,}|[가-힣]|\d\s+\d")
 _LONG_WORDS: Final = re.compile(r"(?<![A-Za-z])[A-Za-z]{4,}|[가-힣]|\d\s+\d")
 _RESERVED: Final = re.compile(r"(?<!\\)[#%@]")
@@ -31,14 +31,14 @@ _TEXT_COMMAND: Final = re.compile(r"\\[A-Za-z]+(?:\{[^{}]*\})?")
 
 _TIMES: Final = re.compile(r"(?<=[\d)])\*(?=[\d(])")
 _TILDES: Final = re.compile(r"~+")
-# Streamlit's own signs: `:red[…]`, `::name`, `:material/home:`, `:smile:`. `|:--|` and `a: b` stay.
+# Streamlit's directives: `:red[…]`, `::name`, `:material/home:`, `:smile:`. `|:--|` and `a: b` don't match.
 _DIRECTIVE: Final = re.compile(r":(?=[A-Za-z][\w-]*[\[{]|:)|(?<=:):")
 _SHORTCODE: Final = re.compile(r":([\w+-]+):")
-# Standing alone these are drawn as arrows and dashes. Like shortcodes they are looked for behind the parser, where an
-# escape is gone: a directive without effect parts their characters.
+# Streamlit draws these as arrows and dashes if surrounded by spaces. Like shortcodes they are replaced after parsing,
+# where escapes are gone: a directive without effect separates their characters.
 _SYMBOL: Final = re.compile(r"(?<!\S)(<->|->|<-|--|>=|<=|~=)(?!\S)")
 
-# What begins a link, but for the brackets of our own directives.
+# Starts of links, except the brackets of the directives inserted here.
 _BRACKET: Final = re.compile(r"(?<!(?<!\\):color)\[|<")
 _MAIL_SIGN: Final = re.compile(r"(?<=[\w.+-])@(?=[\w-])")
 _ADDRESS_SIGN: Final = re.compile(r"(?P<parted>[:@]|(?<=www)\.)|[\\`*_~\[\]$&!#]", re.IGNORECASE)
@@ -51,22 +51,24 @@ class _Block(NamedTuple):
 
 
 def answer_markdown(text: str) -> str:
-    r"""Returns a model's Markdown, changed where Streamlit would show something else than what was said.
+    r"""Escapes a model's Markdown where Streamlit would show something other than the text.
 
-    Images become links, so that nothing is asked for from another host. `\(…\)` and `\[…\]` become the formulas that
-    Streamlit knows; a `$` that begins none is a price. A single `~` is a range (`3~4`): only `~~two~~` strike out.
-    Streamlit's own signs (`:red[…]`, `:smile:`, ` -> `) are text. Code and addresses stay as they are.
+    Images become links, so that nothing is loaded from another host. `\(…\)` and `\[…\]` become Streamlit's formulas; a
+    `$`
+    that starts no formula is a price. A single `~` is a range (`3~4`): only `~~two~~` strike out. Streamlit's
+    directives
+    (`:red[…]`, `:smile:`, ` -> `) are text. Code and addresses are unchanged.
 
     Args:
-        text: The Markdown, perhaps not yet whole: an open fence holds everything behind it.
+        text: The Markdown, perhaps incomplete: an open fence extends to the end.
     """
     return "".join(_show_prose(block.text) if block.is_prose else block.text for block in _blocks(text))
 
 
 def summary_markdown(text: str) -> str:
-    """Returns a summary's Markdown as `answer_markdown` does, but without links, and with each line on its own.
+    """Escapes a summary's Markdown like `answer_markdown`, without links and with line breaks retained.
 
-    A link stands as it was written, address included: what the model reads is shown, and nothing leads away.
+    A link is shown as written, with its address, as the model reads it.
     """
     shown = (_unlinked(block.text) if block.is_prose else block.text for block in _blocks(text))
     return "".join(shown)
@@ -77,7 +79,7 @@ def _unlinked(text: str) -> str:
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Splits into blocks that no code span or formula reaches out of: paragraphs, items, rows; and into code."""
+    """Splits into code and blocks that no code span or formula crosses: paragraphs, items, rows."""
     paragraph = ""
     fence, is_in_list, is_behind_gap = "", False, True
     at = 0
@@ -120,7 +122,7 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 
 def _formula_end(text: str, start: int) -> int:
-    r"""Returns where the formula between `\[` and `\]` ends that has this line for itself; 0 if there is none."""
+    r"""Returns the end of a formula between `\[` and `\]` on lines of its own; 0 if there is none."""
     opening = _DISPLAY.match(text, start)
     close = text.find(r"\]", opening.end(), opening.end() + _MOST_FORMULA_CHARS) if opening else -1
     if opening is None or close <= opening.end() or text[close + 2 :].partition("\n")[0].strip(" .,;"):
@@ -129,12 +131,12 @@ def _formula_end(text: str, start: int) -> int:
 
 
 def _closes(line: str, fence: str) -> bool:
-    rest = line[_QUOTE.match(line).end() :].rstrip()  # type: ignore[union-attr]  # it matches the empty text too
+    rest = line[_QUOTE.match(line).end() :].rstrip()  # type: ignore[union-attr]  # it matches the empty text, too
     return len(rest) >= len(fence) and rest == fence[0] * len(rest)
 
 
 def _show_prose(text: str, *, has_links: bool = True) -> str:
-    """Shows a block: what stands between its code, formulas and addresses is escaped."""
+    """Escapes a block's prose, without its code, formulas and addresses."""
     escape = _escape if has_links else _escape_links
     shown: list[str] = []
     ends = _ends_of_runs(text)
@@ -150,7 +152,7 @@ def _show_prose(text: str, *, has_links: bool = True) -> str:
 
 
 def _read(text: str, found: re.Match[str], ends: dict[str, deque[int]]) -> tuple[int, str | None]:
-    """Returns where a mark's piece ends and how it's shown; None where the mark is prose."""
+    """Returns a mark's end and rendered piece; None for prose."""
     mark, at = found[0], found.end()
     if mark in _CLOSING:
         close = text.find(_CLOSING[mark], at, at + _MOST_FORMULA_CHARS)
@@ -176,14 +178,14 @@ def _ends_of_runs(text: str) -> dict[str, deque[int]]:
 
 
 def _end_of_run(mark: str, at: int, ends: dict[str, deque[int]]) -> int:
-    """Returns where the next equal run ends, 0 if there is none. Each is looked at once: open marks cost nothing."""
+    """Returns the end of the next equal run, 0 if there is none. Amortised O(1): each run is visited once."""
     while ends[mark] and ends[mark][0] <= at:
         ends[mark].popleft()
     return ends[mark][0] if ends[mark] else 0
 
 
 def _is_formula(body: str, before: str, behind: str) -> bool:
-    """Whether what stands between two `$` is a formula, and not prose between two prices."""
+    """Returns True if the text between two `$` is a formula rather than prose between two prices."""
     if before.isdigit() or (behind.isascii() and behind.isalnum()):
         return False
     if body[0].isspace() or body[-1].isspace() or body[-1] == "\\" or _RESERVED.search(body):
@@ -197,7 +199,7 @@ def _is_formula(body: str, before: str, behind: str) -> bool:
 
 
 def _formula(body: str, mark: str) -> str:
-    # Streamlit loads what draws formulas only if one stands on a line.
+    # Streamlit loads its formula renderer only for a formula on a single line.
     return f"{mark}{' '.join(body.split())}{mark}"
 
 
@@ -210,7 +212,7 @@ def _escape(prose: str) -> str:
 
 
 def _escape_links(prose: str) -> str:
-    # Streamlit looks for bare addresses behind the parser, where an escape is gone: a directive parts them.
+    # Streamlit links bare addresses after parsing, where escapes are gone: a directive separates their characters.
     return _MAIL_SIGN.sub(":color[@]", _BRACKET.sub(r"\\\g<0>", _escape(prose)))
 
 

@@ -1,4 +1,4 @@
-"""Which form of a project is open, in which place of the page, and what was refused there. One at most is open."""
+"""The open project form, at most one per tab, with its surface and refusal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REFUSED: Final = "refused_change"
 
 
 class Form(NamedTuple):
-    """A form; `place` is "rail", "drawer" or "chat"."""
+    """A form; `place` is the surface "rail", "drawer" or "chat"."""
 
     place: str
     root: str
@@ -22,46 +22,43 @@ class Form(NamedTuple):
 
 
 def request(form: Form) -> None:
-    """Opens a form, as a widget callback."""
     close()
     st.session_state[_OPEN] = form
 
 
 def close() -> None:
-    """Closes the open form and forgets the refusal, as a widget callback."""
+    """Closes the open form and clears the refusal."""
     st.session_state.pop(_OPEN, None)
     st.session_state.pop(_REFUSED, None)
 
 
 def is_open(form: Form) -> bool:
-    """Whether this form is open."""
     return bool(st.session_state.get(_OPEN) == form)
 
 
 def is_any_open(place: str) -> bool:
-    """Whether any form is open in this place."""
     opened = st.session_state.get(_OPEN)
     return opened is not None and opened.place == place
 
 
 def leave(place: str, root: str = "") -> None:
-    """Closes the open form if it is in this place and of another project: it isn't drawn any more."""
+    """Closes the open form if it is on this surface and of another project."""
     opened = st.session_state.get(_OPEN)
     if opened is not None and opened.place == place and opened.root != root:
         close()
 
 
 def is_typed_in_panel() -> bool:
-    """Whether a form of the panel is open: drawn by itself, the panel could take what is being typed away."""
+    """Returns True if a form of the panel is open: redrawing the panel alone could lose typed text."""
     return is_any_open("rail") or (is_any_open("drawer") and dialog.is_open())
 
 
 def refuse(place: str, error: TurnfoldError) -> None:
-    """Keeps why the last change in this place was refused."""
+    """Stores the refusal of the last change on this surface."""
     st.session_state[_REFUSED] = place, error
 
 
 def refusal(place: str) -> TurnfoldError | None:
-    """Returns why the last change in this place was refused; None if it wasn't."""
+    """Returns the refusal of the last change on this surface; None after a success."""
     refused: tuple[str, TurnfoldError] | None = st.session_state.get(_REFUSED)
     return refused[1] if refused is not None and refused[0] == place else None

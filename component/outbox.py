@@ -1,7 +1,7 @@
-"""Takes what was typed from the page's script, each message once, and tells it which were taken and which go back.
+"""Takes typed messages from the page's script, each once, and reports which were sent or refused.
 
-The script keeps a message until it is told (`asset/outbox.js`) and sends it again meanwhile, since Streamlit may drop a
-request: of two within milliseconds the first, and each that comes while a callback runs may end that callback.
+The script stores a message until it is reported (`asset/outbox.js`) and repeats it meanwhile, since Streamlit may drop
+a request: the first of two within milliseconds; and any request during a callback may interrupt the callback.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from component.bridge import delivery
 from component.bridge.delivery import delivered
 
 _HEARD: Final = "heard"
-_TOLD: Final = 8  # the script sends what it wasn't told of again, so the newest are enough
+_TOLD: Final = 8  # the newest are enough: the script repeats messages without a report
 _ID: Final = re.compile(r"[0-9a-f]{24}")
 
 
 class _Sent(NamedTuple):
-    """A message as the script sends it; `session` is the one it was typed in, or the new one that it begins."""
+    """A message from the script; `session` is the one it was typed in, or a new one to be created."""
 
     id: str
     text: str
@@ -33,10 +33,10 @@ class _Sent(NamedTuple):
 
 @delivery.once
 def take(sent: object) -> None:
-    """Widget callback: sends the messages and runs the commands that weren't taken or refused before.
+    """Widget callback: sends the messages and runs the commands that are new.
 
     Args:
-        sent: What the script sent; what isn't a list of messages is passed over.
+        sent: The script's messages; anything else is ignored.
     """
     heard: dict[str, str | None] = st.session_state.setdefault(_HEARD, {})
     for message in _messages(sent):
@@ -53,8 +53,8 @@ def take(sent: object) -> None:
 @st.fragment(key=redraw.HEARD)
 @delivered
 def draw_outbox() -> None:
-    """Tells the script what became of the newest messages, by an invisible element."""
-    delivery.note_automatic()  # it is drawn with whatever else has changed
+    """Reports the results of the newest messages to the script, in an invisible element."""
+    delivery.note_automatic()  # drawn along with other changes
     newest = list(st.session_state.get(_HEARD, {}).items())[-_TOLD:]
     taken = " ".join(key for key, session in newest if session is not None)
     refused = " ".join(key for key, session in newest if session is None)

@@ -1,4 +1,4 @@
-"""The script that Streamlit runs each time it draws the page."""
+"""The script that Streamlit runs to draw the page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css", "input.css",
 
 
 def main() -> None:
-    """Draws the page for the session in the URL."""
     with delivery.whole_run(), error_box(words_of(language_of_locale(st.context.locale))):
         st.set_page_config(
             page_title="Turnfold", page_icon=asset_file.FOLDER / "icon.svg", layout="wide", initial_sidebar_state=272

@@ -1,4 +1,4 @@
-"""Which project the open chat or the next one belongs to, and whether the next one starts with its memory."""
+"""The project of the open chat or the next one, and the next one's use of its memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from graph.service import ChatService
     from graph.value.view import SessionView
 
-# Keys of session_state, not of widgets; named as in `TurnOptions`.
+# Keys of session_state that no widget has; named as in `TurnOptions`.
 ROOT: Final = "project_root"
 HAS_MEMORY: Final = "has_memory"
 # Keys of the widgets: an allowed folder, and the path below it.
@@ -22,19 +22,19 @@ _LAST, _DRAFT_MEMORY = "last_project", "draft_has_memory"
 
 
 def is_on(service: ChatService) -> bool:
-    """Whether any folder is allowed; without one the page has nothing of projects."""
+    """Returns True if any folder is allowed; otherwise the page shows nothing about projects."""
     return bool(service.projects.roots())
 
 
 def root_of(service: ChatService, session: SessionView | None) -> str:
-    """Returns the project of the open chat, or of the one that the next message begins; "" for none."""
+    """Returns the project root of the open chat or the next one; "" for none."""
     if not is_on(service):
         return ""
     return session.project_root if session is not None else str(st.session_state.get(ROOT, ""))
 
 
 def take(service: ChatService) -> TurnfoldError | None:
-    """Takes what was chosen since the page was drawn; returns why it is refused, if it is."""
+    """Applies the choice made since the page was drawn; returns the refusal, if any."""
     state, roots = st.session_state, service.projects.roots()
     if not roots or LISTED not in state or ROOT not in state:
         return None
@@ -53,19 +53,19 @@ def take(service: ChatService) -> TurnfoldError | None:
 
 
 def settings_of(session: SessionView | None) -> dict[str, Any]:
-    """Returns both settings as the service has them."""
+    """Returns both settings as stored."""
     if session is None:
         return {ROOT: "", HAS_MEMORY: True}
     return {ROOT: session.project_root, HAS_MEMORY: session.has_memory}
 
 
 def preset(service: ChatService) -> dict[str, Any]:
-    """Returns both settings for a new chat: it takes the last chosen project."""
+    """Returns both settings of a new chat, with the last chosen project."""
     return {ROOT: last(service), HAS_MEMORY: st.session_state.get(_DRAFT_MEMORY, True)}
 
 
 def last(service: ChatService) -> str:
-    """Returns the project that was chosen last in this tab, before that the newest chat's; "" for none."""
+    """Returns the project last chosen in this tab, or else the newest chat's; "" for none."""
     if _LAST not in st.session_state:
         newest = service.sessions.list(last=1)
         root = service.sessions.get(newest[0].session_id).project_root if newest else ""
@@ -74,7 +74,7 @@ def last(service: ChatService) -> str:
 
 
 def begin(*, has_memory: bool) -> None:
-    """Has the next chat start with the project's memory or without it."""
+    """Sets the use of project memory in the next chat."""
     st.session_state[_DRAFT_MEMORY] = has_memory
     if HAS_MEMORY in st.session_state:
         st.session_state[HAS_MEMORY] = has_memory
@@ -89,7 +89,6 @@ def follow(service: ChatService) -> None:
 
 
 def draw(service: ChatService, words: Words) -> None:
-    """Draws the choice."""
     project, listed = words.project, st.session_state[LISTED]
     roots = service.projects.roots()
     names = ["", *roots] if listed in {"", *roots} else ["", *roots, listed]
@@ -101,13 +100,13 @@ def draw(service: ChatService, words: Words) -> None:
 
 
 def _label(root: str) -> str:
-    """Returns the folder's name before where it is, as a long path is cut at its end."""
+    """Returns the folder's name before its parent, as the end of a long label is cut off."""
     parent, _, name = root.rpartition("/")
     return f"{name} · {parent or '/'}" if name else root
 
 
 def _split(root: str, roots: tuple[str, ...]) -> tuple[str, str | None]:
-    """Returns the allowed folder that a project is in and its path below it; None if no allowed folder has it."""
+    """Returns the allowed folder of a project and the path below it; None if no allowed folder contains it."""
     if not root:
         return "", ""
     around = [allowed for allowed in roots if f"{root}/".startswith(f"{allowed.rstrip('/')}/")]

@@ -1,4 +1,4 @@
-"""Which sessions the sidebar lists, and whether that has changed since it was drawn."""
+"""The sessions listed in the sidebar, and changes since they were drawn."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ _SHOWN, _LISTED = "shown_sessions", "listed_sessions"
 
 
 def read(service: ChatService) -> Sequence[SessionItem]:
-    """Returns the sessions that match the search, pinned ones and then the newest first, and the open one."""
+    """Returns the sessions that match the search, pinned first, then newest first, and always the open one."""
     also = page_state.session_id() or ""
     return service.sessions.list(search=search(), last=_shown_count(), also=also, pinned_first=True)
 
 
 def search() -> str:
-    """Returns what the list is searched for, "" for nothing."""
+    """Returns the search text, "" for none."""
     return str(st.session_state.get(page_state.SEARCH) or "").strip()
 
 
 def note_drawn(items: Sequence[SessionItem]) -> None:
-    """Keeps what is drawn, for `is_changed`."""
+    """Stores the drawn list for `is_changed`."""
     st.session_state[_LISTED] = _rows(items)
 
 
 def is_changed(service: ChatService, *, is_order_kept: bool) -> bool:
-    """Whether another list would be drawn now, be it the same one in another order unless that is to be kept."""
+    """Returns True if the drawn list is outdated; a different order counts unless `is_order_kept`."""
     rows, drawn = _rows(read(service)), st.session_state.get(_LISTED, [])
     return set(rows) != set(drawn) or not (is_order_kept or rows == drawn)
 
 
 def is_marked(item: SessionItem) -> bool:
-    """Whether a session is marked as answering; the open one shows that itself."""
+    """Returns True for a session with a running answer, unless it is open."""
     return item.is_running and item.session_id != page_state.session_id()
 
 
 @delivery.once
 def show_more() -> None:
-    """Widget callback: lists one more page of sessions."""
+    """Widget callback: lists another page of sessions."""
     st.session_state[_SHOWN] = _shown_count() + SESSIONS_PER_PAGE
 
 

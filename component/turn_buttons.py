@@ -1,4 +1,4 @@
-"""The buttons beside a turn, the form that edits its question, and what each press does."""
+"""The buttons beside a turn, the form for editing its question, and the handlers of presses."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _OPEN: Final = "edited_question"
 
 
 def is_open(identifier: str, turn: int) -> bool:
-    """Whether the form stands in the place of this question."""
+    """Returns True if the form replaces this question."""
     return bool(st.session_state.get(_OPEN) == (identifier, turn))
 
 
 def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
-    """Draws the form with the question as it was asked."""
+    """Draws the form with the original question."""
     said, key = words.sessions, f"edited_{identifier}_{turn.number}"
     with st.form("edit_question"):
         st.text_area(said.question, value=turn.user_text, key=key, height="content", label_visibility="collapsed")
         st.markdown(f":small[:gray[:material/alt_route: {said.edit_note}]]")
-        # Ctrl+Enter presses a form's first button; the style sheet shows the two in reverse.
+        # Ctrl+Enter presses a form's first button; the style sheet reverses the order.
         with st.container(horizontal=True, key="edit_choice"):
             st.form_submit_button(
                 said.ask_in_branch,
@@ -42,7 +42,7 @@ def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
 
 
 def open_at(identifier: str, turn: int) -> bool:
-    """Opens the form in the place of this question; returns whether no other one was open."""
+    """Opens the form for this question; returns True if none was open."""
     is_alone = _OPEN not in st.session_state
     st.session_state[_OPEN] = (identifier, turn)
     return is_alone
@@ -53,7 +53,7 @@ def _close() -> None:
 
 
 def _ask(identifier: str, turn: int, key: str) -> None:
-    """Asks the edited question in a branch; the form stays open if it is refused."""
+    """Sends the edited question in a branch; the form stays open if refused."""
     if action.edit(identifier, turn, str(st.session_state[key])):
         _close()
 
@@ -68,17 +68,18 @@ def markup(
     is_on: bool | None = None,
     has_text: bool = False,
 ) -> str:
-    """Returns the button.
+    """Returns a button's HTML.
 
     Args:
-        press: What the server is told that it is for.
-        label: Its name.
-        about: What else the server is told.
-        icon: The class by which the style sheet gives it its icon.
-        hint: What the mouse is told; the label by default.
-        is_on: Whether it stands pressed; None for a button that doesn't stay so. The server is told the other state,
-            the one that is wanted, so that a second press of the same drawing changes nothing.
-        has_text: Whether it shows its label.
+        press: The action's name, a key of `_ACTS`.
+        label: The accessible name.
+        about: The action's arguments.
+        icon: CSS class of the icon.
+        hint: The tooltip; the label by default.
+        is_on: State of a toggle; None for a plain button. The press sends the opposite state, so that a second press of
+            the
+            same drawing changes nothing.
+        has_text: Shows the label.
     """
     state = {} if is_on is None else {"aria-pressed": _flag(is_on), "data-wanted": _flag(not is_on)}
     told = {"data-press": press, **{f"data-{key}": value for key, value in about.items()}}
@@ -87,7 +88,7 @@ def markup(
     return f"<button {attributes}>{html.escape(label) if has_text else ''}</button>"
 
 
-def _flag(is_on: bool) -> str:  # noqa: FBT001  # the only thing that it's about
+def _flag(is_on: bool) -> str:  # noqa: FBT001  # its only argument
     return "true" if is_on else "false"
 
 
@@ -98,8 +99,8 @@ _Press = Mapping[str, Any]
 
 
 def listen() -> None:
-    """Mounts the script that hears the presses; drawn before the buttons, so that none stands there unheard."""
-    with st.container(key="listening"):  # taken out of the column by the style sheet
+    """Mounts the script that handles presses; drawn before the buttons, so that no press is lost."""
+    with st.container(key="listening"):  # removed from the layout by the style sheet
         _listen()
 
 
@@ -116,7 +117,7 @@ def _press() -> None:
 
 
 def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
-    """Draws the buttons of a question; the style sheet puts them beside it and below it."""
+    """Draws a question's buttons; the style sheet puts them beside and below it."""
     about = {"session": identifier, "turn": str(turn.number)}
     parts = [markup("edit", words.sessions.edit, about, icon="edit")]
     if turn.user_message_id and turn.user_text:
@@ -125,7 +126,7 @@ def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: b
 
 
 def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
-    """Draws the buttons of an answer; those of the last turn leave it to another button to answer again."""
+    """Draws an answer's buttons; the last turn has another button to regenerate."""
     said, about = words.sessions, {"session": identifier, "turn": str(turn.number)}
     parts: list[str] = []
     if turn.answer_text:
@@ -150,7 +151,7 @@ def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: boo
 
 
 def pin(words: Words, message_id: str, *, is_pinned: bool) -> str:
-    """Returns the button that pins a message or unpins it."""
+    """Returns the HTML of the button to pin or unpin a message."""
     said = words.steering
     hint = said.unpin if is_pinned else said.pin_hint
     return markup("pin", said.pin, {"message": message_id}, icon="pin", hint=hint, is_on=is_pinned)
@@ -162,16 +163,16 @@ def _draw(parts: list[str]) -> None:
 
 
 def press(asked: Sequence[_Press]) -> None:
-    """Does what the buttons are for that the page's script tells of, but for those that were done before.
+    """Runs the actions of presses reported by the page's script, except those already done.
 
     Args:
-        asked: The presses of a moment, oldest first; each has the time `at` which it was made.
+        asked: The presses of a moment, oldest first, each with its time `at`.
     """
     if delivery.is_early():
         return
     done: float = st.session_state.get(_DONE, 0.0)
     fresh = [one for one in asked if float(one["at"]) > done]
-    # First: what opens a branch ends the callback.
+    # Set before the actions: one that opens a branch ends the callback.
     st.session_state[_DONE] = max([done, *(float(one["at"]) for one in fresh)])
     redraws = [_ACTS[one["press"]](one) for one in fresh]
     if redraws:
@@ -197,7 +198,7 @@ def _edit(asked: _Press) -> Callable[[], None]:
 
 
 def _branch(asked: _Press) -> Callable[[], None]:
-    # The second press of a double one is for the chat that the first has left.
+    # The second press of a double click is for the chat left by the first.
     if asked["session"] == page_state.session_id():
         action.regenerate_in_branch(asked["session"], int(asked["turn"]))
     return redraw.changed_as_asked

@@ -1,4 +1,4 @@
-"""Small widgets that several parts use: clamped text, menu, error box, copy button, the name of a program."""
+"""Small shared widgets: clamped text, menu, error box, copy button, name of a program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graph.value.error import TurnfoldError
 
 
 def draw_clamped(words: Words, key: str, draw_content: Callable[[bool], None]) -> None:
-    """Draws the content by `draw_content(is_whole)`, clamped by the style sheet until the reader opens it."""
+    """Draws content with `draw_content(is_whole)`, clamped by the style sheet until opened."""
     is_whole = st.session_state.get(key, False)
     with st.container(key=f"{'whole' if is_whole else 'clamped'}_{key}", gap="xsmall"):
         draw_content(is_whole)
@@ -36,12 +36,12 @@ def _turn_over(key: str) -> None:
 
 
 def draw_menu(label: str, key: str, choices: Mapping[str, Callable[[], None]]) -> None:
-    """Draws a menu whose label is for screen readers; each choice is a widget callback.
+    """Draws a menu whose label is for screen readers.
 
     Args:
-        label: What the menu is called.
-        key: Begins with `menu_`, by which the style sheet knows it.
-        choices: What can be done, by its label.
+        label: The menu's name.
+        key: Starts with `menu_`, which the style sheet uses.
+        choices: The widget callbacks by label.
     """
     st.menu_button(
         label,
@@ -68,17 +68,16 @@ def error_box(words: Words) -> Iterator[None]:
 
 
 def tell(words: Words, error: TurnfoldError) -> None:
-    """Draws the sentence of an error."""
     st.error(explain_error(words, error), icon=":material/error:")
 
 
 def draw_copy_button(label: str, text: str) -> None:
-    """Draws the button, which shows no words: its label is a hint."""
+    """Draws a copy button without text; its label is a tooltip."""
     st.html(markup(label, text), width="content")
 
 
 def markup(label: str, text: str) -> str:
-    """Returns the button."""
+    """Returns the copy button's HTML."""
     return (
         f'<button type="button" class="copy" title="{label}" aria-label="{label}" '
         f'data-copy="{html.escape(text)}"></button>'
@@ -89,12 +88,12 @@ _ICON = ":material/terminal:"
 
 
 def draw(words: Words, name: str) -> None:
-    """Draws the name of a program in a small line."""
+    """Draws the name of a program."""
     label = words.program.format(name=escape_label(name))
     st.markdown(f"{_ICON} :small[:gray[{label}]]")
 
 
 def draw_begun(words: Words, name: str) -> None:
-    """Draws the line above a chat that a program began."""
+    """Draws the line above a chat started by a program."""
     label = words.begun_by_program.format(name=escape_label(name))
     st.markdown(f"{_ICON} :small[:gray[{label}]]", text_alignment="center")

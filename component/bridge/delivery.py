@@ -1,14 +1,14 @@
-"""Lets a run end only when the server has sent what it drew and its end, since Streamlit drops some of what is left.
+"""Delays the end of a run until the server has sent everything drawn, as Streamlit may drop unsent messages.
 
-A run hands each drawing, and its end, to the server's event loop. If the next run begins before the loop has sent them,
-drawings are dropped: a refused message never comes back to its field, a tab stays empty, or a part inside another has
-no place. An unsent end is taken for that of a run that was broken off, and then the browser never takes away what the
-run didn't draw any more: Stop stays, though nothing runs. If the thread ends before the loop knows, a new one takes its
-place, and what the old one left counts as nobody's. Pages that follow an answer ask several times a second, and the
-loop of a busy server is late. So the thread waits at each end, before it looks for the next request.
+A run queues each drawing, and its end, on the server's event loop. If the next run starts before the loop has sent
+them, drawings are dropped: a refused message never returns to its input, a tab stays empty, or a nested element has no
+parent. An unsent end is taken for that of an interrupted run, and the browser then keeps elements the run no longer
+drew: the stop button stays after the turn. If the thread ends unnoticed by the loop, a new thread replaces it, and the
+old one's messages are discarded. Pages that follow an answer send several requests a second, and the loop of a busy
+server is late. So the thread waits at each end before it takes the next request.
 
-If the page asks for the whole of itself just behind a fragment, the page is drawn into the fragment, and the browser's
-own goes blank, unless the run is set back to its place.
+If a request for the whole page directly follows a fragment run, Streamlit draws the page into the fragment's container
+and the browser's page goes blank, unless the container stack is reset.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ _run = _Run()
 
 
 def use_loop(loop: asyncio.AbstractEventLoop | None) -> None:
-    """Says which loop sends the drawings; without one (a page under test) nothing waits."""
+    """Sets the event loop that sends the drawings; None (a page under test) disables waiting."""
     _Server.loop = loop
 
 
 @contextmanager
 def whole_run() -> Iterator[None]:
-    """Draws the whole page in its block, in its own place; its run ends when all of it is sent."""
+    """Draws the whole page at the root container within this context; the run's end waits until everything is sent."""
     _hold_end()
-    # Streamlit has no call for it: the thread still stands where the fragment did that it drew last.
+    # Streamlit has no API for this: the thread still has the container stack of the last fragment.
     context_dg_stack.set(get_default_dg_stack_value())
     _run.is_whole = True
     try:
@@ -72,22 +72,22 @@ def whole_run() -> Iterator[None]:
 
 
 def is_whole() -> bool:
-    """Whether this run draws the whole page."""
+    """Returns True if this run draws the whole page."""
     return _run.is_whole
 
 
 def is_asked_for() -> bool:
-    """Whether the fragment that is being drawn was itself asked for, and isn't a part of something that was."""
+    """Returns True if the current fragment itself was requested, rather than drawn as part of another one."""
     return ThreadState.get().fragment_id in _fragments()
 
 
 def is_served() -> bool:
-    """Whether a server shows what is drawn; a page under test has none."""
+    """Returns True with a server; a page under test has none."""
     return _Server.loop is not None
 
 
 def is_wanted() -> bool:
-    """Whether another part of the page waits for the fragment that is being drawn, in this run or for the next one."""
+    """Returns True if another part of the page is waiting for its turn, in this run or the next."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None or context.script_requests is None:
         return False
@@ -96,23 +96,23 @@ def is_wanted() -> bool:
 
 
 def note_automatic(*, by_timer: bool = False) -> None:
-    """Says that the fragment that is being drawn need not be drawn when its run is joined with another's."""
+    """Marks the current fragment's runs as automatic, by a timer or not, so that a joined run may skip it."""
     automatic = st.session_state.get(_AUTOMATIC, {})
     st.session_state[_AUTOMATIC] = {**automatic, ThreadState.get().fragment_id: by_timer}
 
 
 def draw_once_more() -> None:
-    """Has the fragment that is being drawn drawn again when this run has ended, before the browser's timer asks."""
+    """Requests another run of the current fragment after this one, ahead of the browser's timer."""
     _request(ThreadState.get().fragment_id)
 
 
 def keep_drawn(own: int) -> None:
-    """Has what this run was for drawn later, though it is about to be broken off for other parts.
+    """Requests later runs of the fragments of this run, which is about to be interrupted for other parts.
 
-    That is what follows by a timer, and what another press needs whose request was joined with this one.
+    These are fragments with a timer, and those of another press whose request was joined with this one.
 
     Args:
-        own: How many fragments the callback that breaks the run off was pressed in.
+        own: Number of fragments that belong to the callback that interrupts the run.
     """
     fragments, automatic = _fragments(), st.session_state.get(_AUTOMATIC, {})
     pressed = fragments - set(automatic)
@@ -125,7 +125,7 @@ def _request(fragment: str | None) -> None:
     context = get_script_run_ctx(suppress_warning=True)
     if context is None or context.script_requests is None or not is_served():
         return
-    # Streamlit has no call for it: `st.rerun` breaks the run off, and what it didn't draw any more stays in the page.
+    # Streamlit has no API for this: `st.rerun` interrupts the run, and elements not drawn by then stay in the page.
     context.script_requests.request_rerun(
         RerunData(
             query_string=context.query_string,
@@ -139,29 +139,29 @@ def _request(fragment: str | None) -> None:
 
 
 def is_for_page() -> bool:
-    """Whether this run was asked to draw the whole page, and not parts of it."""
+    """Returns True if this run was requested for the whole page."""
     return not _fragments()
 
 
 def is_by_history() -> bool:
-    """Whether the reader went back or forth in the browser's history, so that the URL says what to show."""
+    """Returns True after the browser's back or forward, when the URL decides which session to show."""
     context = get_script_run_ctx(suppress_warning=True)
     return context is not None and context.is_history_navigation
 
 
 def is_early() -> bool:
-    """Returns whether a timer took this callback's press along: the browser sends the press itself right after.
+    """Returns True if a timer's request carried this press; the browser sends the press itself right after.
 
-    Streamlit's browser half puts a press into every request until its own is out. Run with the first one, a callback
-    runs twice; a text that the first run puts back into its field then counts as unchanged, and is lost. A request for
-    any other part is a press's own: those of one moment share one request, for the part of the first of them.
+    Streamlit's frontend adds a press to every request until its own is sent. With the first one the callback would run
+    twice; a text put back into its input by the first run would then count as unchanged and be lost. A request with any
+    other fragment is the press's own: presses of one moment share a request.
     """
     fragments, automatic = _fragments(), st.session_state.get(_AUTOMATIC, {})
     return bool(fragments) and all(automatic.get(fragment) for fragment in fragments)
 
 
 def once(act: Callable[_P, None]) -> Callable[_P, None]:
-    """Wraps a widget callback that does more when it runs twice: an early press isn't run."""
+    """Wraps a widget callback that isn't idempotent: an early press is skipped."""
 
     @functools.wraps(act)
     def act_once(*args: _P.args, **kwargs: _P.kwargs) -> None:
@@ -177,9 +177,9 @@ def _fragments() -> set[str]:
 
 
 def delivered(draw: Callable[_P, None]) -> Callable[_P, None]:
-    """Wraps what a fragment or a dialog draws: a run of it alone ends when that is sent.
+    """Wraps a fragment's or dialog's drawing: a run of it alone waits at its end until everything is sent.
 
-    It draws nothing for a visitor who isn't signed in any more: the whole page is what has to go.
+    Draws the whole page instead if the user is signed out by now.
     """
 
     @functools.wraps(draw)
@@ -193,10 +193,10 @@ def delivered(draw: Callable[_P, None]) -> Callable[_P, None]:
 
 
 def _hold_end() -> None:
-    """Has this run and the later ones of its thread wait, at their ends, until the server has sent what they drew."""
+    """Makes this run and later ones of its thread wait at the end until the server has sent everything drawn."""
     session = _app_session(_session_id())
     if session is not None and session._scriptrunner is not None:  # noqa: SLF001  # has no other name
-        # Receivers are called in the order they were connected: Streamlit itself knows of the end by then.
+        # Receivers are called in the order of connection: Streamlit's own has handled the end by then.
         session._scriptrunner.on_event.connect(_on_event)  # noqa: SLF001  # nor has this
 
 
@@ -207,7 +207,7 @@ def _on_event(_runner: object, *, event: ScriptRunnerEvent, **_about: object) ->
 
 
 def wait_until(is_done: Callable[[], bool]) -> None:
-    """Blocks until this holds, by a look on the server's loop; without a server, returns at once."""
+    """Blocks until the condition holds, checked on the server's loop; returns at once without a server."""
     loop = _Server.loop
     if loop is None:
         return
@@ -219,7 +219,7 @@ def wait_until(is_done: Callable[[], bool]) -> None:
         else:
             loop.call_later(_LOOK_SECONDS, look)
 
-    with suppress(RuntimeError):  # the server is ending, and its loop is closed
+    with suppress(RuntimeError):  # the loop is closed at shutdown
         loop.call_soon_threadsafe(look)
         done.wait(_PATIENCE_SECONDS)
 
@@ -235,5 +235,5 @@ def _session_id() -> str:
 
 
 def _app_session(identifier: str) -> AppSession | None:
-    """Returns what the server keeps of a tab, None if the browser has left it."""
+    """Returns the server's session of a tab, None if the browser has left."""
     return runtime.get_instance().get_app_session(identifier) if runtime.exists() else None

@@ -1,4 +1,4 @@
-"""Security headers of every HTTP response, cookies on https, and the websocket's compression window."""
+"""Security headers of every HTTP response, secure cookies on https, and the websocket's compression window."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFact
 
 from graph.server.settings import Settings
 
-# A year, for this host alone: others of its domain may have no certificate.
+# A year, without subdomains, which may have no certificate.
 _HTTPS_ALONE = {"Strict-Transport-Security": "max-age=31536000"}
 _INLINE_SCRIPT = re.compile(r"<script>([^<]*+(?:<(?!/?script>)[^<]*+)*+)</script>")
 
 
 class SecurityHeaders:
-    """Keeps the page from contacting other hosts and from being embedded in other pages; cookies of https from http.
+    """Middleware: adds headers against contact with other hosts and embedding; marks cookies on https as secure.
 
-    A browser that has come by https to an origin of https asks for it by nothing else from then on.
+    With an https origin, browsers are told to use only https from then on.
 
     Args:
         app: Page and routes.
@@ -45,7 +45,6 @@ class SecurityHeaders:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection; websockets pass unchanged."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -62,17 +61,16 @@ class SecurityHeaders:
 
 
 def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Returns the header; a cookie only for https, which Streamlit itself doesn't say of those of a sign-in."""
+    """Adds `Secure` to a cookie; Streamlit omits it on sign-in cookies."""
     attributes = [part.strip().lower() for part in value.split(b";")[1:]]
     is_open_cookie = name.lower() == b"set-cookie" and b"secure" not in attributes
     return name, value + b"; Secure" if is_open_cookie else value
 
 
 def content_security_policy() -> str:
-    """Returns a policy that allows this host alone, and what Streamlit's own page needs.
+    """Returns a policy that allows only this host, and the needs of Streamlit's page.
 
-    That is its inline script (by hash), inline styles, which it creates at run time, and blobs, which hold the scripts
-    of components.
+    These are its inline script (by hash), inline styles created at run time, and blobs for component scripts.
     """
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     digests = [hashlib.sha256(script.encode()).digest() for script in _INLINE_SCRIPT.findall(page)]
@@ -94,13 +92,13 @@ def content_security_policy() -> str:
 
 
 class _WideWindow(ServerPerMessageDeflateFactory):
-    """Compresses by what was sent up to 32 KB before, not 4 KB."""
+    """Compresses with a window of 32 KB instead of 4 KB."""
 
     def __init__(self, **_: object) -> None:
         super().__init__(server_max_window_bits=15, client_max_window_bits=12, compress_settings={"memLevel": 5})
 
 
 def widen() -> None:
-    """Makes it so for all websockets of this server from now on."""
-    # Neither Streamlit nor uvicorn has a setting for it.
+    """Applies the wide window to all websockets from now on."""
+    # Neither Streamlit nor uvicorn has a setting for this.
     vars(websockets_sansio_impl)["ServerPerMessageDeflateFactory"] = _WideWindow

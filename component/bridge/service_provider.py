@@ -1,4 +1,4 @@
-"""Holds the service that the server opened; gives the page's scripts that of whoever is signed in."""
+"""Holds the server's service; returns the signed-in user's service to the page's scripts."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class _Provided:
 
 
 def provide(service: ChatService | None) -> None:
-    """Sets the service that `current` returns; None removes it."""
+    """Sets the server's service; None removes it."""
     _Provided.service = service
     _Provided.is_closed = False
 
 
 def close() -> None:
-    """Removes the service of a server that ends; from then on no page opens one of its own."""
+    """Removes the service at shutdown; from then on no page opens its own."""
     _Provided.service = None
     _Provided.is_closed = True
 
 
 def current() -> ChatService:
-    """Returns the service of whoever uses this tab's page; call it in each run and each callback anew.
+    """Returns the service of this tab's user; call it again in each run and each callback.
 
     Raises:
-        SignInError: Nobody is signed in, or not any more.
-        ClosingError: The server is ending.
+        SignInError: Nobody is signed in, or the sign-in has ended.
+        ClosingError: The server is shutting down.
         TurnfoldError: The page's own service can't be opened.
     """
     service = opened()
@@ -46,21 +46,21 @@ def current() -> ChatService:
 
 
 def is_signed_out() -> bool:
-    """Whether the page must not go on as it is, as nobody is signed in any more."""
+    """Returns True if a sign-in is required and nobody is signed in."""
     try:
         current()
     except SignInError:
         return True
-    except TurnfoldError:  # whatever is drawn tells of it
+    except TurnfoldError:  # the page shows the error
         return False
     return False
 
 
 def opened() -> ChatService:
-    """Returns the provided service, which is no visitor's; a page that runs without `app.py` opens its own.
+    """Returns the server's service, which belongs to no user; a page that runs without `app.py` opens its own.
 
     Raises:
-        ClosingError: The server is ending.
+        ClosingError: The server is shutting down.
         TurnfoldError: The page's own service can't be opened.
     """
     if _Provided.is_closed:

@@ -1,4 +1,4 @@
-"""Who uses the page, by Streamlit's own sign-in; sets that up, and refuses a start that would let anybody in."""
+"""Identifies the page's user through Streamlit's sign-in; configures it, and refuses an unsafe start."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from graph.value.error import SettingsError, SignInError
 
 _SECRET_BYTES: Final = 32
 _COOKIE_BYTES: Final = 32_768
-# An e-mail address isn't needed, so it isn't asked for.
+# Without the e-mail address, which isn't needed.
 _SCOPE: Final = "openid profile"
 
 
 def visitor(settings: Settings) -> Identity | None:
-    """Returns who has signed in to this tab's page; None if the server has no sign-in.
+    """Returns the user signed in to this tab's page; None if the server has no sign-in.
 
-    It may have ended: `ChatService.for_owner` tells.
+    Doesn't check that the sign-in is still valid: `ChatService.for_owner` does.
 
     Raises:
-        SignInError: Nobody has.
+        SignInError: Nobody is signed in.
     """
     if settings.oidc_issuer is None:
         return None
@@ -39,26 +39,27 @@ def visitor(settings: Settings) -> Identity | None:
 
 
 def identity_told(claims: Mapping[str, object], settings: Settings) -> Identity | None:
-    """Returns who signed in by these claims, which somebody vouches for; None if they don't say it."""
+    """Returns the identity in verified claims; None if they don't contain one."""
     issuer = settings.oidc_issuer
     return None if issuer is None else identity_of(claims, issuer=issuer, hours=settings.sign_in_hours)
 
 
 def claims_in(cookies: Mapping[str, str], origin: str) -> dict[str, Any]:
-    """Returns what the cookie of a sign-in says, none if it wasn't made by this server for this origin."""
+    """Returns the claims of a sign-in cookie; empty if this server didn't sign it for this origin."""
     said = starlette_websocket._get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)  # noqa: SLF001  # has no other name
     try:
         return starlette_websocket._parse_decoded_user_cookie(said, origin) if said else {}  # noqa: SLF001  # nor has this
-    except ValueError:  # the origin is no address, as "https://["
+    except ValueError:  # the origin isn't a URL, such as "https://["
         return {}
 
 
 def prepare(settings: Settings) -> None:
-    """Tells Streamlit of the provider, before the first page is drawn.
+    """Configures Streamlit's sign-in before the first page is drawn.
 
     Raises:
-        SettingsError: Strangers could come in: through an address that others reach without a sign-in, or with a cookie
-            or a header of their own making.
+        SettingsError: Strangers could get access: through a reachable address without a sign-in, or with a forged
+            cookie
+            or header.
     """
     if settings.oidc_client_secret is None:
         _check_address(is_open=settings.open_without_sign_in)
@@ -69,7 +70,7 @@ def prepare(settings: Settings) -> None:
     if config.get_option("server.trustedUserHeaders") not in ({}, "{}", "", None):
         msg = "STREAMLIT_SERVER_TRUSTED_USER_HEADERS can't be used with OIDC_ISSUER: a visitor could say who he is"
         raise SettingsError(msg)
-    # Streamlit signs the way to the provider by this secret before it reads any other.
+    # Streamlit signs the redirect to the provider with this secret, in preference to any other.
     is_set = config.is_manually_set("server.cookieSecret")
     secret = config.get_option("server.cookieSecret") if is_set else ""
     if len(secret.encode()) < _SECRET_BYTES:
@@ -78,7 +79,7 @@ def prepare(settings: Settings) -> None:
             "anybody could sign in as anybody. Make one with: openssl rand -hex 32"
         )
         raise SettingsError(msg)
-    # Streamlit's cookies of a sign-in hold the provider's tokens; longer than 8 KiB they would be no way to the page.
+    # Streamlit's sign-in cookies contain the provider's tokens; over 8 KiB they would lock the user out of the page.
     http11.MAX_LINE_LENGTH = _COOKIE_BYTES
     secrets_singleton.merge_programmatic_secrets(
         {

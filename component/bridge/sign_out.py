@@ -1,4 +1,4 @@
-"""Middleware before Streamlit's sign-out route: ends the sign-in on the server, for every copy of its cookie."""
+"""Middleware for Streamlit's sign-out route: ends the sign-in on the server, for every copy of the cookie."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class SignOut:
-    """Ends the sign-in of whoever signs out; Streamlit by itself only has the browser forget its cookie.
+    """Ends the user's sign-in at sign-out; Streamlit alone only deletes the browser's cookie.
 
     Args:
         app: Page and routes.
@@ -31,19 +31,18 @@ class SignOut:
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection; it passes unchanged in any case."""
         if scope["type"] == "http" and scope["path"].endswith(_PATH):
             await anyio.to_thread.run_sync(self._end, Request(scope))
         await self._app(scope, receive, send)
 
     def _end(self, request: Request) -> None:
         settings = self._settings()
-        # A browser that goes to an address says no origin.
+        # A browser sends no Origin on navigation.
         claims = sign_in.claims_in(request.cookies, settings.turnfold_origin or "")
         visitor = sign_in.identity_told(claims, settings)
         if visitor is None:
             return
         try:
             service_provider.opened().sign_out(visitor)
-        except TurnfoldError as error:  # the browser is to forget its cookie all the same
+        except TurnfoldError as error:  # the browser deletes its cookie in any case
             _LOG.warning("a sign-out was not kept: %s", error.code)

@@ -1,4 +1,4 @@
-"""Middleware before what takes bytes from the page: files and large messages come from those alone who are let in."""
+"""Middleware that restricts uploads and large websocket messages to users with access."""
 
 from __future__ import annotations
 
@@ -26,28 +26,30 @@ from graph.server.settings import Settings
 from graph.value.error import SignInError, TurnfoldError
 
 _PART: Final = "/_stcore/upload_file/"
-# What a form adds to the file that it sends.
+# Room for the multipart encoding around the file.
 _MAX_BODY_BYTES: Final = MAX_BYTES + 64 * 1024
 _MAX_KEPT_BYTES: Final = 256 * 1024 * 1024
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
 _FORBIDDEN, _TOO_LARGE, _LENGTH_REQUIRED, _TOO_MANY, _UNAVAILABLE = 403, 413, 411, 429, 503
 _THREADS: Final = 16
-# How long a websocket waits for others, whose checks wait for a database that stands still.
+# How long a websocket waits for a thread while others' checks wait for a stalled database.
 _QUEUE_SECONDS: Final = 2.0
 
 
 class UploadGuard:
-    """Refuses a file before its body is read: a stranger's, one too large, or one more than there is room for.
+    """Refuses a file before its body is read: from a stranger, too large, or over a limit.
 
-    With a sign-in only a signed-in visitor may send one, and only to a tab of his own. Until a message is sent, its tab
-    keeps at most as many files as it may have, and all tabs together 256 MB. A file counts from the moment when its
-    body begins; until it is whole its length counts towards the server's budget, too.
+    With a sign-in only a signed-in user may upload, and only to a tab of their own. A tab may hold as many unsent files
+    as
+    one message, and all tabs together 256 MB. A file counts from the start of its body; its length also counts towards
+    the
+    server's budget until it is complete.
 
     Args:
         app: Page and routes.
         settings: Returns the settings; called at the first file.
-        budget: That of the server.
-        kept: Returns how many files a tab keeps, and how many bytes all tabs.
+        budget: The server's budget.
+        kept: Returns the number of files held by a tab, and the bytes held by all tabs.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class UploadGuard:
         self._budget = budget
         self._kept = kept or _kept_by_streamlit
         self._threads = anyio.CapacityLimiter(_THREADS)
-        # Of files whose bodies are being read.
+        # Files and bytes of the bodies being read.
         self._files: Counter[str] = Counter()
         self._bytes = 0
 
@@ -72,7 +74,6 @@ class UploadGuard:
         return self._read_settings()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection; all that isn't for the upload route passes unchanged."""
         if scope["type"] != "http" or _PART not in scope["path"]:
             await self._app(scope, receive, send)
             return
@@ -101,7 +102,7 @@ class UploadGuard:
 
     @contextmanager
     def _under_way(self, tab: str, owner: str, length: int) -> Iterator[bool]:
-        """Counts a file while its body is read; tells whether the server's budget has room for it."""
+        """Counts a file while its body is read; yields False if the server's budget has no room."""
         with self._budget.share(owner) as share:
             try:
                 share.hold(length)
@@ -117,7 +118,7 @@ class UploadGuard:
                 self._files -= Counter({tab: 1})
 
     async def _owner(self, request: Request, tab: str) -> str | None:
-        """Returns who sends a file, None if that one may not."""
+        """Returns the owner of the upload, None if it isn't allowed."""
         if not self._settings.has_sign_in:
             return self._settings.turnfold_owner
         said = sign_in.claims_in(request.cookies, request.headers.get("origin", ""))
@@ -132,12 +133,12 @@ class UploadGuard:
 
 
 class SocketGuard:
-    """Says of each websocket of the page whose it is, so that its messages may be large; of a stranger's it doesn't.
+    """Middleware: assigns each websocket of the page to its user, which lifts the limit for strangers' messages.
 
     Args:
         app: Page and routes.
         settings: Returns the settings; called at the first websocket.
-        seconds: How long a websocket waits for others to be checked.
+        seconds: How long a websocket waits for a thread.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings], *, seconds: float = _QUEUE_SECONDS) -> None:
@@ -151,7 +152,6 @@ class SocketGuard:
         return self._read_settings()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handles one connection; all that isn't a websocket passes unchanged."""
         socket = scope.get("state", {}).get(SOCKET)
         if isinstance(socket, Socket) and (owner := await self._owner(HTTPConnection(scope))) is not None:
             socket.let_in(owner)
@@ -164,21 +164,21 @@ class SocketGuard:
         if (visitor := sign_in.identity_told(said, self._settings)) is None:
             return None
         try:
-            with anyio.move_on_after(self._seconds):  # until there is a thread for it: what has begun isn't left
+            with anyio.move_on_after(self._seconds):  # limits the wait for a thread; a started check isn't cancelled
                 await anyio.to_thread.run_sync(_check_admitted, visitor, limiter=self._threads)
         except SignInError:
             return None
-        except TurnfoldError:  # a database that can't be read makes nobody a stranger: this lasts as long as the tab
+        except TurnfoldError:  # a database error doesn't make a stranger, which would last as long as the tab
             pass
         return visitor.owner
 
 
 def _check_admitted(visitor: Identity) -> None:
-    """Checks that a visitor's sign-in lasts and wasn't withdrawn.
+    """Checks that a user's sign-in is valid.
 
     Raises:
-        SignInError: It doesn't, or was.
-        TurnfoldError: That can't be read.
+        SignInError: The sign-in has ended or was withdrawn.
+        TurnfoldError: The sign-in can't be read.
     """
     service_provider.opened().for_owner(visitor.owner, sign_in=visitor.sign_in)
 

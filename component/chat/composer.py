@@ -1,4 +1,4 @@
-"""The bottom of the page: gauge, Stop, the drawer's button, the message field."""
+"""The bottom of the page: context gauge, stop button, drawer button, message field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from component.widget import error_box, tell
 
 
 def draw(now: PageState) -> None:
-    """Draws the bar and the message field below it."""
     with st.bottom:
         _draw(now)
         outbox.draw_outbox()
@@ -38,15 +37,15 @@ def _draw(page: PageState) -> None:
             background.draw()
         attaching.draw(page.words)
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar")
-    # The message field below must be drawn even if this can't be read.
+    # The message field below must be drawn even if reading fails.
     with bar, error_box(page.words):
         now = page_state.look_again(page)
         redraw.note_running(is_running=now.session is not None and now.session.is_running)
         _draw_bar(now)
-    # Placed here by hand: beside a field that Streamlit places itself, it scrolls the page too, against scroll.js.
+    # Placed explicitly: with a field at its default place, Streamlit also scrolls the page, against scroll.js.
     st.chat_input(page.words.ask, key=page_state.ASK, accept_file="multiple", on_submit=action.send_typed)
     page_state.draw_in_passing()
-    # This is drawn last: an answer that came meanwhile has changed what is drawn already.
+    # Drawn last: an answer received meanwhile may have outdated other parts.
     if not delivery.is_whole() and redraw.stale_parts(is_order_kept=True):
         redraw.ask()
 

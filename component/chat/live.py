@@ -28,17 +28,17 @@ PART_CHARS: Final = 300
 
 _PARSER: Final = MarkdownIt("commonmark", {"maxNesting": 20}).enable("table").disable(["inline", "text_join"])
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
-# Definitions of links and footnotes count everywhere in a text.
+# Definitions of links and footnotes apply to the whole text.
 _DEFINITION: Final = re.compile(r"^[ >]*\[[^\]\n]+\]:", re.MULTILINE)
 
 
 def split_paragraphs(markdown: str, known: Sequence[str] = (), *, part_chars: int = PART_CHARS) -> list[str]:
-    """Returns parts of whole blocks; joined they are the text, and drawn one below the other they look like it.
+    """Splits Markdown into parts of whole blocks, which look the same when drawn one below the other.
 
     Args:
-        markdown: The text as Streamlit gets it, perhaps not yet whole.
-        known: The parts of what the text was before it grew: all but the last stay, if the text still begins with them.
-        part_chars: No part but the last is shorter.
+        markdown: The prepared text, perhaps incomplete.
+        known: The parts of a shorter version: all but the last are reused if the text still starts with them.
+        part_chars: Minimum length of all parts but the last.
     """
     if _DEFINITION.search(markdown):
         return [markdown]
@@ -48,7 +48,7 @@ def split_paragraphs(markdown: str, known: Sequence[str] = (), *, part_chars: in
         whole, begin = [], 0
     parts = [*whole, ""]
     for block in _blocks(markdown[begin:]):
-        # A displayed formula may hold what looks like blocks.
+        # A displayed formula may contain lines that look like blocks.
         if len(parts[-1]) >= part_chars and parts[-1].count("$$") % 2 == 0:
             parts.append("")
         parts[-1] += block
@@ -61,19 +61,19 @@ def _blocks(markdown: str) -> list[str]:
     return ["".join(lines[begin:end]) for begin, end in pairwise([0, *begins[1:], len(lines)])]
 
 
-# A run that ends before the turn asks for the next one itself, so a run waits nearly all the time; the browser asks in
-# case that request is lost.
+# A run that ends before the turn requests the next one itself, so nearly always a run is waiting; the browser's timer
+# is for a lost request.
 ASK_SECONDS = 1.0
 RUN_SECONDS = 20.0
 _ANSWER_SECONDS = 0.5
-_PAUSE_SECONDS = 0.02  # between looks whether the user wants something else
-_DRAW_SECONDS = 0.2  # text is drawn no more often
+_PAUSE_SECONDS = 0.02  # between checks for other requests
+_DRAW_SECONDS = 0.2  # minimum time between drawings
 WATCH_SECONDS = 3
 _FRESH = "live_is_fresh"
 
 
 def draw(now: PageState, identifier: str, number: int) -> None:
-    """Draws the running turn and keeps it up to date until it ends."""
+    """Draws the running turn and updates it until the end."""
     st.session_state[_FRESH] = True
     with st.chat_message("assistant"):
         _follow(now, identifier, number)
@@ -82,7 +82,7 @@ def draw(now: PageState, identifier: str, number: int) -> None:
 @st.fragment(run_every=WATCH_SECONDS)
 @delivered
 def watch(now: PageState, drawn: SessionView) -> None:
-    """Draws what was changed elsewhere, in another tab or by another server; a running turn is followed instead."""
+    """Redraws changes made in another tab or by another server; a running turn is followed by `draw` instead."""
     delivery.note_automatic(by_timer=True)
     if not delivery.is_asked_for() or dialog.is_open():
         return
@@ -112,7 +112,7 @@ def _settings(session: SessionView) -> tuple[object, ...]:
 @delivered
 def _follow(now: PageState, identifier: str, number: int) -> None:
     delivery.note_automatic(by_timer=True)
-    # The drawing of the turn has just read all of this: only a later look may ask for another one.
+    # Drawn from fresh data by the turn's own run: only a later run may request a redraw.
     is_fresh = st.session_state.pop(_FRESH, False)
     with error_box(now.words):
         try:
@@ -128,12 +128,12 @@ def _follow(now: PageState, identifier: str, number: int) -> None:
                 st.markdown(answer_markdown(ended.answer_text), anchors=False)
                 _ask()
         except NotFoundError:
-            # Deleted meanwhile, in another tab: the whole page is what has to go.
+            # Deleted in another tab: draw the empty page.
             st.rerun()
 
 
 class _Answer:
-    """The text of a running turn: only the paragraphs that grow are sent again."""
+    """The text of a running turn; sends only the parts that grow."""
 
     def __init__(self) -> None:
         self._box = st.container(key="streaming")
@@ -141,7 +141,6 @@ class _Answer:
         self._drawn: list[DeltaGenerator] = []
 
     def show(self, text: str) -> None:
-        """Draws the text, which may have grown."""
         parts = split_paragraphs(answer_markdown(text), self._parts)
         for index, part in enumerate(parts):
             if index == len(self._drawn):
@@ -155,7 +154,7 @@ class _Answer:
 
 
 def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: bool) -> None:
-    """Draws the running turn and its new text while the run lasts, or until the user wants something else."""
+    """Draws the running turn and new text until the run's time is up or another request waits."""
     until = time.monotonic() + RUN_SECONDS * waits
     draw_step_list(now.words, turn.steps)
     draw_recalled(now.words, turn.steps)
@@ -177,16 +176,16 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
         answer.show(turn.text)
         if _phase(now.words, turn) != _phase(now.words, seen):
             line.html(_phase(now.words, turn))
-            if redraw.stale_parts():  # a fold has been made
+            if redraw.stale_parts():  # a fold is finished
                 _ask(line)
                 break
-        if turn != seen and seen.text:  # the first word may come in two pieces
-            time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # a very long answer takes its time
+        if turn != seen and seen.text:  # no pause after the first delta, which may be half a word
+            time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # drawing a very long answer takes longer
     delivery.draw_once_more()
 
 
 def _ask(place: DeltaGenerator | None = None) -> None:
-    """Asks for what has changed, and leaves the thread to the answer."""
+    """Requests a redraw, and waits so that the thread is free for it."""
     redraw.ask(place)
     until = time.monotonic() + _ANSWER_SECONDS
     while time.monotonic() < until and not _is_over():
@@ -194,7 +193,7 @@ def _ask(place: DeltaGenerator | None = None) -> None:
 
 
 def _is_over() -> bool:
-    st.session_state.get(_FRESH)  # Streamlit ends this run here if the whole page is wanted
+    st.session_state.get(_FRESH)  # Streamlit ends the run here if the whole page is requested
     return delivery.is_wanted()
 
 

@@ -1,4 +1,4 @@
-"""Draws the user's message and the files that came with it."""
+"""Draws the user's message and its attachments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN_CHARS: Final = 20_000
 @st.fragment
 @delivered
 def draw_attachment_chip(words: Words, attachment: Attachment, key: str) -> None:
-    """Draws the file as a closed box; its text is sent to the browser when it is opened."""
+    """Draws an attachment as an expander; its text is sent to the browser when opened."""
     box = st.expander(
         chip_label(words, attachment),
         key=f"attachment_{key}",
@@ -45,7 +45,7 @@ _OPENING = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+#.-]*)
 
 
 class Part(NamedTuple):
-    """A piece of a message; `language` is None for text, and "" for code that names none."""
+    """A piece of a message; `language` is None for text and "" for code without a language."""
 
     text: str
     language: str | None
@@ -56,10 +56,10 @@ def draw(words: Words, text: str, key: str, client: str = "", draw_action: Calla
 
     Args:
         words: The page's texts.
-        text: What was asked.
-        key: Makes the keys of its elements unique.
-        client: The name of the program that asked, "" for the page.
-        draw_action: Draws what can be done with it, which the style sheet puts beside the bubble.
+        text: The message.
+        key: Makes its element keys unique.
+        client: Name of the program that sent it, "" for the page.
+        draw_action: Draws the message's buttons, which the style sheet puts beside the bubble.
     """
     typed, attachments = split_attached(text)
     with st.chat_message("user"):
@@ -83,7 +83,7 @@ def _draw_typed(words: Words, text: str, key: str) -> None:
 @st.fragment
 @delivered
 def _draw_long(words: Words, text: str, key: str) -> None:
-    # Whether it takes more lines than are shown depends on the width: the browser hides a button without effect.
+    # The number of lines depends on the width: the browser hides a button without effect.
     parts = split_code(text)
     widget.draw_clamped(words, key, lambda is_whole: _draw_parts(parts if is_whole else cut_parts(parts, CLOSED_CHARS)))
 
@@ -97,7 +97,7 @@ def _draw_parts(parts: list[Part]) -> None:
 
 
 def split_code(text: str) -> list[Part]:
-    """Returns the message's text and its fenced code in order; a fence that nothing closes is text."""
+    """Splits a message into text and fenced code, in order; an unclosed fence is text."""
     parts: list[Part] = []
     lines: list[str] = []
     begin, opening = 0, None
@@ -124,7 +124,7 @@ def _text_parts(lines: list[str]) -> list[Part]:
 
 
 def cut_parts(parts: list[Part], chars: int) -> list[Part]:
-    """Returns the first so many characters of the message, in its parts."""
+    """Returns the parts of the first `chars` characters."""
     cut: list[Part] = []
     for part in parts:
         if chars <= 0:

@@ -1,4 +1,4 @@
-"""Draws the tool calls of a turn, and the earlier turns that were looked up for it."""
+"""Draws the tool calls of a turn, and links to the earlier turns recalled for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN_CHARS = 2_000
 @st.fragment
 @delivered
 def draw_steps(words: Words, turn: TurnView) -> None:
-    """Draws an ended turn's steps in a collapsed box; they are sent to the browser when it is opened."""
+    """Draws a finished turn's steps in an expander; they are sent to the browser when it is opened."""
     box = st.expander(
         _count(words, turn.steps),
         key=f"steps_{turn.number}_{turn.attempt}",
@@ -35,7 +35,7 @@ def draw_steps(words: Words, turn: TurnView) -> None:
 
 
 def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
-    """Draws a line of the earlier turns that these steps looked up; the page's script goes to the pressed one."""
+    """Draws buttons for the recalled turns; the page's script scrolls to the pressed one."""
     turns = sorted({turn for step in steps for turn in step.turns or ()})
     if not turns:
         return
@@ -48,7 +48,7 @@ def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
 
 
 def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
-    """Draws one expandable line per step, with its input and result."""
+    """Draws an expander for each step, with input and result."""
     for step in steps:
         seconds = "" if step.seconds is None else f" · {words.tool_seconds.format(seconds=f'{step.seconds:.1f}')}"
         with _box(f"{_label(words, step)}{seconds}", step.status):
@@ -63,7 +63,7 @@ def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
 def _label(words: Words, step: ToolStep) -> str:
     if step.turns is not None and step.status == "done":
         return _tell_turns(words, [words.recalled_turn.format(turn=turn) for turn in step.turns])
-    # The model may have invented the name, Markdown included.
+    # The name may be invented by the model, including Markdown.
     name = step.name.replace("`", "'")
     return f"`{name}` {escape_label(_brief(step.arguments))}"
 
@@ -82,7 +82,7 @@ def _count(words: Words, steps: Sequence[ToolStep]) -> str:
 
 def _box(label: str, status: StepStatus) -> DeltaGenerator:
     if status == "error":
-        return st.status(label, state="error", type="step")  # Streamlit colours the icon of no other box
+        return st.status(label, state="error", type="step")  # only `st.status` has a coloured icon
     return st.expander(label, type="step", icon=_ICONS[status])
 
 

@@ -1,4 +1,4 @@
-"""Draws a record as a card of the panel: covered turns, summary, cost, and its menu."""
+"""Draws a record as a card of the panel: covered turns, summary, cost, and menu."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def draw_record_menu(said: SteeringWords, session_id: str, record: Record, place
 
 
 def _choices(said: SteeringWords, session_id: str, record: Record) -> dict[str, Callable[[], None]]:
-    """Returns what can be done with a record, by its label."""
+    """Returns the menu's callbacks by label."""
 
     def opening(name: str) -> Callable[[], None]:
         return partial(record_action.open_dialog, name, session_id, record)
@@ -42,17 +42,17 @@ def _choices(said: SteeringWords, session_id: str, record: Record) -> dict[str, 
     if record.kind == "verbatim":
         again = {said.fold_again: partial(record_action.fold_again, session_id, record)} if record.version > 1 else {}
         return {**again, **versions}
-    # That of a compaction has a button of its own.
+    # A compaction has its own undo button.
     undo = {} if record.kind == "compaction" else {said.undo_fold: partial(record_action.undo_fold, session_id, record)}
     return {said.edit: opening(EDIT), said.remake: opening(REMAKE), **versions, **undo}
 
 
 _CLAMPED_LINES = 6
-_LINE_EMS = 20.0  # of the panel's text column
+_LINE_EMS = 20.0  # width of the panel's text column
 
 
 def draw_row(now: PageState, record: Record, place: str) -> None:
-    """Draws one line that opens the card."""
+    """Draws an expander with the card."""
     original, summary = format_count(record.original_chars), format_count(record.summary_chars)
     template = now.words.card_row_verbatim if record.kind == "verbatim" else now.words.card_row
     label = template.format(turns=format_turns(record.turns), original=original, summary=summary)
@@ -63,7 +63,7 @@ def draw_row(now: PageState, record: Record, place: str) -> None:
 
 
 def draw(now: PageState, record: Record, place: str, *, is_active: bool = True) -> None:
-    """Draws the card; `place` ("rail" or "drawer") makes its element keys unique. An active one can be changed."""
+    """Draws the card; `place` ("rail" or "drawer") makes its element keys unique. Only active records have a menu."""
     words = now.words
     with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.id}"):
         template = words.card_compaction if record.kind == "compaction" else words.card_title
@@ -100,7 +100,7 @@ def draw(now: PageState, record: Record, place: str, *, is_active: bool = True) 
 
 
 def draw_summary(record: Record) -> None:
-    """Draws a summary as Markdown; what was kept word for word is drawn letter by letter."""
+    """Draws a summary as Markdown; a verbatim record as plain text."""
     if record.kind == "verbatim":
         st.text(record.summary)
     else:
@@ -108,16 +108,16 @@ def draw_summary(record: Record) -> None:
 
 
 def _draw_text(words: Words, record: Record, place: str) -> None:
-    """Draws the summary; the style sheet clamps a long one to its first lines until it is opened."""
+    """Draws the summary; the style sheet clamps a long one until it is opened."""
     lines = "\n".join(line for line in record.summary.splitlines() if line.strip())
-    if count_lines(lines, _LINE_EMS) <= _CLAMPED_LINES + 1:  # a button takes a line, too
+    if count_lines(lines, _LINE_EMS) <= _CLAMPED_LINES + 1:  # the button of a clamped text takes a line
         draw_summary(record)
         return
     widget.draw_clamped(words, f"summary_{place}_{record.id}", lambda _: draw_summary(record))
 
 
 def _draw_facts(words: Words, record: Record, place: str) -> None:
-    """Draws how many facts of the source the summary has, in a box that lists them, the missing ones first."""
+    """Draws the number of retained facts, with an expander that lists them, missing ones first."""
     kept, missing = record.kept_facts, record.missing_facts
     if not kept and not missing:
         return
@@ -137,14 +137,14 @@ def _draw_facts(words: Words, record: Record, place: str) -> None:
 
 def _chars(words: Words, record: Record) -> str:
     original, summary = format_count(record.original_chars), format_count(record.summary_chars)
-    if record.kind == "verbatim":  # its speakers and quote marks make it longer, and say nothing
+    if record.kind == "verbatim":  # a verbatim record is longer than its source by speakers and quote marks
         return words.card_chars_verbatim.format(original=original)
     percent = format_percent(record.summary_chars, record.original_chars)
     return words.card_chars.format(original=original, summary=summary, percent=percent)
 
 
 def _figures(words: Words, record: Record) -> str:
-    """Returns the rate that was asked for and the one that came of it, if it was made at a rate, and its tokens."""
+    """Returns the requested and achieved rates of an interval fold, and the tokens."""
     said = words.steering
     tokens = said.tokens.format(before=format_count(record.source_tokens), after=format_count(record.summary_tokens))
     if record.kind != "interval" or record.edited or not record.original_chars:
@@ -168,7 +168,7 @@ def _badges(words: Words, record: Record) -> list[str]:
 
 def _note(words: Words, record: Record) -> str:
     if record.kind == "verbatim":
-        # The first version is one because it is short; a later one, because its user has undone the fold.
+        # Version 1 is verbatim because it is short; a later one because the user undid the fold.
         kept = words.kept_verbatim if record.version == 1 else words.steering.undone
         return f":material/format_quote: :gray[{kept}]"
     if record.outcome == "shortened":

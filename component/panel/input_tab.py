@@ -161,7 +161,7 @@ def _draw_letters(text: str) -> None:
 
 
 def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Group]) -> None:
-    """Draws the bars of tokens sent and of the full history on one scale, with the cacheable and the reported tokens below."""
+    """Draws bars of the sent tokens and the full history on one scale, and the cached and reported tokens below."""
     said = words.input
     longest = max(call.sent_tokens, call.full_tokens, 1)
     parts = "".join(

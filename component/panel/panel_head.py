@@ -1,4 +1,4 @@
-"""The head of the panel: the slider and what the next summary will come to."""
+"""The head of the panel: the rate slider and a forecast of the next summary."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from graph.value.view import NextFold
 
 
 def is_used(now: PageState) -> bool:
-    """Whether the chosen strategy's summaries follow the rate."""
+    """Returns True if the selected strategy's summaries depend on the rate."""
     return now.service.folds.uses_rate(st.session_state[page_state.STRATEGY])
 
 
 def draw_rate_slider(now: PageState, place: str) -> None:
-    """Draws the slider of a place of `rate_state.SLIDERS`; in the panel the text above it is its label."""
+    """Draws the slider of a place in `page_state.SLIDERS`; in the panel the text above is its label."""
     words, key = now.words, page_state.slider_key(place)
     is_alone = place == "settings"
     if not is_used(now):
-        key += "_unused"  # a slider of its own: what the other one still reports counts until it is gone
+        key += "_unused"  # another key: until it is gone, the enabled slider's reports still count
     with st.container(key=page_state.SLIDERS[place], gap=None):
         st.slider(
             words.rate,
             min_value=0.1,
             max_value=0.5,
-            # Not set by its key: the browser is told such a value once, and a slider that misses it stands at 0.1.
+            # Not set through session_state: such a value is sent once, and a slider that misses it shows 0.1.
             value=st.session_state[page_state.RATE],
             step=0.05,
             key=key,
@@ -51,7 +51,7 @@ _SAMPLE_CHARS = 1_200
 
 
 def draw(page: PageState, place: str, *, has_records: bool) -> None:
-    """Draws the head; without a summary, also when and how the first one is made."""
+    """Draws the head; before the first summary, also when and how one is made."""
     words, rate = page.words, st.session_state[page_state.RATE]
     with st.container(border=True, gap="xsmall", key=f"head_{place}"):
         if is_used(page):
@@ -73,7 +73,7 @@ def _draw_slider(page: PageState, place: str) -> None:
     draw_rate_slider(page, place)
 
 
-# Apart from the slider, which stays as it is: each answer changes what the next summary will come to.
+# Separate from the slider, which needn't be redrawn: each answer changes the forecast.
 @st.fragment(key=redraw.HEAD)
 @delivered
 def _draw_lines(page: PageState) -> None:
@@ -125,7 +125,7 @@ def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
 
 
 def _note(now: PageState, following: NextFold, *, has_records: bool) -> str:
-    """Returns the sentence on a strategy without summaries, a fold that is due, or the lack of any; "" for none."""
+    """Returns a sentence on a strategy without summaries, a due fold, or a missing summary; "" for none."""
     words = now.words
     if following.sent_turns is not None:
         return words.window_turns.format(count=following.sent_turns) if following.sent_turns else words.window_alone
@@ -151,7 +151,7 @@ def _lack(now: PageState, following: NextFold) -> str:
 
 
 def _steps(words: Words, following: NextFold) -> str:
-    """Returns the list of what happens until the first summary and after it."""
+    """Returns the HTML list of steps to the first summary."""
     done = _STEPS - min(_STEPS, following.turns_left)
     dots = "".join(f'<i class="{"on" if number < done else ""}"></i>' for number in range(_STEPS))
     marks = (f'<span class="dots">{dots}</span>', "<b>↓</b>", "<b>✓</b>")
@@ -164,7 +164,7 @@ def _steps(words: Words, following: NextFold) -> str:
 
 
 def _sample(words: Words, rate: float) -> str:
-    """Returns an example of a summary's card."""
+    """Returns the HTML of an example card."""
     title = words.card_title.format(turns="1-3")
     original, summary = format_count(_SAMPLE_CHARS), format_count(round(_SAMPLE_CHARS * rate))
     chars = words.card_chars.format(original=original, summary=summary, percent=round(100 * rate))

@@ -1,4 +1,4 @@
-"""Callbacks that change a summary, and the line that takes the change back."""
+"""Callbacks that change a summary, and the line to undo the last change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHANGE = "last_change"
 
 
 class _Change(NamedTuple):
-    """A change of a summary; `back_to` is the record that was in its place before."""
+    """A change of a summary; `back_to` is the id of the replaced record."""
 
     session_id: str
     text: str
@@ -33,7 +33,7 @@ class _Change(NamedTuple):
 
 
 def keep(session_id: str, text: str, *, back_to: str) -> None:
-    """Keeps a change; the line stands until the next message, or until something else is changed.
+    """Stores a change; its line is shown until the next message or the next change.
 
     Raises:
         TurnfoldError: The session can't be read.
@@ -43,7 +43,7 @@ def keep(session_id: str, text: str, *, back_to: str) -> None:
 
 
 def draw(page: PageState, place: str) -> None:
-    """Draws the line, if there is one for this session; `place` makes its element keys unique.
+    """Draws the line of the last change in this session, if any; `place` makes its element keys unique.
 
     Raises:
         TurnfoldError: The session can't be read.
@@ -83,44 +83,43 @@ _TARGET, _REFUSAL, _WISH = "steered_record", "refused_steering", "unfulfilled_wi
 
 
 class Target(NamedTuple):
-    """The record that a dialog is about."""
+    """The record of a dialog."""
 
     session_id: str
     record: Record
 
     def key(self, name: str) -> str:
-        """Returns the key of a field of its dialog."""
+        """Returns the key of a dialog's field."""
         return f"{name}_{self.record.id}"
 
 
 def open_dialog(name: str, session_id: str, record: Record) -> None:
-    """Opens a dialog on a record."""
     st.session_state.update({_TARGET: Target(session_id, record), _REFUSAL: None})
     dialog.request(name)
     redraw.page()
 
 
 def target() -> Target | None:
-    """Returns what the dialog that was opened last is about."""
+    """Returns the record of the dialog opened last."""
     opened: Target | None = st.session_state.get(_TARGET)
     return opened
 
 
 def refusal() -> TurnfoldError | None:
-    """Returns why the last change in this dialog was refused; None if it wasn't."""
+    """Returns the error of the last change in the dialog; None after a success."""
     error: TurnfoldError | None = st.session_state.get(_REFUSAL)
     return error
 
 
 def wish_of(record: Record) -> str:
-    """Returns what was last asked of a record in vain; else what it was made with."""
+    """Returns the last failed instruction for a record, or else the instruction it was made with."""
     asked_of, wish = st.session_state.get(_WISH, ("", ""))
     return str(wish) if asked_of == record.id else record.wish
 
 
 @delivery.once
 def edit(about: Target) -> None:
-    """Gives a record the text that was typed."""
+    """Replaces a record's text with the typed one."""
     text = str(st.session_state[about.key("text")])
     done = _said().edit_done.format(turns=_turns(about.record))
     _change_in_dialog(about, lambda folds: folds.edit(about.session_id, about.record.id, text), done)
@@ -128,14 +127,14 @@ def edit(about: Target) -> None:
 
 @delivery.once
 def use_version(about: Target, version: Record) -> None:
-    """Has another version take the place of the one in use."""
+    """Puts another version of a record in force."""
     done = _said().use_done.format(turns=_turns(about.record), version=version.version)
     _change_in_dialog(about, lambda folds: folds.use_version(about.session_id, version.id), done)
 
 
 @delivery.once
 def remake(about: Target) -> None:
-    """Has the model make a record anew, at the rate and with the wish that were chosen."""
+    """Regenerates a record in the background, with the chosen rate and instruction."""
     rate = round(float(st.session_state[about.key("rate")]), 2)
     wish = str(st.session_state[about.key("wish")]).strip()
     st.session_state[_WISH] = about.record.id, wish
@@ -145,7 +144,7 @@ def remake(about: Target) -> None:
 
 @delivery.once
 def fold_again(session_id: str, record: Record) -> None:
-    """Has the model fold what stands word for word."""
+    """Folds a verbatim record in the background."""
     about = Target(session_id, record)
     _make(about, lambda folds: folds.fold_again(session_id, record.id), _tell_folded)
     redraw.page()
@@ -153,7 +152,7 @@ def fold_again(session_id: str, record: Record) -> None:
 
 @delivery.once
 def undo_fold(session_id: str, record: Record) -> None:
-    """Has a record give way to what it stands for."""
+    """Replaces a record by its sources."""
     try:
         quoted = service_provider.current().folds.undo(session_id, record.id)
         done = _said().unmerged if quoted is None else _said().undo_fold_done
@@ -167,7 +166,7 @@ def undo_fold(session_id: str, record: Record) -> None:
 
 
 def _change_in_dialog(about: Target, change: Callable[[Folds], Record], done: str) -> None:
-    """Changes a record and closes the dialog; what is refused is told there."""
+    """Changes a record and closes the dialog; a refusal is shown in the dialog."""
     try:
         change(service_provider.current().folds)
         keep(about.session_id, done, back_to=about.record.id)

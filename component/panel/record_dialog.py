@@ -1,4 +1,4 @@
-"""The dialogs on one summary: edit it, make it anew, compare its versions."""
+"""The dialogs of a summary: edit, regenerate, compare versions."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from component.words.en import Words
 from graph.value.matcher import BoundedMatcher, TooManyStepsError
 from graph.value.record import Record
 
-# With the white space behind it: alone, that would be found everywhere, and part what was changed as one.
+# Including the white space after it, which alone would match everywhere and split changes.
 _WORD: Final = re.compile(r"\S+\s*|\s+")
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class Piece(NamedTuple):
-    """A run of a text; `is_changed` if the other text doesn't have it there."""
+    """A run of a text; `is_changed` if the other text differs there."""
 
     text: str
     is_changed: bool
 
 
 def differences(old: str, new: str) -> tuple[list[Piece], list[Piece]] | None:
-    """Returns both texts whole, in pieces: what is changed in the old one is gone, in the new one it was added.
+    """Splits both texts into equal and changed pieces: deleted ones in the old text, added ones in the new.
 
-    White space alone is no difference. Texts that take too long to compare by words are compared by lines; None if that
-    takes too long, too.
+    White space alone is no difference. Texts that take too long to compare by words are compared by lines; None if
+    lines
+    take too long, too.
     """
     for part in (_WORD, _LINE):
         try:
@@ -61,7 +62,7 @@ _COLUMN_PIXELS = 280
 
 
 def draw_version_view(words: Words, other: Record, in_use: Record) -> None:
-    """Draws another version at the left and the one in use at the right."""
+    """Draws another version on the left and the one in force on the right."""
     compared = differences(other.summary, in_use.summary)
     before, after = compared or ([_unmarked(other)], [_unmarked(in_use)])
     with st.grid(2, min_column_width=_COLUMN_PIXELS, key="versions"):
@@ -76,14 +77,14 @@ def draw_version_view(words: Words, other: Record, in_use: Record) -> None:
 
 
 def draw_only(words: Words, version: Record) -> None:
-    """Draws the one version that there is."""
+    """Draws the only version."""
     with st.container(border=True, gap="xsmall"):
         _draw_version(words, version, [_unmarked(version)], "ins")
     st.markdown(f":small[:gray[{words.steering.only_version}]]")
 
 
 def name_of(words: Words, version: Record) -> str:
-    """Returns what tells a version from the others."""
+    """Returns a version's label."""
     said = words.steering
     if version.kind == "verbatim":
         about = said.version_verbatim
@@ -120,7 +121,7 @@ _SUMMARY_PIXELS = 320
 
 
 def draw(now: PageState) -> None:
-    """Draws the dialog that is open, if one of these is."""
+    """Draws whichever of these dialogs is open."""
     about, said = record_action.target(), now.words.steering
     if now.session is None or about is None or about.session_id != now.session.session_id:
         return
@@ -184,7 +185,7 @@ def _draw_versions(now: PageState, about: Target) -> None:
 def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target], None]) -> None:
     st.markdown(f":small[:gray[{now.words.steering.from_next_turn}]]")
     _tell_refusal(now)
-    # Enter presses a form's first button; the style sheet shows the two in reverse.
+    # Enter presses a form's first button; the style sheet reverses the order.
     with st.container(horizontal=True, key="dialog_choice"):
         st.form_submit_button(label, key="dialog_confirm", type="primary", on_click=save, args=(about,))
         st.form_submit_button(now.words.cancel, key="dialog_cancel", on_click=dialog.close)

@@ -1,4 +1,4 @@
-"""Draws a project's card in a chat, and what is done about a damaged memory."""
+"""Draws a project's card in a chat, and the repair of a damaged memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FORM = "damage"
 
 
 def draw_project_damage(part: Part) -> None:
-    """Draws which file is damaged, and the two ways out: the newest snapshot, if there is one, or an empty memory."""
+    """Draws the damaged file and the repairs: the newest snapshot, if there is one, or an empty memory."""
     said, snapshots = part.said, part.view.snapshots
     offer = said.damaged_offer if snapshots else said.damaged_no_snapshot
     file, _, place = part.view.damage.partition(": ")
@@ -38,12 +38,12 @@ def draw_project_damage(part: Part) -> None:
 
 
 def _time_of(part: Part, snapshot: SnapshotView) -> str:
-    """Returns when a snapshot was taken, in the user's zone."""
+    """Returns a snapshot's time in the user's zone."""
     return f"{snapshot.created_at.astimezone(zone_of(part.now.time_zone)):%Y-%m-%d %H:%M:%S}"
 
 
 def draw_restore(part: Part, name: str, snapshot: SnapshotView, *, is_first: bool = False) -> None:
-    """Draws the row of a snapshot with the button that asks before it returns to it."""
+    """Draws a snapshot with a button that asks before restoring."""
     said, time = part.said, _time_of(part, snapshot)
     if part.is_open(f"restore_{name}"):
         question = said.restore_question.format(time=time)
@@ -68,17 +68,17 @@ _KIND_WIDTH = 88
 @st.fragment(key=redraw.PROJECT_CARD)
 @delivered
 def draw(now: PageState) -> None:
-    """Draws the card of the chat that the next message begins; nothing if that won't be in a project."""
+    """Draws the card on the empty page; nothing without a project."""
     is_known = False
     with error_box(now.words):
         is_known = _draw(now)
     if not delivery.is_whole() and is_known != st.session_state.get(_KNOWN):
-        st.rerun()  # what stands below it depends on that
+        st.rerun()  # the elements below the card depend on it
     st.session_state[_KNOWN] = is_known
 
 
 def is_known() -> bool:
-    """Whether the card has suggestions of its own: not for the embedded model, which answers nothing of a project."""
+    """Returns True if the card has its own suggestions; never with the embedded model, which can't use the project."""
     return bool(st.session_state.get(_KNOWN))
 
 
@@ -111,7 +111,7 @@ def _is_anything_noted(part: Part) -> bool:
 
 
 def draw_begun(now: PageState) -> None:
-    """Draws what the open chat started with: one line, which opens."""
+    """Draws an expander with the memory sent to the open chat, or a note that none was sent."""
     if now.session is None or not project_choice.root_of(now.service, now.session):
         return
     if now.session.has_memory:
@@ -137,7 +137,7 @@ def _send(text: str) -> None:
 
 
 def _draw_end(text: str, label: str, *, has_memory: bool) -> None:
-    """Draws the last line, with the button that turns the memory on or off."""
+    """Draws the last line, with the button to turn the memory on or off."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(text, width="content")
         st.button(
@@ -181,7 +181,7 @@ def _draw_line(part: Part, number: int, line: PrimedLineView, today: date, *, is
 
 
 def _age(said: ProjectWords, line: PrimedLineView, today: date) -> str:
-    """Returns how old a line is, with what is doubtful about it, as Markdown."""
+    """Returns a line's age and its warnings as Markdown."""
     days = (today - line.date).days if line.date else None
     if days is None:
         age = said.undated

@@ -1,4 +1,4 @@
-"""Draws what a project is changed with: a form in the place of what it changes, a menu, a question."""
+"""Draws the forms, menus and confirmations for changing a project."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 @delivery.once
 def change(place: str, act: Callable[[Projects], object]) -> None:
-    """Changes a project and closes the open form; a refusal is shown in its place.
+    """Changes a project and closes the open form; a refusal is shown on the same surface.
 
     Args:
-        place: Where it was pressed: "rail", "drawer" or "chat".
-        act: Makes the change, in the projects of whoever is signed in at the press. It loads the memory itself: since
-            the page was drawn, another tab may have changed it.
+        place: The surface: "rail", "drawer" or "chat".
+        act: Makes the change with the projects of the user signed in at the press. Loads the memory again, which
+            another
+            tab may have changed.
     """
     try:
         act(service_provider.current().projects)
@@ -43,14 +44,14 @@ def change(place: str, act: Callable[[Projects], object]) -> None:
 
 
 def save(place: str, keys: tuple[str, ...], act: Callable[[Projects, Sequence[str]], object]) -> None:
-    """Changes a project by what was typed into the fields of these keys."""
+    """Changes a project with the texts typed into the fields of these keys."""
     typed = [str(st.session_state[key]).strip() for key in keys]
     change(place, lambda projects: act(projects, typed))
 
 
 @dataclass(frozen=True)
 class Part:
-    """A project in one place of the page.
+    """A project on one surface of the page.
 
     Attributes:
         place: "rail", "drawer" or "chat".
@@ -62,37 +63,32 @@ class Part:
 
     @property
     def words(self) -> Words:
-        """The page's words."""
         return self.now.words
 
     @property
     def said(self) -> ProjectWords:
-        """Those on projects."""
         return self.now.words.project
 
     def key(self, name: str) -> str:
-        """Returns the key of an element in this place."""
         return f"project_{name}_{self.place}"
 
     def form(self, name: str) -> Form:
-        """Returns a form in this place."""
         return Form(self.place, self.view.root, name)
 
     def is_open(self, name: str) -> bool:
-        """Whether this form is open."""
         return open_form.is_open(self.form(name))
 
     def opening(self, name: str) -> Callable[[], None]:
-        """Returns the callback that opens a form."""
+        """Returns a callback that opens a form."""
         return partial(open_form.request, self.form(name))
 
     def changing(self, act: Callable[[Projects], object]) -> Callable[[], None]:
-        """Returns the callback that makes a change."""
+        """Returns a callback that makes a change."""
         return partial(change, self.place, act)
 
     @contextmanager
     def section(self, name: str, title: str, new: str = "") -> Iterator[None]:
-        """Draws a part with its title and, if `new` says what for, the button that opens the form `new_<name>`."""
+        """Draws a section with a title; with a label `new`, also a button that opens the form `new_<name>`."""
         with st.container(border=True, gap="xsmall", key=self.key(name)):
             with self.row(f"head_of_{name}"):
                 st.markdown(f"**{title}**")
@@ -102,16 +98,16 @@ class Part:
 
     @contextmanager
     def row(self, name: str) -> Iterator[None]:
-        """Draws a line: a text and what can be done with it."""
+        """Draws a row for a text and its actions."""
         with st.container(horizontal=True, wrap=False, gap="xsmall", key=self.key(f"row_of_{name}")):
             yield
 
     def icon(self, label: str, name: str, icon: str, act: Callable[[], None]) -> None:
-        """Draws a button whose label is for screen readers."""
+        """Draws an icon button; the label is for screen readers."""
         st.button(label, key=self.key(f"icon_{name}"), icon=icon, type="tertiary", on_click=act)
 
     def tell_refusal(self) -> None:
-        """Tells why the last change in this place was refused."""
+        """Shows why the last change on this surface was refused."""
         error = open_form.refusal(self.place)
         if isinstance(error, NotFoundError):
             st.error(self.said.vanished, icon=":material/error:")
@@ -120,8 +116,6 @@ class Part:
 
 
 class Field(NamedTuple):
-    """A field of a form."""
-
     label: str
     value: str = ""
     is_long: bool = False
@@ -130,7 +124,7 @@ class Field(NamedTuple):
 def draw(
     part: Part, name: str, fields: Sequence[Field], act: Callable[[Projects, Sequence[str]], object], note: str = ""
 ) -> None:
-    """Draws a form if it is the open one; saved, it calls `act` with the fields' texts. `note` is above its buttons."""
+    """Draws a form if it is open; saving calls `act` with the fields' texts. `note` is above the buttons."""
     if not part.is_open(name):
         return
     keys = tuple(part.key(f"field_{number}_{name}") for number in range(len(fields)))
@@ -143,7 +137,7 @@ def draw(
         if note:
             st.markdown(f":small[:gray[{note}]]")
         part.tell_refusal()
-        # Enter presses a form's first button; the style sheet shows the two in reverse.
+        # Enter presses a form's first button; the style sheet reverses the order.
         with st.container(horizontal=True, key=part.key("choice")):
             st.form_submit_button(
                 part.words.save,
@@ -156,10 +150,10 @@ def draw(
 
 
 def draw_question(part: Part, question: str, label: str, act: Callable[[], None], *, is_danger: bool = False) -> None:
-    """Draws a question whose first button does what was asked for; red, if that can't be undone."""
+    """Draws a confirmation; its first button runs `act`, and is red if `is_danger`."""
     st.markdown(question)
     part.tell_refusal()
-    # By these names the style sheet knows the row, and what is red in it.
+    # The style sheet uses these keys for the row and the red button.
     around = f"{'danger' if is_danger else 'question'}_{part.key('choice')}"
     with st.container(key=around), st.container(horizontal=True, key=part.key("choice")):
         st.button(label, key=part.key("save"), type="primary", on_click=act)
@@ -167,7 +161,7 @@ def draw_question(part: Part, question: str, label: str, act: Callable[[], None]
 
 
 def draw_menu(part: Part, label: str, name: str, choices: Mapping[str, Callable[[], None]]) -> None:
-    """Draws a menu whose label is for screen readers; each choice is a widget callback."""
+    """Draws a menu of widget callbacks; the label is for screen readers."""
     widget.draw_menu(label, f"menu_{part.key(name)}", choices)
 
 
@@ -175,17 +169,16 @@ _LABEL_CHARS: Final = 80
 
 
 def draw_item_menu(part: Part, kind: PrimedKind, item_id: str, name: str, text: str) -> None:
-    """Draws the menu; `name` is for its key, `text` tells it from others."""
+    """Draws the menu of an item; `name` is for its key, `text` distinguishes its label from others."""
     draw_menu(part, label_of(part, kind, text), name, choices(part, kind, item_id))
 
 
 def label_of(part: Part, kind: PrimedKind, text: str) -> str:
-    """Returns what a menu is called."""
     return f"{part.said.primed_kinds[kind]}: {text[:_LABEL_CHARS]}"
 
 
 def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable[[], None]]:
-    """Returns what can be done, by its label."""
+    """Returns the menu's callbacks by label."""
     said, root, changing = part.said, part.view.root, part.changing
     changes: Mapping[PrimedKind, Mapping[str, Callable[[], None]]] = {
         "plan": {
@@ -206,22 +199,25 @@ def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable
 
 
 def forgetting(part: Part, item_id: str) -> Mapping[str, Callable[[], None]]:
-    """Returns the choice that deletes a plan or a task."""
+    """Returns the choice to delete a plan or task."""
     return {part.said.forget: part.changing(lambda projects: projects.workflow(part.view.root).forget(item_id))}
 
 
 def asking_to_forget(part: Part, plan_id: str) -> Mapping[str, Callable[[], None]]:
-    """Returns the choice that asks whether to delete a plan, as its tasks go with it."""
+    """Returns the choice to delete a plan after a confirmation, as its tasks are deleted, too."""
     return {part.said.forget: part.opening(_question_of(plan_id))}
 
 
 def is_edited(part: Part, kind: PrimedKind, item_id: str) -> bool:
-    """Whether the form of this thing, or the question whether to forget it, is open."""
+    """Returns True if the item's form or its delete confirmation is open."""
     return part.is_open(_form_of(kind, item_id)) or part.is_open(_question_of(item_id))
 
 
 def draw_form(part: Part, kind: PrimedKind, item_id: str) -> None:
-    """Draws the form of this thing, if it is open, with the text as it is stored, however much of it is primed."""
+    """Draws the item's open form or confirmation.
+
+    The form has the full stored text, even if only part of it is primed.
+    """
     said, view = part.said, part.view
     titles = {plan.id: plan.title for plan in view.plans}
     titles |= {task.id: task.title for plan in view.plans for task in plan.tasks}

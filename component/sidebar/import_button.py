@@ -1,4 +1,4 @@
-"""Draws the button that takes chats in from a file; the page's script reads the file (`asset/open_file.js`)."""
+"""Draws the button to import chats from a file, which the page's script reads (`asset/open_file.js`)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from graph.value.error import InputError
 
 
 def draw(words: Words) -> None:
-    """Draws the button."""
     st.html(f'<button type="button" class="open-file">{words.sessions.open_file}</button>', width="content")
 
 
 @delivery.once
 def take(sent: object) -> None:
-    """Widget callback: takes in the chats of a file and opens the first of them.
+    """Widget callback: imports the chats of a file and opens the first.
 
     Args:
-        sent: What the script sent: the file's text, None for one that is too large to be sent.
+        sent: The file's text from the script; None for a file too large to send.
     """
     match sent:
         case {"text": str(text)}:

@@ -1,4 +1,4 @@
-"""Draws a chat in the list of the sidebar: its title, menu, dialogs and export."""
+"""Draws a chat in the sidebar's list: title, menu, dialogs and export."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from graph.value.view import SessionItem
 
 _NO_FILE_NAME: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 _NAME_CHARS: Final = 60
-# As `asset/open_file.js` reads one: text of JSON that is sent within JSON, in one message of the page's connection.
+# The limit of `asset/open_file.js`: the file is sent as a JSON string in one message of the page's websocket.
 OPENED_BYTES: Final = 10 * 1024 * 1024
 
 
 def draw_session_export(now: PageState, item: SessionItem) -> None:
-    """Draws the two kinds of file to choose from; each is made when it is asked for."""
+    """Draws the download buttons of both formats; a file is made when requested."""
     said, sessions, identifier = now.words.sessions, now.service.sessions, item.session_id
     size = sessions.export_size(identifier)
     with_images = True
@@ -56,17 +56,17 @@ def draw_session_export(now: PageState, item: SessionItem) -> None:
 
 
 def file_name(title: str) -> str:
-    """Returns a title as the name of a file on any system, without its ending; "" if nothing is left of it."""
+    """Returns a title as a portable file name without extension; "" if nothing is left."""
     return " ".join(_NO_FILE_NAME.sub(" ", title).split())[:_NAME_CHARS].strip(". ")
 
 
 def draw(now: PageState, item: SessionItem) -> None:
-    """Draws the row, what a search found there, and the dialog of its menu that is open."""
+    """Draws the row, the search result in it, and its open dialog."""
     words = now.words
     title = escape_label(item.title) or words.untitled
     state = "open" if item.session_id == page_state.session_id() else "row"
     with st.container(horizontal=True, gap=None, wrap=False, key=f"{state}_session_{item.session_id}"):
-        # Both presses act by callbacks: if another fragment of the same run reruns the page, the press itself is lost.
+        # Both buttons use callbacks: if another fragment of the run reruns the page, a press without one is lost.
         st.button(
             title,
             key=f"session_{item.session_id}",
@@ -129,7 +129,7 @@ def _draw_delete(now: PageState, item: SessionItem) -> None:
 def _draw_choice(
     button: Callable[..., bool], confirm: str, cancel: str, on_confirm: Callable[[str], None], identifier: str
 ) -> None:
-    # Enter presses a form's first button; the style sheet shows the two in reverse.
+    # Enter presses a form's first button; the style sheet reverses the order.
     with st.container(horizontal=True, key="dialog_choice"):
         button(confirm, key="dialog_confirm", type="primary", on_click=on_confirm, args=(identifier,))
         button(cancel, key="dialog_cancel", on_click=dialog.close)

@@ -1,4 +1,4 @@
-"""The sidebar's box of advanced settings, with the tokens of programs."""
+"""The sidebar's expander of advanced settings, and the dialog of API tokens."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _draw(now: PageState) -> None:
 
 
 def _address(words: Words) -> str:
-    """Returns the sentence with the address that programs are given; "" if the browser didn't say where it is."""
+    """Returns the sentence with the API's address; "" if the browser didn't report the page's URL."""
     url = urlsplit(st.context.url or "")
     return words.programs.address.format(address=f"{url.scheme}://{url.netloc}/v1") if url.netloc else ""
 
@@ -129,7 +129,7 @@ def _withdraw(token_id: str) -> None:
 
 @delivery.once
 def _ask(token_id: str) -> None:
-    """Asks whether this token is to be withdrawn; "" takes the question back."""
+    """Asks for confirmation before a token is withdrawn; "" cancels."""
     _forget()
     st.session_state[_ASKED] = token_id
 
@@ -144,19 +144,18 @@ def _try(act: Callable[[], None]) -> None:
 
 
 def _open() -> None:
-    # That it was closed may not have come: of two requests at once Streamlit may drop the first.
+    # The close may not have arrived: Streamlit may drop the first of two requests at once.
     _forget()
     dialog.request(_DIALOG)
 
 
 def _forget() -> None:
-    """Forgets the secret that was shown, the question and the refusal."""
+    """Clears the shown secret, the confirmation and the refusal."""
     for key in (_MADE, _ASKED, _REFUSED):
         st.session_state.pop(key, None)
 
 
 def draw(now: PageState) -> None:
-    """Draws the box, collapsed."""
     with st.expander(now.words.settings, key="settings"):
         if project_choice.is_on(now.service):
             project_choice.draw(now.service, now.words)

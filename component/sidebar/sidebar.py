@@ -25,7 +25,7 @@ _DELETED: Final = "deleted_sessions"
 
 
 class _Deleted(NamedTuple):
-    """The chats that were deleted last; `opened` is the one of them that was open, `until` a time of this process."""
+    """The chats deleted last; `opened` is the one that was open, `until` a monotonic time."""
 
     identifiers: Sequence[str]
     opened: str | None
@@ -33,12 +33,12 @@ class _Deleted(NamedTuple):
 
 
 def is_on() -> bool:
-    """Whether the list shows boxes to tick in place of its menus."""
+    """Returns True while chats are being selected."""
     return bool(st.session_state.get(_IS_ON))
 
 
 def draw_button(words: Words) -> None:
-    """Draws the button that begins the selection."""
+    """Draws the button that starts the selection."""
     st.button(
         words.sessions.select,
         key="icon_select",
@@ -51,7 +51,7 @@ def draw_button(words: Words) -> None:
 
 
 def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
-    """Draws what can be done with the ticked chats of the list, while some can be ticked."""
+    """Draws the actions on the selected chats."""
     if not is_on():
         return
     ticked = [item.session_id for item in items if st.session_state.get(_key(item.session_id))]
@@ -68,13 +68,13 @@ def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
 
 
 def draw_row(words: Words, item: SessionItem) -> None:
-    """Draws the box of a chat."""
+    """Draws a chat's checkbox."""
     with st.container(horizontal=True, wrap=False, key=f"row_session_{item.session_id}"):
         st.checkbox(escape_label(item.title) or words.untitled, key=_key(item.session_id), width="stretch")
 
 
 def draw_undo(words: Words) -> None:
-    """Draws that chats were deleted and the way back, for some seconds."""
+    """Draws the undo of a deletion, for some seconds."""
     deleted: _Deleted | None = st.session_state.get(_DELETED)
     if deleted is None:
         return
@@ -90,7 +90,7 @@ def draw_undo(words: Words) -> None:
 @st.fragment(run_every=1)
 @delivered
 def _end_undo() -> None:
-    # Apart from the button: a press in a part that is drawn by a timer counts as one that the timer took along.
+    # Separate from the button: a press in a fragment with a timer would count as an early one.
     delivery.note_automatic(by_timer=True)
     deleted: _Deleted | None = st.session_state.get(_DELETED)
     if deleted is not None and time.monotonic() > deleted.until and not dialog.is_open():
@@ -125,7 +125,6 @@ def _key(identifier: str) -> str:
 
 
 def draw(now: PageState) -> None:
-    """Draws the sidebar."""
     with st.sidebar:
         st.button(
             now.words.new_chat,

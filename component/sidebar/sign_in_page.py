@@ -1,4 +1,4 @@
-"""Draws what stands in the page's place until somebody is signed in."""
+"""Draws the sign-in page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graph.value.error import SignInError
 
 
 def draw(words: Words, settings: Settings, error: SignInError) -> None:
-    """Draws why nobody is let in, and the button that leads to the provider."""
+    """Draws the reason and the button to the provider."""
     said = words.sign_in
     st.html(asset_file.FOLDER / "sign_in_page.css")
     with st.container(key="sign_in_page", horizontal_alignment="center", gap="small"):
@@ -33,6 +33,6 @@ def draw(words: Words, settings: Settings, error: SignInError) -> None:
 
 
 def _is_at(origin: str | None) -> bool:
-    """Whether the browser shows the address that the provider leads back to: a cookie of another one doesn't count."""
+    """Returns True if the browser is at the provider's redirect origin; a cookie of another origin isn't accepted."""
     url = st.context.url or origin or ""
     return f"{url}/".startswith(f"{origin}/")

@@ -1,4 +1,4 @@
-"""Draws who is signed in, at the sidebar's end, with the ways to sign out."""
+"""Draws the signed-in user at the end of the sidebar, with the sign-out buttons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIALOG: Final = "sign_out_everywhere"
 
 
 def draw(now: PageState) -> None:
-    """Draws the row and, if it is open, the question of its menu; nothing on a server without a sign-in."""
+    """Draws the row and its open dialog; nothing on a server without a sign-in."""
     if now.visitor is None:
         return
     st.html(asset_file.FOLDER / "visitor.css")
@@ -31,7 +31,7 @@ def _draw_question(words: Words) -> None:
     said = words.sign_in
     st.markdown(said.everywhere_question)
     st.markdown(f":small[:gray[{said.everywhere_note}]]")
-    # Enter presses the first button; the style sheet shows the two in reverse.
+    # Enter presses the first button; the style sheet reverses the order.
     with st.container(horizontal=True, key="dialog_choice"):
         st.button(said.everywhere, key="dialog_confirm", type="primary", on_click=action.sign_out_everywhere)
         st.button(words.cancel, key="dialog_cancel", on_click=dialog.close)

@@ -25,7 +25,7 @@ _REASONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class AttachmentWords:
-    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+    """Texts in one language; names in braces are placeholders filled in by the caller."""
 
     attach: str = "Attach files"
     drop: str = "Drop text or PDF files here"
@@ -39,7 +39,7 @@ class AttachmentWords:
 
 @dataclass(frozen=True)
 class CostWords:
-    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+    """Texts in one language; names in braces are placeholders filled in by the caller."""
 
     title: str = "💰 Cost"
     of_session: str = "This chat: {amount}"
@@ -165,7 +165,7 @@ PATH_REASONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class InputWords:
-    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+    """Texts in one language; names in braces are placeholders filled in by the caller."""
 
     tab: str = "Model input"
     title: str = "🔎 What the model is sent"
@@ -243,7 +243,7 @@ class InputWords:
 
 @dataclass(frozen=True)
 class ProgramWords:
-    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+    """Texts in one language; names in braces are placeholders filled in by the caller."""
 
     choose: str = "Programs"
     title: str = "Programs that work with your chats"
@@ -265,13 +265,13 @@ class ProgramWords:
 
 @dataclass(frozen=True)
 class ProjectWords:
-    """Texts in one language. Names in braces are placeholders that the caller fills in.
+    """Texts in one language. Names in braces are placeholders filled in by the caller.
 
     Attributes:
-        primed_kinds: What a line of the first card is, by its kind.
-        rule_kinds: When a rule applies, by its kind.
-        rule_problems: Why a rule isn't applied, by its problem; `Words.path_reasons` says why a file wasn't read.
-        rule_limits: What wasn't read, by the limit that was exceeded.
+        primed_kinds: Labels of the card's lines, by kind.
+        rule_kinds: When a rule applies, by kind.
+        rule_problems: Why a rule isn't applied, by problem; `Words.path_reasons` has the reasons of unread files.
+        rule_limits: Parts left unread, by the exceeded limit.
     """
 
     choice: str = "Project"
@@ -416,7 +416,7 @@ class ProjectWords:
 
 @dataclass(frozen=True)
 class SessionWords:
-    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+    """Texts in one language; names in braces are placeholders filled in by the caller."""
 
     good: str = "Good answer"
     bad: str = "Bad answer"
@@ -505,7 +505,7 @@ KOREAN_SIGN_IN: Final = SignInWords(
 
 @dataclass(frozen=True)
 class SteeringWords:
-    """Texts in one language. Names in braces are placeholders that the caller fills in."""
+    """Texts in one language; names in braces are placeholders filled in by the caller."""
 
     menu: str = "Options for the summary of turns {turns}"
     edited: str = "edited"
@@ -570,7 +570,7 @@ LANGUAGE_NAMES: Mapping[Language, str] = {"ko": "한국어", "en": "English"}
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A first message that the empty page offers."""
+    """A suggested first message on the empty page."""
 
     icon: str
     text: str
@@ -578,10 +578,10 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Words:
-    """The page's texts in one language. Names in braces are placeholders that the caller fills in.
+    """The page's texts in one language. Names in braces are placeholders filled in by the caller.
 
     Attributes:
-        errors: Sentences by `code` of `graph.value.error`, and by the other error codes that turns and folds end with.
+        errors: Sentences by `code` of `graph.value.error`, and by the other error codes of turns and folds.
         input_reasons: Sentences by `reason` of an `InputError`; `path_reasons` has those of a `PathError`.
         strategies: Display names by strategy; `strategy_notes` has a description of each, filled in by `wording`.
         shortcuts: Pairs of keys and effect.

@@ -1,4 +1,4 @@
-"""Chooses the page's language, and the sentence for an error or a compaction."""
+"""Selects the page's language, and the sentences for errors and compactions."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ _REFUSALS = {
     "pin_budget",
     "stands_verbatim",
 }
-# Whose details are figures; those of others may be names that look like one.
+# Reasons whose details are figures; other details may be names that look like figures.
 _WITH_FIGURES: Final = {"not_shorter", "over_window", "pin_budget", "too_long"}
 _FIGURE: Final = re.compile(r"\d+")
 
 
 def words_of(language: Language) -> Words:
-    """Returns the words of a language."""
     return KOREAN if language == "ko" else Words()
 
 
@@ -40,17 +39,17 @@ def language_of_locale(locale: str | None) -> Language:
 
 
 def explain(words: Words, code: str, detail: str = "") -> str:
-    """Returns the sentence for an error's code as Markdown, with the detail appended if there is one."""
+    """Returns the sentence for an error code as Markdown, with the detail appended if there is one."""
     sentence = words.errors.get(code, words.errors["internal"])
     return f"{sentence} ({escape_label(detail)})" if detail else sentence
 
 
 def explain_error(words: Words, error: TurnfoldError) -> str:
-    """Returns the sentence for an error as Markdown; input, paths and files are told by their reasons."""
+    """Returns the sentence for an error as Markdown; for input, paths and files by reason."""
     if isinstance(error, InputError | PathError | AttachmentError):
         reasons = _reasons(words, error)
         sentence = reasons.get(error.reason, words.errors[error.code])
-        if error.detail in words.errors:  # the code of what it came of
+        if error.detail in words.errors:  # the cause's code
             return f"{sentence} {words.errors[error.detail]}"
         return f"{sentence} ({escape_label(_detail(error))})" if error.detail not in {"", error.reason} else sentence
     return explain(words, error.code, error.detail)
@@ -69,19 +68,19 @@ def _reasons(words: Words, error: InputError | PathError | AttachmentError) -> M
 
 
 def is_refusal(error: TurnfoldError) -> bool:
-    """Whether nothing went wrong: what was asked for can't be done just now, or has no effect."""
+    """Returns True if nothing failed: the action isn't possible at the moment, or has no effect."""
     return isinstance(error, BusyError) or (isinstance(error, InputError) and error.reason in _REFUSALS)
 
 
 def describe_strategy(words: Words, name: str, window_turns: int) -> str:
-    """Returns the sentence on what a strategy sends, "" for one that the page doesn't know."""
+    """Returns the description of a strategy, "" for an unknown one."""
     if name == "window" and not window_turns:
         return words.window_alone
     return words.strategy_notes.get(name, "").format(count=window_turns)
 
 
 def describe_compaction(words: Words, record: Record) -> str:
-    """Returns the sentence with messages and tokens (estimates) before and after a compaction."""
+    """Returns the sentence with messages and estimated tokens before and after a compaction."""
     before, after = record.context_tokens, record.context_tokens_after
     return words.compacted.format(
         before=record.context_messages,
