@@ -1,4 +1,4 @@
-"""One budget of unfinished bytes for the whole server: websocket messages, request bodies and uploads."""
+"""A budget of unfinished bytes for the whole server: websocket messages, request bodies and uploads."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ OVER_BUDGET: Final = Problem(
 
 
 class Budget:
-    """Limits the bytes that the server buffers for unfinished messages, bodies and files.
+    """Limits the bytes buffered for unfinished messages, bodies and files.
 
-    One owner gets at most half, all strangers together a sixteenth, so that neither can starve the rest.
+    An owner gets at most half, all strangers together a sixteenth, so that neither can starve the rest.
 
     Usage:
         >>> with budget.share(owner) as share:
@@ -43,7 +43,6 @@ class Budget:
             return self._held.total()
 
     def share(self, owner: str = STRANGERS) -> Share:
-        """Returns an empty share for one message, body or file."""
         return Share(self, owner)
 
     def change(self, owner: str, count: int) -> None:

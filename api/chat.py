@@ -154,15 +154,9 @@ _INNER_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 class ChatWriter:
     """Serialises the events of one attempt as server-sent events.
 
-    An event's id is its position in the attempt's log; the last event sends two. Consecutive text deltas become one
-    chunk
-    with the id of the last delta.
-
-    Args:
-        head: The fields repeated in each chunk.
-        turn: The turn's number.
-        attempt: The attempt's number.
-        first_place: Position of the log's first event.
+    An event's id is the position in the attempt's log, counted from `first_place`; the last event sends two.
+    Consecutive
+    text deltas become one chunk with the id of the last delta.
     """
 
     def __init__(self, head: CompletionHead, turn: int, attempt: int, first_place: int) -> None:
@@ -251,8 +245,6 @@ _UNTOLD: Final = CompletionEnd("stop", None, {})
 
 
 class InThread(Protocol):
-    """Runs a blocking call in a thread of the HTTP API."""
-
     def __call__(self, action: Callable[[], _Result], /) -> Awaitable[_Result]: ...
 
 
@@ -383,11 +375,7 @@ _THREADS: Final = 16
 
 
 class Chat:
-    """The handlers of `/chat`. A client that disconnects ends only its stream: the turn goes on.
-
-    Args:
-        service_of: Returns the service of an owner.
-    """
+    """The handlers of `/chat`. A client that disconnects ends only the stream: the turn goes on."""
 
     def __init__(self, service_of: Callable[[str], ChatService]) -> None:
         self._service_of = service_of
@@ -408,7 +396,6 @@ class Chat:
         return await self._streamed(service, session_id, turn, None, body.context)
 
     async def follow(self, request: Request) -> Response:
-        """Streams the newest turn after the client's last event; 204 if the client has everything."""
         service, session_id = await self._service(request), request.path_params["session_id"]
         said = request.headers.get("last-event-id") or request.query_params.get("after")
         after = (parse_event_id(said) or _UNKNOWN) if said else None
@@ -456,7 +443,6 @@ class Chat:
 
 
 def _send(service: ChatService, body: ChatMessage, client: ApiClient) -> tuple[str, TurnStream]:
-    """Starts the turn; returns the session's id and the stream."""
     session_id = body.session_id or service.sessions.new_id(body.options.message_id)
     if body.session_id:
         service.turns.stream(session_id)  # an unknown session id is an error, not a new session

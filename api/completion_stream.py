@@ -1,4 +1,4 @@
-"""Serialises the events of a turn as chunks of a streamed completion, or as one whole completion."""
+"""Serialises the events of a turn as chunks of a streamed completion, or as a whole completion."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CompletionHead(NamedTuple):
 
 
 class ChunkWriter:
-    """Serialises the lines of one stream.
+    """Serialises the lines of a stream.
 
     Usage:
         >>> writer = ChunkWriter(CompletionHead("chatcmpl-1", 1_800_000_000, "turnfold"))
@@ -64,7 +64,6 @@ class ChunkWriter:
         self._before_text = before + field[:-1]
 
     def start(self) -> bytes:
-        """Returns the first line, with the role."""
         return self._delta({"role": "assistant", "content": ""})
 
     def text(self, text: str) -> bytes:
@@ -95,7 +94,6 @@ def failure_line(problem: Problem) -> bytes:
 def whole_completion(
     head: CompletionHead, text: str, calls: Sequence[ClientCall], end: CompletionEnd
 ) -> dict[str, Any]:
-    """Returns the body of a response that isn't streamed."""
     message: dict[str, Any] = {"role": "assistant", "content": text if text or not calls else None, "refusal": None}
     if calls:
         message["tool_calls"] = [_call(call) for call in calls]
@@ -186,7 +184,7 @@ async def stream_lines(
     with_usage: bool,
     keep_alive_seconds: float,
 ) -> AsyncGenerator[bytes, None]:
-    """Yields the lines of one response, with keep-alives after `keep_alive_seconds` of silence.
+    """Yields the lines of a response, with keep-alives after `keep_alive_seconds` of silence.
 
     A failed stream ends with an error and without `[DONE]`. Sent text can't be revoked: an answer restarted after text
     was

@@ -47,7 +47,6 @@ class _Opened:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers for session, turn, and how the session was matched."""
         told: dict[str, str] = {MATCHED: self.completion.matched}
         if self.completion.session_id:
             told |= {SESSION: self.completion.session_id, TURN: str(self.completion.turn)}
@@ -57,15 +56,15 @@ class _Opened:
 class CreateCompletion:
     """The route's handler, an ASGI application.
 
-    Service calls block, so they run in threads; waiting for an answer is a coroutine. A client that closes its stream
+    Service calls block, so they run in threads; waiting for an answer is a coroutine. A client that closes a stream
     stops
-    the turn, unless it asked for the opposite; one that waits for the whole answer doesn't.
+    the turn, unless the request said otherwise; a client waiting for the whole answer doesn't.
 
     Args:
         completions_of: Returns the completions of an owner.
         patience_seconds: How long to wait for the first event before the status is sent, and how long a stream may be
             silent.
-        stalled_seconds: A client that reads nothing for that long is taken for gone.
+        stalled_seconds: A client that reads nothing for so long is taken for gone.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class CreateCompletion:
         return _Opened(asked, completion, completion.watch(queue.put))
 
     async def _answer(self, opened: _Opened, queue: EventQueue, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Sends the answer; returns True if the client left before its end."""
+        """Sends the answer; returns True if the client left early."""
         end = partial(self._in_thread, opened.completion.end)
         try:
             if opened.asked.is_streamed:

@@ -39,10 +39,11 @@ def room_for_connections() -> int:
 
 @contextmanager
 def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator[None]:
-    """Bounds every connection that starts within this context.
+    """Bounds every connection started within this context.
 
-    A connection over `most` is refused. One is closed if the server waits for its client between `seconds` and twice as
-    long: for a request's head, its body, or the rest of a body answered before its end. Streamed answers and websockets
+    A connection over `most` is refused. A connection is closed if the server waits for the client between `seconds` and
+    twice as long: for a request's head or body, or for the rest of a body answered early. Streamed answers and
+    websockets
     have no limit.
     """
     # Streamlit starts uvicorn, which has no setting for this.
@@ -63,7 +64,7 @@ def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator
 
 
 def _check(protocol: H11Protocol, before: RequestResponseCycle | None, seconds: float) -> None:
-    """Closes the connection if it is still waiting for the client in the same state as at the last check."""
+    """Closes the connection if the server is still waiting for the client as at the last check."""
     transport: asyncio.Transport = protocol.transport
     if transport.is_closing() or transport.get_protocol() is not protocol:  # a websocket has taken it over
         return

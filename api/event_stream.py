@@ -23,12 +23,12 @@ _HEADERS: Final = {"Content-Type": "text/event-stream", "Cache-Control": "no-cac
 
 
 class EventStream(StreamingResponse):
-    """Sends lines as they arrive; ends when the client leaves or stops reading.
+    """Sends lines as they arrive; raises `ClientDisconnect` if the client reads nothing for `stalled_seconds`.
 
     Args:
         lines: Closed at the end, also after an error.
         headers: Further headers.
-        stalled_seconds: A client that reads nothing for that long is taken for gone.
+        stalled_seconds: Detects clients that are gone without closing the connection.
     """
 
     def __init__(
@@ -39,11 +39,6 @@ class EventStream(StreamingResponse):
         self._stalled_seconds = stalled_seconds
 
     async def stream_response(self, send: Send) -> None:
-        """Sends all lines.
-
-        Raises:
-            ClientDisconnect: The client read nothing for `stalled_seconds`.
-        """
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async with aclosing(self._lines) as lines:
             async for line in lines:

@@ -93,13 +93,11 @@ class SentMessage(Sent):
 
     @property
     def text(self) -> str:
-        """The text parts and the refusal, joined by newlines."""
         texts = [part.refusal if part.type == "refusal" else part.text for part in self.content]
         return "\n".join(text for text in (*texts, self.refusal) if text)
 
 
 def system_of(messages: Sequence[SentMessage]) -> str:
-    """Returns the texts of the system and developer messages, joined by blank lines."""
     texts = (message.text for message in messages if message.role in ("system", "developer"))
     return "\n\n".join(text for text in texts if text)
 

@@ -70,13 +70,9 @@ _EXPOSED: Final = ("location", "retry-after", "x-request-id")
 class Cors:
     """Middleware: answers CORS preflights and adds the CORS headers for the origins in `CHAT_API_ORIGINS`.
 
-    Preflights carry no token, so this runs before the token check. Credentials are never allowed. `CORSMiddleware`
-    can't
-    allow headers by prefix, and new versions of OpenAI's own client send new `X-Stainless-` headers.
-
-    Args:
-        app: The token check and the routes.
-        settings: Returns the settings; called at the first request.
+    Preflights carry no token, so they are answered before the token check. Credentials are never allowed.
+    `CORSMiddleware`
+    can't allow headers by prefix, and new versions of OpenAI's own client send new `X-Stainless-` headers.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
@@ -165,13 +161,9 @@ class HostCheck:
 
     Allowed hosts are `localhost` and loopback addresses at any port, and the names in `TURNFOLD_HOSTS`. An `Origin`
     must
-    match the host; the HTTP API also accepts `CHAT_API_ORIGINS`. Without a sign-in, connections to an address of this
-    computer that isn't loopback are refused, too, unless `OPEN_WITHOUT_SIGN_IN` is set. Headers that a proxy adds are
-    ignored.
-
-    Args:
-        app: Page and routes.
-        settings: Returns the settings; called at the first connection.
+    match the host; the HTTP API also accepts `CHAT_API_ORIGINS`. Without a sign-in, connections to a non-loopback
+    address
+    of the server are refused, too, unless `OPEN_WITHOUT_SIGN_IN` is set. Headers added by a proxy are ignored.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
@@ -247,11 +239,7 @@ _NO_TOKEN: Final = 401
 
 
 def metrics_route(figures: Callable[[], bytes]) -> Route:
-    """Returns the route of the server's metrics, which `MetricsGuard` protects.
-
-    Args:
-        figures: Returns the metrics in Prometheus's text format.
-    """
+    """Returns the route of the server's metrics, in Prometheus's text format; `MetricsGuard` protects the path."""
 
     def show(_: Request) -> Response:
         return Response(figures(), headers={"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store"})
@@ -260,13 +248,9 @@ def metrics_route(figures: Callable[[], bytes]) -> Route:
 
 
 class MetricsGuard:
-    """Middleware: lets metrics be read with `METRICS_TOKEN`, or without a token setting from this computer only.
+    """Middleware: lets metrics be read with `METRICS_TOKEN`, or from this computer only if the token isn't set.
 
-    Guards each path that ends in `/metrics`: Turnfold's, and Streamlit's `/_stcore/metrics` at any mount point.
-
-    Args:
-        app: Page and routes.
-        settings: Returns the settings; called at the first request for metrics.
+    Guards each path ending in `/metrics`: Turnfold's, and Streamlit's `/_stcore/metrics` at any mount point.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:

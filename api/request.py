@@ -114,7 +114,7 @@ def header(headers: Headers, name: str) -> str:
 
 
 def _checked(name: str, value: object) -> str:
-    """Returns a value that is safe to send back in a header."""
+    """Returns a value if it is safe to send back in a header."""
     if value is None:
         return ""
     if isinstance(value, str) and len(value) <= _VALUE_CHARS and value.isascii() and value.isprintable():
@@ -254,11 +254,7 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
 
 
 def _check_question(messages: Sequence[ClientMessage]) -> None:
-    """Refuses a request without anything to answer.
-
-    Raises:
-        ProblemError: 400: the last message is empty or the assistant's, or there are no messages.
-    """
+    """Refuses a request without anything to answer: no messages, or the last is empty or the assistant's."""
     if not messages:
         raise refused("empty_messages", "There is no message of the user.", "messages")
     last = messages[-1]
@@ -269,7 +265,7 @@ def _check_question(messages: Sequence[ClientMessage]) -> None:
 
 
 def invalid_field(error: ValidationError) -> ProblemError:
-    """Returns the error for the first wrong field: its path and the expected value, never the value sent."""
+    """Returns the error for the first wrong field, with path and expected value, never the value sent."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(step) for step in first["loc"])[:200]
     code = first["type"] if first["type"] in _OUR_KINDS else "invalid_value"

@@ -87,7 +87,6 @@ class Operation:
 
 
 def with_slash(path: str, endpoint: Callable[..., object], methods: Iterable[str]) -> list[Route]:
-    """Returns the routes to a handler, with and without a trailing slash."""
     return [Route(path + slash, endpoint, methods=list(methods)) for slash in ("", "/")]
 
 
@@ -105,9 +104,6 @@ class ServedOperations:
     The service blocks, so calls run in threads; slow calls have their own pool, so that reading a session never waits
     for a
     model.
-
-    Args:
-        service_of: Returns the service of an owner.
     """
 
     def __init__(self, service_of: Callable[[str], ChatService]) -> None:
@@ -116,7 +112,6 @@ class ServedOperations:
         self._slow = anyio.CapacityLimiter(_SLOW_THREADS)
 
     def routes(self, operations: Iterable[Operation]) -> list[Route]:
-        """Returns the routes of all operations with a `call`, each with and without a trailing slash."""
         by_path: dict[str, dict[str, Operation]] = {}
         for operation in operations:
             if operation.call is not None:
@@ -141,11 +136,6 @@ class ServedOperations:
 
 
 async def _read(operation: Operation, request: Request) -> Any:  # noqa: ANN401  # of the types that the operation names
-    """Returns the body or the query, validated.
-
-    Raises:
-        ProblemError: The validation failed, or `read_json` refused the body.
-    """
     try:
         if operation.body is not None:
             take, empty = adapter_of(operation.body).validate_python, b"{}" if operation.is_body_optional else b""

@@ -153,11 +153,6 @@ def _place(item: SessionItem) -> str:
 
 
 def _place_of(text: str) -> tuple[datetime, str]:
-    """Parses a position written by `_place`.
-
-    Raises:
-        ProblemError: 400: not such a position.
-    """
     moment, _, session_id = text.partition("~")
     try:
         updated_at = datetime.fromisoformat(moment)

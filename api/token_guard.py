@@ -39,9 +39,9 @@ class ApiClient:
     """The program that sent a request; stored in `request.state.client`.
 
     Attributes:
-        name: The name of its token.
-        owner: The owner of its sessions: `service.for_owner(client.owner)`.
-        tools: Names of the server's tools it may use; None for all.
+        name: The token's name.
+        owner: The owner of the program's sessions: `service.for_owner(client.owner)`.
+        tools: Names of the server's allowed tools; None for all.
     """
 
     name: str
@@ -54,7 +54,7 @@ class ApiClient:
 
 
 def bearer_token(authorization: Iterable[bytes]) -> str:
-    """Returns the token of the only `Authorization` header, "" for anything but one Bearer token."""
+    """Returns the token of the only `Authorization` header, "" for anything but a Bearer token."""
     scheme, _, sent = b"".join(headers := list(authorization)).partition(b" ")
     return sent.strip().decode("ascii", "replace") if len(headers) == 1 and scheme.lower() == b"bearer" else ""
 
@@ -64,9 +64,7 @@ class ProgramSource(Protocol):
 
     def find(self, secret: str) -> ApiToken | None: ...
 
-    def are_let_in(self) -> bool:
-        """Returns True if any owner has a valid token."""
-        ...
+    def are_let_in(self) -> bool: ...
 
 
 class ApiClients:
@@ -85,7 +83,7 @@ class ApiClients:
         return bool(self._by_digest) or self._programs().are_let_in()
 
     def find(self, authorization: Iterable[bytes]) -> ApiClient | None:
-        """Returns the program of the only `Authorization` header, None for anything but one known Bearer token.
+        """Returns the program of the only `Authorization` header, None for anything but a known Bearer token.
 
         Takes constant time for the tokens from the settings: all are compared, by their hashes, to the last byte.
 
@@ -109,11 +107,6 @@ class Guard:
     """Middleware of the HTTP API: requires a token and stores the program in the request's state.
 
     Answers 404 to everything while no token exists.
-
-    Args:
-        app: The routes.
-        settings: Returns the settings; called at the first request.
-        programs: Returns the tokens created by owners; called for each request.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings], programs: Callable[[], ProgramSource]) -> None:
@@ -148,7 +141,7 @@ class Guard:
         return BY_CODE["sign_in"] if self._clients.are_let_in() else _OFF
 
     async def _pass_on(self, client: ApiClient, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forwards a request; one that waits for an answer counts towards its program's limit until it ends."""
+        """Forwards a request; a request for an answer counts towards the program's limit while open."""
         if not _is_for_an_answer(scope):
             await self._app(scope, receive, send)
             return

@@ -68,7 +68,6 @@ class _Strangers:
         self.counts[address] += 1
 
     def remove(self, socket: Socket) -> None:
-        """Removes a socket; no error if it is missing."""
         if (address := self.by_address.pop(socket, None)) is not None:
             self.counts -= Counter({address: 1})
 
@@ -78,7 +77,7 @@ class _Strangers:
 
 
 class Socket:
-    """One websocket and its share of the budget. Call `let_in` once the visitor is known."""
+    """A websocket and its share of the budget. Call `let_in` once the visitor is known."""
 
     def __init__(
         self, protocol: WebSocketsSansIOProtocol, budget: Budget, strangers: _Strangers, *, seconds: float
@@ -107,20 +106,12 @@ class Socket:
         return CLICK_BYTES + self._share.most - self._waiting - self._unfinished - _PART_BYTES
 
     def ping(self) -> None:
-        """Refuses pings of a client that doesn't read the pongs.
-
-        Raises:
-            PayloadTooBig: Too many pongs are unread; `received` closes the connection.
-        """
+        """Raises `PayloadTooBig` if the client leaves too many pongs unread."""
         if self._protocol.transport.get_write_buffer_size() > _UNREAD_BYTES:
             self.refuse(CloseCode.POLICY_VIOLATION, "The answers to pings aren't read")
 
     def come(self, frame: Frame) -> None:
-        """Counts a fragment before it is buffered.
-
-        Raises:
-            PayloadTooBig: The budget has no room for it; `received` closes the connection.
-        """
+        """Counts a fragment before anything buffers it; raises `PayloadTooBig` if the budget has no room."""
         self._unfinished += len(frame.data) + _PART_BYTES
         self._hold(self._unfinished + self._waiting)
         if frame.fin:
@@ -177,11 +168,7 @@ class Socket:
         self._share.hold(min(self._share.held, _counted(count)))
 
     def refuse(self, code: CloseCode, reason: str) -> NoReturn:
-        """Refuses a fragment with a close code and a reason.
-
-        Raises:
-            PayloadTooBig: Always; websockets expects it from an extension.
-        """
+        """Refuses a fragment by raising `PayloadTooBig`, the error that websockets expects from an extension."""
         self._protocol.conn.fail(code, reason)
         raise PayloadTooBig(None, self._share.held)
 
@@ -304,13 +291,13 @@ def bounded_websockets(
     A message counts towards the budget until the application receives it: the bytes on the wire, the decompressed
     bytes,
     and a constant for each fragment; the first 8 KiB of each connection are free. A message unfinished after `seconds`
-    closes its connection. Before `Socket.let_in` a message may have 64 KiB.
+    closes the connection. Before `Socket.let_in` a message may have 64 KiB.
 
     Args:
         budget: The server's budget.
         seconds: Time limit of a message.
         most_strangers: Limit of connections of visitors without access.
-        most_of_address: Limit of such connections from one address; not applied behind a proxy.
+        most_of_address: Limit of such connections from an address; not applied behind a proxy.
     """
     strangers = _Strangers(most_strangers, most_of_address)
     connection_made = H11Protocol.connection_made

@@ -92,7 +92,6 @@ def _was_sent(service: ChatService, identifier: str, message_id: str) -> bool:
 
 @delivery.once
 def reset(identifier: str) -> None:
-    """Empties the context after confirmation in the dialog."""
     dialog.close()
     _try(lambda: service_provider.current().folds.reset(identifier))
 
@@ -103,7 +102,6 @@ def undo_reset(identifier: str) -> None:
 
 
 def pin_message(message_id: str, *, is_pinned: bool) -> None:
-    """Pins or unpins a message of the open session."""
     identifier = page_state.session_id()
     if identifier is None:
         return
@@ -122,7 +120,6 @@ def restore(identifier: str, record_id: str) -> None:
 
 
 def send(text: str) -> None:
-    """Sends a message to the open session or to a new one."""
     _send_here(text, has_files=False)
 
 
@@ -153,8 +150,6 @@ def regenerate(identifier: str) -> None:
 
 
 def regenerate_in_branch(identifier: str, turn: int) -> None:
-    """Regenerates an earlier answer in a branch and opens the branch."""
-
     def answer() -> str:
         turns = service_provider.current().turns
         return turns.regenerate(identifier, turn=turn, options=page_state.options()).session_id
@@ -214,7 +209,6 @@ def pin(identifier: str, *, is_pinned: bool) -> None:
 
 
 def fork(identifier: str, *, after_turn: int) -> None:
-    """Branches a session after a turn and opens the branch."""
     _open_branch(lambda: service_provider.current().turns.fork(identifier, after_turn=after_turn))
 
 
@@ -227,13 +221,11 @@ def delete_many(identifiers: Sequence[str]) -> bool:
 
 
 def undo_delete(identifiers: Sequence[str]) -> bool:
-    """Restores deleted sessions; returns True on success."""
     return _try(lambda: service_provider.current().sessions.undo_delete(identifiers))
 
 
 @delivery.once
 def sign_out_everywhere() -> None:
-    """Signs the user out of all browsers after confirmation, including this one."""
     dialog.close()
     if _try(lambda: service_provider.current().sign_out_everywhere()):
         st.logout()

@@ -11,5 +11,4 @@ FOLDER: Final = Path(__file__).parent / "asset"
 
 @cache
 def read(*names: str) -> str:
-    """Returns the joined text of the files."""
     return "\n".join((FOLDER / name).read_text(encoding="utf-8") for name in names)

@@ -21,12 +21,9 @@ _READ: Final = "read_files"
 
 
 class File(Protocol):
-    """An uploaded file of the chat input."""
-
     name: str
 
-    def getvalue(self) -> bytes:
-        pass
+    def getvalue(self) -> bytes: ...
 
 
 def take(files: Sequence[File]) -> None:
@@ -51,7 +48,6 @@ def take(files: Sequence[File]) -> None:
 
 
 def has_kept() -> bool:
-    """Returns True if files are waiting for the next message."""
     return bool(_kept())
 
 
@@ -61,7 +57,6 @@ def are_lost() -> bool:
 
 
 def message_of(typed: str) -> str:
-    """Returns the typed text with the attachments."""
     return with_attachments(typed, _kept(), st.session_state[page_state.LANGUAGE])
 
 
@@ -77,7 +72,6 @@ def mark() -> str:
 
 
 def draw(words: Words) -> None:
-    """Draws the refusals, and the waiting files with buttons to remove them."""
     for error in st.session_state.get(_REFUSED, ()):
         tell(words, error)
     if not _kept():
@@ -96,7 +90,6 @@ def draw(words: Words) -> None:
 
 
 def chip_label(words: Words, attachment: Attachment) -> str:
-    """Returns a file's name and length."""
     return words.attachment.chip.format(name=escape_label(attachment.name), chars=format_count(len(attachment.text)))
 
 

@@ -50,7 +50,6 @@ def start(label: str, make: Callable[[], Record], tell: Callable[[Record], None]
 
 
 def is_pending() -> bool:
-    """Returns True if this tab has a job whose result isn't reported yet."""
     return _PENDING in st.session_state
 
 

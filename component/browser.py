@@ -35,7 +35,8 @@ _KEY = "browser"
 def draw(now: PageState) -> None:
     """Mounts the scripts as invisible components; their requests are handled without drawing the rest of the page.
 
-    Of two requests by one component within one run Streamlit drops the first: automatic redraw requests have their own
+    Of two requests by one component in the same run Streamlit drops the first: automatic redraw requests have a
+    separate
     component, so that they never replace a press.
     """
     delivery.note_automatic()
@@ -85,7 +86,6 @@ def _take_file() -> None:
 
 
 def _show_turns() -> None:
-    """Shows enough turns for the one the user wants to see."""
     dialog.close()
     page_state.show_turns(int(st.session_state[_KEY]["turns"]))
     redraw.page()

@@ -40,7 +40,7 @@ def is_open(*, but: str = "") -> bool:
 def is_left() -> bool:
     """Returns True if a closed dialog is still shown in the browser, until the whole page is drawn.
 
-    The dialog requests that itself, unless the fragment that opened it is redrawn in the same run.
+    Usually the dialog requests that, but not if the fragment around it is redrawn in the same run.
     """
     return st.session_state.get(_DRAWN) not in {None, st.session_state.get(_OPEN)}
 
@@ -51,7 +51,7 @@ def begin() -> None:
 
 
 def close_undrawn() -> None:
-    """Closes a dialog that was not drawn, because its session or row is gone."""
+    """Closes a dialog that was not drawn, because the session or row is gone."""
     if _DRAWN not in st.session_state:
         close()
 
@@ -62,6 +62,5 @@ def close() -> None:
 
 
 def _dismiss() -> None:
-    """Handles a dialog closed by the browser."""
     begin()
     close()

@@ -43,12 +43,12 @@ def format_count(number: int) -> str:
 
 
 def format_tokens(tokens: int, *, is_usage: bool) -> str:
-    """Returns a token count, marked with ≈ if it is an estimate."""
+    """Returns a token count, marked with ≈ for an estimate."""
     return format_count(tokens) if is_usage else f"≈{format_count(tokens)}"
 
 
 def format_money(amount: Decimal, currency: str, *, is_estimate: bool) -> str:
-    """Returns an amount as Markdown, `12.35 USD`, `0.0123 USD` or `$0.0123`, marked with ≈ if it is an estimate."""
+    """Returns an amount as Markdown, `12.35 USD`, `0.0123 USD` or `$0.0123`, marked with ≈ for an estimate."""
     size = abs(amount)
     unit, sign = _SMALLEST_SHOWN if size < 1 else _CENT, "−" if amount < 0 else ""
     digits = f"{size.quantize(unit):,f}" if size else "0"
@@ -114,7 +114,7 @@ def group_sessions(
 
 
 def escape_label(text: str) -> str:
-    """Returns the text on one line with its Markdown escaped."""
+    """Returns the text on a single line with escaped Markdown."""
     line = _INLINE_MARKS.sub(r"\\\1", " ".join(text.split()))
     return _LEADING_MARK.sub(_escape_leading, line)
 

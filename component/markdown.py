@@ -1,4 +1,4 @@
-"""Prepares a model's Markdown for Streamlit, so that it is shown as written. Pure functions."""
+"""Prepares a model's Markdown so that Streamlit shows the text as written. Pure functions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def answer_markdown(text: str) -> str:
 def summary_markdown(text: str) -> str:
     """Escapes a summary's Markdown like `answer_markdown`, without links and with line breaks retained.
 
-    A link is shown as written, with its address, as the model reads it.
+    A link is shown as written, address included, as the model reads the summary.
     """
     shown = (_unlinked(block.text) if block.is_prose else block.text for block in _blocks(text))
     return "".join(shown)
@@ -136,7 +136,7 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _show_prose(text: str, *, has_links: bool = True) -> str:
-    """Escapes a block's prose, without its code, formulas and addresses."""
+    """Escapes a block's prose, except code, formulas and addresses."""
     escape = _escape if has_links else _escape_links
     shown: list[str] = []
     ends = _ends_of_runs(text)

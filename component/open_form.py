@@ -27,7 +27,6 @@ def request(form: Form) -> None:
 
 
 def close() -> None:
-    """Closes the open form and clears the refusal."""
     st.session_state.pop(_OPEN, None)
     st.session_state.pop(_REFUSED, None)
 
@@ -54,11 +53,9 @@ def is_typed_in_panel() -> bool:
 
 
 def refuse(place: str, error: TurnfoldError) -> None:
-    """Stores the refusal of the last change on this surface."""
     st.session_state[_REFUSED] = place, error
 
 
 def refusal(place: str) -> TurnfoldError | None:
-    """Returns the refusal of the last change on this surface; None after a success."""
     refused: tuple[str, TurnfoldError] | None = st.session_state.get(_REFUSED)
     return refused[1] if refused is not None and refused[0] == place else None

@@ -26,7 +26,7 @@ _EDITIONS = "slider_editions"
 
 
 def slider_key(place: str) -> str:
-    """Returns the current key of the slider in this place."""
+    """Returns the current key of a place's slider."""
     return f"{SLIDERS[place]}_{_editions().get(place, 0)}"
 
 
@@ -86,7 +86,7 @@ _NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
 
 @dataclass(frozen=True)
 class PageState:
-    """The input of one run of the page's script.
+    """The input of a run of the page's script.
 
     Attributes:
         time_zone: IANA name reported by the browser, or "".
@@ -175,12 +175,10 @@ def _name_in_url(identifier: str | None) -> None:
 
 
 def opened_count() -> int:
-    """Returns how often this tab has opened a session or the empty page."""
     return int(st.session_state.get(_OPENED, 0))
 
 
 def open_without_memory() -> None:
-    """Widget callback: opens the empty page for a chat that starts without project memory."""
     open_session(None)
     project_choice.begin(has_memory=False)
 
@@ -205,12 +203,12 @@ def _land(session: SessionView) -> None:
 
 
 def options() -> TurnOptions:
-    """Returns the options of a turn that starts now, with only the settings changed in this tab."""
+    """Returns the options of a turn started now, with only the settings changed in this tab."""
     return TurnOptions(**changed_settings(), time_zone=st.context.timezone or "")
 
 
 def changed_settings() -> dict[str, Any]:
-    """Returns the settings changed in this tab since it last read them, by the names of `TurnOptions`.
+    """Returns the settings changed in this tab since the last read, by the names of `TurnOptions`.
 
     Sending only these keeps a stale tab from reverting another tab's changes.
     """
@@ -224,7 +222,6 @@ def shown_turns() -> int:
 
 @delivery.once
 def show_earlier() -> None:
-    """Widget callback: shows another page of earlier turns."""
     show_turns(shown_turns() + 1)
 
 
@@ -242,7 +239,7 @@ def notice() -> TurnfoldError | None:
 def set_notice(error: TurnfoldError | None) -> None:
     """Sets the error of the last action for the next runs; None after a success.
 
-    A refusal becomes a toast instead, shown once: nothing failed, and it may be outdated in the next run.
+    A refusal becomes a toast instead, shown once: nothing failed, and the next run may allow the action.
     """
     if error is not None and is_refusal(error):
         tell_in_passing(explain_error(words_of(st.session_state[LANGUAGE]), error), ":material/info:")

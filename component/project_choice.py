@@ -1,4 +1,4 @@
-"""The project of the open chat or the next one, and the next one's use of its memory."""
+"""The project of the open chat or the next, and if the next starts with the project's memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_on(service: ChatService) -> bool:
 
 
 def root_of(service: ChatService, session: SessionView | None) -> str:
-    """Returns the project root of the open chat or the next one; "" for none."""
+    """Returns the project root of the open chat or the next; "" for none."""
     if not is_on(service):
         return ""
     return session.project_root if session is not None else str(st.session_state.get(ROOT, ""))
@@ -53,7 +53,6 @@ def take(service: ChatService) -> TurnfoldError | None:
 
 
 def settings_of(session: SessionView | None) -> dict[str, Any]:
-    """Returns both settings as stored."""
     if session is None:
         return {ROOT: "", HAS_MEMORY: True}
     return {ROOT: session.project_root, HAS_MEMORY: session.has_memory}
@@ -74,14 +73,12 @@ def last(service: ChatService) -> str:
 
 
 def begin(*, has_memory: bool) -> None:
-    """Sets the use of project memory in the next chat."""
     st.session_state[_DRAFT_MEMORY] = has_memory
     if HAS_MEMORY in st.session_state:
         st.session_state[HAS_MEMORY] = has_memory
 
 
 def follow(service: ChatService) -> None:
-    """Sets the widgets to the project."""
     listed, below = _split(st.session_state[ROOT], service.projects.roots())
     for key, value in ((LISTED, listed), (BELOW, below or "")):
         if st.session_state.get(key) != value:

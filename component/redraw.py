@@ -54,7 +54,6 @@ def read(service: ChatService, identifier: str, last: int) -> Shown:
 
 
 def key(number: int) -> str:
-    """Returns the key of a turn's fragment."""
     return f"slot_{number}"
 
 
@@ -73,17 +72,14 @@ def begin(service: ChatService, session: SessionView) -> range:
 
 
 def read_placed(service: ChatService, session: SessionView) -> Shown:
-    """Returns the turns that have a fragment."""
     return read(service, session.session_id, session.turn_count - st.session_state[_PLACES].start + 1)
 
 
 def is_placed(number: int) -> bool:
-    """Returns True if a turn has a fragment."""
     return number in st.session_state.get(_PLACES, ())
 
 
 def note_drawn(session: SessionView, turn: TurnView, shown: Shown) -> None:
-    """Stores the render key of a drawn turn."""
     st.session_state[_DRAWN][turn.number] = _look(session, turn, shown)
 
 
@@ -110,13 +106,12 @@ def _ends_before(shown: Shown, number: int) -> set[str]:
 
 
 def _pinned_before(shown: Shown) -> frozenset[str]:
-    """Returns the pinned messages outside of these turns."""
     turns = shown.transcript.turns
     return shown.pinned.difference(*((turn.user_message_id, turn.answer_message_id) for turn in turns))
 
 
 def _look(session: SessionView, turn: TurnView, shown: Shown) -> Hashable:
-    """Returns the turn's render key: everything its drawing depends on."""
+    """Returns the turn's render key: everything the drawing depends on."""
     ending = tuple(
         record for record in (*shown.records, *shown.past) if record.turns and record.turns[-1] == turn.number
     )
@@ -151,30 +146,23 @@ def need_page() -> None:
 
 
 def end_page() -> None:
-    """Marks the whole page as drawn."""
     st.session_state[_WHOLE] = page_state.session_id()
 
 
 def note_panel(records: Sequence[Record], following: NextFold, session: SessionView, *, answered: int | None) -> None:
     """Stores the state drawn in the panel.
 
-    Args:
-        records: The newest records.
-        following: The next fold.
-        session: The session.
-        answered: Number of finished turns; None if the panel shows its head, which doesn't depend on them.
+    `answered` is the number of finished turns; None if the panel shows the head, which doesn't depend on them.
     """
     st.session_state.update({_CARDS: records, _ANSWERED: answered})
     note_head(following, session)
 
 
 def note_pins(pins: PinView) -> None:
-    """Stores the pins drawn in the panel."""
     st.session_state[_PINS] = pins
 
 
 def note_head(following: NextFold, session: SessionView | None) -> None:
-    """Stores the next fold and the number of failures drawn in the panel's head."""
     st.session_state[_HEAD] = following, session.fold_failures if session else 0
 
 
@@ -184,7 +172,6 @@ def note_project(place: str, view: ProjectView | None) -> None:
 
 
 def note_running(*, is_running: bool) -> None:
-    """Stores if the composer shows the stop button."""
     st.session_state[_RUNNING] = is_running
 
 
@@ -249,8 +236,7 @@ def served_count() -> int:
 def ask(place: DeltaGenerator | None = None) -> None:
     """Makes the browser request a redraw; draws the whole page if no request arrives in time.
 
-    Args:
-        place: An element to be replaced by the invisible request.
+    The invisible request replaces the element `place`, if given.
     """
     mark = served_count()
     asked, since = st.session_state.get(_ASKED, (-1, 0.0))
@@ -264,9 +250,9 @@ def ask(place: DeltaGenerator | None = None) -> None:
 def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
     """Returns the keys of outdated parts; None if the whole page has to be drawn.
 
-    The session list keeps its order until a running answer is finished and drawn. Redrawing the part that opened a
+    The session list keeps the order until a running answer is finished and drawn. Redrawing the part that opened a
     dialog
-    would reset the dialog and lose typed text: such parts wait until it is closed, which draws the page.
+    would reset the dialog and lose typed text: such parts wait for the close, which draws the page.
     """
     identifier = page_state.session_id()
     if identifier is None or st.session_state.get(_WHOLE) != identifier or dialog.is_left():
@@ -318,7 +304,7 @@ def _can_draw() -> bool:
 
 
 def _draw(parts: list[str], own: int) -> None:
-    """Redraws these parts and the others requested in this run."""
+    """Redraws these parts and any others requested in this run."""
     if parts and not delivery.is_for_page():
         with suppress(StreamlitAPIException):  # an error box has replaced one of the fragments
             delivery.keep_drawn(own)

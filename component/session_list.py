@@ -25,12 +25,10 @@ def read(service: ChatService) -> Sequence[SessionItem]:
 
 
 def search() -> str:
-    """Returns the search text, "" for none."""
     return str(st.session_state.get(page_state.SEARCH) or "").strip()
 
 
 def note_drawn(items: Sequence[SessionItem]) -> None:
-    """Stores the drawn list for `is_changed`."""
     st.session_state[_LISTED] = _rows(items)
 
 
@@ -47,7 +45,6 @@ def is_marked(item: SessionItem) -> bool:
 
 @delivery.once
 def show_more() -> None:
-    """Widget callback: lists another page of sessions."""
     st.session_state[_SHOWN] = _shown_count() + SESSIONS_PER_PAGE
 
 

@@ -1,4 +1,4 @@
-"""The buttons beside a turn, the form for editing its question, and the handlers of presses."""
+"""The buttons beside a turn, the form for editing the question, and the handlers of presses."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ _OPEN: Final = "edited_question"
 
 
 def is_open(identifier: str, turn: int) -> bool:
-    """Returns True if the form replaces this question."""
     return bool(st.session_state.get(_OPEN) == (identifier, turn))
 
 
 def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
-    """Draws the form with the original question."""
     said, key = words.sessions, f"edited_{identifier}_{turn.number}"
     with st.form("edit_question"):
         st.text_area(said.question, value=turn.user_text, key=key, height="content", label_visibility="collapsed")
@@ -42,7 +40,7 @@ def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
 
 
 def open_at(identifier: str, turn: int) -> bool:
-    """Opens the form for this question; returns True if none was open."""
+    """Opens the form for this question; returns True if no form was open."""
     is_alone = _OPEN not in st.session_state
     st.session_state[_OPEN] = (identifier, turn)
     return is_alone
@@ -117,7 +115,6 @@ def _press() -> None:
 
 
 def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
-    """Draws a question's buttons; the style sheet puts them beside and below it."""
     about = {"session": identifier, "turn": str(turn.number)}
     parts = [markup("edit", words.sessions.edit, about, icon="edit")]
     if turn.user_message_id and turn.user_text:
@@ -151,7 +148,6 @@ def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: boo
 
 
 def pin(words: Words, message_id: str, *, is_pinned: bool) -> str:
-    """Returns the HTML of the button to pin or unpin a message."""
     said = words.steering
     hint = said.unpin if is_pinned else said.pin_hint
     return markup("pin", said.pin, {"message": message_id}, icon="pin", hint=hint, is_on=is_pinned)
@@ -166,7 +162,7 @@ def press(asked: Sequence[_Press]) -> None:
     """Runs the actions of presses reported by the page's script, except those already done.
 
     Args:
-        asked: The presses of a moment, oldest first, each with its time `at`.
+        asked: The presses of a moment, oldest first, each with a time `at`.
     """
     if delivery.is_early():
         return

@@ -36,13 +36,7 @@ def _turn_over(key: str) -> None:
 
 
 def draw_menu(label: str, key: str, choices: Mapping[str, Callable[[], None]]) -> None:
-    """Draws a menu whose label is for screen readers.
-
-    Args:
-        label: The menu's name.
-        key: Starts with `menu_`, which the style sheet uses.
-        choices: The widget callbacks by label.
-    """
+    """Draws a menu of widget callbacks; the label is for screen readers, `key` starts with `menu_` for CSS."""
     st.menu_button(
         label,
         tuple(choices),
@@ -72,12 +66,10 @@ def tell(words: Words, error: TurnfoldError) -> None:
 
 
 def draw_copy_button(label: str, text: str) -> None:
-    """Draws a copy button without text; its label is a tooltip."""
     st.html(markup(label, text), width="content")
 
 
 def markup(label: str, text: str) -> str:
-    """Returns the copy button's HTML."""
     return (
         f'<button type="button" class="copy" title="{label}" aria-label="{label}" '
         f'data-copy="{html.escape(text)}"></button>'
@@ -88,12 +80,10 @@ _ICON = ":material/terminal:"
 
 
 def draw(words: Words, name: str) -> None:
-    """Draws the name of a program."""
     label = words.program.format(name=escape_label(name))
     st.markdown(f"{_ICON} :small[:gray[{label}]]")
 
 
 def draw_begun(words: Words, name: str) -> None:
-    """Draws the line above a chat started by a program."""
     label = words.begun_by_program.format(name=escape_label(name))
     st.markdown(f"{_ICON} :small[:gray[{label}]]", text_alignment="center")

@@ -72,7 +72,6 @@ def whole_run() -> Iterator[None]:
 
 
 def is_whole() -> bool:
-    """Returns True if this run draws the whole page."""
     return _run.is_whole
 
 

@@ -25,10 +25,6 @@ class SecurityHeaders:
     """Middleware: adds headers against contact with other hosts and embedding; marks cookies on https as secure.
 
     With an https origin, browsers are told to use only https from then on.
-
-    Args:
-        app: Page and routes.
-        settings: Returns the settings; called once the server is open.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:

@@ -21,7 +21,6 @@ class _Provided:
 
 
 def provide(service: ChatService | None) -> None:
-    """Sets the server's service; None removes it."""
     _Provided.service = service
     _Provided.is_closed = False
 

@@ -19,12 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class SignOut:
-    """Ends the user's sign-in at sign-out; Streamlit alone only deletes the browser's cookie.
-
-    Args:
-        app: Page and routes.
-        settings: Returns the settings; called at each sign-out.
-    """
+    """Ends the user's sign-in at sign-out; Streamlit alone only deletes the browser's cookie."""
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
         self._app = app

@@ -37,13 +37,13 @@ _QUEUE_SECONDS: Final = 2.0
 
 
 class UploadGuard:
-    """Refuses a file before its body is read: from a stranger, too large, or over a limit.
+    """Middleware: refuses a file before the body is read: from a stranger, too large, or over a limit.
 
     With a sign-in only a signed-in user may upload, and only to a tab of their own. A tab may hold as many unsent files
     as
-    one message, and all tabs together 256 MB. A file counts from the start of its body; its length also counts towards
+    one message, and all tabs together 256 MB. A file counts from the start of the body; the length also counts towards
     the
-    server's budget until it is complete.
+    server's budget until the file is complete.
 
     Args:
         app: Page and routes.
@@ -133,12 +133,9 @@ class UploadGuard:
 
 
 class SocketGuard:
-    """Middleware: assigns each websocket of the page to its user, which lifts the limit for strangers' messages.
+    """Middleware: assigns each websocket of the page to the signed-in user, which lifts the limit for strangers.
 
-    Args:
-        app: Page and routes.
-        settings: Returns the settings; called at the first websocket.
-        seconds: How long a websocket waits for a thread.
+    A websocket waits up to `seconds` for a thread to check the sign-in.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings], *, seconds: float = _QUEUE_SECONDS) -> None:

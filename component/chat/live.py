@@ -1,4 +1,4 @@
-"""Follows a running turn and draws its answer block by block."""
+"""Follows a running turn and draws the answer block by block."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _SHOWN_CHARS: Final = 20_000
 @st.fragment
 @delivered
 def draw_attachment_chip(words: Words, attachment: Attachment, key: str) -> None:
-    """Draws an attachment as an expander; its text is sent to the browser when opened."""
+    """Draws an attachment as an expander; the text is sent to the browser when opened."""
     box = st.expander(
         chip_label(words, attachment),
         key=f"attachment_{key}",
@@ -57,8 +57,8 @@ def draw(words: Words, text: str, key: str, client: str = "", draw_action: Calla
     Args:
         words: The page's texts.
         text: The message.
-        key: Makes its element keys unique.
-        client: Name of the program that sent it, "" for the page.
+        key: Makes the element keys unique.
+        client: Name of the program that sent the message, "" for the page.
         draw_action: Draws the message's buttons, which the style sheet puts beside the bubble.
     """
     typed, attachments = split_attached(text)
@@ -124,7 +124,6 @@ def _text_parts(lines: list[str]) -> list[Part]:
 
 
 def cut_parts(parts: list[Part], chars: int) -> list[Part]:
-    """Returns the parts of the first `chars` characters."""
     cut: list[Part] = []
     for part in parts:
         if chars <= 0:

@@ -20,7 +20,7 @@ _SHOWN_CHARS = 2_000
 @st.fragment
 @delivered
 def draw_steps(words: Words, turn: TurnView) -> None:
-    """Draws a finished turn's steps in an expander; they are sent to the browser when it is opened."""
+    """Draws a finished turn's steps in an expander; they are sent to the browser when opened."""
     box = st.expander(
         _count(words, turn.steps),
         key=f"steps_{turn.number}_{turn.attempt}",
@@ -35,7 +35,7 @@ def draw_steps(words: Words, turn: TurnView) -> None:
 
 
 def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
-    """Draws buttons for the recalled turns; the page's script scrolls to the pressed one."""
+    """Draws buttons for the recalled turns; the page's script scrolls to the turn."""
     turns = sorted({turn for step in steps for turn in step.turns or ()})
     if not turns:
         return
@@ -48,7 +48,6 @@ def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
 
 
 def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
-    """Draws an expander for each step, with input and result."""
     for step in steps:
         seconds = "" if step.seconds is None else f" · {words.tool_seconds.format(seconds=f'{step.seconds:.1f}')}"
         with _box(f"{_label(words, step)}{seconds}", step.status):

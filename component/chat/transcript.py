@@ -29,7 +29,7 @@ from graph.value.view import SessionView, TurnView
 @st.fragment
 @delivered
 def draw_fold_line(words: Words, record: Record, *, is_sent: bool) -> None:
-    """Draws a record's divider; its text is sent to the browser when opened.
+    """Draws a record's divider; the text is sent to the browser when opened.
 
     Args:
         words: The page's words.
@@ -67,7 +67,6 @@ def _heading(words: Words, record: Record, *, is_sent: bool) -> str:
 
 
 def draw_origin(now: PageState) -> None:
-    """Draws the origin of a branch, with a button to it; nothing if the chat isn't a branch."""
     if now.session is None or not now.session.forked_from:
         return
     origin, turn = now.session.forked_from, now.session.forked_after
@@ -88,7 +87,6 @@ def draw_origin(now: PageState) -> None:
 
 
 def draw_divider(words: Words, identifier: str, turn: int, *, can_undo: bool) -> None:
-    """Draws the reset divider after this turn."""
     with st.container(
         horizontal=True, horizontal_alignment="center", vertical_alignment="center", gap="small", key=f"reset_{turn}"
     ):
@@ -107,7 +105,6 @@ def draw_divider(words: Words, identifier: str, turn: int, *, can_undo: bool) ->
 
 
 def draw_dialog(now: PageState, identifier: str) -> None:
-    """Draws the confirmation of a reset, if the command was given."""
     dialog.draw(action.RESET_DIALOG, now.words.reset_title, _draw_reset_question, now.words, identifier)
 
 
@@ -126,7 +123,6 @@ _WITHOUT_RECORDS = "window"
 
 
 def draw(now: PageState) -> None:
-    """Draws the turns shown in this tab, oldest first."""
     if now.session is None or now.session.turn_count == 0:
         _draw_empty(now)
         return
@@ -157,7 +153,7 @@ def draw(now: PageState) -> None:
 
 
 def _draw_place(page: PageState, identifier: str, number: int, shown: Shown) -> None:
-    """Draws a turn in its fragment; nothing before the turn exists."""
+    """Draws a turn in the reserved fragment; nothing before the turn exists."""
     is_followed = False
     with error_box(page.words):
         now = page_state.look_again(page)
@@ -187,7 +183,6 @@ def _draw_earlier(words: Words, count: int) -> None:
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:
-    """Draws the warnings about failing folds, a full context, the project, and unsent messages."""
     if session.fold_failures >= FAILURES_TO_TELL:
         text = words.fold_warning.format(count=session.fold_failures)
         reason = explain(words, session.fold_error_code) if session.fold_error_code else ""
@@ -237,7 +232,6 @@ def _draw_empty(now: PageState) -> None:
 
 
 def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
-    """Draws a turn, the dividers of records that end with it, and of a reset."""
     is_sent = now.session is not None and now.session.strategy != _WITHOUT_RECORDS
     with st.container(key=f"turn_{turn.number}", gap="small"):
         _draw_words(now, identifier, turn, shown)

@@ -27,14 +27,11 @@ from graph.value.record import Record
 
 
 def draw_record_menu(said: SteeringWords, session_id: str, record: Record, place: str) -> None:
-    """Draws the menu of an active record; `place` makes its key unique."""
     label = said.menu.format(turns=format_turns(record.turns))
     widget.draw_menu(label, f"menu_card_{place}_{record.id}", _choices(said, session_id, record))
 
 
 def _choices(said: SteeringWords, session_id: str, record: Record) -> dict[str, Callable[[], None]]:
-    """Returns the menu's callbacks by label."""
-
     def opening(name: str) -> Callable[[], None]:
         return partial(record_action.open_dialog, name, session_id, record)
 
@@ -52,7 +49,6 @@ _LINE_EMS = 20.0  # width of the panel's text column
 
 
 def draw_row(now: PageState, record: Record, place: str) -> None:
-    """Draws an expander with the card."""
     original, summary = format_count(record.original_chars), format_count(record.summary_chars)
     template = now.words.card_row_verbatim if record.kind == "verbatim" else now.words.card_row
     label = template.format(turns=format_turns(record.turns), original=original, summary=summary)
@@ -63,7 +59,7 @@ def draw_row(now: PageState, record: Record, place: str) -> None:
 
 
 def draw(now: PageState, record: Record, place: str, *, is_active: bool = True) -> None:
-    """Draws the card; `place` ("rail" or "drawer") makes its element keys unique. Only active records have a menu."""
+    """Draws the card; `place` ("rail" or "drawer") makes the element keys unique. Only active records have a menu."""
     words = now.words
     with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.id}"):
         template = words.card_compaction if record.kind == "compaction" else words.card_title
@@ -108,7 +104,7 @@ def draw_summary(record: Record) -> None:
 
 
 def _draw_text(words: Words, record: Record, place: str) -> None:
-    """Draws the summary; the style sheet clamps a long one until it is opened."""
+    """Draws the summary; the style sheet clamps a long one."""
     lines = "\n".join(line for line in record.summary.splitlines() if line.strip())
     if count_lines(lines, _LINE_EMS) <= _CLAMPED_LINES + 1:  # the button of a clamped text takes a line
         draw_summary(record)
@@ -117,7 +113,6 @@ def _draw_text(words: Words, record: Record, place: str) -> None:
 
 
 def _draw_facts(words: Words, record: Record, place: str) -> None:
-    """Draws the number of retained facts, with an expander that lists them, missing ones first."""
     kept, missing = record.kept_facts, record.missing_facts
     if not kept and not missing:
         return
@@ -144,7 +139,6 @@ def _chars(words: Words, record: Record) -> str:
 
 
 def _figures(words: Words, record: Record) -> str:
-    """Returns the requested and achieved rates of an interval fold, and the tokens."""
     said = words.steering
     tokens = said.tokens.format(before=format_count(record.source_tokens), after=format_count(record.summary_tokens))
     if record.kind != "interval" or record.edited or not record.original_chars:

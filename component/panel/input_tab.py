@@ -40,7 +40,7 @@ class Group:
 
     @property
     def parts(self) -> list[list[InputBlock]]:
-        """The blocks by expander: messages grouped by turn, other blocks one by one."""
+        """The blocks by expander: messages grouped by turn, each other block alone."""
         if self.kind in {"raw", "current"}:
             return [list(blocks) for _, blocks in groupby(self.blocks, key=lambda block: block.turns)]
         return [[block] for block in self.blocks]
@@ -53,12 +53,10 @@ class Group:
 
 
 def sum_tokens(blocks: Iterable[InputBlock]) -> int:
-    """Returns the sum of the token estimates."""
     return sum(block.tokens for block in blocks)
 
 
 def groups_of(call: CallInput, turn: int) -> list[Group]:
-    """Groups the blocks of a call by kind, without empty kinds."""
     found: dict[str, list[InputBlock]] = {kind: [] for kind in KINDS}
     for block in call.blocks:
         found[_kind_of(block, turn)].append(block)
@@ -78,7 +76,6 @@ def _kind_of(block: InputBlock, turn: int) -> str:
 
 
 def draw_input_group(words: Words, groups: Sequence[Group], key: str) -> None:
-    """Draws each group as an expander; `key` makes their element keys unique."""
     for group in groups:
         label = _label(group.title(words), group.blocks)
         box = st.expander(label, key=f"input_{group.kind}_{key}", type="compact", on_change="rerun")
@@ -137,7 +134,6 @@ def _group_name(words: Words, block: InputBlock) -> str:
 
 
 def _label(name: str, blocks: Sequence[InputBlock]) -> str:
-    """Returns an expander's label: name, share of cacheable blocks, tokens."""
     kept = sum(block.is_cacheable for block in blocks)
     share = "" if kept in {0, len(blocks)} else f" {kept}/{len(blocks)}"
     mark = f" :material/bolt:{share}" if kept else ""
@@ -161,7 +157,7 @@ def _draw_letters(text: str) -> None:
 
 
 def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Group]) -> None:
-    """Draws bars of the sent tokens and the full history on one scale, and the cached and reported tokens below."""
+    """Draws bars of the sent tokens and the full history on the same scale, and the cached and reported tokens below."""
     said = words.input
     longest = max(call.sent_tokens, call.full_tokens, 1)
     parts = "".join(
@@ -209,7 +205,7 @@ TURNS_AT_ONCE = 30
 
 
 def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInput, place: str) -> None:
-    """Draws the expander of the turns, newest first; they are read when it is opened."""
+    """Draws the expander of the turns, newest first, read when opened."""
     said, key = now.words.input, f"{place}_{identifier}_{turn}"
     icon = ":material/article:"
     box = st.expander(said.history, key=f"input_history_{key}", icon=icon, type="compact", on_change="rerun")
@@ -262,7 +258,7 @@ _REQUEST_LINES: Final = 16
 
 
 def draw_input_request(now: PageState, identifier: str, turn: int, call: CallInput, place: str) -> None:
-    """Draws the expander of the request, which is built when it is opened."""
+    """Draws the expander of the request, built when opened."""
     said, key = now.words.input, f"{place}_{identifier}_{turn}_{call.attempt}_{call.ordinal}"
     icon = ":material/data_object:"
     box = st.expander(said.request, key=f"input_request_{key}", icon=icon, type="compact", on_change="rerun")
@@ -322,7 +318,7 @@ _NEWEST: Final = 0  # selects the newest turn
 
 
 def draw(now: PageState, place: str) -> None:
-    """Draws the tab; `place` ("rail" or "drawer") makes its element keys unique."""
+    """Draws the tab; `place` ("rail" or "drawer") makes the element keys unique."""
     said = now.words.input
     st.subheader(said.title, anchor=False)
     identifier = now.session.session_id if now.session else ""

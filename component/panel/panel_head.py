@@ -138,7 +138,6 @@ def _note(now: PageState, following: NextFold, *, has_records: bool) -> str:
 
 
 def _lack(now: PageState, following: NextFold) -> str:
-    """Returns why there is no summary yet."""
     words = now.words
     if following.is_reset:
         return words.no_records_since_reset
@@ -151,7 +150,6 @@ def _lack(now: PageState, following: NextFold) -> str:
 
 
 def _steps(words: Words, following: NextFold) -> str:
-    """Returns the HTML list of steps to the first summary."""
     done = _STEPS - min(_STEPS, following.turns_left)
     dots = "".join(f'<i class="{"on" if number < done else ""}"></i>' for number in range(_STEPS))
     marks = (f'<span class="dots">{dots}</span>', "<b>↓</b>", "<b>✓</b>")
@@ -164,7 +162,6 @@ def _steps(words: Words, following: NextFold) -> str:
 
 
 def _sample(words: Words, rate: float) -> str:
-    """Returns the HTML of an example card."""
     title = words.card_title.format(turns="1-3")
     original, summary = format_count(_SAMPLE_CHARS), format_count(round(_SAMPLE_CHARS * rate))
     chars = words.card_chars.format(original=original, summary=summary, percent=round(100 * rate))

@@ -33,21 +33,13 @@ class _Change(NamedTuple):
 
 
 def keep(session_id: str, text: str, *, back_to: str) -> None:
-    """Stores a change; its line is shown until the next message or the next change.
-
-    Raises:
-        TurnfoldError: The session can't be read.
-    """
+    """Stores a change; the line is shown until the next message or the next change."""
     turn_count = service_provider.current().sessions.get(session_id).turn_count
     st.session_state[_CHANGE] = _Change(session_id, text, back_to, turn_count)
 
 
 def draw(page: PageState, place: str) -> None:
-    """Draws the line of the last change in this session, if any; `place` makes its element keys unique.
-
-    Raises:
-        TurnfoldError: The session can't be read.
-    """
+    """Draws the line of the last change in this session, if any; `place` makes the element keys unique."""
     change: _Change | None = st.session_state.get(_CHANGE)
     if change is None:
         return
@@ -83,13 +75,10 @@ _TARGET, _REFUSAL, _WISH = "steered_record", "refused_steering", "unfulfilled_wi
 
 
 class Target(NamedTuple):
-    """The record of a dialog."""
-
     session_id: str
     record: Record
 
     def key(self, name: str) -> str:
-        """Returns the key of a dialog's field."""
         return f"{name}_{self.record.id}"
 
 
@@ -100,26 +89,23 @@ def open_dialog(name: str, session_id: str, record: Record) -> None:
 
 
 def target() -> Target | None:
-    """Returns the record of the dialog opened last."""
     opened: Target | None = st.session_state.get(_TARGET)
     return opened
 
 
 def refusal() -> TurnfoldError | None:
-    """Returns the error of the last change in the dialog; None after a success."""
     error: TurnfoldError | None = st.session_state.get(_REFUSAL)
     return error
 
 
 def wish_of(record: Record) -> str:
-    """Returns the last failed instruction for a record, or else the instruction it was made with."""
+    """Returns the last failed instruction for a record, or else the instruction in the record."""
     asked_of, wish = st.session_state.get(_WISH, ("", ""))
     return str(wish) if asked_of == record.id else record.wish
 
 
 @delivery.once
 def edit(about: Target) -> None:
-    """Replaces a record's text with the typed one."""
     text = str(st.session_state[about.key("text")])
     done = _said().edit_done.format(turns=_turns(about.record))
     _change_in_dialog(about, lambda folds: folds.edit(about.session_id, about.record.id, text), done)
@@ -127,7 +113,6 @@ def edit(about: Target) -> None:
 
 @delivery.once
 def use_version(about: Target, version: Record) -> None:
-    """Puts another version of a record in force."""
     done = _said().use_done.format(turns=_turns(about.record), version=version.version)
     _change_in_dialog(about, lambda folds: folds.use_version(about.session_id, version.id), done)
 
@@ -144,7 +129,6 @@ def remake(about: Target) -> None:
 
 @delivery.once
 def fold_again(session_id: str, record: Record) -> None:
-    """Folds a verbatim record in the background."""
     about = Target(session_id, record)
     _make(about, lambda folds: folds.fold_again(session_id, record.id), _tell_folded)
     redraw.page()

@@ -62,7 +62,6 @@ _COLUMN_PIXELS = 280
 
 
 def draw_version_view(words: Words, other: Record, in_use: Record) -> None:
-    """Draws another version on the left and the one in force on the right."""
     compared = differences(other.summary, in_use.summary)
     before, after = compared or ([_unmarked(other)], [_unmarked(in_use)])
     with st.grid(2, min_column_width=_COLUMN_PIXELS, key="versions"):
@@ -77,14 +76,12 @@ def draw_version_view(words: Words, other: Record, in_use: Record) -> None:
 
 
 def draw_only(words: Words, version: Record) -> None:
-    """Draws the only version."""
     with st.container(border=True, gap="xsmall"):
         _draw_version(words, version, [_unmarked(version)], "ins")
     st.markdown(f":small[:gray[{words.steering.only_version}]]")
 
 
 def name_of(words: Words, version: Record) -> str:
-    """Returns a version's label."""
     said = words.steering
     if version.kind == "verbatim":
         about = said.version_verbatim
@@ -121,7 +118,6 @@ _SUMMARY_PIXELS = 320
 
 
 def draw(now: PageState) -> None:
-    """Draws whichever of these dialogs is open."""
     about, said = record_action.target(), now.words.steering
     if now.session is None or about is None or about.session_id != now.session.session_id:
         return

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def draw_pin_list(now: PageState, pins: PinView, place: str) -> None:
-    """Draws an expander of the pinned messages, marking those not sent; nothing without pins."""
     if not pins.messages or now.session is None:
         return
     words = now.words
@@ -53,7 +52,6 @@ def draw_pin_list(now: PageState, pins: PinView, place: str) -> None:
 
 
 def draw_cost_box(now: PageState, identifier: str) -> None:
-    """Draws the costs; nothing without prices."""
     cost, of_all = now.service.costs.of_session(identifier), now.service.costs.of_all()
     if cost is None or of_all is None:
         return
@@ -84,7 +82,7 @@ _TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
 
 
 def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
-    """Draws a line for the tokens sent, one for the full history, and a rule where a summary was first sent."""
+    """Draws lines for the tokens sent and for the full history, and a rule where a summary was first sent."""
     if not points:
         st.markdown(f":small[:gray[{words.chart_empty}]]")
         return
@@ -147,7 +145,6 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
 
 
 def draw_savings_box(words: Words, savings: Savings) -> None:
-    """Draws the savings in tokens; also in money if all models have prices."""
     unsent, lost, net = (
         format_tokens(tokens, is_usage=False)
         for tokens in (savings.unsent_tokens, savings.lost_tokens, savings.net_tokens)
@@ -177,7 +174,6 @@ _WANTED = "wanted_card"
 
 
 def draw_rail(now: PageState) -> None:
-    """Draws the panel as the right column of a wide page."""
     with st.container(key="panel"):
         _draw(now, "rail")
 
@@ -198,7 +194,6 @@ def draw_drawer_button(now: PageState) -> None:
 
 
 def _drawer_label(now: PageState) -> str:
-    """Returns the number of summaries; before the first one, the turns left until it."""
     words, identifier = now.words, now.session.session_id if now.session else None
     if identifier and (count := now.service.folds.statistics(identifier).record_count):
         return words.open_panel.format(count=count)
@@ -250,7 +245,6 @@ def _tab_names(now: PageState) -> list[str]:
 
 
 def _draw_project(now: PageState, place: str, tabs: Sequence[TabContainer]) -> None:
-    """Draws the open project tab, if the page has one."""
     if not any(tab.open for tab in tabs):
         open_form.leave(place)
         redraw.note_project(place, None)
@@ -283,7 +277,7 @@ def _draw_history(now: PageState, place: str) -> None:
 
 
 def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None:
-    """Draws the expander of older records, newest first; they are read when it is opened."""
+    """Draws the expander of older records, newest first, read when opened."""
     words = now.words
     label = words.older_records.format(count=count)
     box = st.expander(label, key=f"older_{place}", icon=":material/history:", type="compact", on_change="rerun")

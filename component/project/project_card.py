@@ -38,12 +38,10 @@ def draw_project_damage(part: Part) -> None:
 
 
 def _time_of(part: Part, snapshot: SnapshotView) -> str:
-    """Returns a snapshot's time in the user's zone."""
     return f"{snapshot.created_at.astimezone(zone_of(part.now.time_zone)):%Y-%m-%d %H:%M:%S}"
 
 
 def draw_restore(part: Part, name: str, snapshot: SnapshotView, *, is_first: bool = False) -> None:
-    """Draws a snapshot with a button that asks before restoring."""
     said, time = part.said, _time_of(part, snapshot)
     if part.is_open(f"restore_{name}"):
         question = said.restore_question.format(time=time)
@@ -137,7 +135,6 @@ def _send(text: str) -> None:
 
 
 def _draw_end(text: str, label: str, *, has_memory: bool) -> None:
-    """Draws the last line, with the button to turn the memory on or off."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(text, width="content")
         st.button(
@@ -181,7 +178,6 @@ def _draw_line(part: Part, number: int, line: PrimedLineView, today: date, *, is
 
 
 def _age(said: ProjectWords, line: PrimedLineView, today: date) -> str:
-    """Returns a line's age and its warnings as Markdown."""
     days = (today - line.date).days if line.date else None
     if days is None:
         age = said.undated

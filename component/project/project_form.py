@@ -44,7 +44,6 @@ def change(place: str, act: Callable[[Projects], object]) -> None:
 
 
 def save(place: str, keys: tuple[str, ...], act: Callable[[Projects, Sequence[str]], object]) -> None:
-    """Changes a project with the texts typed into the fields of these keys."""
     typed = [str(st.session_state[key]).strip() for key in keys]
     change(place, lambda projects: act(projects, typed))
 
@@ -79,11 +78,9 @@ class Part:
         return open_form.is_open(self.form(name))
 
     def opening(self, name: str) -> Callable[[], None]:
-        """Returns a callback that opens a form."""
         return partial(open_form.request, self.form(name))
 
     def changing(self, act: Callable[[Projects], object]) -> Callable[[], None]:
-        """Returns a callback that makes a change."""
         return partial(change, self.place, act)
 
     @contextmanager
@@ -98,7 +95,6 @@ class Part:
 
     @contextmanager
     def row(self, name: str) -> Iterator[None]:
-        """Draws a row for a text and its actions."""
         with st.container(horizontal=True, wrap=False, gap="xsmall", key=self.key(f"row_of_{name}")):
             yield
 
@@ -107,7 +103,6 @@ class Part:
         st.button(label, key=self.key(f"icon_{name}"), icon=icon, type="tertiary", on_click=act)
 
     def tell_refusal(self) -> None:
-        """Shows why the last change on this surface was refused."""
         error = open_form.refusal(self.place)
         if isinstance(error, NotFoundError):
             st.error(self.said.vanished, icon=":material/error:")
@@ -161,7 +156,6 @@ def draw_question(part: Part, question: str, label: str, act: Callable[[], None]
 
 
 def draw_menu(part: Part, label: str, name: str, choices: Mapping[str, Callable[[], None]]) -> None:
-    """Draws a menu of widget callbacks; the label is for screen readers."""
     widget.draw_menu(label, f"menu_{part.key(name)}", choices)
 
 
@@ -178,7 +172,6 @@ def label_of(part: Part, kind: PrimedKind, text: str) -> str:
 
 
 def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable[[], None]]:
-    """Returns the menu's callbacks by label."""
     said, root, changing = part.said, part.view.root, part.changing
     changes: Mapping[PrimedKind, Mapping[str, Callable[[], None]]] = {
         "plan": {
@@ -199,17 +192,16 @@ def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable
 
 
 def forgetting(part: Part, item_id: str) -> Mapping[str, Callable[[], None]]:
-    """Returns the choice to delete a plan or task."""
     return {part.said.forget: part.changing(lambda projects: projects.workflow(part.view.root).forget(item_id))}
 
 
 def asking_to_forget(part: Part, plan_id: str) -> Mapping[str, Callable[[], None]]:
-    """Returns the choice to delete a plan after a confirmation, as its tasks are deleted, too."""
+    """Returns the choice to delete a plan, with all tasks, after a confirmation."""
     return {part.said.forget: part.opening(_question_of(plan_id))}
 
 
 def is_edited(part: Part, kind: PrimedKind, item_id: str) -> bool:
-    """Returns True if the item's form or its delete confirmation is open."""
+    """Returns True if the item's form or delete confirmation is open."""
     return part.is_open(_form_of(kind, item_id)) or part.is_open(_question_of(item_id))
 
 

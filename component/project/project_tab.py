@@ -13,7 +13,7 @@ from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleF
 
 
 def draw(now: PageState, place: str) -> None:
-    """Draws the tab; `place` ("rail" or "drawer") makes its element keys unique."""
+    """Draws the tab; `place` ("rail" or "drawer") makes the element keys unique."""
     said = now.words.project
     st.subheader(said.title, anchor=False)
     root = project_choice.root_of(now.service, now.session)
@@ -62,7 +62,6 @@ def _draw_name(part: Part) -> None:
 
 
 def _draw_plans(part: Part) -> None:
-    """Draws the active plan, the form for a new one, and the other plans in an expander."""
     said, view, plan = part.said, part.view, part.view.active_plan
     with part.section("plan", said.plan, new=said.new_plan):
         fields = [Field(said.plan_title), Field(said.plan_description, is_long=True)]
@@ -118,7 +117,6 @@ def _draw_other(part: Part, number: int, plan: PlanView) -> None:
 
 
 def _draw_tasks(part: Part) -> None:
-    """Draws the active plan's open tasks, the form for a new one, and the done tasks in an expander."""
     said, plan = part.said, part.view.active_plan
     if plan is None:
         return
@@ -265,7 +263,6 @@ def _draw_snapshots(part: Part) -> None:
 
 
 def _draw_rules(part: Part) -> None:
-    """Draws the rules files, and the button to agree to them if they are new or changed."""
     said, rules = part.said, part.view.rules
     with part.section("rules", said.rules):
         st.markdown(f":small[{_rules_state(part)}]")

@@ -20,7 +20,6 @@ OPENED_BYTES: Final = 10 * 1024 * 1024
 
 
 def draw_session_export(now: PageState, item: SessionItem) -> None:
-    """Draws the download buttons of both formats; a file is made when requested."""
     said, sessions, identifier = now.words.sessions, now.service.sessions, item.session_id
     size = sessions.export_size(identifier)
     with_images = True
@@ -61,7 +60,6 @@ def file_name(title: str) -> str:
 
 
 def draw(now: PageState, item: SessionItem) -> None:
-    """Draws the row, the search result in it, and its open dialog."""
     words = now.words
     title = escape_label(item.title) or words.untitled
     state = "open" if item.session_id == page_state.session_id() else "row"

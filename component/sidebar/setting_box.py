@@ -27,7 +27,6 @@ _MADE, _ASKED, _REFUSED = "made_token", "asked_program", "refused_program"
 
 
 def draw_program_box(now: PageState) -> None:
-    """Draws the button, and the dialog if it is open."""
     st.button(
         now.words.programs.choose,
         key="programs",
@@ -54,7 +53,6 @@ def _draw(now: PageState) -> None:
 
 
 def _address(words: Words) -> str:
-    """Returns the sentence with the API's address; "" if the browser didn't report the page's URL."""
     url = urlsplit(st.context.url or "")
     return words.programs.address.format(address=f"{url.scheme}://{url.netloc}/v1") if url.netloc else ""
 
@@ -150,7 +148,6 @@ def _open() -> None:
 
 
 def _forget() -> None:
-    """Clears the shown secret, the confirmation and the refusal."""
     for key in (_MADE, _ASKED, _REFUSED):
         st.session_state.pop(key, None)
 

@@ -38,7 +38,6 @@ def is_on() -> bool:
 
 
 def draw_button(words: Words) -> None:
-    """Draws the button that starts the selection."""
     st.button(
         words.sessions.select,
         key="icon_select",
@@ -51,7 +50,6 @@ def draw_button(words: Words) -> None:
 
 
 def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
-    """Draws the actions on the selected chats."""
     if not is_on():
         return
     ticked = [item.session_id for item in items if st.session_state.get(_key(item.session_id))]
@@ -68,13 +66,11 @@ def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
 
 
 def draw_row(words: Words, item: SessionItem) -> None:
-    """Draws a chat's checkbox."""
     with st.container(horizontal=True, wrap=False, key=f"row_session_{item.session_id}"):
         st.checkbox(escape_label(item.title) or words.untitled, key=_key(item.session_id), width="stretch")
 
 
 def draw_undo(words: Words) -> None:
-    """Draws the undo of a deletion, for some seconds."""
     deleted: _Deleted | None = st.session_state.get(_DELETED)
     if deleted is None:
         return

@@ -13,7 +13,6 @@ from graph.value.error import SignInError
 
 
 def draw(words: Words, settings: Settings, error: SignInError) -> None:
-    """Draws the reason and the button to the provider."""
     said = words.sign_in
     st.html(asset_file.FOLDER / "sign_in_page.css")
     with st.container(key="sign_in_page", horizontal_alignment="center", gap="small"):

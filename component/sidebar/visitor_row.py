@@ -15,7 +15,6 @@ _DIALOG: Final = "sign_out_everywhere"
 
 
 def draw(now: PageState) -> None:
-    """Draws the row and its open dialog; nothing on a server without a sign-in."""
     if now.visitor is None:
         return
     st.html(asset_file.FOLDER / "visitor.css")

@@ -1,4 +1,4 @@
-"""Every text of the page, one field each, with English defaults."""
+"""Every text of the page, a field each, with English defaults."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ _REASONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class AttachmentWords:
-    """Texts in one language; names in braces are placeholders filled in by the caller."""
-
     attach: str = "Attach files"
     drop: str = "Drop text or PDF files here"
     upload_failed: str = "This file couldn't be sent to the server. Remove it and attach it again."
@@ -39,8 +37,6 @@ class AttachmentWords:
 
 @dataclass(frozen=True)
 class CostWords:
-    """Texts in one language; names in braces are placeholders filled in by the caller."""
-
     title: str = "💰 Cost"
     of_session: str = "This chat: {amount}"
     of_summaries: str = "Its summaries alone: {amount}"
@@ -165,8 +161,6 @@ PATH_REASONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class InputWords:
-    """Texts in one language; names in braces are placeholders filled in by the caller."""
-
     tab: str = "Model input"
     title: str = "🔎 What the model is sent"
     nothing: str = "After the first answer, this shows block by block what the model was sent."
@@ -243,8 +237,6 @@ class InputWords:
 
 @dataclass(frozen=True)
 class ProgramWords:
-    """Texts in one language; names in braces are placeholders filled in by the caller."""
-
     choose: str = "Programs"
     title: str = "Programs that work with your chats"
     note: str = "A program sends its own token as the API key. It then sees your chats and can go on with them."
@@ -416,8 +408,6 @@ class ProjectWords:
 
 @dataclass(frozen=True)
 class SessionWords:
-    """Texts in one language; names in braces are placeholders filled in by the caller."""
-
     good: str = "Good answer"
     bad: str = "Bad answer"
     not_good: str = "Take back “good answer”"
@@ -505,8 +495,6 @@ KOREAN_SIGN_IN: Final = SignInWords(
 
 @dataclass(frozen=True)
 class SteeringWords:
-    """Texts in one language; names in braces are placeholders filled in by the caller."""
-
     menu: str = "Options for the summary of turns {turns}"
     edited: str = "edited"
     in_force: str = "in use"
@@ -570,8 +558,6 @@ LANGUAGE_NAMES: Mapping[Language, str] = {"ko": "한국어", "en": "English"}
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A suggested first message on the empty page."""
-
     icon: str
     text: str
 

@@ -73,14 +73,12 @@ def is_refusal(error: TurnfoldError) -> bool:
 
 
 def describe_strategy(words: Words, name: str, window_turns: int) -> str:
-    """Returns the description of a strategy, "" for an unknown one."""
     if name == "window" and not window_turns:
         return words.window_alone
     return words.strategy_notes.get(name, "").format(count=window_turns)
 
 
 def describe_compaction(words: Words, record: Record) -> str:
-    """Returns the sentence with messages and estimated tokens before and after a compaction."""
     before, after = record.context_tokens, record.context_tokens_after
     return words.compacted.format(
         before=record.context_messages,

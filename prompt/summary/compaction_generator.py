@@ -52,7 +52,6 @@ In $language, $target_length characters at most.""")
 
 
 def get_rules(language: str = "ko") -> str:  # noqa: ARG001  # one signature for all styles
-    """Returns the seed's system message."""
     return SYSTEM_LINE
 
 
@@ -71,7 +70,7 @@ def get_prompt(
         target_length: Upper bound in characters.
         language: "ko", "en" or the script of the user's own words.
         before: Not used.
-        turns: The turn of each message; () counts them from 1.
+        turns: The turn of each message; () counts from 1.
     """
     asked = _TEMPLATE.substitute(
         sections=SECTIONS,

@@ -62,14 +62,14 @@ def get_prompt(
     language: str = "ko",
     has_previous: bool = False,
 ) -> str:
-    """Renders the last user message of an in-place request; its last line has the size.
+    """Renders the last user message of an in-place request; the last line has the size.
 
     Args:
         style: The summary's style; "rolling" and "structured" are in English, as in the quoting prompts.
         aim_chars: Characters to aim at, unless the style has only an upper bound.
         most_chars: Upper bound in characters.
         turns: The turns to condense.
-        opening: First message of the part; its first words identify it.
+        opening: First message of the part, identified by the first words.
         closing: Last user message of the part; "" if the part ends with the last answer.
         language: "ko", "en" or the script of the user's own words.
         has_previous: True if the part starts with a summary to be replaced.

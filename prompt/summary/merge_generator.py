@@ -1,4 +1,4 @@
-"""The prompt for condensing several summaries into one."""
+"""The prompt for condensing several summaries."""
 
 from __future__ import annotations
 

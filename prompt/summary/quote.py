@@ -1,4 +1,4 @@
-"""Quotes messages inside a prompt: one numbered tag a message, which quoted text can't imitate."""
+"""Quotes messages inside a prompt: a numbered tag for each message, which quoted text can't imitate."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def get_prompt(
         target_length: Upper bound in characters.
         language: "ko", "en" or the script of the user's own words.
         before: Not used.
-        turns: The turn of each message; () counts them from 1.
+        turns: The turn of each message; () counts from 1.
     """
     previous = [message for message in messages if isinstance(message, SystemMessage)]
     new = quote_messages(messages[len(previous) :], turns[len(previous) :])

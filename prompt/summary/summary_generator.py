@@ -1,4 +1,4 @@
-"""The prompt for the summary of one part of a conversation."""
+"""The prompt for the summary of a part of a conversation."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def get_prompt(
         target_length: The target in characters; more than 6,000 counts as 6,000.
         language: "ko", "en" or the script of the user's own words (see `name_language`).
         before: The text before these messages; the last 600 characters are quoted.
-        turns: The turn of each message; () counts them from 1.
+        turns: The turn of each message; () counts from 1.
     """
     aim, most = sizes(target_length)
     size = _SIZE["ko" if language == "ko" else "en"]

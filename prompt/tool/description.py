@@ -13,8 +13,6 @@ CLOCK_ZONES: Final = "Asia/Seoul, Asia/Tokyo, Europe/London, America/New_York, U
 
 @dataclass(frozen=True)
 class Descriptions:
-    """The descriptions of the tools and their arguments."""
-
     clock: str
     clock_zone: str
     search: str

@@ -13,8 +13,6 @@ Heading = Mapping[Language, str]
 
 @dataclass(frozen=True)
 class ProjectDescriptions:
-    """The descriptions of the project tools and their arguments."""
-
     decision: str
     decision_text: str
     decision_said: str
@@ -133,7 +131,6 @@ def listed(heading: Heading, lines: Sequence[str], most: int, language: Language
 
 
 def no_such(name: str, present: str, language: Language) -> str:
-    """Returns the result for an unknown id, with the list of known entries."""
     return f"{_NO_SUCH[language].format(name=name)}\n{present}"
 
 

@@ -96,7 +96,6 @@ def no_such_turns(turns: str, first_turn: int, last_turn: int, language: Languag
 
 
 def recall_more(neighbours: Sequence[int], others: Sequence[int], language: Language) -> str:
-    """Names the turns next to the shown ones, and further matches."""
     named = ((_NEIGHBOURS, neighbours), (_OTHERS, others))
     return " ".join(say[language].format(turns=", ".join(map(str, turns))) for say, turns in named if turns)
 
@@ -140,18 +139,15 @@ def recalled_turn(number: int, said: Iterable[tuple[Speaker, str, str]]) -> str:
 
 
 def recalled(turns: Iterable[str], more: str, language: Language) -> str:
-    """Renders the result of `recall`."""
     parts = [RECALL_WARNING[language], "<recalled>", *turns, "</recalled>", more]
     return "\n".join(part for part in parts if part)
 
 
 def recalled_numbers(result: str) -> tuple[int, ...]:
-    """Returns the turns in a result of `recall`, in ascending order."""
     return tuple(sorted({int(found[1]) for found in _TURN.finditer(result)}))
 
 
 def recalled_texts(result: str) -> Iterator[RecalledText]:
-    """Parses a result of `recall`; yields the messages in order."""
     for turn in _TURN.finditer(result):
         for said in _SAID.finditer(turn[2] or ""):
             yield RecalledText(int(turn[1]), cast("Speaker", said[1]), said[2])
