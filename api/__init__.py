@@ -1,1 +1,1 @@
-"""The door for programs: an OpenAI-compatible endpoint over the same service as the page; Starlette routes alone."""
+"""The HTTP API: OpenAI-compatible and session routes over the same service as the page, with Starlette alone."""

@@ -56,11 +56,11 @@ def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator
         else:
             protocol.loop.call_later(seconds, _check, protocol, None, seconds)
 
-    H11Protocol.connection_made = bounded  # type: ignore[assignment,method-assign]  # what this is for
+    H11Protocol.connection_made = bounded  # type: ignore[assignment,method-assign]  # the patch itself
     try:
         yield
     finally:
-        H11Protocol.connection_made = connection_made  # type: ignore[method-assign]  # as it was
+        H11Protocol.connection_made = connection_made  # type: ignore[method-assign]  # restored
 
 
 def _check(protocol: H11Protocol, before: RequestResponseCycle | None, seconds: float) -> None:

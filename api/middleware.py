@@ -50,7 +50,7 @@ class Edge:
         try:
             await self._app(scope, receive, send_with_id)
         except ClientDisconnect:
-            return  # nobody waits for an answer
+            return  # the client is gone
         except (ProblemError, TurnfoldError, HTTPException) as error:
             problem = problem_of(error)
         except Exception:  # last handler of a request: every failure is logged and answered in the same shape

@@ -250,7 +250,7 @@ class _Counting(Extension):
 class _BoundedProtocol(WebSocketsSansIOProtocol):
     """uvicorn's websocket protocol, which reports everything received to a `Socket`."""
 
-    def __init__(self, bounds: Callable[[WebSocketsSansIOProtocol], Socket], **given: Any) -> None:  # noqa: ANN401  # what uvicorn gives
+    def __init__(self, bounds: Callable[[WebSocketsSansIOProtocol], Socket], **given: Any) -> None:  # noqa: ANN401  # uvicorn's arguments
         super().__init__(**given)
         self._bounds = bounds
         self._socket: Socket | None = None
@@ -313,8 +313,8 @@ def bounded_websockets(
         protocol.ws_protocol_class = partial(_BoundedProtocol, bound)  # type: ignore[assignment]  # uvicorn calls it, no more
 
     # Streamlit starts uvicorn, which has chosen its protocol classes before this code runs.
-    H11Protocol.connection_made = bounded  # type: ignore[assignment,method-assign]  # what this is for
+    H11Protocol.connection_made = bounded  # type: ignore[assignment,method-assign]  # the patch itself
     try:
         yield
     finally:
-        H11Protocol.connection_made = connection_made  # type: ignore[method-assign]  # as it was
+        H11Protocol.connection_made = connection_made  # type: ignore[method-assign]  # restored

@@ -90,7 +90,7 @@ def is_wanted() -> bool:
     context = get_script_run_ctx(suppress_warning=True)
     if context is None or context.script_requests is None:
         return False
-    asked = context.script_requests._rerun_data.fragment_id_queue  # noqa: SLF001  # has no other name
+    asked = context.script_requests._rerun_data.fragment_id_queue  # noqa: SLF001  # has no public name
     return bool({*asked, *_fragments()} - {ThreadState.get().fragment_id})
 
 
@@ -108,7 +108,7 @@ def draw_once_more() -> None:
 def keep_drawn(own: int) -> None:
     """Requests later runs of the fragments of this run, which is about to be interrupted for other parts.
 
-    These are fragments with a timer, and those of another press whose request was joined with this one.
+    Only fragments with a timer need it, and those of another press whose request was joined with this run's.
 
     Args:
         own: Number of fragments that belong to the callback that interrupts the run.
@@ -151,16 +151,18 @@ def is_by_history() -> bool:
 def is_early() -> bool:
     """Returns True if a timer's request carried this press; the browser sends the press itself right after.
 
-    Streamlit's frontend adds a press to every request until its own is sent. With the first one the callback would run
-    twice; a text put back into its input by the first run would then count as unchanged and be lost. A request with any
-    other fragment is the press's own: presses of one moment share a request.
+    Streamlit's frontend adds a press to every request until the press's own request is sent. With the first the
+    callback
+    would run twice; a text put back into an input by the first run would then count as unchanged and be lost. A request
+    for
+    any other fragment belongs to the press: presses of the same moment share a request.
     """
     fragments, automatic = _fragments(), st.session_state.get(_AUTOMATIC, {})
     return bool(fragments) and all(automatic.get(fragment) for fragment in fragments)
 
 
 def once(act: Callable[_P, None]) -> Callable[_P, None]:
-    """Wraps a widget callback that isn't idempotent: an early press is skipped."""
+    """Wraps a widget callback that isn't idempotent; skips an early press."""
 
     @functools.wraps(act)
     def act_once(*args: _P.args, **kwargs: _P.kwargs) -> None:
@@ -192,9 +194,9 @@ def delivered(draw: Callable[_P, None]) -> Callable[_P, None]:
 
 
 def _hold_end() -> None:
-    """Makes this run and later ones of its thread wait at the end until the server has sent everything drawn."""
+    """Makes this run and later runs of the thread wait at the end until the server has sent everything drawn."""
     session = _app_session(_session_id())
-    if session is not None and session._scriptrunner is not None:  # noqa: SLF001  # has no other name
+    if session is not None and session._scriptrunner is not None:  # noqa: SLF001  # has no public name
         # Receivers are called in the order of connection: Streamlit's own has handled the end by then.
         session._scriptrunner.on_event.connect(_on_event)  # noqa: SLF001  # nor has this
 
@@ -225,7 +227,7 @@ def wait_until(is_done: Callable[[], bool]) -> None:
 
 def _has_unsent(identifier: str) -> bool:
     session = _app_session(identifier)
-    return session is not None and not session._browser_queue.is_empty()  # noqa: SLF001  # has no other name
+    return session is not None and not session._browser_queue.is_empty()  # noqa: SLF001  # has no public name
 
 
 def _session_id() -> str:

@@ -66,7 +66,8 @@ def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
 def content_security_policy() -> str:
     """Returns a policy that allows only this host, and the needs of Streamlit's page.
 
-    These are its inline script (by hash), inline styles created at run time, and blobs for component scripts.
+    Streamlit needs an inline script (allowed by hash), inline styles created at run time, and blobs for component
+    scripts.
     """
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     digests = [hashlib.sha256(script.encode()).digest() for script in _INLINE_SCRIPT.findall(page)]

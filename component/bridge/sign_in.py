@@ -46,7 +46,7 @@ def identity_told(claims: Mapping[str, object], settings: Settings) -> Identity 
 
 def claims_in(cookies: Mapping[str, str], origin: str) -> dict[str, Any]:
     """Returns the claims of a sign-in cookie; empty if this server didn't sign it for this origin."""
-    said = starlette_websocket._get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)  # noqa: SLF001  # has no other name
+    said = starlette_websocket._get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)  # noqa: SLF001  # has no public name
     try:
         return starlette_websocket._parse_decoded_user_cookie(said, origin) if said else {}  # noqa: SLF001  # nor has this
     except ValueError:  # the origin isn't a URL, such as "https://["

@@ -133,7 +133,7 @@ class UploadGuard:
 
 
 class SocketGuard:
-    """Middleware: assigns each websocket of the page to the signed-in user, which lifts the limit for strangers.
+    """Middleware: assigns each websocket of the page to an owner, which lifts the limit for strangers.
 
     A websocket waits up to `seconds` for a thread to check the sign-in.
     """
@@ -182,7 +182,7 @@ def _check_admitted(visitor: Identity) -> None:
 
 def _claims_of_tab(tab: str) -> dict[str, Any]:
     session = runtime.get_instance().get_app_session(tab)
-    return dict(session._user_info) if session is not None else {}  # noqa: SLF001  # has no other name
+    return dict(session._user_info) if session is not None else {}  # noqa: SLF001  # has no public name
 
 
 def _without_room() -> Response:

@@ -185,7 +185,7 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
 
 
 def _ask(place: DeltaGenerator | None = None) -> None:
-    """Requests a redraw, and waits so that the thread is free for it."""
+    """Requests a redraw, and waits so that the thread is free to serve the request."""
     redraw.ask(place)
     until = time.monotonic() + _ANSWER_SECONDS
     while time.monotonic() < until and not _is_over():

@@ -157,7 +157,7 @@ def _draw_letters(text: str) -> None:
 
 
 def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Group]) -> None:
-    """Draws bars of the sent tokens and the full history on the same scale, and the cached and reported tokens below."""
+    """Draws bars of the sent tokens and the full history on the same scale, and cached and reported tokens below."""
     said = words.input
     longest = max(call.sent_tokens, call.full_tokens, 1)
     parts = "".join(

@@ -38,7 +38,7 @@ def get_prompt(
     target_length: int,
     *,
     language: str = "ko",
-    before: str = "",  # noqa: ARG001  # one signature for all styles; what stands before is the previous summary
+    before: str = "",  # noqa: ARG001  # one signature for all styles; the previous summary is among the messages
     turns: Sequence[int] = (),
 ) -> str:
     """Renders the prompt for the next version of a rolling summary.
