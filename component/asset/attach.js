@@ -1,4 +1,4 @@
-// Files in the message field: the server reads them first, then the message goes out with them.
+// Attachments of the message field: the server reads them first, then the message is sent with them.
 const CHIP = ".st-key-ask [data-testid='stFileChip']:not([aria-invalid])";
 const UPLOADING = ".st-key-ask [data-testid='stFileChipIconSpinner']";
 const KEPT = ".st-key-attached";
@@ -27,11 +27,11 @@ function readCount() {
 
 function sendWithFiles(text, session) {
   reading = { text, session, after: readCount(), until: performance.now() + READ_MILLISECONDS };
-  // Whoever leaves meanwhile finds the words again.
+  // Stored as a draft in case the user leaves the page now.
   if (text) sessionStorage.setItem(draftKey(session), text);
   document.querySelector(".st-key-ask").ariaBusy = "true";
-  // Streamlit hands over the files with what its field holds: nothing, once it has noticed. A timer would come behind
-  // the next key, and what is typed would go out with the files.
+  // Streamlit submits the files with the field's text, empty once React has handled the change. A timer could run after
+  // the next key, and the typed text would be submitted with the files.
   queueMicrotask(() => {
     isHandedOver = true;
     document.querySelector(SUBMIT)?.click();
@@ -52,7 +52,7 @@ function lookAtReading() {
   else giveBack({ id: null, text, session, is_new: session === "" });
 }
 
-// Streamlit's own words are English.
+// Streamlit's own labels are English.
 function nameParts() {
   const named = (element, name) => {
     if (element && element.ariaLabel !== name) element.ariaLabel = name;
@@ -90,7 +90,7 @@ function watchField() {
   nameParts();
 }
 
-// Their tips would be English, too.
+// Streamlit's tooltips are English, too.
 function onTipHover(event) {
   if (event.target.closest?.(`${UPLOAD}, .st-key-ask [aria-invalid]`)) event.stopPropagation();
 }

@@ -60,12 +60,12 @@ function onKey(event) {
   field.focus();
 }
 
-// What had the focus may be gone, with the tab that it stood in: the key still means the dialog that is open.
+// The focused element may be removed, and the focus lost: Escape should still close the open dialog.
 function onEscape(event) {
   if (event.key !== "Escape" || event.target !== document.body) return;
   const close = [...document.querySelectorAll("[role='dialog'] [aria-label='Close']")].at(-1);
   if (!close) return;
-  event.stopImmediatePropagation(); // it doesn't stop an answer as well
+  event.stopImmediatePropagation(); // and doesn't stop the answer
   close.click();
 }
 
@@ -78,7 +78,7 @@ function onPress(event) {
   press = button ? { button, key, x: event.clientX, y: event.clientY } : null;
 }
 
-// Of the plain buttons that stand together, each says what it is for.
+// Plain buttons in one group differ in these attributes.
 function isSame(other, button) {
   return ["press", "thumb", "message"].every((name) => other.dataset[name] === button.dataset[name]);
 }
@@ -94,7 +94,7 @@ function onRelease(event) {
     event.stopImmediatePropagation();
     button.click();
   } else if (!press.button.isConnected && event.pointerType === "mouse") {
-    // The browser sends no click here for a mouse; for a finger it does, and it hits the new element.
+    // For a mouse the browser sends no click in this case; for touch it does, to the new element.
     const inside = press.key ? [...document.querySelectorAll(`.${CSS.escape(press.key)} :is(${PRESSABLE})`)] : [];
     const redrawn = inside.filter((other) => isSame(other, press.button));
     press = null;
@@ -106,20 +106,20 @@ function onChoice(event) {
   if (event.target.closest?.(CHOICE)) uncover();
 }
 
-// On a narrow page the sidebar covers the chat that was just chosen in it.
+// On a narrow page the sidebar covers the selected chat.
 function uncover() {
   if (innerWidth > NARROW_PIXELS) return;
   document.querySelector("[data-testid='stSidebarCollapseButton'] button")?.click();
 }
 
-// A button that shows its icon alone has its label as a hint; Streamlit's own hint would draw each button twice.
+// An icon button gets its label as a tooltip; Streamlit's own tooltip would draw each button twice.
 function onHover(event) {
   const button = event.target.closest?.("[class*='st-key-icon_'] button");
   const label = button?.querySelector("[data-testid='stMarkdownContainer']");
   if (label) button.title = label.textContent;
 }
 
-// Each chat is one stop on the way through the list; its menu is the next one once the chat has the focus.
+// Each chat is one tab stop; its menu becomes the next one while the chat has the focus.
 function onRowFocus(event) {
   const row = event.target.closest?.(ROW);
   document.querySelectorAll(`${ROW} [class*='st-key-menu_'] button`).forEach((menu) => {
@@ -147,8 +147,8 @@ const LISTENERS = [
   ...OPEN_FILE_LISTENERS,
 ];
 
-// Streamlit's page goes blank for good if an update doesn't fit what is drawn. Turns, settings and drafts are kept
-// elsewhere, so a reload shows the chat as it was.
+// Streamlit's page stays blank after an update that doesn't fit the drawn elements. Turns, settings and drafts are
+// stored elsewhere, so a reload restores the chat.
 function onError() {
   setTimeout(() => {
     const reloadedAt = Number(sessionStorage.getItem("turnfold_reloaded_at") ?? 0);
@@ -163,7 +163,7 @@ window.addEventListener("error", onError);
 let openSession = null;
 let opened = 0;
 let landing = 0;
-// Streamlit calls the function anew before it takes away what the call before returned, if that was late.
+// Streamlit may call the function again before it runs the cleanup returned by the previous call.
 let mounted = 0;
 
 export default function ({ data, setTriggerValue }) {
@@ -183,14 +183,14 @@ export default function ({ data, setTriggerValue }) {
   if (openSession === null) {
     beginVisit(data.visitor);
     goBack();
-    sendOutbox(); // the page was left before the server had it all
+    sendOutbox(); // the page was left before everything was sent
   }
   const isOther = data.session !== openSession;
-  // Who opens a chat and leaves it at once is where they were, and the script may not have heard of it.
+  // A user who opens a chat and returns at once is in the same chat, perhaps without a call in between.
   if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
   if (isOther) scrollToEnd();
   if (isOther) toggled.clear();
-  if (isOther && openSession && data.session) uncover(); // a branch, or a file's chat
+  if (isOther && openSession && data.session) uncover(); // a branch or an imported chat
   openSession = data.session;
   opened = data.opened;
   if (data.landing !== landing) {

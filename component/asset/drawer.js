@@ -1,5 +1,5 @@
-// The drawer's title names the tab that is open. Streamlit draws it when the drawer opens: drawn anew with another
-// title, the drawer would take the focus from the tab that was pressed.
+// The drawer's title is the open tab. Streamlit draws the title when the drawer opens: drawn again with another title,
+// the drawer would take the focus from the pressed tab.
 function nameDrawer(event) {
   const drawer = event.target.closest?.("[role='tab']")?.closest("[role='dialog']");
   if (!drawer) return;

@@ -1,4 +1,4 @@
-// A question that is being edited: its field has the focus once it is drawn, and is seen from its first line on.
+// The form for editing a question: focuses the field once drawn, and scrolls to its first line.
 const EDITED = ".st-key-edit_choice";
 
 function onEdit(event) {
@@ -8,7 +8,7 @@ function onEdit(event) {
   whenReady(find, (field) => {
     field.focus({ preventScroll: true });
     bringDown(field);
-    // It grows to what it holds.
+    // The field grows to the height of its text.
     setTimeout(() => bringDown(field), SETTLE_MILLISECONDS);
   });
 }

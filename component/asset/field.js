@@ -1,8 +1,8 @@
-// The message field: it has the focus where one types, and keeps a draft for each session.
+// The message field: focuses it and stores a draft for each session.
 const FIELD = ".st-key-ask textarea";
 const WAIT_MILLISECONDS = 5000;
 
-// `early`: the session that the address has already, if what stands in the field was typed for it.
+// `early`: the session already in the URL, if the field's text was typed for it.
 const draft = { session: null, early: null };
 
 function draftKey(session) {
@@ -21,7 +21,7 @@ function keepDraft(text) {
 }
 
 function setField(field, text) {
-  // React notices a new value only if it is set past its own setter.
+  // React notices a new value only if React's own setter is bypassed.
   Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, text);
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
@@ -30,7 +30,7 @@ function focusField(field) {
   const focused = document.activeElement;
   const isFree = focused === document.body || focused?.closest("[data-testid='stSidebar']");
   const isTyping = focused?.matches("input, textarea");
-  // On a touch screen the focus would open the keyboard.
+  // On a touch screen, focus would open the keyboard.
   if (isFree && !isTyping && matchMedia("(hover: hover)").matches && !document.querySelector("[role='dialog']")) {
     field.focus({ preventScroll: true });
   }
@@ -39,8 +39,8 @@ function focusField(field) {
 function onInput(event) {
   if (!event.target.matches?.(FIELD)) return;
   const text = event.target.value;
-  // Another chat is being opened: the address has it already, and what is typed now is for it. A field is also emptied
-  // by sending what stood there before.
+  // Another chat is being opened and already in the URL: text typed now is for it. Sending also empties the field,
+  // hence the check for text.
   if (text && sessionInAddress() !== draft.session) draft.early = sessionInAddress();
   keepDraft(text);
 }
@@ -57,9 +57,9 @@ function onSend(event) {
   const isPlain = !event.shiftKey && !event.ctrlKey && !event.metaKey;
   const isClick = event.type === "click" && event.target.closest?.(SUBMIT);
   if (!(isEnter && isPlain) && !isClick) return;
-  // Streamlit would send it too, and may lose it.
+  // Streamlit would send the message, too, and may lose it.
   event.stopPropagation();
-  // An Enter that ends a syllable; a browser that doesn't say that it composes gives it the code 229.
+  // An Enter that ends an IME composition; browsers without `isComposing` report the code 229.
   if (event.isComposing || event.keyCode === 229) return;
   event.preventDefault();
   if (!canSend()) return;
@@ -82,13 +82,13 @@ function openDraft(session, until) {
     return;
   }
   const hasBegun = begun !== null && session === begun;
-  // Who opens the page may type before this script runs.
+  // The user may have typed before this script ran.
   const isEarly = draft.early === session || (draft.session === null && field.value !== "");
   if (!hasBegun && pending) removePending();
   begun = null;
   Object.assign(draft, { session, early: null });
   const kept = sessionStorage.getItem(draftKey(session)) ?? "";
-  // The first message of a new chat has made its session: what stands in the field was written since.
+  // The session was created by the new chat's first message: the field's text was typed since.
   if (hasBegun || isEarly) keepDraft(field.value);
   else if (field.value !== kept) setField(field, kept);
   focusField(field);

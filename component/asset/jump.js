@@ -1,4 +1,4 @@
-// Goes from a summary's card to its turns, from a fold's line to its card, and to the turns that were looked up.
+// Scrolls from a summary's card to its turns, from a fold's line to its card, and to recalled turns.
 const CARD = "st-key-card_rail_";
 const FOLD = "st-key-fold_";
 const MORE = "[class*='st-key-more_question_']";
@@ -8,7 +8,7 @@ const APART_MILLISECONDS = 150;
 const SETTLE_MILLISECONDS = 1500;
 const JUMP_MILLISECONDS = 15000;
 
-// Set by the page's component: has the server draw what isn't drawn yet.
+// Set by the page's component: requests the drawing of a missing element.
 let askServer = null;
 let jumpNumber = 0;
 
@@ -20,8 +20,8 @@ function isDrawing() {
   return document.querySelector("[data-testid='stApp']")?.dataset.testScriptState === "running";
 }
 
-// Only the newest jump is waited for, and no longer than a server takes that draws nothing. What it needs is asked for
-// again, as the outbox does: a request may be lost.
+// Only the newest jump waits, until a time limit after the last change. The request is repeated, like the outbox's, as
+// it may be lost.
 function whenReady(find, act, ask) {
   const number = ++jumpNumber;
   let until = performance.now() + JUMP_MILLISECONDS;
@@ -33,7 +33,7 @@ function whenReady(find, act, ask) {
     const now = performance.now();
     if (found) return act(found);
     if (isDrawing()) {
-      until = now + JUMP_MILLISECONDS; // what is being drawn may be it
+      until = now + JUMP_MILLISECONDS; // the element may be part of this drawing
     } else if (ask && now >= askAt) {
       askAt = now + AGAIN_MILLISECONDS;
       ask();
@@ -58,14 +58,14 @@ function onToTurns(event) {
   const first = Number(button.dataset.first);
   const last = Number(button.dataset.last);
   const isNew = !turnAt(first);
-  // It closes the drawer, too: of two presses at once Streamlit may drop the first.
+  // The request closes the drawer, too: of two requests at once Streamlit may drop the first.
   const ask = isNew ? () => askServer("turns", lastTurnNumber() - first + 1) : null;
   if (!isNew) button.closest("[role='dialog']")?.querySelector("[aria-label='Close']")?.click();
   const isReady = () => turnAt(first) && turnAt(last) && !document.querySelector("[role='dialog']");
   whenReady(isReady, () => showTurns(first, last, isNew), ask);
 }
 
-// To the turn at which a chat was opened.
+// Scrolls to the turn at which a chat was opened.
 function goToTurn(turn) {
   const isReady = () => turnAt(turn) && !document.querySelector("[role='dialog']");
   whenReady(isReady, () => showTurns(turn, turn, true));
@@ -76,7 +76,7 @@ function showTurns(first, last, isNew) {
   const turn = turnAt(first);
   box.scrollTop += turn.getBoundingClientRect().top - box.getBoundingClientRect().top - TOP_PIXELS;
   holdPlace(box);
-  // Earlier turns that were just shown may still be growing.
+  // Earlier turns may still be growing.
   if (isNew) holdElement(`st-key-turn_${first}`, turn);
   noteScroll(box);
   turn.tabIndex = -1;
@@ -85,7 +85,7 @@ function showTurns(first, last, isNew) {
   mark(turns.filter((each) => each !== null));
 }
 
-// The reader has gone where the page is now: neither its growth nor Streamlit takes them to the end.
+// Keeps the scroll position: neither growth nor Streamlit moves the page to the end.
 function holdPlace(box) {
   scroll.follows = false;
   scroll.anchor = null;
@@ -93,7 +93,7 @@ function holdPlace(box) {
   scroll.isHeld = true;
 }
 
-// Keeps an element where it stands in the window while what is around it is drawn, however long that takes.
+// Keeps an element's position in the window while others are drawn around it, without a time limit.
 function holdElement(key, element) {
   const anchor = { key, top: element.getBoundingClientRect().top };
   scroll.anchor = anchor;
@@ -107,7 +107,7 @@ function holdElement(key, element) {
 
 function onFold(event) {
   const line = event.target.closest?.(`[class*='${FOLD}'] summary`);
-  // Captured before the line opens. A record from before a reset has no card.
+  // The event is captured before the line opens. A record from before a reset has no card.
   if (!line || line.closest("details").open || line.closest("[class*='st-key-past_']")) return;
   if (!isSeen(document.querySelector(".st-key-panel"))) return;
   const fold = line.closest(`[class*='${FOLD}']`);
@@ -116,9 +116,9 @@ function onFold(event) {
     const card = document.querySelector(`.${CSS.escape(CARD + id)}`);
     return isSeen(card) && card;
   };
-  // Apart from the line's own message to the server: one is for a part of the page, the other for all of it.
+  // Sent separately from the line's own request: one is for a fragment, the other for the whole page.
   const ask = () => {
-    // The tab and the box that hide the card are the server's to open.
+    // The server opens the tab and the expander around the card.
     toggled.forEach((_, key) => key.startsWith(FOLD) || toggled.delete(key));
     setTimeout(() => askServer("record", id), APART_MILLISECONDS);
   };
@@ -134,12 +134,12 @@ function showCard(card) {
     panel.scrollTop += shown.top - space.top - TOP_PIXELS;
   };
   bring();
-  // The box that holds an older card opens slowly.
+  // The expander of an older card is animated.
   setTimeout(bring, 400);
   mark([card]);
 }
 
-// What is opened is read where it stands, also at the end of the chat; where a message closes, its button stays.
+// An opened line or message stays in place, also at the end of the chat; a closed message's button stays in place.
 function onOpen(event) {
   const button = event.target.closest?.(`[class*='${FOLD}'] summary, ${MORE} button`);
   if (!button) return;

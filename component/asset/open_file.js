@@ -1,4 +1,4 @@
-// Reads a file that the reader chooses, and gives its text to the server.
+// Reads a file chosen by the user and sends its text to the server.
 const FILE_BYTES = 10 * 1024 * 1024;
 const FILE_KINDS = ".jsonl,.json,application/jsonl,application/json";
 
@@ -13,7 +13,7 @@ function onOpenFile(event) {
 
 async function sendFile(file) {
   if (!file) return;
-  // A larger one would end the connection: the server is only told of it.
+  // A larger message would close the connection: only the size is sent.
   const text = file.size <= FILE_BYTES ? await file.text() : null;
   askServer("file", { text, size: file.size });
 }

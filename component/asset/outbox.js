@@ -1,21 +1,21 @@
-// Sends what was typed, and keeps it until the server says that it has it or gives it back: a request may be lost.
+// Sends typed messages, and stores each until the server has accepted or refused it: a request may be lost.
 const HEARD = "i.heard";
 const OUTBOX = "turnfold_outbox";
 const ID_BYTES = 12;
 const LOOK_MILLISECONDS = 50;
 const AGAIN_MILLISECONDS = 3000;
-// Streamlit sends what is set at once as one request, which is for one part of the page.
+// Streamlit joins values set at the same time to one request, for one fragment.
 const APART_FROM_WIDGETS_MILLISECONDS = 10;
 
-// Each has an id of its own, so that sending it again changes nothing, and the session that it was typed in. A new chat
-// takes the id of its first message.
+// Each message has an id, which makes repeats idempotent, and the session it was typed in. A new chat's session id is
+// the id of its first message.
 let outbox = JSON.parse(sessionStorage.getItem(OUTBOX) ?? "[]");
 let begun = null;
 let looking = null;
 let askedAt = 0;
 
 function newId() {
-  // `randomUUID` is offered in secure contexts only.
+  // `randomUUID` needs a secure context.
   return [...crypto.getRandomValues(new Uint8Array(ID_BYTES))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
@@ -25,7 +25,7 @@ function setOutbox(messages) {
   try {
     sessionStorage.setItem(OUTBOX, JSON.stringify(outbox));
   } catch {
-    // Its storage is full, of drafts: the message is sent all the same, and only a reload would lose it.
+    // The storage is full of drafts: the message is sent anyway, and lost only on a reload.
   }
 }
 
@@ -69,7 +69,7 @@ function giveBack(message) {
   const isHere = message.session === draft.session || (message.is_new && draft.session === "");
   const field = isHere ? document.querySelector(FIELD) : null;
   const key = draftKey(message.is_new ? "" : message.session);
-  // What was typed meanwhile stays, behind it.
+  // Text typed meanwhile is appended.
   const text = [message.text, field ? field.value : sessionStorage.getItem(key)].filter(Boolean).join("\n");
   if (field) setField(field, text);
   else sessionStorage.setItem(key, text);

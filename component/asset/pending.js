@@ -1,4 +1,4 @@
-// Shows a message at once where its turn will stand, until the server has committed it or has given it back.
+// Shows a message at once in its turn's place, until the server has committed or refused it.
 const CHAT = ".st-key-chat";
 const EMPTY_PAGE = ".st-key-empty";
 const MAIN = "[data-testid='stMainBlockContainer']";
@@ -10,7 +10,7 @@ const PENDING_CHARS = 2000;
 
 let pending = null;
 
-// A turn and its bubble may be drawn a moment before the words; the bubble's hidden icon is text, too.
+// A turn and its bubble may be drawn before the text; the bubble's hidden icon is text, too.
 function hasQuestion(turn) {
   return Boolean(turn.querySelector("[data-testid='stChatMessageContent']")?.textContent);
 }
@@ -27,16 +27,16 @@ function isAnswering() {
 
 function showPending(text, id) {
   const place = document.querySelector(`${CHAT}, ${EMPTY_PAGE}`);
-  // Commands have no turn, and a busy session gives the message back.
+  // Commands have no turn, and a busy session refuses the message.
   if (!place || !text || pending || text.startsWith("/") || isAnswering()) return;
   const bubble = document.createElement("p");
   bubble.className = "pending";
-  bubble.ariaHidden = "true"; // the turn itself is read out
+  bubble.ariaHidden = "true"; // screen readers read the turn itself
   bubble.textContent = text.slice(0, PENDING_CHARS);
   const observer = new MutationObserver(followTurn);
   pending = { bubble, observer, id, after: lastTurnNumber(), until: performance.now() + PENDING_MILLISECONDS };
   place.append(bubble);
-  // Before the browser paints it, so that the message is never seen twice.
+  // Runs before the browser paints, so that the message is never shown twice.
   observer.observe(document.querySelector(MAIN), {
     childList: true,
     subtree: true,
@@ -59,14 +59,15 @@ function followTurn() {
   if (!pending) return;
   const { bubble } = pending;
   if (lastTurnNumber() > pending.after) return removePending();
-  // The chat that the message begins is drawn in the place of the empty page, and its turn a moment later.
+  // A new chat replaces the empty page first; its turn is drawn a moment later.
   if (!bubble.isConnected) document.querySelector(CHAT)?.append(bubble);
   while (isWithoutWords(bubble.previousElementSibling)) bubble.previousElementSibling.before(bubble);
-  // Marked itself: a style that asked where the message stands would be asked of the whole chat at each change.
+  // Marked with an attribute: a CSS selector on the message's position would be evaluated for the whole chat at each
+  // change.
   document.querySelector(LAST_ROW)?.toggleAttribute(BEFORE_PENDING, true);
 }
 
-// The turn takes the place of the message, so what is drawn of it before its words must not move the message down.
+// The turn replaces the message, so its parts drawn before the text must not move the message down.
 function isWithoutWords(part) {
   if (!part?.matches(WRAPPER)) return false;
   const turn = part.querySelector(TURN);

@@ -1,13 +1,13 @@
-// Tells the server which plain button was pressed, with what the button says of itself (component/turn_buttons.py), until
-// it says that it has heard it: a request may be lost, and of two that wait for the server, Streamlit drops the first.
-// The server may have done some of them, and knows each by its time.
+// Sends presses of plain buttons with their data attributes (component/turn_buttons.py), until the server confirms
+// them: a request may be lost, and of two waiting requests Streamlit drops the first. The server recognises repeated
+// presses by their time.
 const MOMENT_MILLISECONDS = 30000;
 const AGAIN_MILLISECONDS = 3000;
 
 let presses = [];
 let again = null;
 let tellServer = null;
-// Streamlit calls the function anew without taking away what the call before left, or takes it away afterwards.
+// Streamlit calls the function again without the cleanup of the previous call, or runs the cleanup later.
 let mounted = 0;
 
 function now() {
@@ -28,7 +28,7 @@ function waitForServer() {
 function onPress(event) {
   const button = event.target.closest?.("button[data-press]");
   if (!button) return;
-  // The second click of a double one would make another branch: the address may still name the chat that is left.
+  // The second click of a double click would make another branch: the URL may still name the chat left by the first.
   if (button.dataset.press === "branch" && event.detail > 1) return;
   presses.push({ ...button.dataset, at: now() });
   tell();

@@ -1,8 +1,7 @@
-// Asks the server to draw what has changed, for a part of the page that found a change; again, until it has answered: a
-// request may be lost.
+// Requests a redraw for a fragment that found a change; repeated until answered, as a request may be lost.
 const REDRAW = "i.redraw";
 const SERVED = "i.heard";
-// Streamlit sends what is set at once as one request, which is for one part of the page.
+// Streamlit joins values set at the same time to one request, for one fragment.
 const APART_FROM_WIDGETS_MILLISECONDS = 10;
 const AGAIN_MILLISECONDS = 2000;
 
@@ -14,7 +13,7 @@ export default function ({ setTriggerValue }) {
   const look = () => {
     clearTimeout(again);
     const newest = Math.max(-1, ...[...document.querySelectorAll(REDRAW)].map((asking) => Number(asking.dataset.mark)));
-    // A request that was answered may stand until its part is drawn again.
+    // The element of an answered request may stay until its fragment is drawn again.
     if (newest < Number(document.querySelector(SERVED)?.dataset.served ?? 0)) return;
     const since = performance.now() - askedAt;
     if (newest === asked && since < AGAIN_MILLISECONDS) {

@@ -1,8 +1,8 @@
-// Follows the end of the chat while it grows, until the reader scrolls up; keeps the place when earlier turns are shown.
+// Follows the end of a growing chat until the user scrolls up; keeps the position when earlier turns are shown.
 const SCROLLER = "#stMain";
-// What makes the page longer or shorter: the chat, the bar below it, which is in the same scroller, and the window.
+// The elements whose size changes the page's length: the chat, the bar in the same scroller, and the window.
 const SIZED = `[data-testid='stMainBlockContainer'], [data-testid='stBottom'], ${SCROLLER}`;
-// Where popovers are drawn: at the end of the document, made for the first of them.
+// The container of popovers at the end of the document, created for the first popover.
 const POPOVERS = "#stFloatingOverlayPortal";
 const TURN = "[class*='st-key-turn_']";
 const WIDE = `:is(${TURN}, [class*='st-key-card_']) :is(table, [data-testid='stCode'] pre):not([tabindex])`;
@@ -15,8 +15,8 @@ const NEAR_PIXELS = 24;
 const GESTURE_MILLISECONDS = 1000;
 const LAYOUT_MILLISECONDS = 500;
 
-// `place` is where the reader is, `anchor` the element that must not move under them, `isHeld` that nothing
-// but their own gesture moves the page; times are those of performance.now().
+// `place` is the scroll position, `anchor` the element that must not move, `isHeld` that only the user's gestures
+// scroll the page; times are those of performance.now().
 const scroll = {
   follows: true,
   top: 0,
@@ -28,7 +28,7 @@ const scroll = {
   resizedAt: -Infinity,
   isHeld: false,
 };
-// Keys that move the page, and where to; elsewhere than in a field, where they move the cursor.
+// Keys that scroll the page, with the direction; not in a field, where they move the cursor.
 const KEYS = { ArrowUp: -1, PageUp: -1, Home: -1, ArrowDown: 1, PageDown: 1, End: 1, " ": 0, Tab: 0 };
 
 function restOf(box) {
@@ -47,7 +47,7 @@ function scrollToEnd() {
   scroll.follows = true;
   scroll.isHeld = false;
   scroll.anchor = null;
-  scroll.gestureAt = -Infinity; // whoever wants the end has left what they scrolled to before
+  scroll.gestureAt = -Infinity; // scrolling to the end discards an earlier gesture
   if (!box || !document.querySelector(TURN)) return;
   box.scrollTop = box.scrollHeight;
   noteScroll(box);
@@ -59,11 +59,11 @@ function onScroll(event) {
   const move = Math.sign(box.scrollTop - scroll.top);
   if (isByReader(box, move)) {
     if (move > 0 && restOf(box) <= NEAR_PIXELS) scroll.follows = true;
-    // A box that has shrunk moves up by itself, and then it is at its end.
+    // A shrunken box scrolls up by itself, to its end.
     else if (move < 0 && restOf(box) > 1) scroll.follows = false;
     scroll.place = box.scrollTop;
   } else if (!scroll.follows && (scroll.isHeld || !scroll.anchor)) {
-    // The page was short for a moment, while an answer was drawn again.
+    // The page was shorter for a moment while an answer was redrawn.
     if (!keepAnchor(box)) box.scrollTop = scroll.place;
   }
   noteScroll(box);
@@ -73,7 +73,7 @@ function isByReader(box, move) {
   const now = performance.now();
   if (scroll.isHeld) return false;
   if (now - scroll.gestureAt < GESTURE_MILLISECONDS) return scroll.gesture === 0 || scroll.gesture === move;
-  // The browser tells of a scroll before it tells of the new size that caused it.
+  // The browser reports a scroll before the resize that caused it.
   return box.scrollHeight === scroll.height && now - scroll.resizedAt > LAYOUT_MILLISECONDS;
 }
 
@@ -82,7 +82,7 @@ function isScrolling(event) {
 }
 
 function onGesture(event) {
-  // A press on the box itself is one on its scroll bar.
+  // A press on the box itself is on its scroll bar.
   if (event.type === "pointerdown" && !event.target.matches?.(SCROLLER)) return;
   if (event.type === "keydown" && !isScrolling(event)) return;
   scroll.gesture = event.type === "wheel" ? Math.sign(event.deltaY) : (KEYS[event.key] ?? 0);
@@ -90,7 +90,7 @@ function onGesture(event) {
   scroll.isHeld = false;
   scroll.anchor = null;
   const box = event.target.closest?.(SCROLLER);
-  // Before the page has moved, so that no growth meanwhile takes the reader back.
+  // Set before the page scrolls, so that growth in between doesn't scroll back to the end.
   if (event.type === "wheel" && event.deltaY < 0 && box?.scrollTop > 0) scroll.follows = false;
 }
 
@@ -124,20 +124,20 @@ function markTurns() {
   const turns = [...document.querySelectorAll(TURN)];
   let isFolded = false;
   turns.reverse().forEach((turn) => {
-    // A line stands behind the last of its turns.
+    // A fold's line comes after the last of its turns.
     if (turn.querySelector(FOLD_LINE)) isFolded = turn.querySelector(FOLDED_LINE) !== null;
     turn.toggleAttribute("data-folded", isFolded);
-    // Streamlit reuses a container for another turn, so the number is set each time.
+    // Streamlit reuses containers for other turns, so the number is set each time.
     const number = turn.className.match(/st-key-turn_(\d+)/)[1];
     if (turn.dataset.turn !== number) turn.dataset.turn = number;
   });
   document.querySelectorAll(CLAMPED_QUESTION).forEach((question) => {
-    // Nothing is hidden: the button that would show it is.
+    // Nothing is hidden, so the button to show more is.
     question.toggleAttribute("data-fits", question.scrollHeight <= question.clientHeight + 1);
   });
   markWide();
   document.querySelectorAll(`${TURN} li > input[type='checkbox']:not([aria-label])`).forEach((box) => {
-    // Markdown's check box stands beside its text, not in a label.
+    // Markdown's check box is beside its text, not in a label.
     box.setAttribute("aria-label", box.parentElement.textContent.trim());
   });
   document.querySelectorAll(`${TURN} .footnotes h2 [data-heading-text]`).forEach((title) => {
@@ -145,7 +145,7 @@ function markTurns() {
   });
 }
 
-// What scrolls sideways must be reachable by keyboard.
+// Elements that scroll sideways must be reachable by keyboard.
 function markWide() {
   document.querySelectorAll(WIDE).forEach((part) => {
     if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
@@ -155,7 +155,7 @@ function markWide() {
 function markPopovers() {
   const portal = document.querySelector(POPOVERS);
   if (portal) popoverOpening.observe(portal, { childList: true, subtree: true });
-  // One that scrolls must be reachable by keyboard.
+  // A scrolling popover must be reachable by keyboard.
   document.querySelectorAll("[data-testid='stPopoverBody']").forEach((body) => {
     body.tabIndex = 0;
   });
@@ -176,7 +176,7 @@ function onToEnd(event) {
 
 const popoverOpening = new MutationObserver(() => requestAnimationFrame(markPopovers));
 const pageResize = new ResizeObserver(onResize);
-// A line may come to say something else, or a card be drawn, and the page has the size that it had.
+// A line's text may change or a card be drawn without a change of the page's size.
 const partsChange = new MutationObserver(onChange);
 const SCROLL_LISTENERS = [
   ["scroll", onScroll, true],

@@ -1,5 +1,5 @@
-// The page on which nobody is signed in: its language, the way back to it, and word of it to the browser's other tabs,
-// whose pages would go on as they are (visitor.js).
+// The sign-in page: sets the language, stores the URL to return to, and notifies the browser's other tabs, which would
+// otherwise stay as they are (visitor.js).
 let isTold = false;
 
 export default function ({ data }) {

@@ -1,11 +1,11 @@
-// The theme that was chosen in the settings. Streamlit has no call for it: its own menu, which the style sheet hides,
-// changes the theme without a reload and keeps it for the next one.
+// Applies the theme chosen in the settings. Streamlit has no API for this: its own menu, hidden by the style sheet,
+// changes the theme without a reload and stores it.
 const THEME_NAMES = { system: "System", light: "Light", dark: "Dark" };
 
 const theme = { chosen: null };
 
 function keptTheme() {
-  // A version number follows the path.
+  // The key ends with a version number.
   const key = Object.keys(localStorage).find((name) => name.startsWith(`stActiveTheme-${location.pathname}-`));
   return key ? JSON.parse(localStorage.getItem(key)) : THEME_NAMES.system;
 }
@@ -21,9 +21,9 @@ function pressTheme(menu, name, until) {
 }
 
 function setTheme(chosen, cookie) {
-  // Streamlit says it of the app alone; dialogs and menus stand outside.
+  // Streamlit sets the color scheme on the app only; dialogs and menus are outside.
   document.documentElement.style.colorScheme = chosen === "system" ? "light dark" : chosen;
-  // Only a change in this tab counts: another tab's choice must stand.
+  // Only a change in this tab counts: another tab's choice is retained.
   if (chosen === theme.chosen) return;
   theme.chosen = chosen;
   const name = THEME_NAMES[chosen];

@@ -1,12 +1,12 @@
-// A tab or a box stays as the reader left it: Streamlit sets it as the server's answer says, also when this is the answer
-// to the choice before, and from then on tells the server that it is so.
+// Keeps the user's choice of tabs and expanders: Streamlit sets them by the server's answer, even if it is the answer
+// to an earlier choice, and then reports that state to the server.
 const TABS = ".stTabs";
 const TAB = "[role='tab']";
 const BOX = ".stExpander";
 const BOX_CONTENT = "[data-testid='stExpanderDetails']";
 const KEPT_MILLISECONDS = 10000;
 
-// By the key of the tabs or of the box: the label of the open tab, or whether the box is open, and how long it is kept.
+// By key of the tabs or expander: the open tab's label or the open state, and until when it is kept.
 const toggled = new Map();
 let isRepeating = false;
 let focusedTab = null;
@@ -40,7 +40,7 @@ function keep(keyed, wanted) {
   const key = keyOf(keyed);
   if (!key) return;
   toggled.set(key, { wanted, until: performance.now() + KEPT_MILLISECONDS });
-  // An answer that comes together with the choice changes nothing that would be seen.
+  // Runs before the next paint, so that an answer at the same moment as the choice has no visible effect.
   requestAnimationFrame(repeatToggles);
 }
 
@@ -68,7 +68,7 @@ function repeat(part) {
   isRepeating = true;
   part.click();
   isRepeating = false;
-  // What is typed meanwhile goes on where it is typed.
+  // Typing goes on in its field.
   if (focused?.matches("input, textarea")) focused.focus({ preventScroll: true });
   else if (focused?.matches(TAB) && part.matches(TAB)) part.focus({ preventScroll: true });
 }
@@ -86,7 +86,7 @@ function onToggleChange() {
   repeatToggles();
 }
 
-// Streamlit disables the tabs until those of the run have come, and takes the focus with the tabindex.
+// Streamlit disables the tabs until the run has drawn them, and removes the focus with the tabindex.
 const TOGGLE_STATES = ["aria-selected", "aria-disabled", "inert"];
 const toggleChange = new MutationObserver(onToggleChange);
 const TOGGLE_LISTENERS = [

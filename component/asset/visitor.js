@@ -1,7 +1,7 @@
-// Whoever is signed in: what was typed in this tab and not sent is its writer's alone, and another one may come after.
+// Unsent text in this tab belongs to the user who typed it, and another user may sign in afterwards.
 const OWN_KEYS = "turnfold_";
 const VISITOR = "turnfold_visitor";
-const WAY_BACK = "turnfold_way_back"; // sign_in.js sets it
+const WAY_BACK = "turnfold_way_back"; // set by sign_in.js
 
 function beginVisit(visitor) {
   const before = sessionStorage.getItem(VISITOR);
@@ -15,14 +15,14 @@ function beginVisit(visitor) {
   sessionStorage.setItem(VISITOR, visitor);
 }
 
-// The provider leads to the empty page, wherever one was when the sign-in ended.
+// The provider redirects to the empty page, whichever page was open when the sign-in ended.
 function goBack() {
   const query = sessionStorage.getItem(WAY_BACK);
   sessionStorage.removeItem(WAY_BACK);
   if (query && !location.search) location.replace(location.pathname + query);
 }
 
-// Another tab of this browser shows that nobody is signed in any more (sign_in.js): a reload of this one tells, too.
+// Another tab of this browser shows the sign-in page (sign_in.js): reload this one, too.
 function onSignedOut(event) {
   if (event.key === "turnfold_signed_out") location.reload();
 }
