@@ -119,8 +119,7 @@ class EventId(NamedTuple):
 
     Attributes:
         seq: Position in the attempt's log, counted from `TurnStream.first_place`; 0 for a snapshot of a turn without a
-            log
-            in this process.
+            log in this process.
     """
 
     turn: int
@@ -155,8 +154,7 @@ class ChatWriter:
     """Serialises the events of one attempt as server-sent events.
 
     An event's id is the position in the attempt's log, counted from `first_place`; the last event sends two.
-    Consecutive
-    text deltas become one chunk with the id of the last delta.
+    Consecutive text deltas become one chunk with the id of the last delta.
     """
 
     def __init__(self, head: CompletionHead, turn: int, attempt: int, first_place: int) -> None:

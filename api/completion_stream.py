@@ -187,8 +187,7 @@ async def stream_lines(
     """Yields the lines of a response, with keep-alives after `keep_alive_seconds` of silence.
 
     A failed stream ends with an error and without `[DONE]`. Sent text can't be revoked: an answer restarted after text
-    was
-    sent fails the stream, too.
+    was sent fails the stream, too.
     """
     now = asyncio.get_running_loop().time
     yield writer.start()

@@ -57,8 +57,7 @@ class CreateCompletion:
     """The route's handler, an ASGI application.
 
     Service calls block, so they run in threads; waiting for an answer is a coroutine. A client that closes a stream
-    stops
-    the turn, unless the request said otherwise; a client waiting for the whole answer doesn't.
+    stops the turn, unless the request said otherwise; a client waiting for the whole answer doesn't.
 
     Args:
         completions_of: Returns the completions of an owner.

@@ -43,8 +43,7 @@ def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator
 
     A connection over `most` is refused. A connection is closed if the server waits for the client between `seconds` and
     twice as long: for a request's head or body, or for the rest of a body answered early. Streamed answers and
-    websockets
-    have no limit.
+    websockets have no limit.
     """
     # Streamlit starts uvicorn, which has no setting for this.
     connection_made = H11Protocol.connection_made

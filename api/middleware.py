@@ -71,8 +71,8 @@ class Cors:
     """Middleware: answers CORS preflights and adds the CORS headers for the origins in `CHAT_API_ORIGINS`.
 
     Preflights carry no token, so they are answered before the token check. Credentials are never allowed.
-    `CORSMiddleware`
-    can't allow headers by prefix, and new versions of OpenAI's own client send new `X-Stainless-` headers.
+    `CORSMiddleware` can't allow headers by prefix, and new versions of OpenAI's own client send new `X-Stainless-`
+    headers.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
@@ -160,10 +160,8 @@ class HostCheck:
     """Middleware: refuses a wrong `Host` or a foreign `Origin` with 403 and advice.
 
     Allowed hosts are `localhost` and loopback addresses at any port, and the names in `TURNFOLD_HOSTS`. An `Origin`
-    must
-    match the host; the HTTP API also accepts `CHAT_API_ORIGINS`. Without a sign-in, connections to a non-loopback
-    address
-    of the server are refused, too, unless `OPEN_WITHOUT_SIGN_IN` is set. Headers added by a proxy are ignored.
+    must match the host; the HTTP API also accepts `CHAT_API_ORIGINS`. Without a sign-in, connections to a non-loopback
+    address of the server are refused, too, unless `OPEN_WITHOUT_SIGN_IN` is set. Headers added by a proxy are ignored.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:

@@ -43,8 +43,7 @@ class ProgramRoutes:
         settings: Returns the settings; called at the first request.
         tokens: Returns the tokens created by owners; called for each request.
         patience_seconds: How long a completion waits for its first event before the status is sent, and how long its
-            stream
-            may be silent.
+            stream may be silent.
     """
 
     def __init__(

@@ -102,8 +102,7 @@ class ServedOperations:
         >>> app = Starlette(routes=served.routes(sessions.OPERATIONS))
 
     The service blocks, so calls run in threads; slow calls have their own pool, so that reading a session never waits
-    for a
-    model.
+    for a model.
     """
 
     def __init__(self, service_of: Callable[[str], ChatService]) -> None:

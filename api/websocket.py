@@ -289,9 +289,8 @@ def bounded_websockets(
     """Bounds every websocket whose connection starts within this context.
 
     A message counts towards the budget until the application receives it: the bytes on the wire, the decompressed
-    bytes,
-    and a constant for each fragment; the first 8 KiB of each connection are free. A message unfinished after `seconds`
-    closes the connection. Before `Socket.let_in` a message may have 64 KiB.
+    bytes, and a constant for each fragment; the first 8 KiB of each connection are free. A message unfinished after
+    `seconds` closes the connection. Before `Socket.let_in` a message may have 64 KiB.
 
     Args:
         budget: The server's budget.

@@ -54,10 +54,8 @@ def answer_markdown(text: str) -> str:
     r"""Escapes a model's Markdown where Streamlit would show something other than the text.
 
     Images become links, so that nothing is loaded from another host. `\(…\)` and `\[…\]` become Streamlit's formulas; a
-    `$`
-    that starts no formula is a price. A single `~` is a range (`3~4`): only `~~two~~` strike out. Streamlit's
-    directives
-    (`:red[…]`, `:smile:`, ` -> `) are text. Code and addresses are unchanged.
+    `$` that starts no formula is a price. A single `~` is a range (`3~4`): only `~~two~~` strike out. Streamlit's
+    directives (`:red[…]`, `:smile:`, ` -> `) are text. Code and addresses are unchanged.
 
     Args:
         text: The Markdown, perhaps incomplete: an open fence extends to the end.

@@ -251,8 +251,7 @@ def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
     """Returns the keys of outdated parts; None if the whole page has to be drawn.
 
     The session list keeps the order until a running answer is finished and drawn. Redrawing the part that opened a
-    dialog
-    would reset the dialog and lose typed text: such parts wait for the close, which draws the page.
+    dialog would reset the dialog and lose typed text: such parts wait for the close, which draws the page.
     """
     identifier = page_state.session_id()
     if identifier is None or st.session_state.get(_WHOLE) != identifier or dialog.is_left():

@@ -152,10 +152,8 @@ def is_early() -> bool:
     """Returns True if a timer's request carried this press; the browser sends the press itself right after.
 
     Streamlit's frontend adds a press to every request until the press's own request is sent. With the first the
-    callback
-    would run twice; a text put back into an input by the first run would then count as unchanged and be lost. A request
-    for
-    any other fragment belongs to the press: presses of the same moment share a request.
+    callback would run twice; a text put back into an input by the first run would then count as unchanged and be lost.
+    A request for any other fragment belongs to the press: presses of the same moment share a request.
     """
     fragments, automatic = _fragments(), st.session_state.get(_AUTOMATIC, {})
     return bool(fragments) and all(automatic.get(fragment) for fragment in fragments)

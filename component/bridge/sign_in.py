@@ -58,8 +58,7 @@ def prepare(settings: Settings) -> None:
 
     Raises:
         SettingsError: Strangers could get access: through a reachable address without a sign-in, or with a forged
-            cookie
-            or header.
+            cookie or header.
     """
     if settings.oidc_client_secret is None:
         _check_address(is_open=settings.open_without_sign_in)

@@ -40,10 +40,8 @@ class UploadGuard:
     """Middleware: refuses a file before the body is read: from a stranger, too large, or over a limit.
 
     With a sign-in only a signed-in user may upload, and only to a tab of their own. A tab may hold as many unsent files
-    as
-    one message, and all tabs together 256 MB. A file counts from the start of the body; the length also counts towards
-    the
-    server's budget until the file is complete.
+    as one message, and all tabs together 256 MB. A file counts from the start of the body; the length also counts
+    towards the server's budget until the file is complete.
 
     Args:
         app: Page and routes.

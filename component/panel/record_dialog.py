@@ -35,8 +35,7 @@ def differences(old: str, new: str) -> tuple[list[Piece], list[Piece]] | None:
     """Splits both texts into equal and changed pieces: deleted ones in the old text, added ones in the new.
 
     White space alone is no difference. Texts that take too long to compare by words are compared by lines; None if
-    lines
-    take too long, too.
+    lines take too long, too.
     """
     for part in (_WORD, _LINE):
         try:

@@ -31,8 +31,7 @@ def change(place: str, act: Callable[[Projects], object]) -> None:
     Args:
         place: The surface: "rail", "drawer" or "chat".
         act: Makes the change with the projects of the user signed in at the press. Loads the memory again, which
-            another
-            tab may have changed.
+            another tab may have changed.
     """
     try:
         act(service_provider.current().projects)
