@@ -168,7 +168,7 @@ class Socket:
         self._share.hold(min(self._share.held, _counted(count)))
 
     def refuse(self, code: CloseCode, reason: str) -> NoReturn:
-        """Refuses a fragment by raising `PayloadTooBig`, the error that websockets expects from an extension."""
+        """Fails the connection with a code and a reason by `PayloadTooBig`, the error websockets expects from an extension."""
         self._protocol.conn.fail(code, reason)
         raise PayloadTooBig(None, self._share.held)
 

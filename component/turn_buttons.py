@@ -74,8 +74,8 @@ def markup(
         about: The action's arguments.
         icon: CSS class of the icon.
         hint: The tooltip; the label by default.
-        is_on: State of a toggle; None for a plain button. The press sends the opposite state, so that a second press of
-            the same drawing changes nothing.
+        is_on: State of a toggle; None for a plain button. The press sends the opposite state, so that a second press
+            changes nothing.
         has_text: Shows the label.
     """
     state = {} if is_on is None else {"aria-pressed": _flag(is_on), "data-wanted": _flag(not is_on)}

@@ -86,7 +86,7 @@ def is_served() -> bool:
 
 
 def is_wanted() -> bool:
-    """Returns True if another part of the page is waiting for its turn, in this run or the next."""
+    """Returns True if a request for another part of the page is waiting, in this run or for the next."""
     context = get_script_run_ctx(suppress_warning=True)
     if context is None or context.script_requests is None:
         return False
