@@ -168,7 +168,7 @@ class Socket:
         self._share.hold(min(self._share.held, _counted(count)))
 
     def refuse(self, code: CloseCode, reason: str) -> NoReturn:
-        """Fails the connection with a code and a reason by `PayloadTooBig`, the error websockets expects from an extension."""
+        """Closes the connection with a code and a reason by `PayloadTooBig`, which websockets expects of extensions."""
         self._protocol.conn.fail(code, reason)
         raise PayloadTooBig(None, self._share.held)
 
