@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUNS := .venv/.runs
 TESTS := .venv/.tests
+BENCHES := .venv/.benches
 # Many tests wait for clocks and sockets: three processes keep two cores busy, and with four the browsers hold each other
 # up. A file stays in one process, and the files begin in their order, so that the long ones (browser, fault,
 # integration) don't come last.
@@ -12,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Compiled modules are kept, or each process of a run compiles them all.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run check test test-all lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-secret bench-recognise bench-door load fault attack backup restore export import migrate
+.PHONY: help run check test test-all lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-door load fault attack backup restore export import migrate
 
 help:
 	@echo "make run        opens the chat on http://localhost:8501"
@@ -20,7 +21,7 @@ help:
 	@echo "make test       check, integration, page and the browser's main journeys: five minutes"
 	@echo "make test-all   test, and all that is slow: fifteen minutes more"
 	@echo "make backup [TO=file]  restore FROM=file  export TO=file  import FROM=file  migrate FROM=file TO=url"
-	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-secret | bench-recognise | bench-door"
+	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-door"
 
 run: $(RUNS)
 	$(BIN)/streamlit run app.py
@@ -61,26 +62,13 @@ bench-store: $(TESTS)
 bench-page: $(TESTS)
 	$(BIN)/python -m bench.page
 
-# What only the bench needs (its peers, the plot) is installed here, not by the two commands.
-bench-context: $(TESTS)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+# The other strategies and libraries over one scripted chat; writes docs/bench-context.md.
+bench-context: $(BENCHES)
 	$(BIN)/python -m bench.context
 
-# What folds keep, on public data that isn't in the project: DATA=<folder> says where it is; says where to get it.
-bench-quality: $(TESTS)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+# What folds keep of public data that isn't in the project: DATA=<folder> says where it is; writes docs/bench-quality.md.
+bench-quality: $(BENCHES)
 	$(BIN)/python -m bench.quality $(if $(DATA),--data $(DATA))
-
-# Which secrets the project memory misses and which ordinary sentences it stops; DATA=<folder> adds public texts and writes
-# the page.
-bench-secret: $(TESTS)
-	$(BIN)/python -m bench.secret $(if $(DATA),--data $(DATA))
-
-# How long it takes to find a session by the 500 messages that a program sends again.
-bench-recognise: $(TESTS)
-	$(BIN)/python -m bench.recognise
 
 # Needs a Chromium: what the door for programs adds to an answer, and the page beside 500 of its open streams.
 bench-door: $(TESTS)
@@ -130,6 +118,11 @@ $(RUNS): requirements-server.lock | $(BIN)/python
 $(TESTS): requirements.lock | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	touch $(RUNS) $(TESTS)
+
+# The libraries that two benches compare with, and the plots: neither running nor testing needs them.
+$(BENCHES): bench/requirements.txt $(TESTS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	touch $(BENCHES)
 
 # Needs uv. Writes the pins with their hashes and without any index's address: those of all that is done here, and of these
 # the ones that a server needs.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.messages.tool import tool_call
-from sqlalchemy import update
+from sqlalchemy import Connection, Engine, event, update
 
 from graph.recognise.client_chain import ChainKey
 from graph.recognise.decide import Decision
@@ -248,6 +249,44 @@ def test_chat_that_resends_everything_stays_in_one_session(door: Door) -> None:
     assert (decision.kind, decision.matched, decision.session_id) == ("append", "history", session_id)
     assert (decision.imported, decision.lead, decision.stop_first) == ((), (), False)
     assert door.texts(session_id) == [message.text for message in history]
+
+
+@contextmanager
+def counted_reads() -> Iterator[Callable[[], tuple[int, int]]]:
+    """Yields what counts the statements so far, and the steps of SQLite's machine that they took, in tens."""
+    counts = [0, 0]
+
+    def before(connection: Connection, *_: Any) -> None:  # noqa: ANN401  # SQLAlchemy's signature
+        counts[0] += 1
+        driver: Any = connection.connection.dbapi_connection
+        driver.set_progress_handler(step, 10)
+
+    def step() -> int:
+        counts[1] += 1
+        return 0
+
+    event.listen(Engine, "before_cursor_execute", before)
+    try:
+        yield lambda: (counts[0], counts[1])
+    finally:
+        event.remove(Engine, "before_cursor_execute", before)
+
+
+def test_a_history_of_500_messages_is_recognised_by_few_reads(door: Door) -> None:
+    history, session_id = door.chat(250)
+    other = [replace(message, text=f"other {message.text}") for message in history]
+    for messages, kind, most_statements, most_tens in (
+        (history, "append", 4, 200),
+        (history[-20:], "append", 10, 900),
+        (history[:250], "fork", 7, 500),
+        (other, "new", 5, 400),
+    ):
+        with counted_reads() as count:
+            decision = door.decide([*messages, user("and then?")])
+        statements, tens = count()
+        assert (decision.kind, decision.session_id) == (kind, "" if kind == "new" else session_id)
+        assert statements <= most_statements
+        assert 0 < tens <= most_tens
 
 
 def test_chats_that_begin_alike_stay_two(door: Door) -> None:

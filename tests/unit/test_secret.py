@@ -35,6 +35,13 @@ SECRETS = {
     "pypi-AgEIcHlwaS5vcmcCJ" + "aB3dE6gH9j" * 6: "PyPI token",
     "AKIAIOSFODNN7EXAMPLE": "AWS key",
     "1234567890:AAF" + "aB3dE6gH9j" * 3 + "kL": "Telegram token",
+    "xapp-1-A" + "B3CD4EF5G6" + "-1234567890123-" + "a3d6e9f2" * 8: "Slack token",
+    "GOCSPX-" + "aB3dE6gH9j-_" * 2 + "kLmN": "Google token",
+    "ya29.a0" + "aB3dE6gH9j" * 12: "Google token",
+    "aB3" + "8Q~" + "dE6gH9j_.-" * 3 + "kLmx": "Azure key",
+    "M" + "aB3dE6gH9j" * 2 + "kLmNo" + ".aB3dE6." + "gH9jk2m4p6" * 3 + "q8s0tUvW": "Discord token",
+    "SG." + "aB3dE6gH9jk2m4p6q8s0tU" + "." + "aB3dE6gH9j" * 4 + "k2m": "SendGrid key",
+    "dop_v1_" + "a3d6e9f2" * 8: "DigitalOcean token",
     JWT: "JWT",
     PEM: "private key",
     PEM.replace("\n", "\\n"): "private key",
@@ -74,6 +81,13 @@ MASKED = {
     "postgres://app:hunter2@db:5432/x": "postgres://app:[secret: password in an address]@db:5432/x",
     "redis://:hunter2@localhost/0": "redis://:[secret: password in an address]@localhost/0",
     "curl -u kim:hunter2 https://a.b": "curl -u kim:[secret: password in a command] https://a.b",
+    "Authorization: Basic a2ltOmh1bnRlcjIh": "Authorization: Basic [secret: authorization header]",
+    "aws_secret_access_key = " + "aB3d/E6gH9" * 4: "aws_secret_access_key = [secret: AWS key]",
+    "AccountName=shop;AccountKey=" + "aB3dE6gH9+" * 8 + "kLm4p6==": "AccountName=shop;AccountKey=[secret: Azure key]",
+    "https://hooks.slack.com/services/T" + "AB3CD4EF/B" + "A3CD4EF5G6/" + "aB3dE6gH9j" * 2 + "kLmN": (
+        "https://hooks.slack.com/[secret: Slack webhook]"
+    ),
+    "와이파이 패스워드: winter2026!": "와이파이 패스워드: [secret: password]",
 }
 
 

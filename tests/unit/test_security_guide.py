@@ -4,13 +4,10 @@ import re
 from pathlib import Path
 from typing import Final
 
-from bench.attack.__main__ import ATTACKS
-
 ROOT: Final = Path(__file__).parents[2]
 GUIDES: Final = ("docs/security.md", "docs/security.ko.md")
 ROW: Final = re.compile(r"^\|.*\|$", re.MULTILINE)
 SHOWN_BY: Final = re.compile(r"`([^`]+)`")
-FAMILY: Final = "text-"  # one text each
 
 
 def shown_by(guide: str) -> list[list[str]]:
@@ -23,9 +20,3 @@ def test_both_guides_say_the_same_is_shown_by_the_same() -> None:
     english, korean = map(shown_by, GUIDES)
     assert english == korean
     assert len(english) > 30
-
-
-def test_each_attack_stands_in_the_guide_and_is_one() -> None:
-    names = {name for row in shown_by(GUIDES[0]) for name in row if not name.startswith(("tests/", "make "))}
-    attacks = {f"{FAMILY}…" if attack.name.startswith(FAMILY) else attack.name for attack in ATTACKS}
-    assert names == attacks
