@@ -1,6 +1,6 @@
 """`make attack`: what one visitor, user or program can do to a server and to its others, each attack with its bounds.
 
-    python -m bench.attack [--short] [--only NAME,NAME] [--json FILE]
+    python -m bench.attack [--short] [--only NAME,NAME]
 
 Servers run as their users run them, in a temporary folder and on free ports of loopback, before a scripted model; they
 are the only ones that are attacked. An attack has a number of bytes, connections and seconds; a server that hangs, or
@@ -11,7 +11,6 @@ another. Linux alone, as the figures are those of /proc.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import resource
 import sys
@@ -20,28 +19,26 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
 
 from bench.attack import around, memory, owner, text
-from bench.attack.row import OUTAGE, STRANGER, Row, head, line
-from bench.attack.run import Attack, Kind, attacked
-from bench.attack.target import Target, model, started
+from bench.attack.run import HEAD, OUTAGE, STRANGER, Attack, Kind, Row, attacked
+from bench.attack.server import Target, model, target
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.postgres import serve_postgres
 
-_TURN_SECONDS: Final = {True: 1.0, False: 3.0}
+_TURN_SECONDS = {True: 1.0, False: 3.0}
 _SHORT, _FULL = (True,), (False,)
-ATTACKS: Final = (
+ATTACKS = (
     Attack("websocket-bombs", memory.deflate_bombs, "sign-in", STRANGER),
     Attack("websocket-unfinished", memory.unfinished_messages, "sign-in", STRANGER),
     Attack("websocket-fragments", memory.empty_fragments, "sign-in", STRANGER),
     Attack("log", memory.filled_log, "sign-in", STRANGER),
     Attack("old-cookie", owner.old_cookie, "sign-in"),
     Attack("websocket-visitor", memory.unfinished_messages, forms=_FULL),
-    Attack("secret-filter", text.secret_filter, told="86 characters like a secret's name and value, in a project"),
-    Attack("texts", text.all_texts, forms=_SHORT, seconds=60, told="8 texts of 20,000 characters"),
+    Attack("secret-filter", text.secret_filter, sent="86 characters like a secret's name and value, in a project"),
+    Attack("texts", text.all_texts, forms=_SHORT, seconds=60, sent="8 texts of 20,000 characters"),
     *(
-        Attack(f"text-{name}", text.one_text(name), forms=_FULL, seconds=90, told=f"199,000 characters of {name}")
+        Attack(f"text-{name}", text.one_text(name), forms=_FULL, seconds=90, sent=f"199,000 characters of {name}")
         for name in text.TEXTS
     ),
     Attack("text-marks", text.all_marks, forms=_FULL, seconds=240),
@@ -60,11 +57,9 @@ ATTACKS: Final = (
 
 
 def main() -> int:
-    """Does the attacks and prints them; returns 0 if all is within its bounds."""
     parser = argparse.ArgumentParser(prog="python -m bench.attack")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only", default="", help="names with commas between them")
-    parser.add_argument("--json", type=Path, default=None)
     options = parser.parse_args()
     wanted = {name for name in options.only.split(",") if name}
     if unknown := wanted - {attack.name for attack in ATTACKS}:
@@ -74,11 +69,9 @@ def main() -> int:
     ]
     began = time.monotonic()
     rows = run_all(chosen, is_short=options.short)
-    if options.json:
-        options.json.write_text(json.dumps([row.figures() for row in rows], indent=1, ensure_ascii=False) + "\n")
     failed = [row.attack for row in rows if row.problems]
-    told = f"NOT held: {', '.join(failed)}" if failed else "all held"
-    print(f"\nverdict: {told} ({len(rows)} attacks, {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f})")
+    words = f"NOT held: {', '.join(failed)}" if failed else "all held"
+    print(f"\nverdict: {words} ({len(rows)} attacks, {time.monotonic() - began:.0f} s, load {os.getloadavg()[0]:.1f})")
     return 1 if failed else 0
 
 
@@ -90,7 +83,7 @@ def run_all(attacks: Sequence[Attack], *, is_short: bool) -> list[Row]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 16_384) if hard != resource.RLIM_INFINITY else 16_384, hard))
     rows = []
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n\n{head()}", flush=True)
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n\n{HEAD}", flush=True)
     try:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="turnfold-attack-")))
@@ -98,13 +91,13 @@ def run_all(attacks: Sequence[Attack], *, is_short: bool) -> list[Row]:
             stack.callback(servers.close)
             for attack in attacks:
                 try:
-                    target = servers.get(attack.kind)
+                    server = servers.get(attack.kind)
                 except LookupError as error:
                     rows.append(Row(attack.name, attack.bounds, left_out=str(error)))
                 else:
-                    rows.append(attacked(attack, target, is_short=is_short))
-                print(line(rows[-1]), flush=True)
-                if not is_short or not target.is_alive:
+                    rows.append(attacked(attack, server, is_short=is_short))
+                print(rows[-1].line(), flush=True)
+                if not is_short or not server.is_alive:
                     servers.close()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -130,10 +123,9 @@ class _Servers:
         if kind not in self._targets:
             self._count += 1
             database = self._stack.enter_context(serve_postgres()) if kind == "postgres" else None
-            target = started(
-                self._folder / str(self._count), self._endpoint, has_sign_in=kind == "sign-in", database=database
-            )
-            self._targets[kind] = self._stack.enter_context(target)
+            folder = self._folder / str(self._count)
+            server = target(folder, self._endpoint, has_sign_in=kind == "sign-in", database=database)
+            self._targets[kind] = self._stack.enter_context(server)
         return self._targets[kind]
 
     def close(self) -> None:

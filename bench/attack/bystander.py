@@ -7,15 +7,13 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import httpx2
 
-from bench.attack.target import OTHER, TIMED, answer_to, bearer
+from bench.attack.server import OTHER, TIMED, answer_to
 
-_PATIENCE_SECONDS: Final = 60.0
-_PAUSE_SECONDS: Final = 0.3
-_OK: Final = 200
+_PATIENCE_SECONDS = 60.0
 
 
 @dataclass
@@ -27,18 +25,45 @@ class Said:
     problem: str = ""
 
 
-class Bystander:
-    """One chat of a program; use it in a `with` block, which begins with the first words of an answer.
+def program(address: str, token: str, *, timeout: float = 120) -> httpx2.Client:
+    """Returns a client of the HTTP API."""
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx2.Client(base_url=address, headers=headers, timeout=timeout, trust_env=False)
 
-    Args:
-        address: Of the server.
-        name: Of the chat; no other one's.
-    """
+
+def read_answer(client: httpx2.Client, said: Said, session_id: str = "") -> Iterator[str]:
+    """Reads the answer to a question into it, and yields its session with each piece, "" if it is refused."""
+    body = {"model": "turnfold", "stream": True, "messages": [{"role": "user", "content": said.question}]}
+    known = {"X-Turnfold-Session": session_id} if session_id else {}
+    try:
+        with client.stream("POST", "/v1/chat/completions", json=body, headers=known) as answer:
+            if answer.is_error:
+                answer.read()
+                said.problem = code_of(answer)
+                return
+            for line in answer.iter_lines():
+                if line.startswith("data: {"):
+                    chunk: dict[str, Any] = json.loads(line.removeprefix("data: "))
+                    if "error" in chunk:
+                        said.problem = said.problem or chunk["error"].get("code") or "error"
+                    said.read += "".join(each["delta"].get("content") or "" for each in chunk.get("choices", ()))
+                    yield answer.headers["x-turnfold-session"]
+    except (httpx2.HTTPError, OSError) as error:
+        said.problem = type(error).__name__
+
+
+def code_of(answer: httpx2.Response) -> str:
+    """Returns the code of an answer that is an error, or its status."""
+    with suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(answer.text)["error"]["code"])
+    return str(answer.status_code)
+
+
+class Bystander:
+    """One chat of a program, named as no other one; use it in a `with` block, which begins with the first words."""
 
     def __init__(self, address: str, name: str) -> None:
-        self._client = httpx2.Client(
-            base_url=address, headers=bearer(OTHER), timeout=_PATIENCE_SECONDS, trust_env=False
-        )
+        self._client = program(address, OTHER, timeout=_PATIENCE_SECONDS)
         self._name = name
         self._session_id = ""
         self._has_words = threading.Event()
@@ -47,13 +72,11 @@ class Bystander:
         self.said: list[Said] = []
 
     def __enter__(self) -> Self:
-        """Waits for the first words."""
         self._thread.start()
         self._has_words.wait(_PATIENCE_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Waits for the last answer."""
         self.end(_PATIENCE_SECONDS)
         self._client.close()
 
@@ -63,14 +86,9 @@ class Bystander:
         return [said.problem for said in list(self.said) if said.problem]
 
     @property
-    def ended(self) -> int:
-        """How many turns have ended, well or not."""
-        return len(self.said) - self._thread.is_alive()
-
-    @property
     def finished(self) -> int:
         """How many turns went on to their end."""
-        return self.ended - len(self.failed)
+        return len(self.said) - self._thread.is_alive() - len(self.failed)
 
     def end(self, patience_seconds: float) -> bool:
         """Asks nothing more, and waits for the answer that is being read; returns whether it came."""
@@ -87,48 +105,15 @@ class Bystander:
         while not self._may_end.is_set():
             said = Said(f"{TIMED}{self._name}-{len(self.said)} What did we decide?")
             self.said.append(said)
-            try:
-                said.problem = self._ask(said)
-            except (httpx2.HTTPError, OSError) as error:
-                said.problem = type(error).__name__
+            for session_id in read_answer(self._client, said, self._session_id):
+                self._session_id = session_id
+                if said.read:
+                    self._has_words.set()
+            if not said.problem and said.read != answer_to(said.question):
+                said.problem = "answer isn't whole"
             self._has_words.set()
             if said.problem:
-                self._may_end.wait(_PAUSE_SECONDS)
-
-    def _ask(self, said: Said) -> str:
-        body = {"model": "turnfold", "stream": True, "messages": [{"role": "user", "content": said.question}]}
-        known = {"X-Turnfold-Session": self._session_id} if self._session_id else {}
-        with self._client.stream("POST", "/v1/chat/completions", json=body, headers=known) as answer:
-            if answer.status_code != _OK:
-                answer.read()
-                return code_of(answer.text) or str(answer.status_code)
-            self._session_id = answer.headers["x-turnfold-session"]
-            for piece, problem in pieces_of(answer.iter_lines()):
-                if problem:
-                    return problem
-                said.read += piece
-                self._has_words.set()
-        return "" if said.read == answer_to(said.question) else "answer isn't whole"
-
-
-def pieces_of(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yields each piece of a stream's text, or the code of its error."""
-    for line in lines:
-        if not line.startswith("data: {"):
-            continue
-        chunk: dict[str, Any] = json.loads(line.removeprefix("data: "))
-        if "error" in chunk:
-            yield "", chunk["error"].get("code") or "error"
-        for choice in chunk.get("choices", ()):
-            if piece := choice.get("delta", {}).get("content"):
-                yield piece, ""
-
-
-def code_of(body: str) -> str:
-    """Returns the code of an answer that is an error, "" for none."""
-    with suppress(ValueError, KeyError, TypeError):
-        return str(json.loads(body)["error"]["code"])
-    return ""
+                self._may_end.wait(0.3)
 
 
 def lost_of(said: Iterable[Said], turns: Iterable[dict[str, Any]]) -> int:

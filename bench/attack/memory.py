@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import zlib
 from contextlib import ExitStack
-from typing import Final
 
-from bench.attack.row import MEGABYTE
 from bench.attack.run import Attempt
-from bench.attack.target import ATTACKER
+from bench.attack.server import ATTACKER
+from bench.attack.watch import MEGABYTE
 from bench.attack.wire import (
     BINARY,
     CONTINUATION,
@@ -26,10 +25,10 @@ from bench.attack.wire import (
 from graph.attachment import MAX_BYTES, MAX_FILES
 from tests.fake.upload import TAKEN, form_of, opened_tab
 
-_MESSAGE_BYTES: Final = 19_900_000  # just below what a page's message may have
-_BODY_BYTES: Final = 31 * MEGABYTE
-_COMPLETIONS: Final = "/v1/chat/completions"
-_REST: Final = 10
+_MESSAGE_BYTES = 19_900_000  # just below what a page's message may have
+_BODY_BYTES = 31 * MEGABYTE
+_COMPLETIONS = "/v1/chat/completions"
+_REST = 10
 
 
 def deflate_bombs(attempt: Attempt) -> str:
@@ -75,8 +74,8 @@ def wide_json(attempt: Attempt) -> str:
 def deep_json(attempt: Attempt) -> str:
     """Bodies that are nested a million times."""
     count = attempt.many(5, 20)
-    told = [_posted(attempt, body, count) for body in (b"[" * 1_000_000, b'{"a":' * 1_000_000)]
-    return f"{2 * count} bodies nested 1,000,000 deep: {', '.join(told)}"
+    statuses = [_posted(attempt, body, count) for body in (b"[" * 1_000_000, b'{"a":' * 1_000_000)]
+    return f"{2 * count} bodies nested 1,000,000 deep: {', '.join(statuses)}"
 
 
 def _posted(attempt: Attempt, body: bytes, count: int) -> str:
@@ -140,7 +139,7 @@ def floods(attempt: Attempt) -> str:
 
 def filled_log(attempt: Attempt) -> str:
     """What a visitor whom nobody knows can have the log say."""
-    port, log, count = attempt.target.port, attempt.target.log, attempt.many(20, 100)
+    port, log, count = attempt.target.port, attempt.target.folder / "log", attempt.many(20, 100)
     most = 2_048 * count  # what a line of a log may have at most, each time
     word = b"A" * 60_000
 

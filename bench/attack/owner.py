@@ -7,7 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 import httpx2
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
@@ -15,10 +15,10 @@ from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_N
 
 from bench.attack.bystander import code_of
 from bench.attack.run import Attempt
-from bench.attack.target import ATTACKER, COOKIE_SECRET, HANGING, ISSUER, OTHER
+from bench.attack.server import ATTACKER, COOKIE_SECRET, HANGING, ISSUER, OTHER
 from tests.fake.upload import TAKEN, opened_tab
 
-_INSIDE: Final = (
+_INSIDE = (
     "http://169.254.169.254/latest/meta-data/",
     "http://127.0.0.1:1/",
     "http://[::1]/",
@@ -27,10 +27,10 @@ _INSIDE: Final = (
     "https://2130706433/x.png",
     "https://169.254.169.254/x.png",
 )
-_OK: Final = 200
-_BUSY: Final = 429
-_FILL_SECONDS: Final = 5.0
-_PIN: Final = "4417-2209"
+_OK = 200
+_BUSY = 429
+_FILL_SECONDS = 5.0
+_PIN = "4417-2209"
 
 
 def two_chats(attempt: Attempt) -> str:
@@ -103,7 +103,7 @@ def all_turns(attempt: Attempt) -> str:
         with attempt.program(OTHER) as program:  # one more than the one that the other has all the while
             answer = program.post("/chat", json={"message": "Is there room for me?"})
         if answer.is_error:
-            attempt.wrong.append(f"somebody else's turn is refused: {code_of(answer.text) or answer.status_code}")
+            attempt.wrong.append(f"somebody else's turn is refused: {code_of(answer)}")
         attempt.hold()
         is_over.set()
         begun = statuses.count(_OK)
@@ -122,7 +122,7 @@ def inside_images(attempt: Attempt) -> str:
             parts = [{"type": "text", "text": "What is it?"}, picture]
             body = {"model": "turnfold", "messages": [_message("user", parts)]}
             statuses.append(program.post("/v1/chat/completions", json=body).status_code)
-    if taken := sum(status < 400 for status in statuses):  # noqa: PLR2004  # a refusal's first
+    if taken := sum(status < 400 for status in statuses):
         attempt.wrong.append(f"{taken} addresses inside went to the model's server")
     return f"{len(statuses)} pictures at addresses inside: {sorted({*statuses})}"
 

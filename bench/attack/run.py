@@ -1,25 +1,23 @@
-"""One attack on one server, watched from outside while another user goes on to work there."""
+"""One attack on one server, watched from outside while another user goes on to work there, and what it came to."""
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 
 import httpx2
 
-from bench.attack.bystander import Bystander
-from bench.attack.row import Bounds, Row
-from bench.attack.target import Target, bearer
+from bench.attack.bystander import Bystander, program
+from bench.attack.server import Target
 from bench.attack.watch import MOST_MEMORY, Gauge
 from tests.fake.upload import opened_tab
 
 Kind = Literal["open", "sign-in", "postgres"]
-_HOLD_SECONDS: Final = {True: 1.5, False: 10.0}
-_DEADLINE_SECONDS: Final = {True: 30.0, False: 60.0}
-_WELL_SECONDS: Final = {True: 10.0, False: 20.0}
+HEALTH_SECONDS = 2.0
+_WIDTHS = (20, 82, 6, 6, 6, 7, 13, 0)
 _numbers = itertools.count(1)
 
 
@@ -27,33 +25,113 @@ class LeftOutError(Exception):
     """What an attack needs isn't installed; the message says what."""
 
 
-@dataclass
-class Attempt:
-    """What an attack has to work with, and what it says itself.
+@dataclass(frozen=True)
+class Bounds:
+    """What an attack may cost at most.
 
     Attributes:
-        other: The other user.
-        is_short: Small numbers will do.
-        wrong: What only the attack can tell.
+        held: MiB over the start while the attack keeps all that it has: the budget of unfinished bytes (256), and 64
+            that allocator and threads don't give back at once.
+        peak: MiB over the start at any moment: the budget, and as much again for what is parsed.
+        may_fail: Turns of others may fail, as the database is away; their words may not be lost.
+        health: The route that has to answer within two seconds.
     """
+
+    held: float = 320
+    peak: float = 640
+    may_fail: bool = False
+    health: str = "/health"
+
+
+# All visitors together whom nobody let in have a sixteenth of the budget.
+STRANGER = Bounds(held=80, peak=160)
+# The database stands still, so `/health` has to say that, but the page's own answers.
+OUTAGE = Bounds(may_fail=True, health="/_stcore/health")
+
+
+@dataclass
+class Row:
+    """What an attack on a server came to.
+
+    Attributes:
+        sent: What was sent, and what became of it.
+        before: MiB of the server as it began; `peak` and `held` (while the attack kept all that it had) are over that.
+        health: Seconds of the slowest health answer.
+        health_errors: Health answers that were errors, or broke off.
+        turns: Turns of another user that went on to their end meanwhile.
+        failed: What became of those that didn't, in a word each.
+        lost: Turns of that user that aren't stored as he read them.
+        ended: Why the server had to be ended: it hangs, or holds too much; "" if it was not.
+        wrong: What only this attack can tell.
+    """
+
+    attack: str
+    bounds: Bounds
+    sent: str = ""
+    before: float = 0.0
+    peak: float = 0.0
+    held: float = 0.0
+    health: float = 0.0
+    health_errors: int = 0
+    turns: int = 0
+    failed: list[str] = field(default_factory=list)
+    lost: int = 0
+    ended: str = ""
+    wrong: list[str] = field(default_factory=list)
+    left_out: str = ""
+
+    @property
+    def problems(self) -> list[str]:
+        """What isn't within the bounds; nothing for an attack that couldn't be tried."""
+        bounds = self.bounds
+        found = {
+            self.ended: self.ended,
+            f"peak over {bounds.peak:.0f} MB": self.peak > bounds.peak,
+            f"holds over {bounds.held:.0f} MB": self.held > bounds.held,
+            f"{bounds.health} over {HEALTH_SECONDS:g} s": self.health > HEALTH_SECONDS,
+            f"{bounds.health} failed {self.health_errors} times": self.health_errors and not self.ended,
+            f"others' turns failed: {', '.join(dict.fromkeys(self.failed))}": self.failed and not bounds.may_fail,
+            "no turn of another user was seen": not self.turns and not self.failed,
+            f"{self.lost} turns lost": self.lost,
+        }
+        return [] if self.left_out else [*(words for words, is_so in found.items() if is_so), *self.wrong]
+
+    def line(self) -> str:
+        """Returns a row of the table; memory in MB of 2^20 bytes."""
+        if self.left_out:
+            return line(self.attack, *"–" * 6, f"not tried: {self.left_out}")
+        turns = f"{self.turns}, {len(self.failed)} failed" if self.failed else str(self.turns)
+        memory = (f"{self.before:.0f}", f"{max(self.peak, 0):+.0f}", f"{self.held:+.0f}")
+        verdict = "; ".join(self.problems) or "holds"
+        return line(self.attack, self.sent, *memory, f"{self.health:.2f} s", turns, verdict)
+
+
+def line(*cells: str) -> str:
+    return "  ".join(f"{cell:{width or 1}}" for cell, width in zip(cells, _WIDTHS, strict=True)).rstrip()
+
+
+HEAD = line("attack", "sent", "before", "peak", "held", "/health", "other's turns", "verdict")
+
+
+@dataclass
+class Attempt:
+    """What an attack has to work with; `wrong` is what only the attack can tell."""
 
     target: Target
     gauge: Gauge
-    other: Bystander
     is_short: bool
     wrong: list[str] = field(default_factory=list)
 
     def hold(self) -> None:
         """Keeps all as it is for a while, and takes the server's memory at the end of it."""
-        self.gauge.hold(_HOLD_SECONDS[self.is_short])
+        self.gauge.hold(self.many(1.5, 10.0))
 
-    def many(self, short: int, full: int) -> int:
+    def many(self, short: float, full: float) -> float:
         """Returns the number for this run."""
         return short if self.is_short else full
 
     def program(self, token: str) -> httpx2.Client:
-        """Returns a client of the routes for programs."""
-        return httpx2.Client(base_url=self.target.address, headers=bearer(token), timeout=120, trust_env=False)
+        return program(self.target.address, token)
 
 
 @dataclass(frozen=True)
@@ -64,36 +142,30 @@ class Attack:
         name: As `--only` takes it.
         run: Does it, and returns what was sent and what became of it.
         kind: Of the server.
-        forms: In which forms of the run it is done.
+        forms: In which forms of the run it is done: the short one (True), the full one (False).
         seconds: It has at most; 0 for what all have.
-        told: What is sent, for when the attack doesn't come to an end.
+        sent: What is sent, for when the attack doesn't come to an end.
     """
 
     name: str
     run: Callable[[Attempt], str]
     kind: Kind = "open"
     bounds: Bounds = field(default_factory=Bounds)
-    forms: tuple[bool, ...] = (True, False)
+    forms: Sequence[bool] = (True, False)
     seconds: float = 0.0
-    told: str = ""
+    sent: str = ""
 
 
 def attacked(attack: Attack, target: Target, *, is_short: bool) -> Row:
-    """Does an attack; a server that hangs, or holds too much, is ended by that.
-
-    Args:
-        attack: What is done.
-        target: A server that answers.
-        is_short: Whether small numbers will do.
-    """
-    row = Row(attack.name, attack.bounds)
+    """Does an attack on a server that answers; one that hangs, or holds too much, is ended by that."""
+    row = Row(attack.name, attack.bounds, attack.sent)
     if not target.is_warm:
-        warm_up(target)
+        _warm_up(target)
     gauge = Gauge(target, attack.bounds.health)
     with gauge.watching(), Bystander(target.address, f"{attack.name}{next(_numbers)}") as other:
-        attempt = Attempt(target, gauge, other, is_short)
+        attempt = Attempt(target, gauge, is_short)
         _run(attack, attempt, row)
-        patience = _WELL_SECONDS[is_short]
+        patience = attempt.many(10.0, 20.0)
         if target.is_alive and not gauge.is_well(patience) and target.is_alive:
             row.ended = f"hangs: no /health {patience:g} s after it"
         if target.is_alive and not row.ended and not other.end(2 * patience) and target.is_alive:
@@ -104,7 +176,10 @@ def attacked(attack: Attack, target: Target, *, is_short: bool) -> Row:
         other.end(patience)
         row.turns, row.failed = other.finished, other.failed
         if target.is_alive:
-            _read_back(other, row)
+            try:
+                row.lost = other.count_lost()
+            except httpx2.HTTPError as error:
+                row.wrong.append(f"the other's chat can't be read back: {type(error).__name__}")
         elif not row.ended:
             row.ended = f"ended at +{MOST_MEMORY} MB" if gauge.is_over else "the server died"
         row.health_errors = gauge.health_errors
@@ -112,14 +187,7 @@ def attacked(attack: Attack, target: Target, *, is_short: bool) -> Row:
     return row
 
 
-def _read_back(other: Bystander, row: Row) -> None:
-    try:
-        row.lost = other.count_lost()
-    except httpx2.HTTPError as error:
-        row.wrong.append(f"the other's chat can't be read back: {type(error).__name__}")
-
-
-def warm_up(target: Target) -> None:
+def _warm_up(target: Target) -> None:
     """Has the server do once what it does, so that modules and pools it needs anyway don't count as the attack's."""
     with Bystander(target.address, f"warm{next(_numbers)}"):
         httpx2.get(target.address, trust_env=False)
@@ -134,12 +202,11 @@ def _run(attack: Attack, attempt: Attempt, row: Row) -> None:
             row.sent = attack.run(attempt)
         except LeftOutError as error:
             row.left_out = str(error)
-        except Exception as error:  # noqa: BLE001  # the row says what it was
+        except Exception as error:
             if not row.ended:  # else this is what became of it
                 row.wrong.append(f"broke off: {type(error).__name__}: {error}"[:200])
 
-    row.sent = attack.told
-    seconds = attack.seconds or _DEADLINE_SECONDS[attempt.is_short]
+    seconds = attack.seconds or attempt.many(30.0, 60.0)
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(seconds)

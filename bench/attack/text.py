@@ -5,22 +5,23 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import httpx2
 
 from bench.attack.run import Attempt
-from bench.attack.target import ATTACKER, ROOT
+from bench.attack.server import ATTACKER
 from bench.attack.watch import cpu_seconds
+from bench.server import ROOT
 
-_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
-_MESSAGE_CHARS: Final = 199_000  # just below what a message may have
-_SHORT_CHARS: Final = 20_000
-_DEADLINE_SECONDS: Final = 10.0
-_FOLDED_TURNS: Final = 4  # the first three are folded before the fourth
-_NEXT: Final = "And what now?"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_MESSAGE_CHARS = 199_000  # just below what a message may have
+_SHORT_CHARS = 20_000
+_DEADLINE_SECONDS = 10.0
+_FOLDED_TURNS = 4  # the first three are folded before the fourth
+_NEXT = "And what now?"
 
 
 def _filled(begin: str, loop: str, end: str = "") -> Callable[[int], str]:
@@ -28,7 +29,7 @@ def _filled(begin: str, loop: str, end: str = "") -> Callable[[int], str]:
 
 
 # Each is what a loop of some pattern takes, and an end that it fails at.
-TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
+TEXTS = {
     "quotes": _filled("a", "“", "b"),
     "brackets": _filled("", "「"),
     "lines": _filled("a", "\n", "b"),
@@ -38,18 +39,18 @@ TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
     "tags": _filled("<", " ", "x"),
     "columns": _filled("", "a\t"),
 }
-_MARKS: Final = ("`", "[", "(", "*", "_", "|", "$$", "<!--", "> ", "- ", "\\", "a ", "1.", "#", "@a.", "https://a.")
-MARKS: Final[Mapping[str, Callable[[int], str]]] = {mark: _filled("a", mark, "b") for mark in _MARKS}
+_MARKS = ("`", "[", "(", "*", "_", "|", "$$", "<!--", "> ", "- ", "\\", "a ", "1.", "#", "@a.", "https://a.")
+MARKS = {mark: _filled("a", mark, "b") for mark in _MARKS}
 
 
 def secret_filter(attempt: Attempt) -> str:
     """86 characters that look like a secret's name and value, in a chat that works in a project."""
     said = f"token={(_LETTERS * 4)[:80]}A"
     with attempt.program(ATTACKER) as program:
-        body = {"message": said, "options": {"project_root": str(attempt.target.project)}}
-        told = program.post("/chat", json=body)
+        body = {"message": said, "options": {"project_root": str(attempt.target.folder / "project")}}
+        answer = program.post("/chat", json=body)
     attempt.gauge.hold(1)  # what it notes of the turn, it notes behind the answer
-    return f"/chat {said[:12]}…{said[-2:]} in a project, {len(said)} characters: {told.status_code}"
+    return f"/chat {said[:12]}…{said[-2:]} in a project, {len(said)} characters: {answer.status_code}"
 
 
 def all_texts(attempt: Attempt) -> str:
@@ -64,21 +65,17 @@ def all_marks(attempt: Attempt) -> str:
 
 def one_text(name: str) -> Callable[[Attempt], str]:
     """Returns the attack with one text."""
-    return partial(_say_one, name)
-
-
-def _say_one(name: str, attempt: Attempt) -> str:
-    return _said(attempt, [TEXTS[name]], _MESSAGE_CHARS)
+    return lambda attempt: _said(attempt, [TEXTS[name]], _MESSAGE_CHARS)
 
 
 def _said(attempt: Attempt, texts: Iterable[Callable[[int], str]], size: int) -> str:
-    """Sends texts by both doors, with turns behind each; returns the CPU seconds of the slowest turn."""
+    """Sends texts by both routes, with turns behind each; returns the CPU seconds of the slowest turn."""
     count, costs = 0, []
     with attempt.program(ATTACKER) as program:
         for text in texts:
             count += 1
             costs += [*_say(attempt, program, text(size)), *_complete(attempt, program, text(size))]
-    return f"{count} × {size:,} characters by both doors, {len(costs)} turns; most CPU of one {max(costs):.1f} s"
+    return f"{count} × {size:,} characters by both routes, {len(costs)} turns; most CPU of one {max(costs):.1f} s"
 
 
 def _say(attempt: Attempt, program: httpx2.Client, said: str) -> Iterator[float]:
@@ -120,7 +117,7 @@ def two_versions(attempt: Attempt) -> str:
     code = f"from component.panel.record_dialog import differences; text = {lines}; differences(text, text[::-1])"
     began = time.monotonic()
     try:
-        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=_DEADLINE_SECONDS)  # noqa: S603  # as above
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=_DEADLINE_SECONDS)
     except subprocess.TimeoutExpired:
         attempt.wrong.append(f"two versions aren't compared within {_DEADLINE_SECONDS:g} s")
     return f"two versions of 14,400 characters: {time.monotonic() - began:.1f} s"

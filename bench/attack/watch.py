@@ -11,28 +11,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
 
-from bench.attack.row import MEGABYTE
-from bench.attack.target import Target
+from bench.attack.server import Target
 
-MOST_MEMORY: Final = 900  # MiB over the start; then the server is ended, so that the machine isn't
-_MEMORY_SECONDS: Final = 0.05
-_HEALTH_SECONDS: Final = 0.2
-_PATIENCE_SECONDS: Final = 120.0
-_WINDOW_SECONDS: Final = 1.0
-_OK: Final = 200
+MEGABYTE = 2**20
+MOST_MEMORY = 900  # MiB over the start; then the server is ended, so that the machine isn't
+_WINDOW_SECONDS = 1.0
 
 
 class Gauge:
-    """Looks all the while, from two threads of its own.
-
-    Args:
-        target: The server.
-        route: What is asked for its health.
+    """Looks all the while, from two threads of its own; memory in MiB.
 
     Attributes:
-        before: MiB at the start.
+        before: At the start.
         is_over: The server was ended, as it held too much.
     """
 
@@ -53,14 +44,14 @@ class Gauge:
 
     @property
     def peak(self) -> float:
-        """MiB over the start at most, also between two looks."""
+        """Over the start at most, also between two looks."""
         most = max((size for _, size in self._samples), default=self.before)
         peak = self._peak()
         return max(most, peak if peak > self._peak_before else 0.0) - self.before
 
     @property
     def held(self) -> float:
-        """MiB over the start in the holds, the largest of them; without any, the last ones."""
+        """Over the start in the holds, the largest of them; without any, the last ones."""
         return max(self._held, default=self._least(_WINDOW_SECONDS))
 
     @property
@@ -106,7 +97,7 @@ class Gauge:
         return min((size for at, size in self._samples if at >= since), default=self.before) - self.before
 
     def _look(self) -> None:
-        while not self._end.wait(_MEMORY_SECONDS):
+        while not self._end.wait(0.05):
             size = self._memory()
             if size:
                 self._samples.append((time.monotonic(), size))
@@ -127,13 +118,13 @@ class Gauge:
                 self._answered.set()
             elif self._target.is_alive:
                 self.health_errors += 1
-            self._end.wait(_HEALTH_SECONDS)
+            self._end.wait(0.2)
 
     def _is_ok(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self._target.port, timeout=_PATIENCE_SECONDS)
+        connection = http.client.HTTPConnection("127.0.0.1", self._target.port, timeout=120)
         try:
             connection.request("GET", self._route)
-            return connection.getresponse().status == _OK
+            return connection.getresponse().status == 200
         except (OSError, http.client.HTTPException):
             return False
         finally:
@@ -141,11 +132,10 @@ class Gauge:
 
     def _memory(self) -> float:
         pid = self._target.process.pid
-        size = _told(pid, "VmRSS") + deleted_bytes(pid) + sum(more() for more in self._more)
-        return size / MEGABYTE
+        return (_status(pid, "VmRSS") + deleted_bytes(pid) + sum(more() for more in self._more)) / MEGABYTE
 
     def _peak(self) -> float:
-        return _told(self._target.process.pid, "VmHWM") / MEGABYTE
+        return _status(self._target.process.pid, "VmHWM") / MEGABYTE
 
 
 def deleted_bytes(pid: int) -> int:
@@ -157,7 +147,7 @@ def deleted_bytes(pid: int) -> int:
     with suppress(OSError):
         for entry in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
-                found = os.stat(entry)  # noqa: PTH116  # of the open file, which has no path any more
+                found = os.stat(entry)
                 total += found.st_size if stat.S_ISREG(found.st_mode) and found.st_nlink == 0 else 0
     return total
 
@@ -170,7 +160,7 @@ def cpu_seconds(pid: int) -> float:
     return 0.0
 
 
-def _told(pid: int, name: str) -> int:
+def _status(pid: int, name: str) -> int:
     with suppress(OSError):
         found = re.search(rf"^{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
         return int(found[1]) * 1_024 if found else 0

@@ -10,20 +10,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import Final
 
 from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
 
 from tests.fake.upload import BOUNDARY, XSRF
 
-BINARY: Final = 2
-CONTINUATION: Final = 0
-TEXT: Final = 1
-_PATIENCE_SECONDS: Final = 10.0
-_AT_ONCE: Final = 16
-_SWITCHING: Final = 101
-_PIECE: Final = 2**20
-_PING: Final = b"\x89"
+BINARY = 2
+CONTINUATION = 0
+TEXT = 1
+_PATIENCE_SECONDS = 10.0
+_PIECE = 2**20
+_PING = b"\x89"
 
 
 def head(method: str, path: str, *fields: str, token: str = "", host: str = "localhost") -> bytes:
@@ -58,7 +55,7 @@ def stream_head(port: int, *, is_compressed: bool = False) -> bytes:
 def frame(payload: bytes, kind: int, *, is_last: bool, is_compressed: bool = False) -> bytes:
     """Returns a client's frame; its mask changes nothing."""
     size = len(payload)
-    if size < 126:  # noqa: PLR2004  # as the protocol has it
+    if size < 126:
         length = struct.pack("!B", 0x80 | size)
     elif size < 2**16:
         length = struct.pack("!BH", 0x80 | 126, size)
@@ -68,18 +65,14 @@ def frame(payload: bytes, kind: int, *, is_last: bool, is_compressed: bool = Fal
 
 
 class Wire:
-    """An open connection.
-
-    Attributes:
-        has_sent: The server took all that was sent.
-    """
+    """An open connection; `has_sent` says whether the server took all that was sent."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_SECONDS)
         self.has_sent = True
 
-    def send(self, *parts: bytes) -> bool:
-        """Sends what it's given for as long as the server takes it; returns whether it took all of it."""
+    def send(self, *parts: bytes) -> None:
+        """Sends what it's given for as long as the server takes it."""
         try:
             for part in parts:
                 view = memoryview(part)
@@ -87,21 +80,20 @@ class Wire:
                     self.socket.sendall(view[start : start + _PIECE])
         except OSError:  # refused, closed, or not read any more
             self.has_sent = False
-        return self.has_sent
 
     def begin(self, asked: bytes) -> bool:
         """Asks for a websocket; returns whether the server agreed."""
         self.send(asked)
-        self.has_sent = self.status() == _SWITCHING
+        self.has_sent = self.status() == 101
         return self.has_sent
 
     def status(self) -> int:
         """Reads the head of an answer; returns its status, 0 for none."""
-        told = b""
+        read = b""
         with suppress(OSError):
-            while b"\r\n\r\n" not in told and (piece := self.socket.recv(1)):
-                told += piece
-        return int(told[9:12]) if told[9:12].isdigit() else 0
+            while b"\r\n\r\n" not in read and (piece := self.socket.recv(1)):
+                read += piece
+        return int(read[9:12]) if read[9:12].isdigit() else 0
 
     @property
     def is_open(self) -> bool:
@@ -130,7 +122,7 @@ def opened(port: int, count: int, begin: Callable[[Wire], object]) -> Iterator[S
             return wire
         return None
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(16) as pool:
         wires = [wire for wire in pool.map(one, range(count)) if wire is not None]
     try:
         yield wires

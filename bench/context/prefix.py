@@ -1,34 +1,53 @@
-"""Folds asked for behind the chat itself, on its cached prefix, beside the same folds with their sources quoted.
-
-`python -m bench.context.prefix` prints this view alone; it needs none of the peers.
-"""
+"""Folds asked for behind the chat itself, on its cached prefix, beside the same folds with their sources quoted."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import NamedTuple
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from bench.context.measure import CACHED_PRICE, Costs, Meter, count_messages, count_tokens
-from bench.context.ours import OurRun
-from bench.context.script import ScriptedTurn, build_script
-from graph.core.model_input import History, Messages, ModelInput, SystemPart, system_part
+from bench.context.contenders import (
+    CACHED_PRICE,
+    SOURCE_TOKENS,
+    Costs,
+    Meter,
+    OurRun,
+    count_messages,
+    count_tokens,
+    full_history,
+    play,
+)
+from bench.context.script import ScriptedTurn
+from bench.report import Requirement, percent, table
+from graph.core.model_input import History, Messages, ModelInput, SystemPart
 from graph.fold.request import LastInput, SummaryRequest, price_in_place, price_quoted, request_in_place
 from graph.fold.spec import FoldSpec
 from graph.strategy.base import Limits
 from graph.strategy.interval import IntervalStrategy
 
-TURNS: Final = (50, 200, 1_000)
-ANSWER_CHARS: Final = (300, 1_200, 2_000)
-_PAYS_UNTIL: Final = {1_200: 38, 2_000: 38}
-_BLOCK_TURNS: Final = 3
-_RESULT_CHARS: Final = 10_000
-_RESULT_TURNS: Final = 50
-_SOURCE_TOKENS: Final = 1_000_000
+RESULT_TURNS = 50
+_PAYS_UNTIL = {1_200: 38, 2_000: 38}
+_BLOCK_TURNS = 3
+_RESULT_CHARS = 10_000
+_METHOD = (
+    "With one model for chat and summaries and a provider's cache, the product asks for a fold behind the chat "
+    "itself (`FOLD_IN_PLACE=auto`): the last input is then an unchanged prefix, at a tenth of the price; its "
+    "answer and the instruction are new. Where a quote of the block is cheaper, and for merges, it quotes. The "
+    "same script, costs with a cache and one model, in thousands of input tokens. The tools' schemas are counted "
+    "nowhere."
+)
+_COLUMNS = (
+    "answers",
+    "turns",
+    "quoted",
+    "in place",
+    "summaries' input, quoted / in place",
+    "cached share of the requests",
+    "pays from turn, quoted / in place",
+)
 
 
 @dataclass
@@ -61,7 +80,6 @@ class PrefixMeter(Meter):
         self.summary_out_tokens += count_tokens(draft)
 
     def end_turn(self) -> None:
-        """Marks the end of a turn."""
         super().end_turn()
         share = self.cached_tokens / max(1, self.cached_tokens + self.new_tokens)
         self.marks.append((self.summary_in_cost, share))
@@ -79,7 +97,7 @@ class PrefixMeter(Meter):
 
 
 class _Remembered(IntervalStrategy):
-    """The product's own strategy; remembers the last input that it built."""
+    """The product's default strategy; remembers the last input that it built."""
 
     built: ModelInput
 
@@ -88,17 +106,14 @@ class _Remembered(IntervalStrategy):
         return self.built
 
 
-class PrefixRun(OurRun):
-    """One session with the default strategy.
+class _PrefixRun(OurRun):
+    """One session with the default strategy, whose folds may be asked for in place, or are all quoted."""
 
-    Args:
-        is_in_place: Whether folds may be asked for in place; else all are quoted.
-    """
+    meter: PrefixMeter
 
     def __init__(self, *, is_in_place: bool) -> None:
         self._remembered = _Remembered(Limits())
-        super().__init__(self._remembered)
-        self.meter: PrefixMeter = PrefixMeter()
+        super().__init__(self._remembered, PrefixMeter())
         self._is_in_place = is_in_place
 
     def _fold(self, spec: FoldSpec) -> None:
@@ -112,62 +127,59 @@ class PrefixRun(OurRun):
             return None
         last = LastInput("bench", self._remembered.built, (), answer)
         request = request_in_place(last, spec)
-        if request is None or price_in_place(last, request) >= price_quoted(spec, _SOURCE_TOKENS):
+        if request is None or price_in_place(last, request) >= price_quoted(spec, SOURCE_TOKENS):
             return None
         return request
 
 
-@dataclass(frozen=True)
-class PrefixView:
-    """The same chat with quoted folds, with folds in place, and with the full history.
-
-    Attributes:
-        full_costs: Cost of the full history at the end of each turn, with a cache.
-    """
+class View(NamedTuple):
+    """The same chat with quoted folds, with folds in place, and with the full history."""
 
     answer_chars: int
     quoted: PrefixMeter
     in_place: PrefixMeter
-    full_costs: Sequence[float]
+    full: Meter
 
     def costs_after(self, turns: int) -> tuple[float, float]:
         """Returns the costs with a cache and one model after so many turns: quoted, and in place."""
         quoted, in_place = (meter.costs_by_turn[turns - 1][0] for meter in (self.quoted, self.in_place))
         return quoted, in_place
 
-    def pays_from(self, meter: PrefixMeter) -> int:
+    def pays_from(self, meter: Meter) -> int:
         """Returns the turn from which on the whole chat has cost less than with the full history, for good."""
-        pairs = zip(meter.costs_by_turn, self.full_costs, strict=True)
-        return max((turn for turn, (costs, full) in enumerate(pairs, start=1) if costs[0] > full), default=0) + 1
+        pairs = zip(meter.costs_by_turn, self.full.costs_by_turn, strict=True)
+        return max((turn for turn, (costs, full) in enumerate(pairs, start=1) if costs[0] > full[0]), default=0) + 1
+
+    def row(self, answers: str, turns: int) -> tuple[str, ...]:
+        quoted, in_place = self.costs_after(turns)
+        (quoted_cost, _), (in_place_cost, share) = self.quoted.marks[turns - 1], self.in_place.marks[turns - 1]
+        return (
+            answers,
+            f"{turns:,}",
+            f"{quoted / 1_000:,.1f}",
+            f"{in_place / 1_000:,.1f}",
+            f"{quoted_cost / 1_000:,.1f} / {in_place_cost / 1_000:,.1f}",
+            percent(share),
+            f"{self.pays_from(self.quoted)} / {self.pays_from(self.in_place)}",
+        )
 
 
-def view(script: Sequence[ScriptedTurn], answer_chars: int) -> PrefixView:
-    """Plays a script with quoted folds and with folds in place."""
-    runs = [PrefixRun(is_in_place=is_in_place) for is_in_place in (False, True)]
+def view(script: Sequence[ScriptedTurn], answer_chars: int) -> View:
+    """Plays a script with quoted folds, with folds in place, and with the full history."""
+    runs = [_PrefixRun(is_in_place=is_in_place) for is_in_place in (False, True)]
     for run in runs:
         run.play(script, lambda *_: None)
-    quoted, in_place = (run.meter for run in runs)
-    return PrefixView(answer_chars, quoted, in_place, _full_costs(script))
+    full = Meter()
+    play(full_history, full, script, lambda *_: None)
+    return View(answer_chars, *(run.meter for run in runs), full)
 
 
-def _full_costs(script: Sequence[ScriptedTurn]) -> list[float]:
-    meter = Meter()
-    history: list[BaseMessage] = [SystemMessage(system_part("ko", can_recall=False).text)]
-    for turn in script:
-        for message in turn.messages:
-            if isinstance(message, AIMessage):
-                meter.call(turn.number, history, message)
-            history.append(message)
-        meter.end_turn()
-    return [costs[0] for costs in meter.costs_by_turn]
+def with_results(script: Sequence[ScriptedTurn]) -> list[ScriptedTurn]:
+    """Returns the script with a long tool result in the second turn of each block."""
+    return [_with_result(turn) if turn.number % _BLOCK_TURNS == _BLOCK_TURNS - 1 else turn for turn in script]
 
 
-def with_results(script: Sequence[ScriptedTurn], chars: int = _RESULT_CHARS) -> list[ScriptedTurn]:
-    """Returns the script with a tool result of so many characters in the second turn of each block."""
-    return [_with_result(turn, chars) if turn.number % _BLOCK_TURNS == _BLOCK_TURNS - 1 else turn for turn in script]
-
-
-def _with_result(turn: ScriptedTurn, chars: int) -> ScriptedTurn:
+def _with_result(turn: ScriptedTurn) -> ScriptedTurn:
     number, (question, *_, answer) = turn.number, turn.messages
     call = tool_call(name="read_report", args={"number": number}, id=f"r{number}")
     rows = (
@@ -176,26 +188,19 @@ def _with_result(turn: ScriptedTurn, chars: int) -> ScriptedTurn:
     said: list[AnyMessage] = [
         question,
         AIMessage("", tool_calls=[call], id=f"k{number}r"),
-        ToolMessage("\n".join(rows)[:chars], tool_call_id=f"r{number}", id=f"t{number}r"),
+        ToolMessage("\n".join(rows)[:_RESULT_CHARS], tool_call_id=f"r{number}", id=f"t{number}r"),
         answer,
     ]
     return replace(turn, messages=tuple(said))
 
 
-def all_views() -> tuple[list[PrefixView], PrefixView]:
-    """Plays the script in all lengths of answers, then with long tool results."""
-    views = [view(build_script(max(TURNS), chars), chars) for chars in ANSWER_CHARS]
-    return views, view(with_results(build_script(_RESULT_TURNS, ANSWER_CHARS[1])), ANSWER_CHARS[1])
-
-
-def check_views(views: Sequence[PrefixView], long_results: PrefixView) -> Iterator[tuple[bool, str]]:
-    """Yields each requirement's sentence and whether it is met."""
+def check(views: Sequence[View], long_results: View, checkpoints: Sequence[int]) -> Iterator[Requirement]:
     for one in views:
         size = f"{one.answer_chars:,} characters"
-        for turns in TURNS:
+        for turns in checkpoints:
             quoted, in_place = one.costs_after(turns)
             yield in_place < quoted, f"{size}, {turns:,} turns: in place {in_place:,.0f}, quoted {quoted:,.0f}"
-        if (until := _PAYS_UNTIL.get(one.answer_chars)) is not None:
+        if until := _PAYS_UNTIL.get(one.answer_chars):
             turn = one.pays_from(one.in_place)
             yield (
                 turn <= until,
@@ -208,52 +213,9 @@ def check_views(views: Sequence[PrefixView], long_results: PrefixView) -> Iterat
     )
 
 
-def section(views: Sequence[PrefixView], long_results: PrefixView) -> Iterator[str]:
+def section(views: Sequence[View], long_results: View, checkpoints: Sequence[int]) -> Iterator[str]:
     """Yields the lines of the page about folds in place."""
-    yield "## Folds in place"
-    yield ""
-    yield (
-        "With one model for chat and summaries and a provider's cache, the product asks for a fold behind the chat "
-        "itself (`FOLD_IN_PLACE=auto`): the last input is then an unchanged prefix, at a tenth of the price; its "
-        "answer and the instruction are new. Where a quote of the block is cheaper, and for merges, it quotes. The "
-        "same script, costs with a cache and one model, in thousands of input tokens. The tools' schemas are counted "
-        "nowhere."
-    )
-    yield ""
-    yield (
-        "| answers | turns | quoted | in place | summaries' input, quoted / in place | cached share of the requests "
-        "| pays from turn, quoted / in place |"
-    )
-    yield "|---|---:|---:|---:|---:|---:|---:|"
-    for one in views:
-        for turns in TURNS:
-            yield _row(one, f"{one.answer_chars:,} characters", turns)
-    yield _row(
-        long_results,
-        f"{long_results.answer_chars:,} characters, a tool result of {_RESULT_CHARS:,} in each block",
-        _RESULT_TURNS,
-    )
-
-
-def _row(one: PrefixView, answers: str, turns: int) -> str:
-    quoted, in_place = one.costs_after(turns)
-    (quoted_cost, _), (in_place_cost, share) = one.quoted.marks[turns - 1], one.in_place.marks[turns - 1]
-    pays = f"{one.pays_from(one.quoted)} / {one.pays_from(one.in_place)}"
-    return (
-        f"| {answers} | {turns:,} | {quoted / 1_000:,.1f} | {in_place / 1_000:,.1f} "
-        f"| {quoted_cost / 1_000:,.1f} / {in_place_cost / 1_000:,.1f} | {share:.0%} | {pays} |"
-    )
-
-
-def main() -> int:
-    """Prints the view and its verdict; returns 0 if every requirement is met."""
-    views, long_results = all_views()
-    print("\n".join(section(views, long_results)))
-    lines = list(check_views(views, long_results))
-    for is_met, words in lines:
-        print("ok  " if is_met else "FAIL", words)
-    return 0 if all(is_met for is_met, _ in lines) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    yield from ("## Folds in place", "", _METHOD, "")
+    rows = [one.row(f"{one.answer_chars:,} characters", turns) for one in views for turns in checkpoints]
+    answers = f"{long_results.answer_chars:,} characters, a tool result of {_RESULT_CHARS:,} in each block"
+    yield from table(_COLUMNS, [*rows, long_results.row(answers, RESULT_TURNS)])

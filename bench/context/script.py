@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-TOOL_EVERY: Final = 4
-LANGUAGE_TURNS: Final = 30
-_SEED: Final = 20_261_121
+TOOL_EVERY = 4
+LANGUAGE_TURNS = 30
+_SEED = 20_261_121
 _IN_ANSWER, _IN_RESULT = 1, 2
-_RESULT_CHARS: Final = 500
-_TOPICS_KO: Final = (
+_RESULT_CHARS = 500
+_TOPICS_KO = (
     "서버 이전",
     "회의실 예약",
     "결제 오류",
@@ -24,7 +23,7 @@ _TOPICS_KO: Final = (
     "물류 창고",
     "사내 교육",
 )
-_TOPICS_EN: Final = (
+_TOPICS_EN = (
     "the server migration",
     "the meeting room booking",
     "the payment failure",
@@ -34,9 +33,9 @@ _TOPICS_EN: Final = (
     "the warehouse move",
     "the training course",
 )
-_PEOPLE_KO: Final = ("김민수", "이서연", "박지훈", "최유진", "정하늘", "한도윤")
-_PEOPLE_EN: Final = ("Alice Moore", "Ben Carter", "Chloe Diaz", "Daniel Kim", "Erin Walsh", "Frank Osei")
-_FILLER_KO: Final = (
+_PEOPLE_KO = ("김민수", "이서연", "박지훈", "최유진", "정하늘", "한도윤")
+_PEOPLE_EN = ("Alice Moore", "Ben Carter", "Chloe Diaz", "Daniel Kim", "Erin Walsh", "Frank Osei")
+_FILLER_KO = (
     "{topic}의 범위를 먼저 나누고 각 단계의 담당자를 정하는 편이 안전합니다.",
     "{person} 님이 맡은 부분은 지난주에 절반쯤 끝났고 나머지는 이번 주에 이어집니다.",
     "예산은 {number}만 원 안에서 움직이며 넘치는 비용은 따로 승인을 받아야 합니다.",
@@ -48,7 +47,7 @@ _FILLER_KO: Final = (
     "사용자에게 보일 안내문은 짧게 쓰고 바뀌는 날짜와 연락처만 분명히 적습니다.",
     "비슷한 일을 한 팀의 경험을 들어 보니 준비 기간이 결과를 거의 결정했습니다.",
 )
-_FILLER_EN: Final = (
+_FILLER_EN = (
     "It is safer to split {topic} into stages first and to name one owner for each of them.",
     "{person} finished about half of the work last week and the rest continues this week.",
     "The budget stays within {number} thousand dollars and anything beyond needs a separate approval.",
@@ -84,23 +83,23 @@ def build_script(turn_count: int, answer_chars: int) -> list[ScriptedTurn]:
 
 
 def _turn(number: int, answer_chars: int) -> ScriptedTurn:
-    dice = random.Random(_SEED + number)  # noqa: S311  # reproducible, not secret
+    dice = random.Random(_SEED + number)
     is_korean = (number - 1) // LANGUAGE_TURNS % 2 == 0
     fact = f"{dice.choice('ABCDEFGHKMNPRSTVWXYZ')}{dice.choice('BCDFGHJKLM')}-{number:04d}{dice.randrange(100, 1000)}"
     planted = f"접수 번호는 {fact}입니다." if is_korean else f"The ticket number is {fact}."
     is_tool_turn = number % TOOL_EVERY == 0
-    place = number % 3
-    asked, question = _questions(dice, number, planted if place == 0 else "", is_korean=is_korean)
+    planted_in = number % 3
+    asked, question = _questions(dice, number, planted if planted_in == 0 else "", is_korean=is_korean)
     answer = _filled(
         dice,
         answer_chars,
-        planted if place == _IN_ANSWER or (place == _IN_RESULT and not is_tool_turn) else "",
+        planted if planted_in == _IN_ANSWER or (planted_in == _IN_RESULT and not is_tool_turn) else "",
         is_korean,
     )
     messages: list[AnyMessage] = [HumanMessage(asked, id=f"u{number}")]
     if is_tool_turn:
         call = tool_call(name="search_records", args={"query": f"case {number}"}, id=f"c{number}")
-        result = _filled(dice, _RESULT_CHARS, planted if place == _IN_RESULT else "", is_korean)
+        result = _filled(dice, _RESULT_CHARS, planted if planted_in == _IN_RESULT else "", is_korean)
         messages += [
             AIMessage("", tool_calls=[call], id=f"k{number}"),
             ToolMessage(result, tool_call_id=f"c{number}", id=f"t{number}"),
@@ -121,7 +120,7 @@ def _questions(dice: random.Random, number: int, planted: str, *, is_korean: boo
     return f"{planted} {asked}".strip(), later
 
 
-def _filled(dice: random.Random, chars: int, planted: str, is_korean: bool) -> str:  # noqa: FBT001  # private, two calls
+def _filled(dice: random.Random, chars: int, planted: str, is_korean: bool) -> str:
     """Returns sentences of about `chars` characters with the planted one at a random place."""
     filler, topics, people = (_FILLER_KO, _TOPICS_KO, _PEOPLE_KO) if is_korean else (_FILLER_EN, _TOPICS_EN, _PEOPLE_EN)
     sentences: list[str] = []

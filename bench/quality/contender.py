@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import log
-from typing import Final
 
 from langchain_core.messages import AnyMessage
 
@@ -18,13 +17,13 @@ from graph.fold.extract import TermCounts, count_terms, extract_summary
 from graph.fold.spec import BLOCK_TURNS, target_chars
 
 Shorten = Callable[[Sequence[AnyMessage], float], str]
-PICKED: Final = "picked sentences"
-WINDOW: Final = "window"
-RANDOM: Final = "random sentences"
-AVERAGE: Final = "tf-idf, average"
-SUM: Final = "tf-idf, sum"
-_SEEDS: Final = range(10)
-_WORD: Final = re.compile(r"\w+(?:[-'.]\w+)*")
+PICKED = "picked sentences"
+WINDOW = "window"
+RANDOM = "random sentences"
+AVERAGE = "tf-idf, average"
+SUM = "tf-idf, sum"
+_SEEDS = range(10)
+_WORD = re.compile(r"\w+(?:[-'.]\w+)*")
 
 
 def contenders() -> Mapping[str, Sequence[Shorten]]:
@@ -51,16 +50,14 @@ def picked(messages: Sequence[AnyMessage], rate: float) -> str:
 
 
 def window(messages: Sequence[AnyMessage], rate: float) -> str:
-    """Returns the newest text."""
     text = "\n".join(map(text_of, messages))
     return text[len(text) - target_chars(count_chars(messages), rate) :]
 
 
 def random_sentences(messages: Sequence[AnyMessage], rate: float, *, seed: int) -> str:
-    """Returns sentences drawn at random."""
     sentences = _sentences(messages)
     order = list(range(len(sentences)))
-    random.Random(seed).shuffle(order)  # noqa: S311  # a repeatable draw, no secret
+    random.Random(seed).shuffle(order)
     return _fill(sentences, order, target_chars(count_chars(messages), rate))
 
 
@@ -82,7 +79,6 @@ def tf_idf(messages: Sequence[AnyMessage], rate: float, *, is_average: bool) -> 
 
 
 def count_chars(messages: Sequence[AnyMessage]) -> int:
-    """Counts the characters of the messages' texts."""
     return sum(len(text_of(message)) for message in messages)
 
 

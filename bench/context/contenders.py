@@ -1,0 +1,334 @@
+"""Plays the scripted chat with Turnfold's strategies and with the libraries that they are compared with.
+
+Tokens are counted exactly (o200k), and how many of them a provider's cache would hold.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from os.path import commonprefix
+from typing import Any
+
+from bpe_openai import get_encoding
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, get_buffer_string, trim_messages
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.graph.message import add_messages
+from langmem.short_term import SummarizationNode
+
+from bench.context.script import ScriptedTurn
+from graph.core.model_input import system_part
+from graph.core.snapshot import SessionSnapshot
+from graph.core.text import estimate_tokens, measure
+from graph.fold.extract import extract_summary
+from graph.fold.record import begin_record, end_record, source_of
+from graph.fold.request import messages_behind, requests_for
+from graph.fold.review import SummaryDraft, flaw_of
+from graph.fold.spec import FoldSpec
+from graph.strategy.base import Strategy
+from graph.value.record import ArchivedMessage, Record, to_entry
+from prompt.system import chat
+
+CACHED_PRICE = 0.1
+OUTPUT_PRICE = 4.0
+SMALL_MODEL_PRICE = 0.1
+SUMMARY_TOKENS = 1_024
+SOURCE_TOKENS = 1_000_000
+_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+_TRIES = 2
+_ASKING = ("Create a summary of the conversation above", "Extend this summary by taking into account")
+_ENCODING = get_encoding("o200k_base")
+_SYSTEM = SystemMessage(chat.get_prompt("ko", can_recall=False))
+
+Costs = tuple[float, float, float]
+OnInput = Callable[[int, str], None]
+"""Takes the number of each turn and its last input."""
+
+
+@lru_cache(maxsize=65_536)
+def count_tokens(text: str) -> int:
+    return len(_ENCODING.encode_ordinary(text))
+
+
+def render(message: BaseMessage) -> str:
+    """Renders a message as the text whose tokens are counted: role, text, tool calls."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    called = [json.dumps({"name": call["name"], "args": call["args"]}, ensure_ascii=False) for call in calls]
+    return "\n".join([f"<{message.type}>", message.text, *called])
+
+
+def count_messages(messages: Iterable[BaseMessage]) -> int:
+    """Counts the tokens of messages; the libraries take it as their token counter."""
+    return sum(count_tokens(render(message)) for message in messages)
+
+
+@dataclass
+class Meter:
+    """Totals of one contender's run.
+
+    Attributes:
+        sent_by_turn: Tokens of each turn's largest call.
+        costs_by_turn: Cumulative `costs` at the end of each turn.
+        seconds: The contender's own time, without the model.
+    """
+
+    sent_by_turn: list[int] = field(default_factory=list)
+    costs_by_turn: list[Costs] = field(default_factory=list)
+    sent_tokens: int = 0
+    unchanged_tokens: int = 0
+    answer_tokens: int = 0
+    summary_in_tokens: int = 0
+    summary_out_tokens: int = 0
+    seconds: float = 0.0
+    _before: list[str] = field(default_factory=list)
+
+    def call(self, turn: int, messages: Sequence[BaseMessage], answer: BaseMessage) -> str:
+        """Counts one model call and returns its input as one text."""
+        now = [render(message) for message in messages]
+        sent = sum(map(count_tokens, now))
+        self.sent_tokens += sent
+        self.unchanged_tokens += _unchanged(self._before, now)
+        self.answer_tokens += count_tokens(render(answer))
+        self._before = now
+        if len(self.sent_by_turn) < turn:
+            self.sent_by_turn.append(0)
+        self.sent_by_turn[turn - 1] = max(self.sent_by_turn[turn - 1], sent)
+        return "\n".join(now)
+
+    def end_turn(self) -> None:
+        self.costs_by_turn.append(self.costs)
+
+    def summary(self, prompt: str, draft: str) -> None:
+        """Counts one call of the summary model."""
+        self.summary_in_tokens += count_tokens(prompt)
+        self.summary_out_tokens += count_tokens(draft)
+
+    @property
+    def costs(self) -> Costs:
+        """Costs in input tokens: with a cache, with a cache and a small summary model, without a cache."""
+        fresh = self.sent_tokens - self.unchanged_tokens
+        cached = fresh + CACHED_PRICE * self.unchanged_tokens + OUTPUT_PRICE * self.answer_tokens
+        summaries = self.summary_in_tokens + OUTPUT_PRICE * self.summary_out_tokens
+        plain = self.sent_tokens + OUTPUT_PRICE * self.answer_tokens
+        return cached + summaries, cached + SMALL_MODEL_PRICE * summaries, plain + summaries
+
+
+def _unchanged(before: Sequence[str], now: Sequence[str]) -> int:
+    """Counts the tokens that two inputs have in common at their beginning."""
+    tokens = 0
+    for old, new in zip(before, now, strict=False):
+        if old != new:
+            return tokens + count_tokens(commonprefix([old, new]))
+        tokens += count_tokens(new)
+    return tokens
+
+
+class OurRun:
+    """One session under one strategy, over the product's pure parts and an archive in memory.
+
+    Folds are made and adopted at the start of the next turn.
+    """
+
+    def __init__(self, strategy: Strategy, meter: Meter | None = None) -> None:
+        self.meter = meter or Meter()
+        self.active: list[Record] = []
+        self.first_turn_merges = 0
+        self._strategy = strategy
+        self._archive: list[ArchivedMessage] = []
+        self._system = system_part("ko", can_recall=strategy.sends_records)
+        self._made = 0
+
+    def play(self, script: Sequence[ScriptedTurn], on_input: OnInput) -> None:
+        """Runs the whole chat."""
+        for turn in script:
+            began = time.perf_counter()
+            for spec in self._strategy.due_folds(self._snapshot(turn.number - 1)):
+                self._fold(spec)
+            history = [to_entry(record) for record in self.active]
+            self.meter.seconds += time.perf_counter() - began
+            self._say(turn, turn.messages[0])
+            for reply in turn.messages[1:]:
+                if reply.type == "ai":
+                    began = time.perf_counter()
+                    built = self._strategy.assemble(self._system, history, self._working(turn))
+                    self.meter.seconds += time.perf_counter() - began
+                    text = self.meter.call(turn.number, built.messages, reply)
+                self._say(turn, reply)
+            self.meter.end_turn()
+            on_input(turn.number, text)
+
+    def _snapshot(self, complete_turns: int) -> SessionSnapshot:
+        covered_to = self.active[-1].to_position if self.active else 0
+        return SessionSnapshot(complete_turns, tuple(self.active), self._archive[covered_to:], 0.3)
+
+    def _working(self, turn: ScriptedTurn) -> list[AnyMessage]:
+        """Returns the messages that the product would send: the working set, or the last whole turns."""
+        if self._strategy.whole_turns is None:
+            return [entry.message for entry in self._snapshot(turn.number - 1).raw]
+        first = turn.number - self._strategy.whole_turns
+        newest = self._archive[-4 * (self._strategy.whole_turns + 1) :]
+        return [entry.message for entry in newest if entry.turn >= first]
+
+    def _say(self, turn: ScriptedTurn, message: AnyMessage) -> None:
+        chars, tokens = measure(message)
+        self._archive.append(
+            ArchivedMessage(len(self._archive) + 1, turn.number, 1, message, chars, tokens, _BEGINNING)
+        )
+
+    def _fold(self, spec: FoldSpec) -> None:
+        """Makes, reviews and adopts one fold as the product does; a rejected one is tried again on the next turn.
+
+        The summariser writes as much as it's asked for.
+        """
+        source = source_of(spec, is_quoted=True)
+        drafts: list[SummaryDraft] = []
+        flaw = None
+        for _ in range(_TRIES):
+            requests = list(requests_for(spec.messages, spec.target_chars, spec.asked, SOURCE_TOKENS))
+            draft = extract_summary(spec.messages, sum(request.aim_chars for request in requests))
+            for index, request in enumerate(requests):
+                behind = [] if flaw is None else messages_behind(request, index, drafts[-1], flaw)
+                self.meter.summary("\n".join(message.text for message in [*request.messages, *behind]), draft)
+            drafts.append(SummaryDraft(draft, 0, 0, is_usage=False))
+            flaw = flaw_of(drafts[-1], source)
+            if flaw is None:
+                break
+        self._made += 1
+        begun = begin_record("bench", spec, model="extractive", source_key=str(self._made), created_at=_BEGINNING)
+        record = end_record(begun, source, drafts, "", seconds=0.0)
+        if record.status == "COMPLETED":
+            self.first_turn_merges += spec.kind == "merge" and 1 in spec.turns
+            kept = [old for old in self.active if old.id not in spec.sources]
+            self.active = sorted([*kept, record], key=lambda entry: entry.from_position)
+
+
+class ExtractiveChat(BaseChatModel):
+    """The libraries' summary model; picks sentences of the source as ours does."""
+
+    meter: Meter
+
+    @property
+    def _llm_type(self) -> str:
+        return "extractive"
+
+    def _generate(self, messages: list[BaseMessage], *_: object, **__: object) -> ChatResult:
+        text = extract(_sources(messages))
+        self.meter.summary("\n".join(map(render, messages)), text)
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(text))])
+
+
+def extract(source: Sequence[AnyMessage]) -> str:
+    """Picks sentences, about 1,024 tokens in all."""
+    text = "".join(message.text for message in source)
+    chars = int(SUMMARY_TOKENS * len(text) / max(1, estimate_tokens(text)))
+    return extract_summary(source, chars)
+
+
+def _sources(asked: Sequence[BaseMessage]) -> list[AnyMessage]:
+    """Returns the messages to summarise, without the instructions around them."""
+    found: list[AnyMessage] = []
+    for message in asked:
+        text = message.text
+        if _ASKING[1] in text:
+            # langmem's text around the previous summary: "...so far: {summary}\n\nExtend this summary ..."
+            found.insert(0, SystemMessage(text.partition(":")[2].rpartition(_ASKING[1])[0].strip()))
+        elif _ASKING[0] not in text:
+            found.append(message)
+    return found
+
+
+Prepare = Callable[[list[AnyMessage]], Sequence[BaseMessage]]
+"""Returns the messages to send for the session so far, the open turn last."""
+
+
+def full_history(history: list[AnyMessage]) -> Sequence[BaseMessage]:
+    return [_SYSTEM, *history]
+
+
+def trimmed(budget_tokens: int) -> Prepare:
+    """`trim_messages`: sends the newest messages within a budget, starting with a question."""
+    return lambda history: trim_messages(
+        [_SYSTEM, *history],
+        max_tokens=budget_tokens,
+        token_counter=count_messages,
+        strategy="last",
+        start_on="human",
+        include_system=True,
+    )
+
+
+def middleware(budget_tokens: int, meter: Meter) -> Prepare:
+    """LangChain's `SummarizationMiddleware`: at the budget, summarises all but the newest half."""
+
+    def summarise(messages: Sequence[BaseMessage]) -> str:
+        text = extract(messages)
+        prompt = made.summary_prompt.format(messages=get_buffer_string(messages, format="xml"))
+        meter.summary(prompt, text)
+        return text
+
+    made = SummarizationMiddleware(
+        model=ExtractiveChat(meter=meter),
+        trigger=("tokens", budget_tokens),
+        keep=("tokens", budget_tokens // 2),
+        token_counter=count_messages,
+        trim_tokens_to_summarize=None,
+        summarizer=summarise,
+    )
+    messages: list[Any] = []
+    known = 0
+
+    def prepare(history: list[AnyMessage]) -> Sequence[BaseMessage]:
+        """Adds the new messages and runs the middleware, as its agent does before each call."""
+        nonlocal messages, known
+        messages += history[known:]
+        known = len(history)
+        update = made.before_model({"messages": messages}, None)
+        if update is not None:
+            messages = add_messages(messages, update["messages"])
+        return [_SYSTEM, *messages]
+
+    return prepare
+
+
+def langmem(budget_tokens: int, meter: Meter) -> Prepare:
+    """langmem's `SummarizationNode`: at the budget, folds the oldest messages into a running summary."""
+    node = SummarizationNode(
+        model=ExtractiveChat(meter=meter),
+        max_tokens=budget_tokens,
+        max_tokens_before_summary=budget_tokens,
+        max_summary_tokens=SUMMARY_TOKENS,
+        token_counter=count_messages,
+        output_messages_key="sent",
+    )
+    context: dict[str, Any] = {}
+
+    def prepare(history: list[AnyMessage]) -> Sequence[BaseMessage]:
+        """Runs the node as a graph would before each call."""
+        nonlocal context
+        update = node.invoke({"messages": list(history), "context": context})
+        context = update.get("context", context)
+        return [_SYSTEM, *update["sent"]]
+
+    return prepare
+
+
+def play(prepare: Prepare, meter: Meter, script: Sequence[ScriptedTurn], on_input: OnInput) -> None:
+    """Runs the whole chat."""
+    history: list[AnyMessage] = []
+    for turn in script:
+        history.append(turn.messages[0])
+        for reply in turn.messages[1:]:
+            if reply.type == "ai":
+                began = time.perf_counter()
+                sent = prepare(history)
+                meter.seconds += time.perf_counter() - began
+                text = meter.call(turn.number, sent, reply)
+            history.append(reply)
+        meter.end_turn()
+        on_input(turn.number, text)

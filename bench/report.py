@@ -1,0 +1,38 @@
+"""Tables of Markdown and verdicts, as every bench prints or writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+Requirement = tuple[bool, str]
+"""Whether it is met, and its sentence."""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Iterator[str]:
+    """Yields the lines of a table; all columns but the first few are aligned to the right."""
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * left}{'---:|' * (len(head) - left)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def percent(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def verdict(requirements: Iterable[Requirement]) -> int:
+    """Prints each requirement and whether all are met; returns 0 if they are."""
+    lines = list(requirements)
+    for is_met, words in lines:
+        print("ok  " if is_met else "FAIL", words)
+    failed = sum(not is_met for is_met, _ in lines)
+    print(f"verdict: {failed} of {len(lines)} requirements NOT met" if failed else f"verdict: all {len(lines)} met")
+    return 1 if failed else 0
+
+
+def write_page(path: Path, lines: Iterable[str], requirements: Iterable[Requirement]) -> None:
+    """Writes a page with the requirements at its end."""
+    told = (f"- {'met' if is_met else '**not met**'}: {words}" for is_met, words in requirements)
+    path.write_text("\n".join([*lines, "## Verdict", "", *told]) + "\n", encoding="utf-8")
+    print(f"wrote {path}")
