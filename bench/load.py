@@ -43,45 +43,8 @@ _ALONE_PAUSE_SECONDS = 2.0  # long enough for the folds of a turn to be made bef
 _PATIENCE_SECONDS = 120
 _CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 _TABLE = re.compile(r"(?<=<!-- make load -->\n).*?(?=<!-- /make load -->)", re.DOTALL)
-# The table's words in either guide.
-_WORDS = {
-    "docs/scale.md": (
-        ("programs", "pages"),
-        (
-            "answers",
-            "errors",
-            "turns lost or doubled",
-            "answers a second",
-            "program, first words: median / p99, ms",
-            "program, whole answer: median / p99, ms",
-            "program, p99 ÷ that of one: first words / whole answer",
-            "page, first words: median / p99, ms",
-            "page, whole answer: median / p99, ms",
-            "page, p99 ÷ that of one: first words / whole answer",
-            "connections to the database at most",
-            "memory of both servers at most, MB",
-            "memory for each further program / page, MB",
-        ),
-    ),
-    "docs/scale.ko.md": (
-        ("프로그램", "페이지"),
-        (
-            "답",
-            "오류",
-            "잃거나 겹친 턴",
-            "초당 답",
-            "프로그램, 첫 글자: 중앙값 / p99, ms",
-            "프로그램, 답 전체: 중앙값 / p99, ms",
-            "프로그램, p99 ÷ 하나일 때의 p99: 첫 글자 / 답 전체",
-            "페이지, 첫 글자: 중앙값 / p99, ms",
-            "페이지, 답 전체: 중앙값 / p99, ms",
-            "페이지, p99 ÷ 하나일 때의 p99: 첫 글자 / 답 전체",
-            "데이터베이스 연결, 최대",
-            "두 서버의 메모리, 최대 MB",
-            "프로그램 / 페이지가 하나 늘 때의 메모리, MB",
-        ),
-    ),
-}
+# The guides that have the table, whose rows are named there, and their words for its columns.
+_GUIDES = {"docs/scale.md": ("programs", "pages"), "docs/scale.ko.md": ("프로그램", "페이지")}
 
 
 class Servers(NamedTuple):
@@ -243,10 +206,8 @@ def main() -> int:
     )
     with _serving(options.programs) as servers:
         figures = asyncio.run(_measure_all(stages, servers))[1:]
-    for guide in _WORDS if options.write else ():
-        path = ROOT / guide
-        told = "\n".join(_table(figures, guide))
-        path.write_text(_TABLE.sub(f"{told}\n", path.read_text(encoding="utf-8")), encoding="utf-8")
+    for guide in _GUIDES if options.write else ():
+        _write(ROOT / guide, _table(figures, guide))
     print("\n".join(_table(figures, "docs/scale.md")))
     errors, lost = sum(len(each.errors) for each in figures), sum(each.lost for each in figures)
     return verdict([(not errors, f"{errors} errors"), (not lost, f"{lost} turns lost or doubled")])
@@ -381,15 +342,22 @@ async def _count_lost(chats: Sequence[Chat], port: int) -> int:
     return lost
 
 
-def _table(figures: Sequence[Figures], guide: str) -> Iterator[str]:
-    """Yields the figures as a table, a stage a column; the first two are of one program and of one page."""
-    (programs, pages), rows = _WORDS[guide]
+def _table(figures: Sequence[Figures], guide: str) -> list[str]:
+    """Returns the figures as a table, a stage a column; the first two are of one program and of one page."""
+    programs, pages = _GUIDES[guide]
     heads = [
         ", ".join(f"{word}: {count}" for word, count in ((programs, each.programs), (pages, each.pages)) if count)
         for each in (one.stage for one in figures)
     ]
+    rows = _TABLE.search((ROOT / guide).read_text(encoding="utf-8"))[0].splitlines()[2:]
+    names = [row.split("|")[1].strip() for row in rows]
     columns = [list(_column(number, figures)) for number in range(len(figures))]
-    yield from table(["", *heads], zip(rows, *columns, strict=True))
+    return list(table(["", *heads], zip(names, *columns, strict=True)))
+
+
+def _write(path: Path, lines: Sequence[str]) -> None:
+    whole = "".join(f"{line}\n" for line in lines)
+    path.write_text(_TABLE.sub(lambda _: whole, path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _column(number: int, figures: Sequence[Figures]) -> Iterator[str]:

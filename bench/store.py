@@ -1,6 +1,6 @@
-"""Measures what a long session costs besides the model: time per turn, file sizes, opening; checks the design's bounds.
+"""`make bench-store`: what a long session costs besides the model: time per turn, file sizes, opening.
 
-    python -m bench.store [--turns 1000] [--data DIR]
+    python -m bench.store [--turns 1000]
 
 The chat model and the summariser run in this process, so the figures are those of the engine and the disk.
 """
@@ -9,61 +9,47 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final
+from statistics import median
+from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessageChunk
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGenerationChunk
 from pydantic import PrivateAttr
 
-from graph.model.caller import ModelCaller
-from graph.model.factory import ChatModels
+from bench.report import verdict
+from graph.model.summariser import ExtractiveSummariser
 from graph.server.settings import Settings
 from graph.service import ChatService, open_service
-from graph.value.error import InternalError
 from graph.value.event import TurnFinished
+from tests.fake.scripted_model import ScriptedChat, scripted_models
 
-MAX_RATIO: Final = 1.2
-MAX_CHECKPOINT_BYTES: Final = 1_000_000
-MAX_BYTES_PER_CHAR: Final = 6.0  # 0.5 of them for the full-text index
-_SESSION: Final = "long-session"
-_SHORT: Final = "short-session-{}"
-_PAIRS: Final = 60
-_PAIRS_PER_SESSION: Final = 10
-_OPENINGS: Final = 15
-_REST_SECONDS: Final = 0.02  # lets the folds that follow a turn finish before the next one is timed
+MAX_RATIO = 1.2
+MAX_CHECKPOINT_BYTES = 1_000_000
+MAX_BYTES_PER_CHAR = 6.0  # 0.5 of them for the full-text index
+LONG = "long-session"
+SHORT = "short-session-{}"
+PAIRS = 60
+PAIRS_PER_SESSION = 10
+OPENINGS = 15
+REST_SECONDS = 0.02  # lets the folds that follow a turn finish before the next one is timed
 
 
-class SpeakingModel(BaseChatModel):
+class SpeakingModel(ScriptedChat):
     """Answers each question with a few sentences at once; `seconds` is the time that it took itself."""
 
     _seconds: float = PrivateAttr(default=0.0)
     _count: int = PrivateAttr(default=0)
 
     @property
-    def _llm_type(self) -> str:
-        return "speaking"
-
-    @property
     def seconds(self) -> float:
-        """Total time spent in this model."""
         return self._seconds
 
-    def bind_tools(self, *_: Any, **__: Any) -> SpeakingModel:  # noqa: ANN401  # it calls none
-        """Returns the model unchanged."""
-        return self
-
-    def _generate(self, *_: Any, **__: Any) -> ChatResult:  # noqa: ANN401  # the caller always streams
-        raise InternalError
-
-    async def _astream(self, *_: Any, **__: Any) -> AsyncIterator[ChatGenerationChunk]:  # noqa: ANN401  # the input doesn't matter
+    async def _astream(self, *_: Any, **__: Any) -> AsyncIterator[ChatGenerationChunk]:
         began = time.perf_counter()
         self._count += 1
         pieces = [ChatGenerationChunk(message=AIMessageChunk(content=word)) for word in _answer(self._count).split("|")]
@@ -75,84 +61,18 @@ class SpeakingModel(BaseChatModel):
         yield ChatGenerationChunk(message=end)
 
 
-class BenchModels(ChatModels):
-    """One `SpeakingModel` for every name; summaries are extractive, as without an endpoint."""
-
-    def __init__(self, settings: Settings, caller: ModelCaller, model: SpeakingModel) -> None:
-        super().__init__(settings, caller)
-        self._model = model
-
-    def chat(self, name: str) -> BaseChatModel:  # noqa: ARG002  # there's only one
-        """Returns the model, whatever the name."""
-        return self._model
-
-
-def main() -> int:
-    """Runs the bench and returns 0 if every figure is within the design's bounds."""
-    parser = argparse.ArgumentParser(description="Measures one long session.")
-    parser.add_argument("--turns", type=int, default=1_000)
-    parser.add_argument("--data", type=Path, default=None, help="keep the files in this (empty) folder")
-    arguments = parser.parse_args()
-    if arguments.data is not None:
-        return _run(arguments.data, arguments.turns)
-    with tempfile.TemporaryDirectory(prefix="turnfold-bench-") as folder:
-        return _run(Path(folder), arguments.turns)
-
-
-def _run(folder: Path, turns: int) -> int:
-    settings = Settings(  # type: ignore[call-arg]  # the base class's own argument
-        _env_file=None,
-        openai_api_key=None,
-        openai_base_url=None,
-        turnfold_data_dir=folder / "data",
-        model_window_tokens=128_000,
-        turns_per_minute=1_000_000,
-    )
-    model = SpeakingModel()
-    with open_service(settings, models=_models(model)) as service:
-        talk = Talk(service, model)
-        for _ in range(turns - _PAIRS):
-            talk.turn(_SESSION)
-        early, late = _compare(talk)
-        checkpoint_bytes = _size(settings.checkpoint_path)
-        opening, short_opening = _time_opening(service, _SESSION), _time_opening(service, _SHORT.format(0))
-        sums = service.folds.statistics(_SESSION)
-        text_chars, text_bytes = talk.chars, talk.text_bytes
-    archive_bytes = _size(settings.database_path)  # the closed database has merged its write-ahead log
-    ratio, bytes_per_char = late / early, archive_bytes / text_chars
-    print(f"turns                      {turns:>8}")
-    print(f"active records             {sums.record_count:>8}  over {sums.folded_turn_count} turns")
-    print(f"time per turn, turn ~10    {_ms(early)}  median of turns 5-14 of fresh sessions")
-    print(f"time per turn, turn ~{turns:<5} {_ms(late)}  median of the last {_PAIRS}, each beside one of those")
-    print(f"ratio                      {ratio:>8.2f}  at most {MAX_RATIO}")
-    print(f"checkpoint file            {checkpoint_bytes / 1e6:>8.2f}  MB, at most {MAX_CHECKPOINT_BYTES / 1e6:.0f}")
-    print(f"archive file               {archive_bytes / 1e6:>8.2f}  MB for {text_chars / 1e6:.2f} million characters")
-    print(f"archive file / its text    {bytes_per_char:>8.2f}  bytes a character, at most {MAX_BYTES_PER_CHAR:.1f}")
-    print(f"                           {archive_bytes / text_bytes:>8.2f}  times the bytes of that text")
-    print(f"opening it                 {_ms(opening)}  {opening / short_opening:.2f} times that of 14 turns")
-    faults = [
-        *([f"a turn takes {ratio:.2f} times as long at the end"] if ratio > MAX_RATIO else []),
-        *(["the checkpoint file is too large"] if checkpoint_bytes > MAX_CHECKPOINT_BYTES else []),
-        *(["the archive file is too large beside its text"] if bytes_per_char > MAX_BYTES_PER_CHAR else []),
-    ]
-    print("verdict: " + ("; ".join(faults) if faults else "within bounds"))
-    return 1 if faults else 0
-
-
 class Talk:
     """Runs turns in sessions of a service and measures their time outside the model.
 
     Attributes:
-        chars: Characters of all questions and answers.
-        text_bytes: The same text in UTF-8.
+        text: All questions and answers.
     """
 
     def __init__(self, service: ChatService, model: SpeakingModel) -> None:
         self._service = service
         self._model = model
         self._counts: dict[str, int] = {}
-        self.chars = 0
-        self.text_bytes = 0
+        self.text: list[str] = []
 
     def turn(self, session_id: str) -> float:
         """Runs the session's next turn; returns the seconds from sending to its last event, without the model's."""
@@ -164,51 +84,87 @@ class Talk:
         ending = list(self._service.turns.follow(session_id, timeout_seconds=60))[-1]
         seconds = time.perf_counter() - began - (self._model.seconds - model_seconds)
         if not isinstance(ending, TurnFinished):
-            msg = f"turn {number} ended as {type(ending).__name__}"
-            raise SystemExit(msg)
-        self.chars += len(question + ending.text)
-        self.text_bytes += len((question + ending.text).encode())
-        time.sleep(_REST_SECONDS)
+            sys.exit(f"turn {number} ended as {type(ending).__name__}")
+        self.text += [question, ending.text]
+        time.sleep(REST_SECONDS)
         return seconds
 
+    def compare(self) -> tuple[float, float]:
+        """Returns the median times of early turns of fresh sessions and of the last turns of the long one.
 
-def _compare(talk: Talk) -> tuple[float, float]:
-    """Returns the median times of early turns of fresh sessions and of the last turns of the long one.
+        The two alternate, so that other load on the machine slows both alike.
+        """
+        early, late = [], []
+        for session in range(PAIRS // PAIRS_PER_SESSION):
+            fresh = SHORT.format(session)
+            for _ in range(4):
+                self.turn(fresh)
+            for _ in range(PAIRS_PER_SESSION):
+                early.append(self.turn(fresh))
+                late.append(self.turn(LONG))
+        return median(early), median(late)
 
-    The two alternate, so that other load on the machine slows both alike.
-    """
-    early, late = [], []
-    for session in range(_PAIRS // _PAIRS_PER_SESSION):
-        fresh = _SHORT.format(session)
-        for _ in range(4):
-            talk.turn(fresh)
-        for _ in range(_PAIRS_PER_SESSION):
-            early.append(talk.turn(fresh))
-            late.append(talk.turn(_SESSION))
-    return statistics.median(early), statistics.median(late)
-
-
-def _time_opening(service: ChatService, session_id: str) -> float:
-    """Returns the median time of the reads that opening a session on the page takes."""
-    seconds = []
-    for _ in range(_OPENINGS):
-        began = time.perf_counter()
-        service.sessions.get(session_id)
-        service.turns.transcript(session_id, last=30)
-        service.folds.records(session_id, last=30)
-        service.folds.statistics(session_id)
-        service.folds.gauge(session_id)
-        seconds.append(time.perf_counter() - began)
-    return statistics.median(seconds)
+    def opening(self, session_id: str) -> float:
+        """Returns the median time of the reads that opening a session on the page takes."""
+        seconds = []
+        for _ in range(OPENINGS):
+            began = time.perf_counter()
+            self._service.sessions.get(session_id)
+            self._service.turns.transcript(session_id, last=30)
+            self._service.folds.records(session_id, last=30)
+            self._service.folds.statistics(session_id)
+            self._service.folds.gauge(session_id)
+            seconds.append(time.perf_counter() - began)
+        return median(seconds)
 
 
-def _models(model: SpeakingModel) -> Callable[[Settings], Any]:
-    @contextmanager
-    def opened(settings: Settings) -> Iterator[ChatModels]:
-        with ModelCaller() as caller:
-            yield BenchModels(settings, caller, model)
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.store")
+    parser.add_argument("--turns", type=int, default=1_000)
+    turns = parser.parse_args().turns
+    with tempfile.TemporaryDirectory(prefix="turnfold-bench-") as folder:
+        return _run(Path(folder), turns)
 
-    return opened
+
+def _run(folder: Path, turns: int) -> int:
+    settings = Settings(
+        _env_file=None,
+        openai_api_key=None,
+        openai_base_url=None,
+        turnfold_data_dir=folder / "data",
+        model_window_tokens=128_000,
+        turns_per_minute=1_000_000,
+    )
+    model = SpeakingModel()
+    with open_service(settings, models=scripted_models(model, ExtractiveSummariser())) as service:
+        talk = Talk(service, model)
+        for _ in range(turns - PAIRS):
+            talk.turn(LONG)
+        early, late = talk.compare()
+        checkpoint_bytes = _size(settings.checkpoint_path)
+        opening, short_opening = talk.opening(LONG), talk.opening(SHORT.format(0))
+        sums = service.folds.statistics(LONG)
+    archive_bytes = _size(settings.database_path)  # the closed database has merged its write-ahead log
+    text = "".join(talk.text)
+    ratio, bytes_per_char = late / early, archive_bytes / len(text)
+    print(f"turns                      {turns:>8}")
+    print(f"active records             {sums.record_count:>8}  over {sums.folded_turn_count} turns")
+    print(f"time per turn, turn ~10    {_ms(early)}  median of turns 5-14 of fresh sessions")
+    print(f"time per turn, turn ~{turns:<5} {_ms(late)}  median of the last {PAIRS}, each beside one of those")
+    print(f"archive file               {archive_bytes / 1e6:>8.2f}  MB for {len(text) / 1e6:.2f} million characters")
+    print(f"                           {archive_bytes / len(text.encode()):>8.2f}  times the bytes of that text")
+    print(f"opening it                 {_ms(opening)}  {opening / short_opening:.2f} times that of 14 turns")
+    megabytes, most = checkpoint_bytes / 1e6, MAX_CHECKPOINT_BYTES / 1e6
+    return verdict(
+        [
+            (ratio <= MAX_RATIO, f"ratio of the times per turn {ratio:.2f} (at most {MAX_RATIO})"),
+            (megabytes <= most, f"checkpoint file {megabytes:.2f} MB (at most {most:.0f})"),
+            (
+                bytes_per_char <= MAX_BYTES_PER_CHAR,
+                f"archive file / its text {bytes_per_char:.2f} bytes a character (at most {MAX_BYTES_PER_CHAR:.1f})",
+            ),
+        ]
+    )
 
 
 def _size(path: Path) -> int:

@@ -20,21 +20,19 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.attack import around, memory, owner, text
+from bench.attack import around, capacity, text
 from bench.attack.run import HEAD, OUTAGE, STRANGER, Attack, Kind, Row, attacked
 from bench.attack.server import Target, model, target
-from tests.fake.openai_server import FakeOpenAI
 from tests.fake.postgres import serve_postgres
 
 _TURN_SECONDS = {True: 1.0, False: 3.0}
 _SHORT, _FULL = (True,), (False,)
 ATTACKS = (
-    Attack("websocket-bombs", memory.deflate_bombs, "sign-in", STRANGER),
-    Attack("websocket-unfinished", memory.unfinished_messages, "sign-in", STRANGER),
-    Attack("websocket-fragments", memory.empty_fragments, "sign-in", STRANGER),
-    Attack("log", memory.filled_log, "sign-in", STRANGER),
-    Attack("old-cookie", owner.old_cookie, "sign-in"),
-    Attack("websocket-visitor", memory.unfinished_messages, forms=_FULL),
+    Attack("websocket-bombs", capacity.deflate_bombs, "sign-in", STRANGER),
+    Attack("websocket-unfinished", capacity.unfinished_messages, "sign-in", STRANGER),
+    Attack("websocket-fragments", capacity.empty_fragments, "sign-in", STRANGER),
+    Attack("log", capacity.filled_log, "sign-in", STRANGER),
+    Attack("websocket-visitor", capacity.unfinished_messages, forms=_FULL),
     Attack("secret-filter", text.secret_filter, sent="86 characters like a secret's name and value, in a project"),
     Attack("texts", text.all_texts, forms=_SHORT, seconds=60, sent="8 texts of 20,000 characters"),
     *(
@@ -42,16 +40,13 @@ ATTACKS = (
         for name in text.TEXTS
     ),
     Attack("text-marks", text.all_marks, forms=_FULL, seconds=240),
-    Attack("versions", text.two_versions),
-    Attack("json-wide", memory.wide_json),
-    Attack("json-deep", memory.deep_json),
-    Attack("bodies-unfinished", memory.unfinished_bodies),
+    Attack("json-wide", capacity.wide_json),
+    Attack("json-deep", capacity.deep_json),
+    Attack("bodies-unfinished", capacity.unfinished_bodies),
     Attack("proxy-bodies", around.spooled_bodies),
-    Attack("uploads", memory.unfinished_uploads),
-    Attack("chat-ids", owner.two_chats),
-    Attack("all-turns", owner.all_turns),
-    Attack("inside-images", owner.inside_images),
-    Attack("floods", memory.floods),
+    Attack("uploads", capacity.unfinished_uploads),
+    Attack("all-turns", capacity.all_turns),
+    Attack("floods", capacity.floods),
     Attack("database-stall", around.stalled_database, "postgres", OUTAGE, forms=_FULL, seconds=120),
 )
 
@@ -80,58 +75,31 @@ def run_all(attacks: Sequence[Attack], *, is_short: bool) -> list[Row]:
 
     The short form has one server for all that need the same, until one doesn't stand it; otherwise each has its own.
     """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 16_384) if hard != resource.RLIM_INFINITY else 16_384, hard))
     rows = []
+    servers: dict[Kind, Target] = {}
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n\n{HEAD}", flush=True)
-    try:
-        with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="turnfold-attack-")))
-            servers = _Servers(folder, stack.enter_context(model(_TURN_SECONDS[is_short])))
-            stack.callback(servers.close)
-            for attack in attacks:
-                try:
-                    server = servers.get(attack.kind)
-                except LookupError as error:
-                    rows.append(Row(attack.name, attack.bounds, left_out=str(error)))
-                else:
-                    rows.append(attacked(attack, server, is_short=is_short))
-                print(rows[-1].line(), flush=True)
-                if not is_short or not server.is_alive:
-                    servers.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="turnfold-attack-")))
+        endpoint = stack.enter_context(model(_TURN_SECONDS[is_short]))
+        running = stack.enter_context(ExitStack())
+        for number, attack in enumerate(attacks):
+            try:
+                if attack.kind not in servers:
+                    database = running.enter_context(serve_postgres()) if attack.kind == "postgres" else None
+                    has_sign_in = attack.kind == "sign-in"
+                    server = target(folder / str(number), endpoint, has_sign_in=has_sign_in, database=database)
+                    servers[attack.kind] = running.enter_context(server)
+            except LookupError as error:
+                rows.append(Row(attack.name, attack.bounds, left_out=str(error)))
+            else:
+                rows.append(attacked(attack, servers[attack.kind], is_short=is_short))
+            print(rows[-1].line(), flush=True)
+            if not is_short or not servers[attack.kind].is_alive:
+                running.close()
+                servers.clear()
     return rows
-
-
-class _Servers:
-    """The server of each kind, started when it is first needed."""
-
-    def __init__(self, folder: Path, endpoint: FakeOpenAI) -> None:
-        self._folder = folder
-        self._endpoint = endpoint
-        self._stack = ExitStack()
-        self._targets: dict[Kind, Target] = {}
-        self._count = 0
-
-    def get(self, kind: Kind) -> Target:
-        """Returns the server of a kind.
-
-        Raises:
-            LookupError: What it needs isn't installed.
-        """
-        if kind not in self._targets:
-            self._count += 1
-            database = self._stack.enter_context(serve_postgres()) if kind == "postgres" else None
-            folder = self._folder / str(self._count)
-            server = target(folder, self._endpoint, has_sign_in=kind == "sign-in", database=database)
-            self._targets[kind] = self._stack.enter_context(server)
-        return self._targets[kind]
-
-    def close(self) -> None:
-        """Ends all of them."""
-        self._targets.clear()
-        self._stack.close()
 
 
 if __name__ == "__main__":

@@ -27,19 +27,11 @@ class LeftOutError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """What an attack may cost at most.
+    """What an attack may cost at most, in MiB over the start; `health` has to answer within two seconds."""
 
-    Attributes:
-        held: MiB over the start while the attack keeps all that it has: the budget of unfinished bytes (256), and 64
-            that allocator and threads don't give back at once.
-        peak: MiB over the start at any moment: the budget, and as much again for what is parsed.
-        may_fail: Turns of others may fail, as the database is away; their words may not be lost.
-        health: The route that has to answer within two seconds.
-    """
-
-    held: float = 320
-    peak: float = 640
-    may_fail: bool = False
+    held: float = 320  # the budget of unfinished bytes (256), and 64 that allocator and threads don't give back at once
+    peak: float = 640  # the budget, and as much again for what is parsed
+    may_fail: bool = False  # turns of others, as the database is away; their words may not be lost
     health: str = "/health"
 
 
@@ -51,34 +43,22 @@ OUTAGE = Bounds(may_fail=True, health="/_stcore/health")
 
 @dataclass
 class Row:
-    """What an attack on a server came to.
-
-    Attributes:
-        sent: What was sent, and what became of it.
-        before: MiB of the server as it began; `peak` and `held` (while the attack kept all that it had) are over that.
-        health: Seconds of the slowest health answer.
-        health_errors: Health answers that were errors, or broke off.
-        turns: Turns of another user that went on to their end meanwhile.
-        failed: What became of those that didn't, in a word each.
-        lost: Turns of that user that aren't stored as he read them.
-        ended: Why the server had to be ended: it hangs, or holds too much; "" if it was not.
-        wrong: What only this attack can tell.
-    """
+    """What an attack on a server came to."""
 
     attack: str
     bounds: Bounds
-    sent: str = ""
-    before: float = 0.0
-    peak: float = 0.0
-    held: float = 0.0
-    health: float = 0.0
+    sent: str = ""  # and what became of it
+    before: float = 0.0  # MiB of the server as it began
+    peak: float = 0.0  # MiB over that
+    held: float = 0.0  # MiB over that while the attack kept all that it had
+    health: float = 0.0  # seconds of the slowest answer
     health_errors: int = 0
-    turns: int = 0
-    failed: list[str] = field(default_factory=list)
-    lost: int = 0
-    ended: str = ""
-    wrong: list[str] = field(default_factory=list)
-    left_out: str = ""
+    turns: int = 0  # of another user that went on to their end meanwhile
+    failed: list[str] = field(default_factory=list)  # what became of those that didn't, in a word each
+    lost: int = 0  # of that user's turns, those that aren't stored as he read them
+    ended: str = ""  # why the server had to be ended: it hangs, or holds too much
+    wrong: list[str] = field(default_factory=list)  # what only this attack can tell
+    left_out: str = ""  # what it needs and isn't installed
 
     @property
     def problems(self) -> list[str]:
@@ -136,24 +116,15 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Attack:
-    """An attack.
-
-    Attributes:
-        name: As `--only` takes it.
-        run: Does it, and returns what was sent and what became of it.
-        kind: Of the server.
-        forms: In which forms of the run it is done: the short one (True), the full one (False).
-        seconds: It has at most; 0 for what all have.
-        sent: What is sent, for when the attack doesn't come to an end.
-    """
+    """An attack; `run` does it, and returns what was sent and what became of it."""
 
     name: str
     run: Callable[[Attempt], str]
     kind: Kind = "open"
     bounds: Bounds = field(default_factory=Bounds)
-    forms: Sequence[bool] = (True, False)
-    seconds: float = 0.0
-    sent: str = ""
+    forms: Sequence[bool] = (True, False)  # of the run: the short one (True), the full one (False)
+    seconds: float = 0.0  # it has at most; 0 for what all have
+    sent: str = ""  # for when it doesn't come to an end
 
 
 def attacked(attack: Attack, target: Target, *, is_short: bool) -> Row:

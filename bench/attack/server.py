@@ -17,8 +17,6 @@ from tests.fake.postgres import PostgresServer
 
 ATTACKER = "token-of-an-attacker-0123456789"  # of these servers alone, as the next one
 OTHER = "token-of-somebody-else-012345678"
-COOKIE_SECRET = "secret-of-these-cookies-0123456789"
-ISSUER = "http://127.0.0.1:9"  # of no provider: who signs in has a cookie made here
 LEASE_SECONDS = 6.0
 # A question that begins so is answered at the pace of a model, for so many seconds, or not to the end.
 TIMED = "ask-"
@@ -31,13 +29,7 @@ _WORDS = "The plan stays as it is, the budget is 1,200 euros, and the tests come
 
 @dataclass
 class Target:
-    """A server, in a folder to which it writes all.
-
-    Attributes:
-        settings: What it was started with.
-        endpoint: The scripted model behind it.
-        database: Its Postgres, if it has one.
-    """
+    """A server, with the scripted model and the Postgres behind it; all that it writes is in its folder."""
 
     process: subprocess.Popen[bytes]
     port: int
@@ -84,11 +76,11 @@ def target(
         settings["CHAT_DATABASE_URL"] = database.make_database()
     if has_sign_in:
         settings |= {
-            "OIDC_ISSUER": ISSUER,
+            "OIDC_ISSUER": "http://127.0.0.1:9",
             "OIDC_CLIENT_ID": "turnfold",
             "OIDC_CLIENT_SECRET": "secret-of-the-client",
             "TURNFOLD_ORIGIN": f"http://127.0.0.1:{port}",
-            "STREAMLIT_SERVER_COOKIE_SECRET": COOKIE_SECRET,
+            "STREAMLIT_SERVER_COOKIE_SECRET": "secret-of-these-cookies-0123456789",
         }
     with started(folder, settings, port=port) as app:
         yield Target(app.process, port, folder, settings, endpoint, database)

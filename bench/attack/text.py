@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -14,12 +11,10 @@ import httpx2
 from bench.attack.run import Attempt
 from bench.attack.server import ATTACKER
 from bench.attack.watch import cpu_seconds
-from bench.server import ROOT
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MESSAGE_CHARS = 199_000  # just below what a message may have
 _SHORT_CHARS = 20_000
-_DEADLINE_SECONDS = 10.0
 _FOLDED_TURNS = 4  # the first three are folded before the fourth
 _NEXT = "And what now?"
 
@@ -109,15 +104,3 @@ def _timed(attempt: Attempt, ask: Callable[[], httpx2.Response]) -> tuple[float,
     before = cpu_seconds(pid)
     answer = ask()
     return cpu_seconds(pid) - before, answer
-
-
-def two_versions(attempt: Attempt) -> str:
-    """Compares two summaries that differ in each line; the page's own function, in a process with a deadline."""
-    lines = "'a [a]: b\\n' * 1600"
-    code = f"from component.panel.record_dialog import differences; text = {lines}; differences(text, text[::-1])"
-    began = time.monotonic()
-    try:
-        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=_DEADLINE_SECONDS)
-    except subprocess.TimeoutExpired:
-        attempt.wrong.append(f"two versions aren't compared within {_DEADLINE_SECONDS:g} s")
-    return f"two versions of 14,400 characters: {time.monotonic() - began:.1f} s"

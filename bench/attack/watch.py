@@ -20,12 +20,7 @@ _WINDOW_SECONDS = 1.0
 
 
 class Gauge:
-    """Looks all the while, from two threads of its own; memory in MiB.
-
-    Attributes:
-        before: At the start.
-        is_over: The server was ended, as it held too much.
-    """
+    """Looks all the while, from two threads of its own; memory in MiB. `is_over`: the server held too much."""
 
     def __init__(self, target: Target, route: str) -> None:
         self._target = target

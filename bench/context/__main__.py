@@ -43,19 +43,8 @@ _LEAST_KEPT = {200: 0.85, 1_000: 0.5}
 _LEAST_OLDEST = 0.4
 _LEAST_RECALLED = 0.95
 _COLUMNS = (
-    "",
-    "sent",
-    "largest",
-    "unchanged",
-    "summaries in / out",
-    "cost A",
-    "cost B",
-    "cost C",
-    "facts",
-    "by age, oldest first",
-    "recall",
-    "own ms a turn",
-)
+    ";sent;largest;unchanged;summaries in / out;cost A;cost B;cost C;facts;by age, oldest first;recall;own ms a turn"
+).split(";")
 _STYLES = {
     "interval": ("#0b6e4f", "-", 2.4),
     "rolling": ("#d1495b", "-", 1.4),
@@ -69,15 +58,7 @@ _STYLES = {
 
 
 class Figures(NamedTuple):
-    """Figures of one contender after a number of turns.
-
-    Attributes:
-        kept: Share of the planted facts in the input, averaged over the last tenth of the turns.
-        kept_by_age: The same for each quarter of the facts, the oldest first.
-        recalled: Share of the planted facts that `recall` shows when asked by a plain question; None where it isn't
-            offered.
-        own_ms: The contender's own time per turn.
-    """
+    """Figures of one contender after a number of turns."""
 
     sent_tokens: int
     largest_tokens: int
@@ -85,10 +66,12 @@ class Figures(NamedTuple):
     summary_in_tokens: int
     summary_out_tokens: int
     costs: Costs
-    kept: float
-    kept_by_age: tuple[float, ...]
-    own_ms: float
-    recalled: float | None = None
+    kept: float  # share of the planted facts in the input, averaged over the last tenth of the turns
+    kept_by_age: tuple[float, ...]  # the same for each quarter of the facts, the oldest first
+    own_ms: float  # the contender's own time per turn
+    recalled: float | None = (
+        None  # share of the facts that `recall` shows to a plain question; None where it isn't offered
+    )
 
     def cells(self) -> tuple[str, ...]:
         return (
@@ -106,21 +89,15 @@ class Figures(NamedTuple):
 
 @dataclass
 class Run:
-    """One contender over one script; searches each turn's last input for the planted facts.
-
-    Attributes:
-        at: Figures by number of turns.
-        records_at_50: With interval: how many records were active when turn 50 was sent.
-        first_turn_merges: With interval: how often turn 1 was summarised again.
-    """
+    """One contender over one script; searches each turn's last input for the planted facts."""
 
     name: str
     answer_chars: int
     meter: Meter
     facts: list[str]
-    at: dict[int, Figures] = field(default_factory=dict)
-    records_at_50: int = 0
-    first_turn_merges: int = 0
+    at: dict[int, Figures] = field(default_factory=dict)  # by number of turns
+    records_at_50: int = 0  # how many were active when turn 50 was sent
+    first_turn_merges: int = 0  # how often turn 1 was summarised again
     _kept: dict[int, list[list[float]]] = field(default_factory=lambda: {turns: [] for turns in CHECKPOINTS})
 
     @property

@@ -70,22 +70,16 @@ def count_messages(messages: Iterable[BaseMessage]) -> int:
 
 @dataclass
 class Meter:
-    """Totals of one contender's run.
+    """Totals of one contender's run."""
 
-    Attributes:
-        sent_by_turn: Tokens of each turn's largest call.
-        costs_by_turn: Cumulative `costs` at the end of each turn.
-        seconds: The contender's own time, without the model.
-    """
-
-    sent_by_turn: list[int] = field(default_factory=list)
-    costs_by_turn: list[Costs] = field(default_factory=list)
+    sent_by_turn: list[int] = field(default_factory=list)  # tokens of each turn's largest call
+    costs_by_turn: list[Costs] = field(default_factory=list)  # so far, at the end of each turn
     sent_tokens: int = 0
     unchanged_tokens: int = 0
     answer_tokens: int = 0
     summary_in_tokens: int = 0
     summary_out_tokens: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # the contender's own, without the model
     _before: list[str] = field(default_factory=list)
 
     def call(self, turn: int, messages: Sequence[BaseMessage], answer: BaseMessage) -> str:

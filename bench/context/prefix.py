@@ -40,31 +40,19 @@ _METHOD = (
     "nowhere."
 )
 _COLUMNS = (
-    "answers",
-    "turns",
-    "quoted",
-    "in place",
-    "summaries' input, quoted / in place",
-    "cached share of the requests",
-    "pays from turn, quoted / in place",
-)
+    "answers;turns;quoted;in place;summaries' input, quoted / in place;cached share of the requests;"
+    "pays from turn, quoted / in place"
+).split(";")
 
 
 @dataclass
 class PrefixMeter(Meter):
-    """Totals of a run whose folds are asked for in place where the product does so.
+    """Totals of a run whose folds are asked for in place where the product does so."""
 
-    Attributes:
-        request: The request in place of the fold that is being made, None if it's quoted.
-        cached_tokens: The part of `summary_in_tokens` that the chat's call before had sent.
-        new_tokens: What the requests in place have behind that.
-        marks: At the end of each turn: what the summaries' input costs so far, and the cached share of the requests in
-            place so far.
-    """
-
-    request: SummaryRequest | None = None
-    cached_tokens: int = 0
-    new_tokens: int = 0
+    request: SummaryRequest | None = None  # in place, of the fold that is being made; None if it's quoted
+    cached_tokens: int = 0  # the part of `summary_in_tokens` that the chat's call before had sent
+    new_tokens: int = 0  # what the requests in place have behind that
+    # At the end of each turn, so far: what the summaries' input costs, and the cached share of the requests in place.
     marks: list[tuple[float, float]] = field(default_factory=list)
 
     def summary(self, prompt: str, draft: str) -> None:

@@ -13,26 +13,11 @@ LANGUAGE_TURNS = 30
 _SEED = 20_261_121
 _IN_ANSWER, _IN_RESULT = 1, 2
 _RESULT_CHARS = 500
-_TOPICS_KO = (
-    "서버 이전",
-    "회의실 예약",
-    "결제 오류",
-    "신제품 출시",
-    "채용 일정",
-    "보안 점검",
-    "물류 창고",
-    "사내 교육",
-)
+_TOPICS_KO = "서버 이전, 회의실 예약, 결제 오류, 신제품 출시, 채용 일정, 보안 점검, 물류 창고, 사내 교육".split(", ")
 _TOPICS_EN = (
-    "the server migration",
-    "the meeting room booking",
-    "the payment failure",
-    "the product launch",
-    "the hiring plan",
-    "the security review",
-    "the warehouse move",
-    "the training course",
-)
+    "the server migration, the meeting room booking, the payment failure, the product launch, "
+    "the hiring plan, the security review, the warehouse move, the training course"
+).split(", ")
 _PEOPLE_KO = ("김민수", "이서연", "박지훈", "최유진", "정하늘", "한도윤")
 _PEOPLE_EN = ("Alice Moore", "Ben Carter", "Chloe Diaz", "Daniel Kim", "Erin Walsh", "Frank Osei")
 _FILLER_KO = (

@@ -1,13 +1,19 @@
-"""Attacks on memory: what a server keeps of messages, bodies and files that never end."""
+"""Attacks on what a server has: memory for what never ends, connections, turns, its log."""
 
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 import zlib
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 
+import httpx2
+
+from bench.attack.bystander import code_of
 from bench.attack.run import Attempt
-from bench.attack.server import ATTACKER
+from bench.attack.server import ATTACKER, HANGING, OTHER
 from bench.attack.watch import MEGABYTE
 from bench.attack.wire import (
     BINARY,
@@ -162,3 +168,41 @@ def filled_log(attempt: Attempt) -> str:
     attempt.wrong += [f"the log grew by {size // count:,} bytes each time" for size in grown if size > most]
     each = " and ".join(f"{size // count:,}" for size in grown)
     return f"{count} text frames, {count} callbacks of 60 KB: log +{each} bytes each"
+
+
+def all_turns(attempt: Attempt) -> str:
+    """One token begins as many turns as it can, none of which ends; somebody else's have to begin meanwhile."""
+    count = attempt.many(24, 60)
+    statuses: list[int] = []
+    is_over = threading.Event()
+
+    def insist(number: int) -> None:
+        body = {
+            "model": "turnfold",
+            "stream": True,
+            "messages": [{"role": "user", "content": f"{HANGING}{number} Go on."}],
+        }
+        with attempt.program(ATTACKER) as program, suppress(httpx2.HTTPError):
+            while not is_over.is_set():
+                with program.stream("POST", "/v1/chat/completions", json=body) as answer:
+                    statuses.append(answer.status_code)
+                    for _ in answer.iter_raw():
+                        pass
+                is_over.wait(0.1)  # whatever the refusal says of when to try again
+
+    with ThreadPoolExecutor(count) as pool:
+        insisting = [pool.submit(insist, number) for number in range(count)]
+        until = time.monotonic() + 5
+        while 429 not in statuses and time.monotonic() < until:
+            attempt.gauge.hold(0.1)
+        with attempt.program(OTHER) as program:  # one more than the one that the other has all the while
+            answer = program.post("/chat", json={"message": "Is there room for me?"})
+        if answer.is_error:
+            attempt.wrong.append(f"somebody else's turn is refused: {code_of(answer)}")
+        attempt.hold()
+        is_over.set()
+        begun = statuses.count(200)
+        while not all(each.done() for each in insisting):
+            attempt.target.endpoint.end_hanging()
+            time.sleep(0.1)
+    return f"{count} turns of one token that don't end, asked for again and again: {begun} begun"
