@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -96,13 +97,9 @@ class Run:
     meter: Meter
     facts: list[str]
     at: dict[int, Figures] = field(default_factory=dict)  # by number of turns
+    ours: OurRun | None = None
     records_at_50: int = 0  # how many were active when turn 50 was sent
-    first_turn_merges: int = 0  # how often turn 1 was summarised again
     _kept: dict[int, list[list[float]]] = field(default_factory=lambda: {turns: [] for turns in CHECKPOINTS})
-
-    @property
-    def is_ours(self) -> bool:
-        return self.name in OUR_NAMES
 
     def take(self, turn: int, text: str) -> None:
         """Takes a turn's last input, and the figures at the checkpoints."""
@@ -114,6 +111,8 @@ class Run:
             shares = [sum(fact in found for fact in part) / max(1, len(part)) for part in parts]
             for turns in wanted:
                 self._kept[turns].append(shares)
+        if self.ours and turn == CHECKPOINTS[0]:
+            self.records_at_50 = len(self.ours.active)
         if turn in CHECKPOINTS:
             meter, samples = self.meter, self._kept[turn]
             by_age = tuple(sum(column) / len(samples) for column in zip(*samples, strict=True))
@@ -160,32 +159,22 @@ def _run_all(script: Sequence[ScriptedTurn], answer_chars: int) -> Iterator[Run]
     facts = [turn.fact for turn in script]
     for name in OUR_NAMES:
         strategy = build_strategies(Limits(), default_name=name, is_enabled=True).default
-        ours = OurRun(strategy)
-        run = Run(name, answer_chars, ours.meter, facts)
-        ours.play(script, _with_records(run, ours))
-        run.first_turn_merges = ours.first_turn_merges
+        ours = OurRun(strategy, Meter())
+        run = Run(name, answer_chars, ours.meter, facts, ours=ours)
+        play(ours.prepare, ours.meter, script, run.take)
         if strategy.sends_records:  # the others don't offer `recall`
             run.at = {turns: figures._replace(recalled=recalled[turns]) for turns, figures in run.at.items()}
         yield run
     makers: dict[str, Callable[[Meter], Prepare]] = {FULL: lambda _: full_history}
     for budget in _BUDGETS:
         size = f"{budget // 1_000}k"
-        makers[f"SummarizationMiddleware {size}"] = lambda meter, budget=budget: middleware(budget, meter)
-        makers[f"langmem {size}"] = lambda meter, budget=budget: langmem(budget, meter)
+        makers[f"SummarizationMiddleware {size}"] = partial(middleware, budget)
+        makers[f"langmem {size}"] = partial(langmem, budget)
         makers[f"trim_messages {size}"] = lambda _, budget=budget: trimmed(budget)
     for name, make in makers.items():
         run = Run(name, answer_chars, Meter(), facts)
         play(make(run.meter), run.meter, script, run.take)
         yield run
-
-
-def _with_records(run: Run, ours: OurRun) -> Callable[[int, str], None]:
-    def take(turn: int, text: str) -> None:
-        if turn == CHECKPOINTS[0]:
-            run.records_at_50 = len(ours.active)
-        run.take(turn, text)
-
-    return take
 
 
 def check(runs: Sequence[Run]) -> Iterator[Requirement]:
@@ -202,7 +191,8 @@ def _of_interval(run: Run, runs: Sequence[Run]) -> Iterator[Requirement]:
         late <= _MOST_GROWTH * early,
         f"{size}: largest input of turns 300-1,000 is {late / early:.2f} x that before ({late:,} / {early:,} tokens)",
     )
-    yield run.first_turn_merges <= _MOST_MERGES, f"{size}: turn 1 was re-summarised {run.first_turn_merges} times"
+    merges = run.ours.first_turn_merges
+    yield merges <= _MOST_MERGES, f"{size}: turn 1 was re-summarised {merges} times"
     yield run.records_at_50 == _SEED_RECORDS, f"{size}: {run.records_at_50} active records at turn 50"
     share = run.at[200].unchanged_share
     yield share >= _LEAST_UNCHANGED, f"{size}: {share:.1%} of the tokens sent in 200 turns are an unchanged prefix"
@@ -212,7 +202,7 @@ def _of_interval(run: Run, runs: Sequence[Run]) -> Iterator[Requirement]:
         yield at.kept_by_age[0] >= _LEAST_OLDEST, f"{told} {at.kept_by_age[0]:.0%} of the oldest quarter of them"
         found = at.recalled or 0.0
         yield found >= _LEAST_RECALLED, f"{told} recall finds {found:.1%} of them by a plain question"
-    peers = [peer for peer in runs if not peer.is_ours and peer.answer_chars == run.answer_chars]
+    peers = [peer for peer in runs if not peer.ours and peer.answer_chars == run.answer_chars]
     for turns in _COMPARED_TURNS:
         mine = run.at[turns]
         for number, words in enumerate(VIEWS):
@@ -258,7 +248,7 @@ def _page(runs: Sequence[Run]) -> Iterator[str]:
             yield from table(
                 _COLUMNS,
                 (
-                    [f"**{run.name}**" if run.is_ours else run.name, *run.at[turns].cells()]
+                    [f"**{run.name}**" if run.ours else run.name, *run.at[turns].cells()]
                     for run in runs
                     if run.answer_chars == chars
                 ),

@@ -32,7 +32,7 @@ from graph.fold.request import messages_behind, requests_for
 from graph.fold.review import SummaryDraft, flaw_of
 from graph.fold.spec import FoldSpec
 from graph.strategy.base import Strategy
-from graph.value.record import ArchivedMessage, Record, to_entry
+from graph.value.record import ArchivedMessage, HistoryEntry, Record, to_entry
 from prompt.system import chat
 
 CACHED_PRICE = 0.1
@@ -129,51 +129,39 @@ class OurRun:
     Folds are made and adopted at the start of the next turn.
     """
 
-    def __init__(self, strategy: Strategy, meter: Meter | None = None) -> None:
-        self.meter = meter or Meter()
+    def __init__(self, strategy: Strategy, meter: Meter) -> None:
+        self.meter = meter
         self.active: list[Record] = []
         self.first_turn_merges = 0
         self._strategy = strategy
         self._archive: list[ArchivedMessage] = []
+        self._history: list[HistoryEntry] = []
         self._system = system_part("ko", can_recall=strategy.sends_records)
+        self._turn = 0
         self._made = 0
 
-    def play(self, script: Sequence[ScriptedTurn], on_input: OnInput) -> None:
-        """Runs the whole chat."""
-        for turn in script:
-            began = time.perf_counter()
-            for spec in self._strategy.due_folds(self._snapshot(turn.number - 1)):
-                self._fold(spec)
-            history = [to_entry(record) for record in self.active]
-            self.meter.seconds += time.perf_counter() - began
-            self._say(turn, turn.messages[0])
-            for reply in turn.messages[1:]:
-                if reply.type == "ai":
-                    began = time.perf_counter()
-                    built = self._strategy.assemble(self._system, history, self._working(turn))
-                    self.meter.seconds += time.perf_counter() - began
-                    text = self.meter.call(turn.number, built.messages, reply)
-                self._say(turn, reply)
-            self.meter.end_turn()
-            on_input(turn.number, text)
-
-    def _snapshot(self, complete_turns: int) -> SessionSnapshot:
-        covered_to = self.active[-1].to_position if self.active else 0
-        return SessionSnapshot(complete_turns, tuple(self.active), self._archive[covered_to:], 0.3)
-
-    def _working(self, turn: ScriptedTurn) -> list[AnyMessage]:
-        """Returns the messages that the product would send: the working set, or the last whole turns."""
+    def prepare(self, history: list[AnyMessage]) -> Sequence[BaseMessage]:
+        """Archives the new messages, makes the folds that are due, and builds the input."""
+        for message in history[len(self._archive) :]:
+            if message.type == "human":
+                for spec in self._strategy.due_folds(self._snapshot()):
+                    self._fold(spec)
+                self._history = [to_entry(record) for record in self.active]
+                self._turn += 1
+            chars, tokens = measure(message)
+            self._archive.append(
+                ArchivedMessage(len(self._archive) + 1, self._turn, 1, message, chars, tokens, _BEGINNING)
+            )
         if self._strategy.whole_turns is None:
-            return [entry.message for entry in self._snapshot(turn.number - 1).raw]
-        first = turn.number - self._strategy.whole_turns
-        newest = self._archive[-4 * (self._strategy.whole_turns + 1) :]
-        return [entry.message for entry in newest if entry.turn >= first]
+            working = [entry.message for entry in self._snapshot().raw]
+        else:
+            newest = self._archive[-4 * (self._strategy.whole_turns + 1) :]
+            working = [entry.message for entry in newest if entry.turn >= self._turn - self._strategy.whole_turns]
+        return self._strategy.assemble(self._system, self._history, working).messages
 
-    def _say(self, turn: ScriptedTurn, message: AnyMessage) -> None:
-        chars, tokens = measure(message)
-        self._archive.append(
-            ArchivedMessage(len(self._archive) + 1, turn.number, 1, message, chars, tokens, _BEGINNING)
-        )
+    def _snapshot(self) -> SessionSnapshot:
+        covered_to = self.active[-1].to_position if self.active else 0
+        return SessionSnapshot(self._turn, tuple(self.active), self._archive[covered_to:], 0.3)
 
     def _fold(self, spec: FoldSpec) -> None:
         """Makes, reviews and adopts one fold as the product does; a rejected one is tried again on the next turn.

@@ -156,7 +156,7 @@ def view(script: Sequence[ScriptedTurn], answer_chars: int) -> View:
     """Plays a script with quoted folds, with folds in place, and with the full history."""
     runs = [_PrefixRun(is_in_place=is_in_place) for is_in_place in (False, True)]
     for run in runs:
-        run.play(script, lambda *_: None)
+        play(run.prepare, run.meter, script, lambda *_: None)
     full = Meter()
     play(full_history, full, script, lambda *_: None)
     return View(answer_chars, *(run.meter for run in runs), full)

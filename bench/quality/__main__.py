@@ -35,7 +35,7 @@ _STYLES = (
 def main() -> int:
     """Returns 0 if every requirement is met, 1 if not, 2 if the data isn't there."""
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument("--data", type=Path, default=Path(), help="folder of the data sets")
     folder: Path = parser.parse_args().data
     parts = (kept.answers, kept.arguments, kept.facts, found.entities, found.turns)
     try:
