@@ -42,25 +42,24 @@ def main() -> int:
     parser.add_argument("--looks", type=int, default=5)
     options = parser.parse_args()
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="turnfold-bench-")))
-        upstream = stack.enter_context(serving())
-        settings = {
-            **model_settings(upstream.url),
-            "MODEL_DEADLINE_SECONDS": "3600",
-            "CHAT_API_TOKENS": ",".join(f"bench{number}:local:{token}" for number, token in enumerate(_TOKENS)),
-            "CONCURRENT_TURNS": "1000",
-        }
-        port = stack.enter_context(started(folder, settings)).port
-        requirements = list(_compare_first_words(upstream.url, _api(port), options.samples))
-        wire = Wire(port)
-        stack.callback(wire.close)
-        browser = stack.enter_context(opened_browser())
-        requirements += _compare_pages(browser, wire, _api(port), upstream, options.streams, options.looks)
-    return verdict(requirements)
+        return verdict(_measure(stack, options.samples, options.streams, options.looks))
 
 
-def _api(port: int) -> str:
-    return f"http://127.0.0.1:{port}/v1"
+def _measure(stack: ExitStack, samples: int, streams: int, looks: int) -> Iterator[Requirement]:
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="turnfold-bench-")))
+    upstream = stack.enter_context(serving())
+    settings = {
+        **model_settings(upstream.url),
+        "MODEL_DEADLINE_SECONDS": "3600",
+        "CHAT_API_TOKENS": ",".join(f"bench{number}:local:{token}" for number, token in enumerate(_TOKENS)),
+        "CONCURRENT_TURNS": "1000",
+    }
+    port = stack.enter_context(started(folder, settings)).port
+    url = f"http://127.0.0.1:{port}/v1"
+    yield from _compare_first_words(upstream.url, url, samples)
+    wire = Wire(port)
+    stack.callback(wire.close)
+    yield from _compare_pages(stack.enter_context(opened_browser()), wire, url, upstream, streams, looks)
 
 
 class Program:
@@ -92,7 +91,6 @@ class Program:
 def _compare_first_words(upstream_url: str, api_url: str, samples: int) -> Iterator[Requirement]:
     """Compares the first words through the API with those of the same request sent straight to the endpoint."""
     straight, api = Program(upstream_url, "sk-bench"), Program(api_url, _TOKENS[0])
-    print(f"first words, median of {samples}", flush=True)
     chats = (api.chat(f"s{number}", 1) for number in range(samples + 1))
     yield _first_words(f"turn 2 of {samples} chats", straight, api, chats)
     said = api.chat("long", HISTORY // 2)
@@ -113,9 +111,8 @@ def _first_words(title: str, straight: Program, api: Program, chats: Iterable[li
         said.append({"role": "assistant", "content": answers[api]})
     # The first one makes connections and reads modules.
     without, through = (median(taken[program][1:]) for program in (straight, api))
-    told = f"{title:30} straight {without:6.1f} ms   API {through:6.1f} ms   more by {through - without:5.1f} ms"
-    print(f"  {told}", flush=True)
-    return through - without <= MOST_MORE, f"{' '.join(told.split())} (at most {MOST_MORE:.0f})"
+    words = f"{title:30} straight {without:6.1f} ms   API {through:6.1f} ms   more by {through - without:5.1f} ms"
+    return through - without <= MOST_MORE, f"{words} (at most {MOST_MORE:.0f})"
 
 
 def _question(text: str) -> Message:
@@ -145,13 +142,14 @@ def _compare_pages(
         upstream.end_slow()
         began = time.perf_counter()
         whole = sum(stream.result(_PATIENCE_SECONDS) for stream in streams)
-    print(f"  {whole} of {count} had all of their answer {time.perf_counter() - began:.1f} s after its end", flush=True)
-    yield whole == count, f"{whole} of {count} streams had all of their answer"
+    yield (
+        whole == count,
+        f"{whole} of {count} had all of their answer {time.perf_counter() - began:.1f} s after its end",
+    )
     for name, without, with_streams in zip(("opened", "bubble", "words", "settled"), alone, beside, strict=True):
         more = with_streams - without
-        told = f"{name:8} alone {without:6.0f} ms   beside {with_streams:6.0f} ms   more by {more:6.0f} ms"
-        print(f"  {told}", flush=True)
-        yield more <= MOST_MORE_BESIDE, f"{' '.join(told.split())} (at most {MOST_MORE_BESIDE:.0f})"
+        words = f"{name:8} alone {without:6.0f} ms   beside {with_streams:6.0f} ms   more by {more:6.0f} ms"
+        yield more <= MOST_MORE_BESIDE, f"{words} (at most {MOST_MORE_BESIDE:.0f})"
 
 
 async def _read(client: AsyncOpenAI, name: str, begun: set[str]) -> bool:

@@ -52,30 +52,31 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=7)
     parser.add_argument("--turns", type=int, default=1_000)
     options = parser.parse_args()
-    requirements: list[Requirement] = []
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        settings = model_settings(stack.enter_context(endpoint.serving()).url)
-        _fill(folder / "ours", settings, options.turns)
+        return verdict(_measure(stack, options.samples, options.turns))
 
-        def wired(name: str, script: Path = BARE, past: int = 0) -> Wire:
-            more = {"PAST_TURNS": str(past), "PAST_TEXT": endpoint.ANSWER} if script == BARE else {}
-            wire = Wire(stack.enter_context(started(folder / name, {**settings, **more}, script=script)).port)
-            stack.callback(wire.close)
-            return wire
 
-        ours, bare, long_bare = wired("ours", PRODUCT), wired("bare"), wired("long", past=SHOWN_TURNS)
-        browser = stack.enter_context(opened_browser())
-        for case in (
-            Case("the first message", bare, is_first=True),
-            Case("a short chat", bare),
-            Case(f"{options.turns} turns, {SHOWN_TURNS} shown", long_bare, last_turn=options.turns),
-            Case("two tabs", bare, beside="tab"),
-            Case("another session streams", bare, beside="stream"),
-        ):
-            print(case.title, flush=True)
-            requirements += _figures(case, *_compare(browser, case, ours, options.samples))
-    return verdict(requirements)
+def _measure(stack: ExitStack, samples: int, turns: int) -> Iterator[Requirement]:
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    settings = model_settings(stack.enter_context(endpoint.serving()).url)
+    _fill(folder / "ours", settings, turns)
+
+    def wired(name: str, script: Path = BARE, past: int = 0) -> Wire:
+        more = {"PAST_TURNS": str(past), "PAST_TEXT": endpoint.ANSWER} if script == BARE else {}
+        wire = Wire(stack.enter_context(started(folder / name, {**settings, **more}, script=script)).port)
+        stack.callback(wire.close)
+        return wire
+
+    ours, bare, long_bare = wired("ours", PRODUCT), wired("bare"), wired("long", past=SHOWN_TURNS)
+    browser = stack.enter_context(opened_browser())
+    for case in (
+        Case("the first message", bare, is_first=True),
+        Case("a short chat", bare),
+        Case(f"{turns} turns, {SHOWN_TURNS} shown", long_bare, last_turn=turns),
+        Case("two tabs", bare, beside="tab"),
+        Case("another session streams", bare, beside="stream"),
+    ):
+        yield from _figures(case, *_compare(browser, case, ours, samples))
 
 
 def _fill(folder: Path, settings: dict[str, str], turns: int) -> None:
@@ -122,20 +123,18 @@ def _open_beside(chat: Chat, beside: str, number: int) -> Chat:
 
 
 def _figures(case: Case, bare: list[Sample], ours: list[Sample]) -> Iterator[Requirement]:
-    """Prints the medians and their ratios, and yields whether they are within bounds.
+    """Yields the medians and whether their ratios are within bounds.
 
     The first message of a chat has its page drawn with its answer: no more may be sent for both than to the bare page.
     """
     for name in ("bubble", "words", "settled"):
         mine, other = (median(getattr(sample, name) for sample in side) for side in (ours, bare))
-        told = f"{name:8} ours {mine:6.0f} ms   bare {other:6.0f} ms   ratio {mine / other:.2f} (at most {MAX_RATIO})"
-        print(f"  {told}", flush=True)
-        yield mine / other <= MAX_RATIO, f"{case.title}: {' '.join(told.split())}"
+        words = f"{name:8} ours {mine:6.0f} ms   bare {other:6.0f} ms   ratio {mine / other:.2f} (at most {MAX_RATIO})"
+        yield mine / other <= MAX_RATIO, f"{case.title:25} {words}"
     mine, other = (median(sample.bytes_share for sample in side) for side in (ours, bare))
     bound = other if case.is_first else MAX_BYTES_RATIO
-    told = f"bytes    ours {mine:.1f} x the answer   bare {other:.1f} x   (at most {bound:.1f})"
-    print(f"  {told}", flush=True)
-    yield mine <= bound, f"{case.title}: {' '.join(told.split())}"
+    words = f"bytes    ours {mine:.1f} x the answer   bare {other:.1f} x (at most {bound:.1f})"
+    yield mine <= bound, f"{case.title:25} {words}"
 
 
 if __name__ == "__main__":

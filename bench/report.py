@@ -22,17 +22,18 @@ def percent(share: float) -> str:
 
 
 def verdict(requirements: Iterable[Requirement]) -> int:
-    """Prints each requirement and whether all are met; returns 0 if they are."""
-    lines = list(requirements)
-    for is_met, words in lines:
-        print("ok  " if is_met else "FAIL", words)
-    failed = sum(not is_met for is_met, _ in lines)
-    print(f"verdict: {failed} of {len(lines)} requirements NOT met" if failed else f"verdict: all {len(lines)} met")
+    """Prints each requirement as it comes, and whether all are met; returns 0 if they are."""
+    count = failed = 0
+    for is_met, words in requirements:
+        print("ok  " if is_met else "FAIL", words, flush=True)
+        count += 1
+        failed += not is_met
+    print(f"verdict: {failed} of {count} requirements NOT met" if failed else f"verdict: all {count} met")
     return 1 if failed else 0
 
 
 def write_page(path: Path, lines: Iterable[str], requirements: Iterable[Requirement]) -> None:
     """Writes a page with the requirements at its end."""
-    told = (f"- {'met' if is_met else '**not met**'}: {words}" for is_met, words in requirements)
-    path.write_text("\n".join([*lines, "## Verdict", "", *told]) + "\n", encoding="utf-8")
+    verdicts = (f"- {'met' if is_met else '**not met**'}: {words}" for is_met, words in requirements)
+    path.write_text("\n".join([*lines, "## Verdict", "", *verdicts]) + "\n", encoding="utf-8")
     print(f"wrote {path}")

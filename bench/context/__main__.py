@@ -197,11 +197,11 @@ def _of_interval(run: Run, runs: Sequence[Run]) -> Iterator[Requirement]:
     share = run.at[200].unchanged_share
     yield share >= _LEAST_UNCHANGED, f"{size}: {share:.1%} of the tokens sent in 200 turns are an unchanged prefix"
     for turns, least in _LEAST_KEPT.items():
-        at, told = run.at[turns], f"{size}, {turns:,} turns:"
-        yield at.kept >= least, f"{told} {at.kept:.0%} of the planted facts are in the input"
-        yield at.kept_by_age[0] >= _LEAST_OLDEST, f"{told} {at.kept_by_age[0]:.0%} of the oldest quarter of them"
+        at, begin = run.at[turns], f"{size}, {turns:,} turns:"
+        yield at.kept >= least, f"{begin} {at.kept:.0%} of the planted facts are in the input"
+        yield at.kept_by_age[0] >= _LEAST_OLDEST, f"{begin} {at.kept_by_age[0]:.0%} of the oldest quarter of them"
         found = at.recalled or 0.0
-        yield found >= _LEAST_RECALLED, f"{told} recall finds {found:.1%} of them by a plain question"
+        yield found >= _LEAST_RECALLED, f"{begin} recall finds {found:.1%} of them by a plain question"
     peers = [peer for peer in runs if not peer.ours and peer.answer_chars == run.answer_chars]
     for turns in _COMPARED_TURNS:
         mine = run.at[turns]
@@ -211,8 +211,8 @@ def _of_interval(run: Run, runs: Sequence[Run]) -> Iterator[Requirement]:
                 for peer in peers
                 if peer.at[turns].costs[number] < mine.costs[number] and peer.at[turns].kept > mine.kept
             ]
-            told = f"{size}, {turns:,} turns, {words}: cheaper and keeping more than interval:"
-            yield not better, f"{told} {', '.join(better) or 'none'}"
+            begin = f"{size}, {turns:,} turns, {words}: cheaper and keeping more than interval:"
+            yield not better, f"{begin} {', '.join(better) or 'none'}"
 
 
 def _pays_from(runs: Sequence[Run], name: str, answer_chars: int, number: int) -> str:
