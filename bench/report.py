@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 Requirement = tuple[bool, str]
 """Whether it is met, and its sentence."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: what was measured, how and on how many, and the figures; of those curves may be drawn."""
+
+    title: str
+    method: str
+    table: Sequence[str]
+    requirements: Sequence[Requirement] = ()
+    curves: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> Iterator[str]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import matplotlib as mpl
 
 from bench.quality import found, kept
+from bench.quality.contender import RATES
 from bench.quality.data import SOURCES
-from bench.quality.section import RATES, Section
-from bench.report import verdict, write_page
+from bench.report import Section, verdict, write_page
 from bench.server import ROOT
 
 _INTRODUCTION = """\

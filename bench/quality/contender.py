@@ -16,6 +16,7 @@ from graph.core.turn import split_turns, text_of
 from graph.fold.extract import TermCounts, count_terms, extract_summary
 from graph.fold.spec import BLOCK_TURNS, target_chars
 
+RATES = (0.1, 0.3, 0.5)
 Shorten = Callable[[Sequence[AnyMessage], float], str]
 PICKED = "picked sentences"
 WINDOW = "window"

@@ -13,8 +13,7 @@ from statistics import median, quantiles
 from typing import NamedTuple
 
 from bench.quality.data import Marked, has_answer, normalise, read_marked, read_questions, read_sessions, search_over
-from bench.quality.section import Section
-from bench.report import percent, table
+from bench.report import Section, percent, table
 from graph.fold.fact import places_of
 from graph.store.search import SearchStore
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from bench.quality.contender import AVERAGE, PICKED, SUM, WINDOW, Shorten, contenders, count_chars
+from bench.quality.contender import AVERAGE, PICKED, RATES, SUM, WINDOW, Shorten, contenders, count_chars
 from bench.quality.data import Question, has_answer, normalise, read_marked, read_questions, read_runs, read_sessions
-from bench.quality.section import RATES, Section
-from bench.report import Requirement, percent, table
+from bench.report import Requirement, Section, percent, table
 from graph.core.text import message_tokens
 from graph.core.turn import label_of, split_turns, text_of
 from graph.fold.extract import TermCounts, count_terms, extract_summary
@@ -266,7 +265,7 @@ def facts(folder: Path) -> Section:
         rows.append([name, f"{by_rate[0].facts:,}", *_cells(shares)])
     without, with_step = zip(*shares, strict=True)
     method = _FACTS.format(most=MOST_FACTS, data=data)
-    return Section("Facts that folds keep", method, list(table(head, rows)), [], {WITH: with_step, WITHOUT: without})
+    return Section("Facts that folds keep", method, list(table(head, rows)), curves={WITH: with_step, WITHOUT: without})
 
 
 def _kept_facts(talks: Sequence[Talk], rate: float, language: Language) -> KeptFacts:
