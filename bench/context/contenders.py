@@ -23,12 +23,12 @@ from langgraph.graph.message import add_messages
 from langmem.short_term import SummarizationNode
 
 from bench.context.script import ScriptedTurn
-from graph.core.model_input import system_part
+from graph.core.model_input import ModelInput, system_part
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens, measure
 from graph.fold.extract import extract_summary
 from graph.fold.record import begin_record, end_record, source_of
-from graph.fold.request import messages_behind, requests_for
+from graph.fold.request import LastInput, messages_behind, price_in_place, price_quoted, request_in_place, requests_for
 from graph.fold.review import SummaryDraft, flaw_of
 from graph.fold.spec import FoldSpec
 from graph.strategy.base import Strategy
@@ -79,6 +79,10 @@ class Meter:
     answer_tokens: int = 0
     summary_in_tokens: int = 0
     summary_out_tokens: int = 0
+    cached_tokens: int = 0  # the part of `summary_in_tokens` that the chat's call before had sent
+    in_place_tokens: int = 0  # the part of `summary_in_tokens` that was asked for in place
+    # What the summaries' input has cost with a cache so far, at the end of each turn, and the cached share of in_place.
+    marks: list[tuple[float, float]] = field(default_factory=list)
     seconds: float = 0.0  # the contender's own, without the model
     _before: list[str] = field(default_factory=list)
 
@@ -97,20 +101,33 @@ class Meter:
 
     def end_turn(self) -> None:
         self.costs_by_turn.append(self.costs)
+        self.marks.append((self.summary_in_cost, self.cached_tokens / max(1, self.in_place_tokens)))
 
-    def summary(self, prompt: str, draft: str) -> None:
-        """Counts one call of the summary model."""
-        self.summary_in_tokens += count_tokens(prompt)
+    def summary(self, prompt: str, draft: str, *, in_place: Sequence[BaseMessage] = ()) -> None:
+        """Counts one call of the summary model, which reads the prompt, or the messages of a request in place."""
+        if in_place:
+            # All but the newest answer and the instruction is an unchanged prefix of the chat's call before.
+            self.cached_tokens += count_messages(in_place[:-2])
+            self.in_place_tokens += count_messages(in_place)
+        self.summary_in_tokens += count_messages(in_place) if in_place else count_tokens(prompt)
         self.summary_out_tokens += count_tokens(draft)
 
     @property
+    def summary_in_cost(self) -> float:
+        return self.summary_in_tokens - (1 - CACHED_PRICE) * self.cached_tokens
+
+    @property
     def costs(self) -> Costs:
-        """Costs in input tokens: with a cache, with a cache and a small summary model, without a cache."""
+        """Costs in input tokens: with a cache, with a cache and a small summary model, without a cache.
+
+        The prefix of a request in place is cached in the first of the three alone.
+        """
         fresh = self.sent_tokens - self.unchanged_tokens
         cached = fresh + CACHED_PRICE * self.unchanged_tokens + OUTPUT_PRICE * self.answer_tokens
         summaries = self.summary_in_tokens + OUTPUT_PRICE * self.summary_out_tokens
         plain = self.sent_tokens + OUTPUT_PRICE * self.answer_tokens
-        return cached + summaries, cached + SMALL_MODEL_PRICE * summaries, plain + summaries
+        saved = self.summary_in_tokens - self.summary_in_cost
+        return cached + summaries - saved, cached + SMALL_MODEL_PRICE * summaries, plain + summaries
 
 
 def _unchanged(before: Sequence[str], now: Sequence[str]) -> int:
@@ -126,14 +143,16 @@ def _unchanged(before: Sequence[str], now: Sequence[str]) -> int:
 class OurRun:
     """One session under one strategy, over the product's pure parts and an archive in memory.
 
-    Folds are made and adopted at the start of the next turn.
+    Folds are made and adopted at the start of the next turn, and may be asked for in place, or are all quoted.
     """
 
-    def __init__(self, strategy: Strategy, meter: Meter) -> None:
+    def __init__(self, strategy: Strategy, meter: Meter, *, is_in_place: bool = False) -> None:
         self.meter = meter
         self.active: list[Record] = []
         self.first_turn_merges = 0
         self._strategy = strategy
+        self._is_in_place = is_in_place
+        self._built: ModelInput | None = None
         self._archive: list[ArchivedMessage] = []
         self._history: list[HistoryEntry] = []
         self._system = system_part("ko", can_recall=strategy.sends_records)
@@ -157,7 +176,8 @@ class OurRun:
         else:
             newest = self._archive[-4 * (self._strategy.whole_turns + 1) :]
             working = [entry.message for entry in newest if entry.turn >= self._turn - self._strategy.whole_turns]
-        return self._strategy.assemble(self._system, self._history, working).messages
+        self._built = self._strategy.assemble(self._system, self._history, working)
+        return self._built.messages
 
     def _snapshot(self) -> SessionSnapshot:
         covered_to = self.active[-1].to_position if self.active else 0
@@ -169,6 +189,7 @@ class OurRun:
         The summariser writes as much as it's asked for.
         """
         source = source_of(spec, is_quoted=True)
+        in_place = self._messages_in_place(spec) if self._is_in_place else ()
         drafts: list[SummaryDraft] = []
         flaw = None
         for _ in range(_TRIES):
@@ -176,7 +197,9 @@ class OurRun:
             draft = extract_summary(spec.messages, sum(request.aim_chars for request in requests))
             for index, request in enumerate(requests):
                 behind = [] if flaw is None else messages_behind(request, index, drafts[-1], flaw)
-                self.meter.summary("\n".join(message.text for message in [*request.messages, *behind]), draft)
+                self.meter.summary(
+                    "\n".join(message.text for message in [*request.messages, *behind]), draft, in_place=in_place
+                )
             drafts.append(SummaryDraft(draft, 0, 0, is_usage=False))
             flaw = flaw_of(drafts[-1], source)
             if flaw is None:
@@ -188,6 +211,16 @@ class OurRun:
             self.first_turn_merges += spec.kind == "merge" and 1 in spec.turns
             kept = [old for old in self.active if old.id not in spec.sources]
             self.active = sorted([*kept, record], key=lambda entry: entry.from_position)
+
+    def _messages_in_place(self, spec: FoldSpec) -> Sequence[BaseMessage]:
+        """Returns the messages of the request in place if `worker.last_inputs` chooses it with a cache."""
+        answer = self._archive[-1].message
+        if not isinstance(answer, AIMessage):
+            return ()
+        last = LastInput("bench", self._built, (), answer)
+        request = request_in_place(last, spec)
+        is_cheaper = request is not None and price_in_place(last, request) < price_quoted(spec, SOURCE_TOKENS)
+        return request.messages if is_cheaper else ()
 
 
 class ExtractiveChat(BaseChatModel):

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from bench.context.contenders import (
-    CACHED_PRICE,
-    SOURCE_TOKENS,
-    Costs,
-    Meter,
-    OurRun,
-    count_messages,
-    count_tokens,
-    full_history,
-    play,
-)
+from bench.context.contenders import Meter, OurRun, full_history, play
 from bench.context.script import ScriptedTurn
 from bench.report import Requirement, percent, table
-from graph.core.model_input import History, Messages, ModelInput, SystemPart
-from graph.fold.request import LastInput, SummaryRequest, price_in_place, price_quoted, request_in_place
-from graph.fold.spec import FoldSpec
 from graph.strategy.base import Limits
 from graph.strategy.interval import IntervalStrategy
 
@@ -45,87 +32,12 @@ _COLUMNS = (
 ).split(";")
 
 
-@dataclass
-class PrefixMeter(Meter):
-    """Totals of a run whose folds are asked for in place where the product does so."""
-
-    request: SummaryRequest | None = None  # in place, of the fold that is being made; None if it's quoted
-    cached_tokens: int = 0  # the part of `summary_in_tokens` that the chat's call before had sent
-    new_tokens: int = 0  # what the requests in place have behind that
-    # At the end of each turn, so far: what the summaries' input costs, and the cached share of the requests in place.
-    marks: list[tuple[float, float]] = field(default_factory=list)
-
-    def summary(self, prompt: str, draft: str) -> None:
-        """Counts one call of the summary model; `prompt` is what it would read if its source were quoted."""
-        if self.request is None:
-            super().summary(prompt, draft)
-            return
-        *prefix, answer, instruction = self.request.messages
-        cached_tokens, new_tokens = count_messages(prefix), count_messages([answer, instruction])
-        self.cached_tokens += cached_tokens
-        self.new_tokens += new_tokens
-        self.summary_in_tokens += cached_tokens + new_tokens
-        self.summary_out_tokens += count_tokens(draft)
-
-    def end_turn(self) -> None:
-        super().end_turn()
-        share = self.cached_tokens / max(1, self.cached_tokens + self.new_tokens)
-        self.marks.append((self.summary_in_cost, share))
-
-    @property
-    def summary_in_cost(self) -> float:
-        """What the summaries' input costs, in tokens at full price."""
-        return self.summary_in_tokens - (1 - CACHED_PRICE) * self.cached_tokens
-
-    @property
-    def costs(self) -> Costs:
-        """As `Meter.costs`; the prefix of a request in place is cached in the first of the three alone."""
-        cached, small, plain = super().costs
-        return cached - self.summary_in_tokens + self.summary_in_cost, small, plain
-
-
-class _Remembered(IntervalStrategy):
-    """The product's default strategy; remembers the last input that it built."""
-
-    built: ModelInput
-
-    def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:
-        self.built = super().assemble(system, history, messages)
-        return self.built
-
-
-class _PrefixRun(OurRun):
-    """One session with the default strategy, whose folds may be asked for in place, or are all quoted."""
-
-    meter: PrefixMeter
-
-    def __init__(self, *, is_in_place: bool) -> None:
-        self._remembered = _Remembered(Limits())
-        super().__init__(self._remembered, PrefixMeter())
-        self._is_in_place = is_in_place
-
-    def _fold(self, spec: FoldSpec) -> None:
-        self.meter.request = self._request_for(spec) if self._is_in_place else None
-        super()._fold(spec)
-
-    def _request_for(self, spec: FoldSpec) -> SummaryRequest | None:
-        """Returns the request in place as `worker.last_inputs` chooses it with a cache."""
-        answer = self._archive[-1].message
-        if not isinstance(answer, AIMessage):
-            return None
-        last = LastInput("bench", self._remembered.built, (), answer)
-        request = request_in_place(last, spec)
-        if request is None or price_in_place(last, request) >= price_quoted(spec, SOURCE_TOKENS):
-            return None
-        return request
-
-
 class View(NamedTuple):
     """The same chat with quoted folds, with folds in place, and with the full history."""
 
     answer_chars: int
-    quoted: PrefixMeter
-    in_place: PrefixMeter
+    quoted: Meter
+    in_place: Meter
     full: Meter
 
     def costs_after(self, turns: int) -> tuple[float, float]:
@@ -154,12 +66,12 @@ class View(NamedTuple):
 
 def view(script: Sequence[ScriptedTurn], answer_chars: int) -> View:
     """Plays a script with quoted folds, with folds in place, and with the full history."""
-    runs = [_PrefixRun(is_in_place=is_in_place) for is_in_place in (False, True)]
-    for run in runs:
-        play(run.prepare, run.meter, script, lambda *_: None)
-    full = Meter()
+    quoted, in_place, full = Meter(), Meter(), Meter()
+    for meter in (quoted, in_place):
+        run = OurRun(IntervalStrategy(Limits()), meter, is_in_place=meter is in_place)
+        play(run.prepare, meter, script, lambda *_: None)
     play(full_history, full, script, lambda *_: None)
-    return View(answer_chars, *(run.meter for run in runs), full)
+    return View(answer_chars, quoted, in_place, full)
 
 
 def with_results(script: Sequence[ScriptedTurn]) -> list[ScriptedTurn]:
