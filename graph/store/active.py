@@ -1,4 +1,4 @@
-"""The rules by which records become active and cease to be; every function works in the caller's transaction."""
+"""The rules by which records become active or inactive; every function works in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _session = session_table.c
 IS_IN_PROGRESS = _record.status == "IN_PROGRESS"
 IS_COMPLETED = _record.status == "COMPLETED"
 IS_PREPARED = and_(IS_COMPLETED, _record.adopted_at.is_(None), _record.superseded_by.is_(None))
-# A reset excludes the records before it: they stay as they are, so that they are active again once it is undone.
+# A reset only excludes earlier records: they stay unchanged and are active again once the reset is undone.
 _CONTEXT_FROM = (
     select(_session.context_from_position)
     .where(_session.session_id == _record.session_id)
@@ -32,19 +32,19 @@ _CONTEXT_FROM = (
 IS_IN_CONTEXT = _record.from_position + 0 > _CONTEXT_FROM
 IS_ADOPTED = and_(IS_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None))
 IS_ACTIVE = and_(IS_ADOPTED, IS_IN_CONTEXT)
-# It was active behind a compaction that was undone, and is again once what stands before it is folded.
+# Active behind a compaction until it was undone; active again once the messages before it are folded.
 IS_SET_ASIDE = and_(IS_COMPLETED, _record.superseded_by == SET_ASIDE, IS_IN_CONTEXT)
 
 
 def adopt_record(connection: Connection, session_id: str, record_id: str) -> bool:
-    """Makes a completed record active in place of those that it replaces or merges; idempotent.
+    """Makes a completed record active in place of the records it replaces or merges; idempotent.
 
-    The record is discarded instead if the session has changed since it was planned: its last message belongs to an
-    earlier attempt, another active record covers a part of its range, or no record covers live messages before it. One
-    that was set aside stays so then.
+    The record is discarded instead if the session has changed since planning: its last message belongs to an earlier
+    attempt, another active record overlaps its range, or live messages before it are uncovered. A record that was set
+    aside by an undone compaction stays so then.
 
     Returns:
-        Whether the record is active now.
+        True if the record is active now.
     """
     is_it = and_(_record.session_id == session_id, _record.id == record_id)
     may_be = or_(_record.superseded_by.is_(None), _record.superseded_by == SET_ASIDE)
@@ -88,8 +88,8 @@ def invalidate_from(connection: Connection, session_id: str, position: int) -> N
 def revert_records(connection: Connection, session_id: str, chain: Sequence[str]) -> None:
     """Withdraws active records, newest first, so that their sources or raw messages become active again.
 
-    Records that begin behind a hole which this leaves in the coverage are set aside: `adopt_record` makes each active
-    again, in the version that its user left it in, once what stands before it is folded.
+    Records behind a gap left in the coverage are set aside: `adopt_record` makes each active again, in the user's last
+    version, once the messages before it are folded.
 
     Args:
         connection: In a write transaction.
@@ -129,7 +129,7 @@ def _withdraw(connection: Connection, session_id: str, record_id: str) -> None:
 
 
 def _leaves_hole(connection: Connection, session_id: str, from_position: int) -> bool:
-    """Whether live messages before this position are covered by no active record."""
+    """True if live messages before this position are covered by no active record."""
     before = and_(_record.session_id == session_id, IS_ACTIVE, _record.from_position < from_position)
     covered_to = connection.execute(select(func.max(_record.to_position)).where(before)).scalar()
     if covered_to is None:

@@ -1,4 +1,4 @@
-"""The table of anchors: by which hashes the responses to programs are recognised."""
+"""The table of response fingerprints: hashes by which earlier responses to programs are recognised."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _call, _message = call_table.c, message_table.c
 _HASHES_AT_ONCE: Final = 500
 _later = anchor_table.alias("later")
 _OF_TURN = and_(_turn.session_id == _anchor.session_id, _turn.number == _anchor.turn)
-# By the index of sessions: a scope has far more anchors than a session has turns.
+# Uses the index of sessions: a scope has far more rows than a session has turns.
 _HAS_LATER = (
     select(_later.c.sequence)
     .where(_later.c.session_id == _anchor.session_id, _later.c.turn > _anchor.turn, _later.c.scope == _anchor.scope)
@@ -63,10 +63,10 @@ _FOUND = {
 
 
 class AnchorPlace(NamedTuple):
-    """One response of a turn: what was asked, and when, in UTC.
+    """One response of a turn: the hash of its request, and the time in UTC.
 
     Attributes:
-        first_position: The archive position at which it begins.
+        first_position: The first archive position of the response.
         first_call: The number of its first model call within the attempt.
     """
 
@@ -77,19 +77,19 @@ class AnchorPlace(NamedTuple):
 
 
 class AnchorStore:
-    """Finds anchors; `TurnStore` writes them, in the transactions in which their turns begin and end."""
+    """Finds fingerprints; `TurnStore` writes them, in the transactions that start and end turns."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def find(self, scope: bytes, kind: AnchorHash, hashes: Sequence[bytes], *, limit: int) -> tuple[AnchorRow, ...]:
-        """Returns the anchors of a scope that have one of these hashes, newest first.
+        """Returns the rows of a scope with one of these hashes, newest first.
 
         Args:
-            scope: Whose.
-            kind: Which hash.
-            hashes: Its values.
-            limit: How many at most for each 500 hashes.
+            scope: The scope to search.
+            kind: The column to compare.
+            hashes: Values of that column.
+            limit: The maximum for each 500 hashes.
         """
         found: list[AnchorRow] = []
         with self._database.read() as connection:
@@ -99,29 +99,28 @@ class AnchorStore:
         return tuple(found)
 
     def of_attempt(self, session_id: str, turn: int, attempt: int) -> tuple[AnchorPlace, ...]:
-        """Returns the responses of an attempt of a turn, oldest first: the first one, and one for each resuming."""
+        """Returns the responses of an attempt, oldest first: the first one, and one for each resumption."""
         with self._database.read() as connection:
             place = {"of_session": session_id, "of_turn": turn, "of_attempt": attempt}
             return tuple(AnchorPlace(*row) for row in connection.execute(_OF_ATTEMPT, place))
 
     def turns(self, session_id: str, scope: bytes) -> frozenset[int]:
-        """Returns the turns of a session that have an anchor of this scope."""
+        """Returns the turns of a session with a response in this scope."""
         with self._database.read() as connection:
             return frozenset(connection.execute(_TURNS, {"of_session": session_id, "of_scope": scope}).scalars())
 
     def head(self, session_id: str, scope: bytes) -> int:
-        """Returns the newest turn of a session that has an anchor of this scope, 0 if none has."""
+        """Returns the newest turn of a session with a response in this scope, 0 for none."""
         with self._database.read() as connection:
             return connection.execute(_HEAD, {"of_session": session_id, "of_scope": scope}).scalar() or 0
 
     def scopes(self, session_id: str) -> frozenset[bytes]:
-        """Returns the scopes that a session has anchors of."""
         with self._database.read() as connection:
             return frozenset(connection.execute(_SCOPES, {"of_session": session_id}).scalars())
 
 
 def insert_anchor(connection: Connection, anchor: OpenAnchor | None, place: Mapping[str, object]) -> None:
-    """Writes the anchor of a response, if a program asks, behind all that was archived before it.
+    """Inserts the fingerprint of a program's response, positioned after all archived messages.
 
     Args:
         connection: In a write transaction.
@@ -144,7 +143,7 @@ def insert_anchor(connection: Connection, anchor: OpenAnchor | None, place: Mapp
 
 
 def complete_anchor(connection: Connection, anchor: EndedAnchor | None, *, session_id: str, turn: int) -> None:
-    """Writes what was sent into the newest anchor of a turn that asked this, within the caller's transaction."""
+    """Adds the response's hashes to the turn's newest row with the same request, in the caller's transaction."""
     if anchor is None:
         return
     is_it = and_(_anchor.session_id == session_id, _anchor.turn == turn, _anchor.asked == anchor.asked)

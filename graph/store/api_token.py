@@ -1,4 +1,4 @@
-"""The table of tokens that owners make for their programs; a token itself is never stored, only its hash."""
+"""The table of API tokens of owners' programs; only a token's hash is stored."""
 
 from __future__ import annotations
 
@@ -42,17 +42,15 @@ _ANY = select(_token.id).where(_IS_LIVE).limit(1)
 
 
 class ApiTokenStore:
-    """Keeps the tokens of all owners."""
-
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     def add(self, owner: str, name: str, token: str, tools: Collection[str] | None) -> ProgramToken:
-        """Keeps a token's hash.
+        """Stores a token's hash.
 
         Raises:
-            InputError: `token_name_taken` by a live token of this owner, or `too_many_tokens` of them.
+            InputError: `token_name_taken` by a live token of this owner, or `too_many_tokens`.
         """
         made = ProgramToken(secrets.token_urlsafe(9), name, None if tools is None else frozenset(tools), self._clock())
         row = {
@@ -77,23 +75,22 @@ class ApiTokenStore:
             return [_shown(row) for row in connection.execute(_OF_OWNER, {"of_owner": owner})]
 
     def withdraw(self, owner: str, token_id: str) -> None:
-        """Withdraws a token from the next request on; one that isn't this owner's stays as it is."""
+        """Revokes a token from the next request on; ignores another owner's token."""
         with self._database.write() as connection:
             connection.execute(_WITHDRAW, {"of_id": token_id, "of_owner": owner, "at": self._clock()})
 
     def find(self, token: str) -> tuple[str, ProgramToken] | None:
-        """Returns the owner of a live token and what is known of it, else None; notes the day of its use."""
+        """Returns the owner and description of a live token, else None; records the day of use."""
         digest = digest_of(token)
         with self._database.read() as connection:
             row = connection.execute(_KNOWN, {"of_digest": digest}).one_or_none()
-        # Found by an index, whose search stops at the first byte that differs; of a hash that tells nothing.
+        # The index search stops at the first differing byte, which for a hash reveals nothing.
         if row is None or not hmac.compare_digest(row.digest, digest):
             return None
         self._note_use(row)
         return row.owner, _shown(row)
 
     def has_any(self) -> bool:
-        """Whether any owner has a live token."""
         with self._database.read() as connection:
             return connection.execute(_ANY).first() is not None
 
@@ -104,7 +101,7 @@ class ApiTokenStore:
         try:
             with self._database.write() as connection:
                 connection.execute(_USE, {"of_id": row.id, "day": today})
-        except StoreError as error:  # a request isn't refused for it
+        except StoreError as error:  # no reason to refuse the request
             _LOG.warning("the use of a token was not noted: %s", error.code)
 
 

@@ -1,4 +1,4 @@
-"""The tables of messages and images: everything ever said, numbered, append-only."""
+"""The tables of messages and images: all messages of a session, numbered, append-only."""
 
 from __future__ import annotations
 
@@ -55,14 +55,15 @@ _FIRST, _LAST = bindparam("first", type_=BigInteger), bindparam("last", type_=Bi
 
 
 def _question_of(number: ColumnElement[int]) -> ScalarSelect[int]:
-    """Returns the position of a turn's question, NULL without such a turn."""
+    """Selects the position of a turn's question, NULL without such a turn."""
     asked, turn = message_table.alias("asked"), turn_table.alias("asking")
     is_it = and_(asked.c.session_id == turn.c.session_id, asked.c.message_id == turn.c.user_message_id)
     place = and_(turn.c.session_id == bindparam("of_session"), turn.c.number == number)
     return select(asked.c.position).select_from(turn.join(asked, is_it)).where(place).scalar_subquery()
 
 
-# No index has the turns: each one's messages stand from its question to the next turn's, as only the last one goes on.
+# No index covers turns, but a turn's messages are contiguous, from its question to the next turn's: only the session's
+# last turn grows.
 _IS_IN_TURNS = and_(
     _IN_SESSION,
     _message.turn.between(_FIRST, _LAST),
@@ -97,13 +98,13 @@ class Archive:
         attempt: int,
         messages: Sequence[AnyMessage],
     ) -> list[ArchivedMessage]:
-        """Adds the messages at the session's next positions; one whose id is archived already is left unchanged.
+        """Adds messages at the session's next positions; idempotent by message id.
 
         Args:
             lease: The session's lease.
             owner: The session's owner.
-            turn: The turn that said them, the session's last one: a turn's messages stand together.
-            attempt: Its attempt.
+            turn: The session's last turn: a turn's messages must be contiguous.
+            attempt: The turn's attempt.
             messages: Each with an id.
 
         Returns:
@@ -144,7 +145,7 @@ class Archive:
             session_id: The session.
             places: First and last position of each range; None for the newest position.
             from_turn: The first turn to read.
-            limit: Return only this many, the oldest ones; None for all.
+            limit: Maximum number, oldest first; None for all.
         """
         if limit is None and len(places) == 1 and places[0][1] is None:
             return self._fetch_from(session_id, places[0][0], from_turn)
@@ -164,13 +165,12 @@ class Archive:
             return [to_archived(row) for row in connection.execute(_OF_TURNS, place)]
 
     def all_of_turn(self, session_id: str, turn: int) -> list[ArchivedMessage]:
-        """Returns every message of a turn, those of earlier attempts included, in order."""
+        """Returns all messages of a turn, earlier attempts included, in order."""
         with self._database.read() as connection:
             place = {"of_session": session_id, "first": turn, "last": turn}
             return [to_archived(row) for row in connection.execute(_ALL_OF_TURNS, place)]
 
     def opening(self, session_id: str) -> AnyMessage | None:
-        """Returns the first message of a session, None if there is none."""
         with self._database.read() as connection:
             row = connection.execute(_OPENING, {"of_session": session_id}).one_or_none()
         return to_archived(row).message if row is not None else None
@@ -185,7 +185,7 @@ class Archive:
             return _read(connection, session_id, message_id)
 
     def _fetch_from(self, session_id: str, position: int, turn: int) -> list[ArchivedMessage]:
-        """Reads by a statement that is made once: each turn reads so, several times."""
+        """Uses a prepared statement: each turn reads this way several times."""
         with self._database.read() as connection:
             place = {"of_session": session_id, "first": position, "of_turn": turn}
             return [to_archived(row) for row in connection.execute(_FROM, place)]
@@ -218,19 +218,18 @@ def find_position(connection: Connection, session_id: str, message_id: str) -> i
 
 
 def is_live(connection: Connection, session_id: str, message_id: str) -> bool:
-    """Whether the session has this message and it is live."""
     query = _LIVE_IDS.where(_message.session_id == session_id, _message.message_id == message_id)
     return connection.execute(query).first() is not None
 
 
 def has_live_between(connection: Connection, session_id: str, first: int, last: int) -> bool:
-    """Whether any live message has one of these positions, `first` and `last` included."""
+    """True if a live message has a position from `first` to `last` inclusive."""
     query = _LIVE_IDS.where(_message.session_id == session_id, _message.position.between(first, last))
     return first <= last and connection.execute(query.limit(1)).first() is not None
 
 
 def insert_message(connection: Connection, message: AnyMessage, values: Mapping[str, object]) -> None:
-    """Writes the message at the session's next position; `values` has the other columns, `session_id` among them."""
+    """Inserts the message at the session's next position; `values` has the other columns, with `session_id`."""
     position = (connection.execute(_NEWEST, {"of_session": values["session_id"]}).scalar() or 0) + 1
     identity = {
         "position": position,
@@ -261,7 +260,7 @@ def _read(connection: Connection, session_id: str, message_id: str | None) -> Ar
 
 
 def to_archived(row: Row[*tuple[Any, ...]]) -> ArchivedMessage:
-    """Returns the message of a row that has `MESSAGE_COLUMNS`."""
+    """Converts a row of `MESSAGE_COLUMNS`."""
     message = decode_message(row.role, row.message_id, row.content)
     return ArchivedMessage(row.position, row.turn, row.attempt, message, row.chars, row.tokens, row.created_at)
 
@@ -270,13 +269,13 @@ _image = image_table.c
 
 
 class ImageStore:
-    """Reads images; `keep_images` writes them in the transaction of the message that has them."""
+    """Reads images; `keep_images` writes them, in the transaction of their message."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def get(self, session_id: str, references: Collection[str]) -> dict[str, str]:
-        """Returns the `data:` URLs behind these references; one that the session doesn't have is left out."""
+        """Returns the `data:` URLs of these references; unknown ones are left out."""
         if not references:
             return {}
         query = select(_image.hash, _image.data_url).where(_image.session_id == session_id, _image.hash.in_(references))
@@ -285,14 +284,7 @@ class ImageStore:
 
 
 def keep_images(connection: Connection, session_id: str, images: Mapping[str, str], *, owner: str) -> None:
-    """Keeps the `data:` URLs by the references to them; one that is there already stays.
-
-    Args:
-        connection: In a write transaction.
-        session_id: The session.
-        images: The URLs by the references to them.
-        owner: The session's owner.
-    """
+    """Stores `data:` URLs by reference, in the caller's transaction; existing references are left unchanged."""
     for reference, url in images.items():
         key = {"session_id": session_id, "hash": reference}
         if connection.execute(select(_image.hash).filter_by(**key)).first() is None:

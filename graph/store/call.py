@@ -1,4 +1,4 @@
-"""The model call table: what each call sent and what it cost."""
+"""The table of model calls: input, usage and cost of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graph.store.schema import call_table, message_table, session_table, turn_ta
 from graph.value.error import DatabaseError
 
 _CORRECTION_CALLS = 20
-# A report below our estimate never makes room: some servers count only what they hadn't cached, and cut without a word.
+# Usage below our estimate never raises the limit: some servers report uncached input only, and truncate silently.
 _LOWEST_CORRECTION = 1.0
 _HIGHEST_CORRECTION = 2.0
 _LEAST_REPORTED = 2
@@ -30,16 +30,15 @@ class ModelCall:
     """One call of a model within a turn.
 
     Attributes:
-        kind: "answer" for a call of the chat itself, "reasoning" for a call by the tool of that name.
-        manifest: What was sent, block by block: (kind, id, version, tokens).
+        kind: "answer" for a call of the chat, "reasoning" for a call by the tool of that name.
+        manifest: The blocks sent: (kind, id, version, tokens).
         input_hash: Hash of the bytes sent.
-        sent_tokens: Our estimate for what was sent.
-        full_tokens: Our estimate for sending the whole history instead.
-        usage_input_tokens: As reported by the provider, None if it wasn't.
-        usage_output_tokens: As reported by the provider, None if it wasn't.
-        usage_cached_tokens: The part of the input read from the provider's cache, None if it wasn't reported.
-        error_code: Why the call failed, "" if it didn't.
-        ordinal: Number of the call within its attempt, from 1, over both kinds; set when the call is stored.
+        sent_tokens: Our estimate for the input.
+        full_tokens: Our estimate for the whole history instead.
+        usage_input_tokens: Reported by the provider, else None; likewise the next two.
+        usage_cached_tokens: Input tokens read from the provider's cache.
+        error_code: Of a failed call, else "".
+        ordinal: Number of the call within the attempt, from 1, over both kinds; set when the call is stored.
     """
 
     id: str
@@ -70,7 +69,7 @@ _NEWEST = (
 )
 
 
-# Limited before filtering by usage: else a provider that reports none would cost a scan of the whole session.
+# Limited before filtering by usage: with a provider that reports none, a filter would scan the whole session.
 _RECENT = (
     select(_call.usage_input_tokens, _call.sent_tokens)
     .where(_call.session_id == bindparam("session_id"), _call.kind == "answer")
@@ -90,7 +89,7 @@ _ORIGIN = select(_origin.session_id).where(
 
 
 class AnsweredCall(NamedTuple):
-    """Input tokens of an answer call: our estimate, and the provider's figure if it reported one."""
+    """Input tokens of an answer call: our estimate, and the provider's figure or None."""
 
     session_id: str
     sent_tokens: int
@@ -98,7 +97,7 @@ class AnsweredCall(NamedTuple):
 
 
 class CallPoint(NamedTuple):
-    """What a turn's last answer call sent, beside the whole history; both are our estimates."""
+    """Input of a turn's last answer call, and the whole history; both are our estimates."""
 
     turn: int
     sent_tokens: int
@@ -106,11 +105,7 @@ class CallPoint(NamedTuple):
 
 
 class CallCost(NamedTuple):
-    """What an answered call of a turn sent and cost; `sent_tokens` and `full_tokens` are our estimates.
-
-    Attributes:
-        ordinal: See `ModelCall`.
-    """
+    """Tokens of a turn's answered call; `sent_tokens` and `full_tokens` are estimates, `ordinal` as in `ModelCall`."""
 
     kind: Literal["answer", "reasoning"]
     sent_tokens: int
@@ -125,13 +120,11 @@ _WHOLE = select(*(_call[field.name] for field in fields(ModelCall)))
 
 
 class CallStore:
-    """Stores the calls of models and sums them up."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, lease: Lease, call: ModelCall, owner: str) -> ModelCall:
-        """Stores a call that has ended, failed or not, and returns it with its ordinal; idempotent.
+        """Stores a finished call, failed or not, and returns it with its ordinal; idempotent.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -150,7 +143,7 @@ class CallStore:
         return numbered
 
     def last_answered(self, session_id: str) -> AnsweredCall | None:
-        """Returns the newest answer call that didn't fail, None if there is none."""
+        """Returns the newest successful answer call, None without one."""
         query = select(_call.session_id, _call.sent_tokens, _call.usage_input_tokens)
         query = _newest_first(query.where(*_answers(session_id), _call.error_code == ""))
         with self._database.read() as connection:
@@ -158,10 +151,10 @@ class CallStore:
         return None if row is None else AnsweredCall(*row)
 
     def last_manifest(self, session_id: str) -> Manifest:
-        """Returns what the newest answer call sent, block by block; () if there is none.
+        """Returns the blocks sent by the newest answer call, () without one.
 
         Raises:
-            DatabaseError: The list can't be decoded.
+            DatabaseError: The manifest can't be decoded.
         """
         query = select(_call.id, _call.manifest).where(*_answers(session_id))
         with self._database.read() as connection:
@@ -169,7 +162,7 @@ class CallStore:
         return _decoded(newest[0].id, [row.manifest for row in reversed(newest)]) if newest else ()
 
     def of_turn(self, session_id: str, turn: int) -> list[ModelCall]:
-        """Returns all calls of a turn in order, with their manifests; those of earlier attempts and of tools included.
+        """Returns all calls of a turn in order, with manifests; earlier attempts and calls by tools included.
 
         Raises:
             DatabaseError: A manifest can't be decoded.
@@ -179,10 +172,10 @@ class CallStore:
             return [_to_call(connection, row) for row in connection.execute(query).mappings().all()]
 
     def before(self, call: ModelCall) -> ModelCall | None:
-        """Returns the newest answer call before this one that didn't fail, None if there is none.
+        """Returns the newest successful answer call before this call, None without one.
 
         Raises:
-            DatabaseError: Its manifest can't be decoded.
+            DatabaseError: The manifest can't be decoded.
         """
         query = _WHOLE.where(*_answers(call.session_id), _call.error_code == "", _is_before(call))
         with self._database.read() as connection:
@@ -190,20 +183,20 @@ class CallStore:
             return None if row is None else _to_call(connection, row)
 
     def turns(self, session_id: str) -> tuple[int, ...]:
-        """Returns the turns that a model was called in, in order."""
+        """Returns the turns with a model call, in order."""
         query = select(_call.turn).where(_call.session_id == session_id, _call.turn > 0).distinct().order_by(_call.turn)
         with self._database.read() as connection:
             return tuple(connection.execute(query).scalars())
 
     def costs(self, session_id: str, turn: int, attempt: int) -> list[CallCost]:
-        """Returns the calls of an attempt that were answered, in order; those of tools included."""
+        """Returns the answered calls of an attempt in order, calls by tools included."""
         query = select(*(_call[name] for name in CallCost._fields)).where(_call.session_id == session_id)
         query = query.where(_call.turn == turn, _call.attempt == attempt, _call.error_code == "")
         with self._database.read() as connection:
             return [CallCost(*row) for row in connection.execute(query.order_by(_call.ordinal))]
 
     def series(self, session_id: str) -> list[CallPoint]:
-        """Returns the last answered call of each turn's current attempt since a reset, in order."""
+        """Returns the last answered call of each turn's current attempt since the last reset, in order."""
         is_current = and_(
             turn_table.c.session_id == _call.session_id,
             turn_table.c.number == _call.turn,
@@ -219,7 +212,7 @@ class CallStore:
         return list(points.values())
 
     def unsent_tokens(self, session_id: str) -> int:
-        """Returns by how much the answered calls since a reset sent less than the whole history."""
+        """Returns full history minus sent input, summed over the answered calls since the last reset."""
         with self._database.read() as connection:
             begin, left_tokens = _since_reset(connection, session_id)
             unsent = func.sum(_call.full_tokens - left_tokens - _call.sent_tokens)
@@ -227,7 +220,7 @@ class CallStore:
             return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
 
     def sent(self, session_id: str) -> list[SentCall]:
-        """Returns each answered call since a reset, in order, with what it was sent.
+        """Returns the blocks sent by each answered call since the last reset, in order.
 
         Raises:
             DatabaseError: A manifest can't be decoded.
@@ -249,7 +242,7 @@ class CallStore:
         ]
 
     def reads_cache(self, session_id: str) -> bool:
-        """Whether the endpoint reported input read from its cache for one of the last 20 answer calls."""
+        """True if the endpoint reported cached input for one of the last 20 answer calls."""
         recent = select(_call.usage_cached_tokens).where(*_answers(session_id))
         calls = _newest_first(recent).limit(_CORRECTION_CALLS).subquery()
         query = select(func.max(calls.c.usage_cached_tokens))
@@ -259,11 +252,11 @@ class CallStore:
     def correction(self, session_id: str) -> float:
         """Returns the ratio of reported to estimated input tokens, clamped to 1-2.
 
-        It is taken over those of the last 20 answer calls whose usage was reported; without any, over those of the
-        session that this one is a branch of; 1.0 if there is none either. Less than half of our estimate is no report:
-        it can't be all that was sent.
+        The sample is the last 20 answer calls with reported usage; without any, those of the session's origin; without
+        these,
+        the ratio is 1.0. A report under half of our estimate is ignored: it can't cover the whole input.
         """
-        seen = set()  # origins in a ring, as an import may have them
+        seen = set()  # imported origins may form a cycle
         place: str | None = session_id
         with self._database.read() as connection:
             while place is not None and place not in seen:
@@ -288,7 +281,7 @@ def _newest_first(query: Select[Any]) -> Select[Any]:
 
 
 def _written_before(connection: Connection, call: ModelCall) -> list[str]:
-    """Returns the encoded manifests of the answer calls before this one, oldest first, as many as decoding may need."""
+    """Returns the encoded manifests of earlier answer calls, oldest first, as many as decoding may need."""
     query = select(_call.manifest).where(*_answers(call.session_id), _is_before(call))
     return list(connection.execute(_newest_first(query).limit(LONGEST_CHAIN)).scalars())[::-1]
 
@@ -308,7 +301,7 @@ def _decoded(call_id: str, written: Sequence[str]) -> Manifest:
 
 
 def _since_reset(connection: Connection, session_id: str) -> tuple[int, int]:
-    """Returns the first turn behind the last reset, and our estimate for everything said before it."""
+    """Returns the first turn after the last reset, and our estimate for all tokens before it."""
     turn, message, session = turn_table.c, message_table.c, session_table.c
     asked = and_(message.session_id == turn.session_id, message.message_id == turn.user_message_id)
     reset = select(session.context_from_position).where(session.session_id == session_id).scalar_subquery()

@@ -1,4 +1,4 @@
-"""Column types, and the two expressions in which the databases differ."""
+"""Column types, and the two expressions that differ between the databases."""
 
 from __future__ import annotations
 
@@ -35,19 +35,17 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def to_microseconds(time: datetime) -> int:
-    """Returns the microseconds from 1970 to a time with a zone."""
+    """Converts a time with a zone to microseconds since 1970."""
     return (time - _EPOCH) // _MICROSECOND
 
 
 class _Microseconds(DATETIME):
-    """A time in SQLite: microseconds since 1970 in UTC, in a third of the room that its text takes."""
+    """A time in SQLite: microseconds since 1970 in UTC, a third of the size of text."""
 
     def bind_processor(self, dialect: Dialect) -> Callable[[datetime | None], int | None]:  # noqa: ARG002  # SQLAlchemy's signature
-        """Returns what makes a number of a time."""
         return lambda value: None if value is None else to_microseconds(value)
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[int | None], datetime | None]:  # noqa: ARG002  # SQLAlchemy's signature
-        """Returns what makes a time of a number."""
         return lambda value: None if value is None else _EPOCH + value * _MICROSECOND
 
 
@@ -58,7 +56,6 @@ class UtcTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Returns how this database stores it."""
         if dialect.name == "sqlite":
             return dialect.type_descriptor(_Microseconds())  # type: ignore[no-untyped-call]  # the base class has no types
         return dialect.type_descriptor(DateTime(timezone=True))
@@ -77,7 +74,7 @@ class UtcTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Marks the stored time as UTC; SQLite keeps no zone."""
+        """Marks the stored time as UTC; SQLite stores no zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -90,7 +87,6 @@ class PlainText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, _dialect: Dialect) -> str | None:
-        """Replaces the characters that a text column can't hold."""
         return None if value is None else plain_text(value)
 
 
@@ -101,11 +97,9 @@ class JsonTuple(TypeDecorator[tuple[Any, ...]]):
     cache_ok = True
 
     def process_bind_param(self, value: tuple[Any, ...] | None, _dialect: Dialect) -> str:
-        """Encodes the tuple."""
         return json.dumps(plain_value(value or ()), ensure_ascii=False, separators=(",", ":"))
 
     def process_result_value(self, value: str | None, _dialect: Dialect) -> tuple[Any, ...]:
-        """Decodes the tuple."""
         return tuple(json.loads(value or "[]"))
 
 
@@ -122,18 +116,18 @@ class _NextSequence(FunctionElement[int]):
 
 
 def database_time(after_seconds: float = 0.0) -> ColumnElement[datetime]:
-    """Returns the time by the one clock that all servers of a database share, and seconds later.
+    """Returns the time of the clock shared by all servers of a database, plus an offset.
 
-    In Postgres that is the database's own; in SQLite, whose servers share a machine, the clock given to `open_sqlite`.
+    Postgres uses the database's clock; SQLite, whose servers share a machine, the clock given to `open_sqlite`.
     """
     return _DatabaseTime(literal(after_seconds, Float))
 
 
 def next_sequence(table: Table, session_id: str) -> ColumnElement[int]:
-    """Returns the `sequence` of a row that is added: higher than that of each row of its session, by no clock.
+    """Returns the `sequence` of a new row: higher than in all rows of the session, whatever the clock.
 
-    In SQLite it is the row's number in the whole table. In Postgres it is made of the session's own rows, and follows
-    the database's clock in microseconds, so that rows of two sessions are in order, too, without a counter for all.
+    In SQLite it numbers the rows of the table. In Postgres it follows the database's clock in microseconds, but always
+    exceeds the session's highest, so that rows of different sessions are ordered too, without a shared counter.
     """
     sequence: Column[int] = table.c.sequence
     newest = select(func.max(sequence)).where(table.c.session_id == session_id)
@@ -141,7 +135,7 @@ def next_sequence(table: Table, session_id: str) -> ColumnElement[int]:
 
 
 def add_once(table: Table) -> Insert:
-    """Returns an insert that leaves a row alone that has one of its keys; both databases write that alike."""
+    """Returns an insert that does nothing if a key of the row exists."""
     return insert(table).on_conflict_do_nothing()
 
 

@@ -1,4 +1,4 @@
-"""The table of context blocks as they were sent, so that a stored input can be built again."""
+"""The table of context blocks as sent, for rebuilding stored inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOSSES = select(func.count(), func.coalesce(func.sum(_block.lost_tokens), 0)).w
 
 
 class ContextBlockStore:
-    """Keeps each text that differs from the one before as a new version; an empty one ends it. No row is changed."""
+    """Stores each changed text as a new version; an empty text ends the block. Rows are never updated."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -33,14 +33,14 @@ class ContextBlockStore:
     def keep(
         self, lease: Lease, kind: BlockKind, text: str, *, owner: str, lost_tokens: int = 0
     ) -> ContextBlock | None:
-        """Returns the block with this text: the newest of its kind, or a new version if that differs.
+        """Returns the newest block of this kind if it has this text, else stores a new version.
 
         Args:
             lease: The session's lease.
             kind: The kind of the block.
-            text: NUL and lone surrogates become U+FFFD. An empty one ends the block before it, and returns None.
+            text: NUL and lone surrogates become U+FFFD. An empty text ends the previous block; the result is None.
             owner: The session's owner.
-            lost_tokens: Our estimate for what a provider had cached behind the block before.
+            lost_tokens: Our estimate for the tokens cached by a provider behind the previous block.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -53,13 +53,13 @@ class ContextBlockStore:
             return _add(connection, lease.session_id, kind, text, owner, lost_tokens)
 
     def newest(self, session_id: str, kind: BlockKind) -> ContextBlock | None:
-        """Returns the session's newest block of this kind; None if there is none, or it has ended."""
+        """Returns the session's newest block of this kind; None if missing or ended."""
         with self._database.read() as connection:
             row = _newest(connection, session_id, kind)
         return ContextBlock(kind, row.version, row.text) if row and row.text else None
 
     def losses(self, session_id: str, kind: BlockKind) -> tuple[int, int]:
-        """Returns how many changes of the session's block of this kind cost cached tokens, and how many in all."""
+        """Returns the number of changes of this kind of block that lost cached tokens, and the tokens lost in all."""
         place = {"of_session": session_id, "of_kind": kind}
         with self._database.read() as connection:
             count, tokens = connection.execute(_LOSSES, place).one()
@@ -81,7 +81,7 @@ class ContextBlockStore:
 
 
 def end_front(connection: Connection, session_id: str) -> None:
-    """Ends the session's front, so that the next turn makes another; in the caller's transaction."""
+    """Ends the session's prefix block, so that the next turn makes a new one; in the caller's transaction."""
     newest = _newest(connection, session_id, "front")
     if newest and newest.text:
         _add(connection, session_id, "front", "", newest.owner, 0)

@@ -1,4 +1,4 @@
-"""The source-of-truth database, whatever its engine is: transactions, who writes, and third-party errors as ours."""
+"""The database, independent of the engine: transactions, write permission, and mapping of the driver's errors."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ IS_HELD: Final = select(lease_table.c.fence).where(
 
 
 def utc_now() -> datetime:
-    """Returns the time by this machine's clock, in UTC."""
     return datetime.now(UTC)
 
 
 def head_revision() -> str:
-    """Returns the newest revision, by the names of the migration files: Alembic is slow to import."""
+    """Returns the newest revision by the names of the migration files: Alembic is slow to import."""
     return max(file.name.partition("_")[0] for file in _MIGRATIONS.glob("*.py"))
 
 
 def read_revision(connection: Connection) -> str | None:
-    """Returns the revision of the tables, None if it isn't told; plain SQL, because Alembic is slow to import."""
+    """Returns the revision of the tables, None without one; plain SQL, because Alembic is slow to import."""
     found: str | None = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608  # a name of our own
     return found
 
@@ -48,8 +47,8 @@ class Lease:
     """Fencing token of a session's lease; `Database.write` checks it with every write.
 
     Attributes:
-        holder: Random id of the `LeaseStore` that took it.
-        fence: Number of the lease within its session; a later lease has a higher one.
+        holder: Random id of the `LeaseStore` that acquired it.
+        fence: Number of the lease within its session; later leases have higher numbers.
     """
 
     session_id: str
@@ -65,12 +64,13 @@ class Database(ABC):
         with database.write(lease) as connection:
             connection.execute(insert(table).values(row))
 
-    Those who write to one session, by its lease or by its id, do so one after another. Every error of the driver is
-    raised as ours: `DatabaseBusyError`, `DiskFullError`, `NotADatabaseError` or plain `DatabaseError`.
+    Writes to one session, by lease or by id, are serialised. Every error of the driver is raised as
+    `DatabaseBusyError`,
+    `DiskFullError`, `NotADatabaseError` or another `DatabaseError`.
 
     Args:
-        reader: Begins transactions that see one snapshot.
-        writer: Begins transactions that write.
+        reader: Starts transactions with snapshot isolation.
+        writer: Starts transactions that write.
     """
 
     is_held: ClassVar[Select[int]] = IS_HELD
@@ -82,9 +82,9 @@ class Database(ABC):
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Yields a connection that sees one snapshot of the database until the end of the block.
+        """Yields a connection with one snapshot of the database until the end of the block.
 
-        Within a block of `reading` it is that block's snapshot.
+        Within a `reading` block, the snapshot of that block.
         """
         shared: Connection | None = getattr(self._shared, "connection", None)
         with self.errors_as_ours():
@@ -96,9 +96,9 @@ class Database(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Has all reads of this thread within the block see one snapshot, in one transaction.
+        """Makes all reads of this thread within the block share one snapshot, in one transaction.
 
-        What is written within the block isn't seen in it.
+        Writes within the block aren't visible to them.
         """
         if getattr(self._shared, "connection", None) is not None:
             yield
@@ -112,12 +112,12 @@ class Database(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Has all that this thread writes within the block committed at its end, or nothing of it after an exception.
+        """Makes all writes of this thread within the block one transaction, rolled back on an exception.
 
-        Reads within the block see what was written in it.
+        Reads within the block see its writes.
 
         Raises:
-            DatabaseBusyError: Another thread or process kept on writing.
+            DatabaseBusyError: The write lock wasn't available within the busy timeout.
         """
         before = getattr(self._shared, "connection", None), getattr(self._shared, "writer", None)
         with self.write() as connection:
@@ -131,16 +131,17 @@ class Database(ABC):
     def write(self, lease: Lease | None = None, *, session_id: str = "") -> Iterator[Connection]:
         """Yields a connection that may write; commits at the end of the block, rolls back on any exception.
 
-        Within a block of `writing` that block's end does so.
+        Within a `writing` block, commit and rollback happen at the end of that block.
 
         Args:
-            lease: The caller's lease, checked in the same transaction: a worker that lost it can write nothing. One
-                that has run out is the caller's until another worker takes it: the database may have stood still.
-            session_id: Without a lease, the session that is written to by what was read in the block.
+            lease: The caller's lease, checked in the same transaction, so that a worker without it can't write. An
+                expired
+                lease stays valid until another worker acquires it: the database may have been down.
+            session_id: Without a lease, the session to lock, if a write depends on reads within the block.
 
         Raises:
-            LeaseLostError: The lease was released, or another worker has taken it over.
-            DatabaseBusyError: Another thread or process kept on writing.
+            LeaseLostError: The lease was released, or another worker has acquired it.
+            DatabaseBusyError: The write lock wasn't available within the busy timeout.
         """
         shared: Connection | None = getattr(self._shared, "writer", None)
         if shared is not None:
@@ -154,7 +155,7 @@ class Database(ABC):
 
     @property
     def engine(self) -> Engine:
-        """What all connections come from, for figures of it."""
+        """The source of reading connections, for pool metrics."""
         return self._reader
 
     def check(self) -> None:
@@ -163,20 +164,19 @@ class Database(ABC):
             connection.execute(select(session_table.c.session_id).limit(1)).first()
 
     def close(self) -> None:
-        """Closes every pooled connection."""
         self._reader.dispose()
 
     @abstractmethod
     def errors_as_ours(self) -> AbstractContextManager[None]:
-        """Raises the driver's errors within the block as ours."""
+        """Maps the driver's errors within the block to `DatabaseError` and subclasses."""
 
     @abstractmethod
     def _turn_to_write(self) -> AbstractContextManager[None]:
-        """Waits, before a transaction that writes, for what the engine doesn't wait for well by itself."""
+        """Held around a write transaction: serialises writers where the engine's own waiting is poor."""
 
     @abstractmethod
     def _lock_session(self, connection: Connection, session_id: str) -> None:
-        """Waits until nobody else writes to this session, and keeps others from it until the transaction's end."""
+        """Locks the session against other writers until the transaction's end."""
 
     def _enter(self, connection: Connection, lease: Lease | None, session_id: str) -> None:
         if lease is not None:

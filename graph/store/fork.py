@@ -1,4 +1,4 @@
-"""Copies the beginning of a session to a new one, in the caller's transaction."""
+"""Copies the first turns of a session to a new session, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ _pin = pin_table.c
 _reset = reset_table.c
 _turn = turn_table.c
 _block = context_block_table.c
-# What a fold or a lost cache cost was paid in the session that it was made in, and its figures count it.
+# The cost of a fold or of a lost cache counts in the original session alone.
 _PAID: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "seconds": 0.0}
 
 
 def copy_session(
     connection: Connection, origin_id: str, new_id: str, *, after_turn: int, client: str, family: str
 ) -> None:
-    """Makes a session with the turns up to `after_turn`, each in its last attempt, and with their records and pins.
+    """Creates a session with the turns up to `after_turn`, each in its last attempt, and with their records and pins.
 
-    Records that reach further give way to their sources or to raw turns. Positions and the ids of messages stay;
-    records get new ids. Model calls and anchors aren't copied: they tell what was sent to, and said by, the origin.
+    Records that reach further are replaced by their sources or by raw turns. Positions and message ids are preserved;
+    records get new ids. Model calls and response fingerprints aren't copied: they belong to the origin.
 
     Args:
         connection: In a write transaction.
         origin_id: An existing session.
-        new_id: The id of the new one.
-        after_turn: The last turn to copy, a turn of the origin; 0 for none.
-        client: The program that it's made for, "" for the page.
-        family: The chat of a program that it's a branch of, "" for none.
+        new_id: Id of the new session.
+        after_turn: The last turn to copy; 0 for none.
+        client: The program that requested the branch, "" for the page.
+        family: The chat group of the branch, "" for none.
     """
     values = {
         "session_id": new_id,
@@ -84,7 +84,7 @@ def copy_session(
 
 
 def _copy(connection: Connection, table: Table, where: ColumnElement[bool], values: Mapping[str, object]) -> None:
-    """Copies the rows, with these values in place of theirs."""
+    """Copies rows with some columns replaced by these values."""
     columns = [_value(values[c.name], c) if c.name in values else c for c in table.c]
     rows = select(*columns).select_from(table).where(where)
     connection.execute(insert(table).from_select([c.name for c in table.c], rows))
@@ -95,7 +95,7 @@ def _value(value: object, column: Column[Any]) -> ColumnElement[Any]:
 
 
 def _context_begin(connection: Connection, session_id: str, after_turn: int) -> int:
-    """Returns the last position that the newest reset up to this turn removed from the context, 0 without one."""
+    """Returns the last position excluded by the newest reset up to this turn, 0 without a reset."""
     of_turns = and_(_reset.session_id == session_id, _reset.turn <= after_turn)
     reset_turn = connection.execute(select(func.max(_reset.turn)).where(of_turns)).scalar()
     if reset_turn is None:
@@ -121,7 +121,7 @@ def _is_newest_block(session_id: str) -> ColumnElement[bool]:
 
 
 def _copy_messages(connection: Connection, origin_id: str, new_id: str, after_turn: int) -> list[dict[str, Any]]:
-    """Copies the live messages and returns their rows, in order."""
+    """Copies the live messages and returns the new rows, in order."""
     live = select(message_table).select_from(WITH_TURN).where(IS_LIVE)
     of_turns = live.where(_message.session_id == origin_id, _message.turn <= after_turn)
     rows = [
@@ -135,7 +135,7 @@ def _copy_messages(connection: Connection, origin_id: str, new_id: str, after_tu
 
 
 def _copy_records(connection: Connection, origin_id: str, new_id: str) -> None:
-    """Copies every record that is or was active, and those prepared; a prepared merge is kept by the ids it merges."""
+    """Copies records that are or were active, and prepared ones without sources: a prepared merge refers to old ids."""
     was_adopted = and_(IS_COMPLETED, _record.adopted_at.is_not(None))
     kept = or_(was_adopted, and_(IS_PREPARED, _record.sources == ()))
     query = select(record_table).where(_record.session_id == origin_id, kept).order_by(_record.sequence)

@@ -1,4 +1,4 @@
-"""Stores turns that were answered elsewhere, in the caller's transaction."""
+"""Inserts turns that were answered elsewhere, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def insert_turns(
     model: str,
     now: datetime,
 ) -> int:
-    """Adds complete turns behind the session's last one, and returns the number of the last turn.
+    """Appends complete turns to a session and returns the number of the last turn.
 
     Args:
         connection: In a write transaction.
-        turns: The messages of each, the user's first; with ids that the session doesn't have.
-        session_id: An existing session, none of whose turns runs.
+        turns: The messages of each turn, the user's first; their ids must be new to the session.
+        session_id: An existing session without a running turn.
         owner: The session's owner.
-        turn_count: How many turns it has.
-        client: The program that brought them.
-        model: What stands in their rows as the model; none of ours was asked.
-        now: When they are stored, in UTC.
+        turn_count: The session's number of turns.
+        client: The program that sent the turns.
+        model: A name for the model column; no model of ours was called.
+        now: Time of storing, in UTC.
     """
     said = list(turns)
     history_tokens = sum_history_tokens(connection, session_id, turn_count)

@@ -1,4 +1,4 @@
-"""The lease table: which worker may change a session, with a fencing token, and whether its process lives."""
+"""The lease table: the worker that may change a session, with a fencing token, and the liveness of its process."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ _DEAD_STATES = ("Z", "X", "x")
 
 @dataclass(frozen=True)
 class Process:
-    """A process, told apart from a later one with the same id by its start.
+    """A process; the start distinguishes it from a later process with the same id.
 
     Attributes:
-        host: Host name, boot id and pid namespace: where the process id is valid.
+        host: Host name, boot id and pid namespace, the scope of the process id.
         process_id: The id in that namespace.
-        started: In the kernel's ticks since boot, "" where there is no /proc. Not a time of day, such as psutil's
-            `create_time`: that would change whenever the clock is set.
+        started: Kernel ticks since boot, "" without /proc. Not a time of day such as psutil's `create_time`, which
+            changes
+            when the clock is set.
     """
 
     host: str
@@ -44,12 +45,12 @@ class Process:
 
 
 def process_name(process: Process) -> str:
-    """Returns a process as one text."""
+    """Formats a process as text, parsed by `named_process`."""
     return f"{process.process_id} {process.started} {process.host}"
 
 
 def named_process(name: str) -> Process | None:
-    """Returns the process of a name that `process_name` made; None for any other text."""
+    """Parses the text of `process_name`; None for other text."""
     process_id, *rest = name.split(" ", 2)
     if not process_id.isdecimal() or len(rest) != 2:  # noqa: PLR2004  # its start and its host
         return None
@@ -57,14 +58,14 @@ def named_process(name: str) -> Process | None:
 
 
 def this_process() -> Process:
-    """Returns the calling process; not cached, because a fork is another one."""
+    """Returns the calling process; not cached, because of forks."""
     process_id = os.getpid()
     stat = _read_stat(process_id)
     return Process(_host(), process_id, stat[_START_FIELD] if stat else "")
 
 
 def is_gone(process: Process) -> bool:
-    """Whether the process has certainly ended; False if that can't be known, as for another host."""
+    """True if the process has certainly ended; False if unknown, as for other hosts."""
     if process.host != _host():
         return False
     if process.started:
@@ -81,7 +82,7 @@ def is_gone(process: Process) -> bool:
 
 @cache
 def _host() -> str:
-    """Returns a name for host and pid namespace; the host's name alone may be shared by several containers."""
+    """Names host and pid namespace; several containers may share a host name."""
     return f"{socket.gethostname()}/{_boot_id()}/{_pid_namespace()}"
 
 
@@ -100,7 +101,7 @@ def _pid_namespace() -> str:
 
 
 def _read_stat(process_id: int) -> list[str] | None:
-    """Returns the fields after the command name, which is in brackets and may contain spaces and brackets itself."""
+    """Returns the fields after the command name, which is in brackets and may contain spaces and brackets."""
     try:
         text = (_PROC / str(process_id) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -125,14 +126,14 @@ _LOG = logging.getLogger(__name__)
 
 
 class LeaseStore:
-    """Leases each session to one worker at a time, over threads, processes and hosts; a thread renews held leases.
+    """Leases each session to one worker at a time, across threads, processes and hosts; a thread renews held leases.
 
-    They expire by the database's clock, whatever those of the servers say.
+    Leases expire by the database's clock.
 
     Args:
-        database: Where the lease rows are.
-        lease_seconds: How long a lease lasts without renewal.
-        heartbeat_seconds: How often it is renewed; well under `lease_seconds`.
+        database: Holds the lease rows.
+        lease_seconds: Duration of a lease without renewal.
+        heartbeat_seconds: Interval of renewal; well under `lease_seconds`.
     """
 
     def __init__(self, database: Database, *, lease_seconds: float, heartbeat_seconds: float) -> None:
@@ -142,17 +143,17 @@ class LeaseStore:
         self._retry_seconds = min(heartbeat_seconds, _LONGEST_RETRY_SECONDS)
         self._holder = uuid.uuid4().hex
         self._process = this_process()
-        # By whether the row of each is committed: until then no other transaction sees it, and it isn't lost.
+        # True once the row is committed: before, no other transaction sees it, and it can't have been lost.
         self._leases: dict[Lease, bool] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._heartbeat: threading.Thread | None = None
 
     def acquire(self, session_id: str, *, wait_seconds: float = 0.0) -> Lease:
-        """Acquires the session's lease, waiting at most `wait_seconds` for it.
+        """Acquires the session's lease, waiting at most `wait_seconds`.
 
         Raises:
-            BusyError: Another worker still holds it.
+            BusyError: Another worker still holds the lease.
             NotFoundError: There is no such session.
         """
         deadline, pause = time.monotonic() + wait_seconds, _POLL_SECONDS
@@ -163,7 +164,7 @@ class LeaseStore:
                 raise BusyError
             time.sleep(min(pause, left_seconds))
             pause = min(2 * pause, _LONGEST_POLL_SECONDS)
-            # Without the write lock first, so that waiting workers don't slow down the holder.
+            # Checked without the write lock first, so that waiting workers don't slow down the holder.
             lease = None if self.holder_is_alive(session_id) else self._try(session_id)
         with self._lock:
             self._leases[lease] = True
@@ -173,19 +174,18 @@ class LeaseStore:
         return lease
 
     def release(self, lease: Lease) -> None:
-        """Releases the lease unless it was lost; the row stays, because it keeps the fence."""
+        """Releases the lease unless it was lost; the row stays, because it stores the fence."""
         self._forget(lease)
         with self._database.write() as connection:
             connection.execute(_of(lease).values(owner=_FREE, expires_at=None))
 
     def holder_is_alive(self, session_id: str) -> bool:
-        """Whether a worker holds the session's lease now."""
         with self._database.read() as connection:
             row = _read(connection, session_id)
         return row is not None and not self._is_free(row)
 
     def alive(self, session_ids: Collection[str]) -> frozenset[str]:
-        """Returns which of these sessions' leases a worker holds now."""
+        """Returns the sessions whose lease is held by a live worker."""
         with self._database.read() as connection:
             rows = connection.execute(_OF_SESSIONS, {"session_ids": list(session_ids)}).all()
         return frozenset(row.session_id for row in rows if not self._is_free(row))
@@ -256,23 +256,23 @@ class LeaseStore:
             try:
                 are_renewed = self._renew_all()
             except DatabaseError as error:
-                # Behind an outage those that have run out are renewed before others take them.
+                # Retried soon, so that after an outage expired leases are renewed before others acquire them.
                 are_renewed = False
                 _LOG.warning("leases not renewed: %s", error.code)
 
     def _renew_all(self) -> bool:
-        """Returns whether none was left for the next time."""
+        """Returns True if no lease was skipped."""
         with self._lock:
             committed = [lease for lease, is_committed in self._leases.items() if is_committed]
         return self._renew(committed) if committed else True
 
     def _renew(self, held: list[Lease]) -> bool:
-        """Renews leases, expired ones too: while the fence is unchanged, no other worker has held the session.
+        """Renews leases, expired ones too: an unchanged fence means that no other worker has held the session.
 
-        One that its holder writes under just now is left for the next time: all others would wait for that writing.
+        Skips a lease whose row is locked by a write of its holder: waiting for it would delay all others.
 
         Returns:
-            Whether none was left.
+            True if no lease was skipped.
         """
         keys = [(lease.session_id, lease.fence) for lease in held]
         is_ours = and_(_lease.owner == self._holder, tuple_(*_KEY).in_(keys))

@@ -1,4 +1,4 @@
-"""Waits for a database that is away for a while, so that nothing that a turn has said is lost."""
+"""Retries during an outage of the database, so that no message of a turn is lost."""
 
 from __future__ import annotations
 
@@ -19,19 +19,16 @@ _Result = TypeVar("_Result")
 
 
 def outlast(action: Callable[[], _Result], give_up: threading.Event, *, seconds: float = OUTAGE_SECONDS) -> _Result:
-    """Does something in the database, again and again while that can't be reached or all of it is in use.
+    """Retries an action while the database is unreachable or busy.
 
     Args:
-        action: What is done. It may have been committed although it failed, so doing it twice must be as good as once.
-        give_up: No more tries once this is set.
-        seconds: For how long it is tried.
-
-    Returns:
-        What `action` returns.
+        action: Must be idempotent: it may have been committed although it failed.
+        give_up: Ends the retries once set.
+        seconds: Time limit of the retries.
 
     Raises:
-        DatabaseUnreachableError: The database was away until the last try.
-        DatabaseBusyError: The database was busy until the last try.
+        DatabaseUnreachableError: The last try couldn't reach the database.
+        DatabaseBusyError: The database was busy at the last try.
     """
     until, pause = time.monotonic() + seconds, _FIRST_PAUSE_SECONDS
     while True:

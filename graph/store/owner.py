@@ -1,4 +1,4 @@
-"""The tables of owners: who was withdrawn, and what each has used of turns and tokens."""
+"""The tables of owners: withdrawals of access, and use of turns and tokens."""
 
 from __future__ import annotations
 
@@ -24,36 +24,35 @@ _ALL = select(_withdrawn.owner, _withdrawn.withdrawn_at).order_by(_withdrawn.wit
 
 @dataclass(frozen=True)
 class WithdrawnOwner:
-    """An owner who is let in no more, since when, in UTC."""
+    """An owner without access; the time is UTC."""
 
     owner: str
     withdrawn_at: datetime
 
 
 class OwnerStore:
-    """Withdraws owners and takes that back; their sessions stay as they are."""
+    """Withdraws owners' access and restores it; their sessions stay unchanged."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     def withdraw(self, owner: str) -> None:
-        """Lets the owner in no more, from the next call on; again changes nothing."""
+        """Withdraws access from the next call on; idempotent."""
         with self._database.write() as connection:
             connection.execute(_WITHDRAW, {"owner": owner, "withdrawn_at": self._clock()})
 
     def readmit(self, owner: str) -> bool:
-        """Takes a withdrawal back; returns whether there was one."""
+        """Restores access; returns False if it wasn't withdrawn."""
         with self._database.write() as connection:
             return connection.execute(_READMIT, {"of_owner": owner}).rowcount > 0
 
     def is_withdrawn(self, owner: str) -> bool:
-        """Whether the owner is let in no more."""
         with self._database.read() as connection:
             return connection.execute(_IS_WITHDRAWN, {"owner": owner}).first() is not None
 
     def withdrawn(self) -> list[WithdrawnOwner]:
-        """Returns all who are let in no more, in the order of their withdrawal."""
+        """Returns the owners without access, oldest withdrawal first."""
         with self._database.read() as connection:
             return [WithdrawnOwner(*row) for row in connection.execute(_ALL)]
 
@@ -73,11 +72,11 @@ def _statement(sql: str) -> TextClause:
     return text(sql).bindparams(bindparam("owner", type_=PlainText), *numbers)
 
 
-# A row of a minute or a day that is a little ahead was counted by a server whose clock is: it goes on to count. One
-# that is far ahead was counted by a clock that was set back since.
+# A row slightly ahead was written by a server with a fast clock, and still counts. A row far ahead was written before
+# a clock was set back, and is replaced.
 _THIS_MINUTE: Final = "used.minute BETWEEN :minute AND :minute + 2"
 _TODAY: Final = "used.day BETWEEN :day AND :day + 1"
-# In the form of them that SQLite and Postgres share: one statement that counts or, past a cap, changes nothing.
+# Upserts in the syntax shared by SQLite and Postgres; past a cap the statement changes no row.
 _BEGIN = _statement(f"""
     INSERT INTO owner_use AS used (owner, minute, turns, day, tokens) VALUES (:owner, :minute, 1, :day, 0)
     ON CONFLICT (owner) DO UPDATE SET
@@ -94,14 +93,14 @@ _SPEND = _statement(f"""
 
 
 class OwnerUseStore:
-    """Counts against the caps of each owner; without a cap nothing is counted.
+    """Counts turns and tokens against each owner's limits; counts nothing without a limit.
 
-    The counts begin anew with each minute and each day of UTC. A turn that runs already is never ended by a cap: what
-    is spent can pass it by what ran when it was reached.
+    Counts restart with each minute and day of UTC. A limit never ends a running turn, so that turns already running can
+    exceed it.
 
     Args:
-        turns_per_minute: How many turns an owner may begin within a minute, None for any number.
-        tokens_per_day: How many tokens the model calls of an owner may take on a day, None for any number.
+        turns_per_minute: Maximum turns started by an owner per minute, None for no limit.
+        tokens_per_day: Maximum tokens of an owner's model calls per day, None for no limit.
     """
 
     def __init__(
@@ -113,11 +112,11 @@ class OwnerUseStore:
         self._tokens_per_day = tokens_per_day
 
     def begin(self, owner: str) -> None:
-        """Counts a turn that is to begin.
+        """Counts a turn before its start.
 
         Raises:
-            UserRateError: The owner has begun as many turns within this minute as one may.
-            UserTokensError: The owner's tokens of this day are used up.
+            UserRateError: The limit of turns for this minute is reached.
+            UserTokensError: The owner's tokens of the day are used up.
         """
         if self._turns_per_minute is None:
             self.check_tokens(owner)
@@ -132,10 +131,10 @@ class OwnerUseStore:
         raise UserRateError(_seconds_until(now, used.minute + 1, _MINUTE_SECONDS))
 
     def check_tokens(self, owner: str) -> None:
-        """Checks that a model may be called for this owner; counts nothing.
+        """Checks the token limit; counts nothing.
 
         Raises:
-            UserTokensError: The owner's tokens of this day are used up.
+            UserTokensError: The owner's tokens of the day are used up.
         """
         if self._tokens_per_day is None:
             return
@@ -145,13 +144,13 @@ class OwnerUseStore:
             self._check_day(self._clock(), used.day, used.tokens)
 
     def spend(self, owner: str, tokens: int) -> None:
-        """Counts the tokens of a model call that was made; what can't be written isn't counted, and logged."""
+        """Counts the tokens of a model call; a failed write is logged and not counted."""
         if self._tokens_per_day is None or tokens <= 0:
             return
         try:
             with self._database.write() as connection:
                 connection.execute(_SPEND, {"owner": owner, **_place(self._clock()), "tokens": tokens})
-        except StoreError as error:  # an answer isn't lost for it
+        except StoreError as error:  # no reason to lose the answer
             _LOG.warning("%d tokens were not counted: %s", tokens, error.code)
 
     def _check_day(self, now: datetime, day: int, tokens: int) -> None:
@@ -162,11 +161,11 @@ class OwnerUseStore:
 
 
 def _place(now: datetime) -> dict[str, int]:
-    """Returns the minute and the day of a time, counted from 1970."""
+    """Returns minute and day of a time, counted from 1970."""
     seconds = int(now.timestamp())
     return {"minute": seconds // _MINUTE_SECONDS, "day": seconds // _DAY_SECONDS}
 
 
 def _seconds_until(now: datetime, number: int, length_seconds: int) -> int:
-    """Returns how long it is until the minute or the day of this number, a second at least."""
+    """Returns the seconds until the start of a minute or day by number, at least 1."""
     return max(1, number * length_seconds - int(now.timestamp()))

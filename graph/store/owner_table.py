@@ -1,4 +1,4 @@
-"""The tables of owners, which stand apart from their sessions: tokens, use, costs, agreements, who is let in."""
+"""Tables of owners, independent of sessions: tokens, use, costs, agreements, sign-ins, withdrawals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from graph.store.column import JsonTuple, PlainText, UtcTime
 
 METADATA = MetaData()
 
-# Who is let in no more, whatever a sign-in or a token says.
+# Owners without access, even with a valid sign-in or token.
 withdrawn_owner_table = Table(
     "withdrawn_owner",
     METADATA,
@@ -16,7 +16,7 @@ withdrawn_owner_table = Table(
     Column("withdrawn_at", UtcTime, nullable=False),
 )
 
-# The sign-ins that were seen, and which of them have ended. The one without an id is all of an owner's.
+# Known sign-ins, and the time each ended. The row with an empty id stands for all sign-ins of an owner.
 sign_in_table = Table(
     "sign_in",
     METADATA,
@@ -27,7 +27,7 @@ sign_in_table = Table(
     Index("sign_in_by_time", "seen_at"),
 )
 
-# Of a token only the SHA-256 hash is kept.
+# Only the SHA-256 hash of a token is stored.
 api_token_table = Table(
     "api_token",
     METADATA,
@@ -52,7 +52,7 @@ api_token_table = Table(
     ),
 )
 
-# One row an owner: the turns begun within one minute, the tokens spent on one day, both counted from 1970 in UTC.
+# One row per owner: turns of one minute, tokens of one day, both numbered from 1970 in UTC.
 owner_use_table = Table(
     "owner_use",
     METADATA,
@@ -63,7 +63,7 @@ owner_use_table = Table(
     Column("tokens", BigInteger, nullable=False),
 )
 
-# Of an owner and a folder of this machine, whatever sessions there are.
+# Per owner and folder of this machine, independent of sessions.
 rule_agreement_table = Table(
     "rule_agreement",
     METADATA,
@@ -77,7 +77,7 @@ rule_agreement_table = Table(
     Index("rule_agreement_by_root", "owner", "root"),
 )
 
-# What requests cost that belong to no session: titles, tags.
+# Cost of requests without a session: titles, tags.
 aside_table = Table(
     "aside_call",
     METADATA,

@@ -1,4 +1,4 @@
-"""The table of pinned messages. Needs no lease: what is pinned counts from the next turn on."""
+"""The table of pinned messages. No lease needed: pins take effect with the next turn."""
 
 from __future__ import annotations
 
@@ -25,19 +25,17 @@ _LIVE: Final = (
 
 
 class PinStore:
-    """Keeps which messages of a session are pinned."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, session_id: str, message_id: str, *, owner: str) -> None:
-        """Pins a message that isn't pinned."""
+        """Pins a message; it must not be pinned yet."""
         row = {"session_id": session_id, "message_id": message_id, "owner": owner}
         with self._database.write(session_id=session_id) as connection:
             connection.execute(insert(pin_table).values(**row, created_at=database_time()))
 
     def remove(self, session_id: str, message_id: str) -> None:
-        """Unpins a message; one that isn't pinned stays so."""
+        """Unpins a message; ignores unpinned ones."""
         is_it = and_(_pin.session_id == session_id, _pin.message_id == message_id)
         with self._database.write(session_id=session_id) as connection:
             connection.execute(delete(pin_table).where(is_it))

@@ -1,4 +1,4 @@
-"""The record table: each fold from its claim to its end, and the reading of records."""
+"""The record table: life cycle of each fold, and queries of records."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from graph.value.error import NotFoundError, TurnStoppedSignal
 from graph.value.record import Record
 
 EXPIRED_CODE = "expired"
-# Failures that no summariser is to blame for: the fold was discarded, or its server died or ended.
+# Not failures of the summariser: the fold was discarded, or its server died or shut down.
 _BLAMELESS_CODES = (DISCARDED_CODE, EXPIRED_CODE, TurnStoppedSignal.code)
 
-# How the codes begin of drafts that were written and not adopted.
+# Prefix of the codes of rejected drafts.
 _DRAFT_CODES = "summary_"
 
 _record = record_table.c
@@ -61,13 +61,13 @@ class RecordSums:
     """Sums over a session's records.
 
     Attributes:
-        record_count: How many records are active.
-        folded_turn_count: Turns that the active records cover.
-        original_chars: Of what the active records cover.
-        summary_chars: Of the active records.
-        input_tokens: Read by the summary model for every record since a reset, failed and discarded ones included.
-        output_tokens: Written by it for the same records.
-        estimated_count: How many of these records cost what we estimate, as the provider reported nothing.
+        record_count: Number of active records.
+        folded_turn_count: Turns covered by active records.
+        original_chars: Source of the active records.
+        summary_chars: Text of the active records.
+        input_tokens: Read by the summary model since the last reset, failed and discarded records included.
+        output_tokens: Written by the summary model for the same records.
+        estimated_count: Number of these records with estimated cost, as the provider reported none.
     """
 
     record_count: int
@@ -80,9 +80,9 @@ class RecordSums:
 
 
 class RecordStore:
-    """Keeps every record ever made; a finished one is never overwritten, only superseded.
+    """Stores all records ever made; a finished one is never overwritten, only superseded.
 
-    A record is active if it was completed, adopted and not superseded. Making one needs no lease, adopting it does.
+    A record is active if it is completed, adopted and not superseded. Making one needs no lease, adopting it does.
     """
 
     def __init__(self, database: Database) -> None:
@@ -93,12 +93,12 @@ class RecordStore:
     def start(self, record: Record, *, owner: str, expires_after_seconds: float) -> bool:
         """Claims a fold: of several processes only one gets True for the same session and `source_key`.
 
-        A claim ends with its process, where that can be known, and else by its expiry.
+        A claim ends with its process, if its state is known, otherwise by expiry.
 
         Args:
             record: With status IN_PROGRESS.
             owner: The session's owner.
-            expires_after_seconds: How long the claim holds; from then on another process may claim the fold.
+            expires_after_seconds: Duration of the claim; afterwards another process may claim the fold.
 
         Returns:
             False if another process is making the record, or it is prepared or active already.
@@ -120,15 +120,15 @@ class RecordStore:
                 return False
             place = {"sequence": next_sequence(record_table, record.thread_id), "owner": owner}
             claim = {**to_values(record), **place, "expires_at": database_time(expires_after_seconds)}
-            claim["error_code"] = process_name(this_process())  # until it has ended, it has no code of its own
+            claim["error_code"] = process_name(this_process())  # free until the record ends
             connection.execute(insert(record_table).values(claim))
             return True
 
     def end(self, record: Record) -> bool:
-        """Stores how a claimed record ended: its text, or its failure.
+        """Stores the result of a claimed record: its text, or its failure.
 
         Returns:
-            False if it came too late (expired, discarded, or the session is deleted); its cost is stored anyway.
+            False if too late (expired, discarded, or the session is deleted); only the cost is stored then.
         """
         is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
         cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
@@ -141,10 +141,10 @@ class RecordStore:
             return False
 
     def adopt(self, lease: Lease, record_id: str) -> bool:
-        """Makes a completed record active in place of those that it replaces or merges; see `adopt_record`.
+        """Makes a completed record active in place of the records it replaces or merges; see `adopt_record`.
 
         Returns:
-            False if it no longer fits the session: it is discarded.
+            False if it no longer fits the session and was discarded.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -159,14 +159,14 @@ class RecordStore:
         return to_record(row) if row is not None else None
 
     def in_progress(self, session_id: str, source_key: str) -> bool:
-        """Whether a record of these sources is being made now."""
+        """True if a live process is making a record of these sources."""
         is_on_time = _record.expires_at > database_time()
         query = select(_record.error_code).where(_of_source(session_id, source_key), IS_IN_PROGRESS, is_on_time)
         with self._database.read() as connection:
             return any(not _is_gone(maker) for maker in connection.execute(query).scalars())
 
     def active(self, session_id: str) -> list[Record]:
-        """Returns the active records, in the order of what they cover."""
+        """Returns the active records, in the order of their ranges."""
         with self._database.read() as connection:
             ids = connection.execute(_ACTIVE_IDS, {"session_id": session_id}).scalars().all()
             found = {record_id: self._known.get(record_id) for record_id in ids}
@@ -183,17 +183,17 @@ class RecordStore:
         return records
 
     def newest(self, session_id: str, last: int) -> list[Record]:
-        """Returns the `last` active records that cover the newest turns, oldest first."""
+        """Returns the `last` active records with the newest turns, oldest first."""
         query = RECORD_ROWS.where(_record.session_id == session_id, IS_ACTIVE)
         return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
 
     def past(self, session_id: str, last: int) -> list[Record]:
-        """Returns the `last` records that were active before a reset and cover the newest turns, oldest first."""
+        """Returns the `last` records with the newest turns among those active before a reset, oldest first."""
         query = RECORD_ROWS.where(_record.session_id == session_id, IS_ADOPTED, not_(IS_IN_CONTEXT))
         return self._fetch(query.order_by(_record.to_position.desc()).limit(last))[::-1]
 
     def set_aside(self, session_id: str) -> list[Record]:
-        """Returns the records that were active behind a compaction that was undone, those made last first."""
+        """Returns the records that were active behind a compaction before it was undone, newest first."""
         query = RECORD_ROWS.where(_record.session_id == session_id, IS_SET_ASIDE)
         return self._fetch(query.order_by(_record.sequence.desc()))
 
@@ -228,10 +228,11 @@ class RecordStore:
             revert_records(connection, lease.session_id, chain)
 
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
-        """Returns how many calls for folds over this position failed in a row, and the last code.
+        """Returns the number of consecutive failed calls for folds over this position, and the last code.
 
-        A fold that failed is one call, or two if the fold before it was made, as its draft was mended in vain then.
-        Ends of servers don't count.
+        A failed fold counts as one call, or as two if the fold before it succeeded: its draft was then corrected once,
+        in vain.
+        Shutdowns of servers don't count.
         """
         reaches = and_(_record.from_position <= position, _record.to_position >= position)
         block = and_(_record.session_id == session_id, reaches)
@@ -247,11 +248,11 @@ class RecordStore:
         return len(rows) + was_mended, rows[0].error_code
 
     def was_last_made(self, session_id: str, *, before: int | None = None) -> bool:
-        """Whether the last fold that a model was asked for in this session was made; False if there was none yet.
+        """True if the session's last fold by a model succeeded; False without any.
 
         Args:
             session_id: The session.
-            before: Only folds that were begun before the one with this sequence number count; None for all.
+            before: Ignore folds from this sequence number on; None for all.
         """
         made = and_(IS_COMPLETED, _record.outcome != "picked", _record.kind != "verbatim")
         failed = and_(_FAILED, _record.error_code.not_in(_BLAMELESS_CODES))
@@ -263,7 +264,7 @@ class RecordStore:
         return last == "COMPLETED"
 
     def sums(self, session_id: str) -> RecordSums:
-        """Returns the sums for the panel; a turn that two records share counts once."""
+        """Returns the sums for the panel; a turn shared by two records counts once."""
         of_session = _record.session_id == session_id
         sizes, costs = (_record.original_chars, _record.summary_chars), (_record.input_tokens, _record.output_tokens)
         columns: list[ColumnElement[int]] = [
@@ -280,7 +281,7 @@ class RecordStore:
     def adoption_turns(self, session_id: str, record_ids: Sequence[str]) -> set[int]:
         """Returns the turns whose input was the first to contain one of these records.
 
-        A record is adopted while a turn runs, or by hand between two turns; then the next turn is the first.
+        A record is adopted during a turn, or by hand between turns; then the next turn is the first.
         """
         turn = turn_table.c
         adopted = select(_record.adopted_at).where(_record.session_id == session_id, _record.id.in_(record_ids))

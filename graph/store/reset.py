@@ -1,4 +1,4 @@
-"""The table of resets: behind which turns a session's context was emptied, and how to undo the last time."""
+"""The table of resets: the turns after which a session's context was emptied, and undo of the last reset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graph.store.session import change_session
 
 _reset = reset_table.c
 _session = session_table.c
-# Once a turn has followed, its messages stand in the context that began with the reset.
+# Only without a later turn: its messages belong to the context after the reset.
 _LAST = (
     select(_reset.turn, _reset.begin_before, _reset.restored_tokens)
     .select_from(reset_table.join(session_table, _session.session_id == _reset.session_id))
@@ -21,13 +21,13 @@ _LAST = (
 
 
 class ResetStore:
-    """Empties a session's context and brings it back. Records before a reset stay as they are, but aren't active."""
+    """Empties a session's context and restores it. Records before a reset stay unchanged, but aren't active."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def begin_context(self, lease: Lease, position: int) -> None:
-        """Excludes everything up to this archive position, the last one, from the context; the archive keeps it.
+        """Excludes everything up to this archive position, the last one, from the context; the archive is unchanged.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -41,7 +41,7 @@ class ResetStore:
             change_session(connection, session_id, context_from_position=position, restored_tokens=0)
 
     def undo(self, lease: Lease) -> bool:
-        """Makes the context what it was before the last reset, if no turn was run since; returns whether it did.
+        """Restores the context before the last reset; returns False if there is none, or a turn has run since.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -57,19 +57,18 @@ class ResetStore:
             return True
 
     def can_undo(self, session_id: str) -> bool:
-        """Whether `undo` would bring anything back."""
         with self._database.read() as connection:
             return connection.execute(_LAST.where(_reset.session_id == session_id)).first() is not None
 
     def turns(self, session_id: str) -> tuple[int, ...]:
-        """Returns the turns behind which the context was emptied, in order."""
+        """Returns the turns followed by a reset, in order."""
         query = select(_reset.turn).where(_reset.session_id == session_id).order_by(_reset.turn)
         with self._database.read() as connection:
             return tuple(connection.execute(query).scalars())
 
 
 def extend_context(connection: Connection, session_id: str, turn: int, position: int) -> None:
-    """Moves a reset behind this turn before it, because the turn is run again; in the caller's transaction.
+    """Moves a reset after this turn to before it, because the turn is regenerated.
 
     Args:
         connection: In a write transaction.
@@ -87,7 +86,7 @@ def extend_context(connection: Connection, session_id: str, turn: int, position:
 
 
 def _add(connection: Connection, session: RowMapping, turn: int, **values: Any) -> None:  # noqa: ANN401  # columns
-    """Adds a reset behind the turn; one that is there already stays as it is."""
+    """Adds a reset after the turn; an existing one is left unchanged."""
     key = {"session_id": session["session_id"], "turn": turn}
     is_there = select(_reset.turn).filter_by(**key)
     if connection.execute(is_there).first() is None:

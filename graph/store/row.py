@@ -1,4 +1,4 @@
-"""Records and messages as their rows have them."""
+"""Conversion between rows and records or messages."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ Facts = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def to_values(record: Record) -> dict[str, object]:
-    """Returns the columns of a record."""
     values = dict(vars(record))
     packed = pack_facts(values.pop("kept_facts"), values.pop("missing_facts"), record.summary)
     return {"session_id": values.pop("thread_id"), **values, "facts": packed}
 
 
 def to_record(row: Mapping[Any, Any]) -> Record:
-    """Returns the record of a row, which has its session as `thread_id`."""
+    """Converts a row with the session id as `thread_id`."""
     values = dict(row)
     kept, missing = unpack_facts(values.pop("facts"), values["summary"])
     return Record(**values, kept_facts=kept, missing_facts=missing)
 
 
 def pack_facts(kept: Sequence[str], missing: Sequence[str], summary: str) -> bytes | None:
-    """Packs both lists in a quarter of their room: what stands in the summary too is a reference to it.
+    """Packs both lists to a quarter of the size: text that is also in the summary becomes a reference to it.
 
     Returns:
         A zlib stream (RFC 1950) with the summary as its dictionary; None without facts.
@@ -48,7 +47,7 @@ def pack_facts(kept: Sequence[str], missing: Sequence[str], summary: str) -> byt
 
 
 def unpack_facts(packed: bytes | None, summary: str) -> Facts:
-    """Returns the kept and the missing facts; none if the text is no longer that which they were compared with."""
+    """Returns the retained and the missing facts; none if the summary has changed since packing."""
     if packed is None:
         return (), ()
     try:
@@ -65,7 +64,7 @@ def _dictionary(summary: str) -> bytes:
 
 
 _message = message_table.c
-# The fields that nearly every message of a role has beside its text; written only where they differ.
+# Fields of nearly every message of a role; stored only if different.
 _USUAL: Final[Mapping[str, Mapping[str, Any]]] = {"ai": {"response_metadata": {"finish_reason": "stop"}}}
 _USER_ROLE: Final = "human"
 _OF_TURN = and_(turn_table.c.session_id == _message.session_id, turn_table.c.number == _message.turn)
@@ -75,7 +74,7 @@ IS_LIVE = or_(_message.attempt == turn_table.c.attempt, _message.role == _USER_R
 
 
 def encode_message(message: AnyMessage) -> str:
-    """Encodes what the other columns don't have as JSON; a message with the usual fields of its role as its text."""
+    """Encodes a message, without id and role, as JSON; with the usual fields of its role, as its text alone."""
     data: Any = message.model_dump(exclude_defaults=True, exclude={"id", "type"})
     if isinstance(message.content, str) and data == _usual(message.type, message.content):
         data = message.content
@@ -83,7 +82,7 @@ def encode_message(message: AnyMessage) -> str:
 
 
 def decode_message(role: str, message_id: str, content: str) -> AnyMessage:
-    """Decodes what `encode_message` wrote, and older rows, which repeat role and id and may contain lone surrogates."""
+    """Decodes the JSON of `encode_message`, and older rows, which repeat role and id and may contain lone surrogates."""
     data = plain_value(json.loads(content))
     data = _usual(role, data) if isinstance(data, str) else data.get("data", data)
     return cast("AnyMessage", messages_from_dict([{"type": role, "data": {**data, "id": message_id}}])[0])

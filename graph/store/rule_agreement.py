@@ -1,4 +1,4 @@
-"""The table of agreements: which rules of a project an owner has agreed to."""
+"""The table of agreements of owners to the rules of projects."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NEWEST = (
 
 @dataclass(frozen=True)
 class RuleAgreement:
-    """What an owner has agreed to for a project.
+    """An owner's agreement to a project's rules.
 
     Attributes:
-        digest: Tells the agreed set of rules from others.
-        rules: That set, as JSON.
-        decided_at: In UTC; for the user to see. The newest row decides, whatever a clock says.
+        digest: Identifies the accepted set of rules.
+        rules: The set, as JSON.
+        decided_at: UTC, for display; the newest row counts, whatever the clock.
     """
 
     digest: str
@@ -36,21 +36,20 @@ class RuleAgreement:
 
 
 class RuleAgreementStore:
-    """Keeps every agreement; the newest of an owner and a root counts."""
+    """Stores every agreement; the newest per owner and root counts."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     def agree(self, owner: str, root: str, *, digest: str, rules: str) -> RuleAgreement:
-        """Keeps that the owner has agreed to these rules of this project."""
         agreement = RuleAgreement(digest, rules, self._clock())
         with self._database.write() as connection:
             connection.execute(_ADD, {"owner": owner, "root": root, **vars(agreement)})
         return agreement
 
     def newest(self, owner: str, root: str) -> RuleAgreement | None:
-        """Returns what the owner has last agreed to for this project; None if they never did."""
+        """Returns the last agreement for this project, or None."""
         with self._database.read() as connection:
             row = connection.execute(_NEWEST, {"owner": owner, "root": root}).one_or_none()
         return None if row is None else RuleAgreement(*row)

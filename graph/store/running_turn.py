@@ -1,4 +1,4 @@
-"""What servers write and read of all their running turns at once: the texts so far, and who was asked to stop."""
+"""Batch queries over all running turns of a server: partial texts, stop requests, progress."""
 
 from __future__ import annotations
 
@@ -33,14 +33,12 @@ _PROGRESS: Final = ROWS.add_columns(_NEWEST.scalar_subquery()).where(_AMONG)
 
 
 class TurnPlace(NamedTuple):
-    """A turn of a session."""
-
     session_id: str
     number: int
 
 
 class PartialText(NamedTuple):
-    """What a running turn has streamed so far."""
+    """Text streamed so far by a running turn."""
 
     lease: Lease
     number: int
@@ -48,14 +46,14 @@ class PartialText(NamedTuple):
 
 
 class TurnProgress(NamedTuple):
-    """A turn as it is written down now, and the position of its session's newest message."""
+    """The stored state of a turn, and the position of its session's newest message."""
 
     turn: TurnRow
     position: int
 
 
 def save_partials(connection: Connection, partials: Iterable[PartialText]) -> None:
-    """Stores the texts of running turns; what has ended, or whose lease was lost, stays as it is."""
+    """Stores the texts of running turns; skips turns that have ended or lost their lease."""
     rows = [
         {
             "of_session": partial.lease.session_id,
@@ -71,13 +69,13 @@ def save_partials(connection: Connection, partials: Iterable[PartialText]) -> No
 
 
 def stopping(connection: Connection, turns: Collection[TurnPlace]) -> frozenset[TurnPlace]:
-    """Returns which of these turns were asked to stop in their current attempt."""
+    """Returns the turns whose current attempt has a stop request."""
     rows = connection.execute(_STOPPING, {"turns": [tuple(turn) for turn in turns]})
     return frozenset(TurnPlace(*row) for row in rows)
 
 
 def progress(connection: Connection, turns: Collection[TurnPlace]) -> dict[TurnPlace, TurnProgress]:
-    """Returns how far these turns are, without those that don't exist (any more)."""
+    """Returns the progress of these turns, without those that don't exist."""
     rows = connection.execute(_PROGRESS, {"turns": [tuple(turn) for turn in turns]})
     found = [TurnProgress(TurnRow(*row[:-1]), row[-1]) for row in rows]
     return {TurnPlace(each.turn.session_id, each.turn.number): each for each in found}

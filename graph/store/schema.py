@@ -1,4 +1,4 @@
-"""The schema: every table; those of owners stand in `owner_table`."""
+"""The tables of sessions; those of owners are in `owner_table`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sqlalchemy import (
 from graph.store import owner_table
 from graph.store.column import JsonTuple, PlainText, UtcTime
 
-METADATA = owner_table.METADATA  # those of owners are on it
+METADATA = owner_table.METADATA  # with the tables of owners
 
 
 def _session_id(*, is_key: bool = False) -> Column[str]:
@@ -38,8 +38,8 @@ def _sequence() -> Column[int]:
 
 
 # Wide columns come last in each table: SQLite reads a row only up to the last column that a query selects.
-# Tables of short rows are kept in the order of their key, without a second tree for it (`sqlite_with_rowid`); long rows
-# would fill whole pages there.
+# Tables of short rows are clustered by key, without a second tree (`sqlite_with_rowid`); long rows would fill whole
+# pages there.
 
 session_table = Table(
     "session",
@@ -63,9 +63,9 @@ session_table = Table(
     Column("forked_from", PlainText, nullable=False, server_default=""),
     Column("forked_after", Integer, nullable=False, server_default="0"),
     Column("tools_off", JsonTuple, nullable=False, server_default="[]"),
-    Column("title_source", PlainText, nullable=False, server_default=""),  # "": its first words; "model"; "user"
+    Column("title_source", PlainText, nullable=False, server_default=""),  # "": the first words; "model"; "user"
     Column("is_pinned", Boolean, nullable=False, server_default=false()),
-    Column("deleted_at", UtcTime, nullable=True),  # until it can no longer be brought back
+    Column("deleted_at", UtcTime, nullable=True),  # the row is erased once the deletion can't be undone
     Index("session_by_owner", "owner", "updated_at"),
 )
 
@@ -112,17 +112,17 @@ message_table = Table(
     UniqueConstraint("session_id", "message_id", name="message_said_once"),
 )
 
-# The numbers that sessions have in the full-text index, whose rows have an integer key.
+# Numbers of sessions in the full-text index, whose rows have an integer key.
 search_session_table = Table(
     "search_session",
     METADATA,
     Column("number", Integer, primary_key=True, autoincrement=True),
     _session_id(),
     UniqueConstraint("session_id", name="search_session_once"),
-    sqlite_autoincrement=True,  # a number of a deleted session is never another's
+    sqlite_autoincrement=True,  # numbers of deleted sessions aren't reused
 )
 
-# In SQLite, `sequence` alone is the key of `record` and `anchor`: it is the number that SQLite gives each row anyway.
+# In SQLite, `sequence` alone is the key of `record` and `anchor`: the rowid, which each row has anyway.
 
 record_table = Table(
     "record",
@@ -156,7 +156,7 @@ record_table = Table(
     Column("version", Integer, nullable=False),
     Column("replaces", PlainText, nullable=True),
     Column("edited", Boolean, nullable=False),
-    Column("error_code", PlainText, nullable=False),  # while it is in progress: the process that makes it
+    Column("error_code", PlainText, nullable=False),  # while in progress: the process that makes the record
     Column("seconds", Float, nullable=False),
     Column("turns", JsonTuple, nullable=False),
     Column("sources", JsonTuple, nullable=False),
@@ -167,7 +167,7 @@ record_table = Table(
         Column(f"context_{kind}", Integer, nullable=False, server_default="0")
         for kind in ("messages", "messages_after", "tokens")
     ),
-    Column("facts", LargeBinary, nullable=True),  # `record_row.pack_facts`
+    Column("facts", LargeBinary, nullable=True),  # `row.pack_facts`
     Column("wish", PlainText, nullable=False, server_default=""),
     PrimaryKeyConstraint("session_id", "sequence", name="record_key"),
     UniqueConstraint("id", name="record_id").ddl_if(dialect="sqlite"),
@@ -177,7 +177,7 @@ record_table = Table(
     Index("record_by_cover", "session_id", "superseded_by", "to_position"),
 )
 
-# Messages that are always sent word for word.
+# Messages that are always sent verbatim.
 pin_table = Table(
     "pin",
     METADATA,
@@ -194,7 +194,7 @@ reset_table = Table(
     _session_id(),
     Column("turn", Integer, nullable=False),
     Column("owner", PlainText, nullable=False),
-    # NULL: not known, or no longer the same, because the turn behind which it stood was run again.
+    # NULL: unknown, or outdated because the turn before the reset was regenerated.
     Column("begin_before", Integer, nullable=True),
     Column("restored_tokens", Integer, nullable=False, server_default="0"),
     PrimaryKeyConstraint("session_id", "turn", name="context_reset_key"),
@@ -220,7 +220,7 @@ call_table = Table(
     Column("error_code", PlainText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("manifest", Text, nullable=False),
-    # With the id, because the first version gave both tries after a context-length error one ordinal.
+    # With the id, because the first version gave both tries after a context-length error the same ordinal.
     PrimaryKeyConstraint("session_id", "turn", "attempt", "ordinal", "id", name="model_call_key"),
 )
 
@@ -231,7 +231,7 @@ context_block_table = Table(
     Column("kind", PlainText, nullable=False),
     Column("version", Integer, nullable=False),
     Column("owner", PlainText, nullable=False),
-    Column("lost_tokens", Integer, nullable=False, server_default="0"),  # what had been cached behind the one before
+    Column("lost_tokens", Integer, nullable=False, server_default="0"),  # cached behind the version before
     Column("text", PlainText, nullable=False),
     PrimaryKeyConstraint("session_id", "kind", "version", name="context_block_key"),
 )
@@ -249,7 +249,7 @@ lease_table = Table(
     sqlite_with_rowid=False,
 )
 
-# One row a response to a program: by these hashes its next request is recognised. Every hash is keyed, 16 bytes.
+# One row per response to a program, with hashes that recognise its next request. Every hash is keyed, 16 bytes.
 anchor_table = Table(
     "anchor",
     METADATA,
@@ -259,10 +259,10 @@ anchor_table = Table(
     Column("turn", Integer, nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("created_at", UtcTime, nullable=False),
-    *(Column(name, Integer, nullable=False) for name in ("first_position", "first_call")),  # of what it made
+    *(Column(name, Integer, nullable=False) for name in ("first_position", "first_call")),  # of the response
     *(Column(name, LargeBinary, nullable=False) for name in ("scope", "asked")),
     Column("idempotency", LargeBinary, nullable=True),
-    # NULL until the response is whole.
+    # NULL until the response is complete.
     Column("chain", LargeBinary, nullable=True),
     Column("answer", LargeBinary, nullable=True),
     PrimaryKeyConstraint("session_id", "sequence", name="anchor_key"),
@@ -270,7 +270,7 @@ anchor_table = Table(
     *(Index(f"anchor_by_{name}", "scope", name) for name in ("asked", "idempotency", "chain", "answer")),
 )
 
-# Images that programs sent, each once a session; the archive refers to them by their hash.
+# Images sent by programs, stored once per session; the archive refers to them by hash.
 image_table = Table(
     "image",
     METADATA,
@@ -281,7 +281,7 @@ image_table = Table(
     PrimaryKeyConstraint("session_id", "hash", name="image_key"),
 )
 
-# Random keys of the server, made once.
+# Random keys of the server, generated once.
 server_key_table = Table(
     "server_key",
     METADATA,

@@ -39,7 +39,7 @@ from graph.value.error import NotFoundError
 __all__ = ["SessionRow", "SessionStore"]
 
 _session = session_table.c
-# What a session's front is made from; another value makes another front.
+# Sources of a session's prefix block: a change makes a new one.
 _OF_FRONT: Final = {"project_root", "has_memory"}
 
 
@@ -47,7 +47,7 @@ _NUMBERS = {
     column.name: select(column).where(_session.session_id == bindparam("session_id"))
     for column in (_session.context_from_position, _session.restored_tokens)
 }
-# One that is deleted is gone for its owner, also while it can be brought back.
+# A deleted session doesn't exist for its owner, even while the deletion can be undone.
 _IS_THERE = _session.deleted_at.is_(None)
 _ONE = ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
 _ONE_THERE = _ONE.where(_IS_THERE)
@@ -55,8 +55,6 @@ _ONE_ADMITTED = _ONE_THERE.where(~exists().where(withdrawn_owner_table.c.owner =
 
 
 class SessionStore:
-    """Creates, finds, changes and deletes the sessions of an owner."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -75,15 +73,15 @@ class SessionStore:
 
         Args:
             session_id: An id that is unused or the owner's.
-            owner: Whose it is.
-            compression_rate: Its setting.
-            strategy: Its setting, "" for the server's default.
-            title: What the list shows.
-            client: The program that begins it, "" for the page.
-            family: The program's chat that it is a branch of, "" for none.
+            owner: The owner.
+            compression_rate: Setting of the session.
+            strategy: Setting of the session, "" for the server's default.
+            title: Title in the list.
+            client: The program that starts the session, "" for the page.
+            family: The program's chat group, "" for none.
 
         Raises:
-            NotFoundError: The id belongs to another owner's session, or to one that is deleted.
+            NotFoundError: The id belongs to another owner's session, or to a deleted one.
         """
         values = {
             "session_id": session_id,
@@ -102,10 +100,10 @@ class SessionStore:
         return self._one(_ONE_THERE, session_id, owner)
 
     def get(self, session_id: str, owner: str) -> SessionRow:
-        """Returns the session for a worker: also one that is deleted and can be brought back.
+        """Returns the session for a worker, even if marked as deleted.
 
         Raises:
-            NotFoundError: There is none with this id, or another owner has it.
+            NotFoundError: No session of this owner has the id.
         """
         return self._one(_ONE, session_id, owner)
 
@@ -114,11 +112,12 @@ class SessionStore:
 
         Args:
             session_id: The session.
-            owner: Whose call it is.
-            sign_in: The one by which it came; None if it came by none.
+            owner: The caller.
+            sign_in: The caller's sign-in, if any.
 
         Raises:
-            NotFoundError: There is none with this id, another owner has it, or the owner was withdrawn or signed out.
+            NotFoundError: No session of this owner has the id, or the owner's access was withdrawn or the sign-in has
+                ended.
         """
         return self._one(_ONE_ADMITTED, session_id, owner, parameters_of(sign_in))
 
@@ -133,16 +132,16 @@ class SessionStore:
         before: tuple[datetime, str] | None = None,
         pinned_first: bool = False,
     ) -> tuple[SessionRow, ...]:
-        """Returns the owner's sessions that have a turn, most recently updated first.
+        """Returns the owner's sessions with a turn, most recently updated first.
 
         Args:
-            owner: Whose sessions.
-            search: Part of the title, in any case; `%` and `_` stand for themselves.
-            found: Sessions that match the search whatever their title is.
-            limit: How many at most; None for all.
-            also: A session that is returned too, as the last one, if only the limit leaves it out.
-            before: When a session was updated, and its id: only those behind it, if the order is by time alone.
-            pinned_first: Whether those that are pinned come before the others.
+            owner: The owner.
+            search: Part of the title, in any case; `%` and `_` are literal.
+            found: Sessions that match the search whatever their title.
+            limit: Maximum number; None for all.
+            also: A session appended to the list if only the limit excludes it.
+            before: Time of update and id: only sessions after this position; not with `pinned_first`.
+            pinned_first: True lists pinned sessions first.
         """
         query = ROWS.where(*_with_turns(owner, search, found))
         behind = query if before is None else query.where(_is_behind(*before))
@@ -155,7 +154,7 @@ class SessionStore:
         return tuple(rows)
 
     def count(self, owner: str, *, search: str = "", found: Iterable[str] = ()) -> int:
-        """Returns how many sessions `list` returns without a limit."""
+        """Counts the sessions that `list` returns without a limit."""
         query = select(func.count()).select_from(session_table).where(*_with_turns(owner, search, found))
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())
@@ -164,15 +163,15 @@ class SessionStore:
         """Changes the session's title.
 
         Raises:
-            NotFoundError: There is none with this id, or another owner has it.
+            NotFoundError: No session of this owner has the id.
         """
         self.update(session_id, owner, **title_values(title), title_source=source)
 
     def update(self, session_id: str, owner: str, **values: object) -> None:
-        """Changes columns of the session, at least one: its settings, from the next turn or fold on.
+        """Changes columns of the session, at least one; settings apply from the next turn or fold on.
 
         Raises:
-            NotFoundError: There is none with this id, or another owner has it.
+            NotFoundError: No session of this owner has the id.
         """
         change = update(session_table).where(_is(session_id, owner), _IS_THERE).values(**values)
         with self._database.write(session_id=session_id) as connection:
@@ -181,11 +180,11 @@ class SessionStore:
             _end_changed_front(connection, session_id, values)
 
     def context_begin(self, session_id: str) -> int:
-        """Returns the archive position up to which everything is excluded from the context, 0 if nothing is."""
+        """Returns the last archive position excluded from the context, 0 for none."""
         return self._number(session_id, _session.context_from_position)
 
     def restored_tokens(self, session_id: str) -> int:
-        """Returns our estimate for the context when a compaction was last undone, 0 after the next compaction."""
+        """Returns our estimate for the context after the last undo of a compaction, 0 after the next compaction."""
         return self._number(session_id, _session.restored_tokens)
 
     def discard_empty(self, lease: Lease) -> None:
@@ -199,10 +198,10 @@ class SessionStore:
             connection.execute(delete(session_table).where(is_empty))
 
     def delete(self, session_id: str, owner: str) -> None:
-        """Deletes the session with all its rows, the lease included, so that a worker that still runs can't write.
+        """Deletes the session with all its rows, the lease included, so that a running worker can't write any more.
 
         Raises:
-            NotFoundError: There is none with this id, or another owner has it.
+            NotFoundError: No session of this owner has the id.
         """
         with self._database.write(session_id=session_id) as connection:
             unindex_session(connection, session_id)
@@ -210,22 +209,22 @@ class SessionStore:
                 raise NotFoundError(session_id)
 
     def mark_deleted(self, session_id: str, owner: str) -> None:
-        """Has the session be gone for everybody but `bring_back` and `expired`.
+        """Hides the session from everything except workers, `bring_back` and `expired`.
 
         Raises:
-            NotFoundError: There is none with this id, or another owner has it.
+            NotFoundError: No session of this owner has the id.
         """
         self.update(session_id, owner, deleted_at=database_time())
 
     def bring_back(self, session_id: str, owner: str, *, within_seconds: float) -> bool:
-        """Brings back a session that was marked as deleted, if that was so long ago at most, and tells whether."""
+        """Undoes `mark_deleted` within a time limit; returns False if too late or not marked."""
         is_young = _session.deleted_at > database_time(-within_seconds)
         change = update(session_table).where(_is(session_id, owner), is_young).values(deleted_at=None)
         with self._database.write(session_id=session_id) as connection:
             return connection.execute(change).rowcount > 0
 
     def expired(self, after_seconds: float) -> tuple[tuple[str, str], ...]:
-        """Returns the ids and owners of all sessions that were marked as deleted so long ago at least."""
+        """Returns ids and owners of all sessions marked as deleted at least this long ago."""
         is_old = _session.deleted_at <= database_time(-after_seconds)
         with self._database.read() as connection:
             rows = connection.execute(select(_session.session_id, _session.owner).where(is_old)).all()
@@ -246,7 +245,7 @@ class SessionStore:
 
 
 def change_session(connection: Connection, session_id: str, **values: object) -> None:
-    """Changes columns of the session's row within the caller's transaction."""
+    """Changes columns of the session's row, in the caller's transaction."""
     connection.execute(update(session_table).where(_session.session_id == session_id).values(**values))
     _end_changed_front(connection, session_id, values)
 
@@ -257,7 +256,6 @@ def _end_changed_front(connection: Connection, session_id: str, values: Mapping[
 
 
 def is_in_title(search: str, title: str) -> bool:
-    """Whether a title matches a search."""
     return _fold(search) in _fold(title)
 
 
@@ -266,14 +264,14 @@ def _with_turns(owner: str, search: str, found: Iterable[str]) -> tuple[ColumnEl
     listed = (_session.owner == owner, _session.turn_count > 0, _IS_THERE)
     if not search:
         return listed
-    # No title is so long, and SQLite takes patterns of 50,000 bytes at most.
+    # No title is that long, and SQLite's patterns are limited to 50,000 bytes.
     folded = _fold(search) if len(search) <= QUERY_CHARS else None
     is_titled = false() if folded is None else _session.title_folded.contains(folded, autoescape=True)
     return (*listed, or_(is_titled, _session.session_id.in_(list(found))))
 
 
 def _is_behind(updated_at: datetime, session_id: str) -> ColumnElement[bool]:
-    """Whether a session stands behind this place in the list, whether or not a session stands there still."""
+    """Compares positions in the list, so that the session at this position need not exist."""
     is_same_time = and_(_session.updated_at == updated_at, _session.session_id > session_id)
     return or_(_session.updated_at < updated_at, is_same_time)
 
@@ -283,7 +281,6 @@ def _is(session_id: str, owner: str) -> ColumnElement[bool]:
 
 
 def title_values(title: str) -> dict[str, object]:
-    """Returns the columns of a title."""
     return {"title": title, "title_folded": _fold(title)}
 
 

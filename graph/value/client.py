@@ -1,4 +1,4 @@
-"""What a program's request says and what its answer tells: plain values between the HTTP routes and the service."""
+"""Requests and responses of client programs: plain values between the HTTP routes and the service."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 @dataclass(frozen=True)
 class ClientMessage:
-    """One message of a request as its program sent it; system and developer messages stand in `ClientOptions.system`.
+    """One message of a request; system and developer messages stand in `ClientOptions.system`.
 
     Attributes:
         text: The text parts, joined by newlines.
-        images: The URLs of its images, in order.
+        images: URLs, in order.
         calls: The tool calls of an assistant's message.
-        call_id: Which call a message of the role "tool" answers, else "".
+        call_id: The call that a tool message answers, else "".
     """
 
     role: ClientRole
@@ -33,18 +33,19 @@ class ClientMessage:
 
 @dataclass(frozen=True)
 class ClientOptions:
-    """What a program adds to the turn that its request asks for.
+    """The parts of a request that aren't messages of the chat.
 
     Attributes:
-        name: The program's name: that of its token. The page shows it.
-        system: Its system and developer messages, joined by blank lines; they replace those of the request before. None
-            keeps these: it has no way to say any.
-        lead: What it sent in front of the history that is known: its own context, sent with this turn and not archived.
-        tools: Its tools, in OpenAI's shape.
-        tool_choice: As OpenAI has it; None if it wasn't sent.
-        sampling: Parameters that go to the model as they are: temperature, top_p, stop, response_format, and so on.
-        allowed_tools: The names of the server's tools that it may use; None for all.
-        hears_restarts: Whether it can be told that text which it was sent is void.
+        name: The program's name, from the token; the page shows it.
+        system: System and developer messages, joined by blank lines; they replace the session's. None keeps the
+            session's:
+            the protocol can't send any.
+        lead: The client preamble: messages before the known history, sent with this turn and not archived.
+        tools: Tools of the program, in OpenAI's shape.
+        tool_choice: In OpenAI's shape; None if absent.
+        sampling: Parameters passed to the model unchanged: temperature, top_p, stop, response_format, and so on.
+        allowed_tools: Names of the server tools allowed to the program; None for all.
+        hears_restarts: True if the stream can declare text void that was already sent.
     """
 
     name: str
@@ -58,12 +59,11 @@ class ClientOptions:
 
     @property
     def tool_names(self) -> frozenset[str]:
-        """The names of its tools."""
         return frozenset(str(tool["function"]["name"]) for tool in self.tools)
 
 
 class Hint(NamedTuple):
-    """A client's own id of a chat: the name of the header or field, in lower case, and its value."""
+    """A client's own id of a chat: the header's or field's name in lower case, and the value."""
 
     name: str
     value: str
@@ -71,18 +71,18 @@ class Hint(NamedTuple):
 
 @dataclass(frozen=True)
 class ClientRequest:
-    """A request for the next answer of a chat, which sends all of the chat again.
+    """A request for the next answer of a chat, with the whole history.
 
     Attributes:
-        messages: User, assistant and tool messages, oldest first; the last one is a user's or a tool's.
-        model: A session's model name, "" for the default one.
-        is_plain: Whether it asked for an answer without memory, by the model's name.
-        task: What it says that it is for, such as a title, "" for the chat itself.
-        session: The session that it names, "" for none.
-        hint: Its own id of the chat, None if it sent none.
-        user: Its id of the end user, "" for none; narrows what is recognised.
-        idempotency_key: The same for each try of one request, "" for none.
-        is_retry: Whether its library says that this isn't the first try.
+        messages: User, assistant and tool messages, oldest first; the last is a user's or a tool's.
+        model: A session's model name, "" for the default.
+        is_plain: True if the model's name selects an answer without memory.
+        task: The declared purpose, such as a title, "" for the chat itself.
+        session: Id of a session to continue, "" for none.
+        hint: The client's own id of the chat, if sent.
+        user: The client's id of the end user, "" for none; narrows the search for the session.
+        idempotency_key: The same for each try of a request, "" for none.
+        is_retry: True if the client library declares a retry.
     """
 
     messages: tuple[ClientMessage, ...]
@@ -98,7 +98,7 @@ class ClientRequest:
 
 
 class ClientUsage(NamedTuple):
-    """Tokens that the provider reported for the calls behind one response."""
+    """Tokens reported by the provider for the model calls of one response."""
 
     input_tokens: int
     output_tokens: int
@@ -107,11 +107,11 @@ class ClientUsage(NamedTuple):
 
 @dataclass(frozen=True)
 class CompletionEnd:
-    """What is told of a response when it is whole.
+    """Finish reason, usage and figures of a finished response.
 
     Attributes:
-        usage: None unless the provider reported the tokens of each of its calls.
-        figures: What the memory did and cost, as JSON values; {} for an aside.
+        usage: None unless the provider reported the tokens of every call.
+        figures: Actions and cost of the memory, as JSON values; {} for a side request.
     """
 
     finish_reason: FinishReason
@@ -120,14 +120,14 @@ class CompletionEnd:
 
 
 class Completion(Protocol):
-    """A response that is being made, or was made before.
+    """A response: running, or stored earlier and sent again.
 
     Attributes:
-        id: "chatcmpl-" and what makes it one; the same if a stored response is sent again, as is `created`.
+        id: "chatcmpl-" and a unique part; a stored response keeps both `id` and `created`.
         created: Seconds since 1970.
-        session_id: "" for an aside.
-        turn: Its number; 0 for an aside.
-        matched: How its session was found.
+        session_id: "" for a side request.
+        turn: 0 for a side request.
+        matched: How the session was found.
     """
 
     id: str
@@ -137,32 +137,32 @@ class Completion(Protocol):
     matched: Matched
 
     def watch(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
-        """Passes on all events so far, then each new one, in whichever thread it comes; returns what ends that.
+        """Passes on all events so far, then each new one, in the emitting thread; returns a function that unsubscribes.
 
         The last event is `TurnFinished`, `TurnFailed`, `TurnStopped` or `ActionRequired`.
         """
         ...
 
     def stop(self) -> None:
-        """Ends the turn if it still runs; what was said is kept."""
+        """Ends a running turn; the partial answer is retained."""
         ...
 
     def end(self) -> CompletionEnd:
-        """Returns what is told of the whole response; call it after the last event, in a worker thread."""
+        """Returns the totals of the response. Call it after the last event, in a worker thread."""
         ...
 
 
 class CompletionSource(Protocol):
-    """What answers the requests of one owner's programs: `service.completions`."""
+    """Answers the requests of one owner's programs; implemented by `service.completions`."""
 
     def begin(self, request: ClientRequest) -> Completion:
-        """Finds the session that the request goes on with, and begins its answer.
+        """Finds the session that the request continues, and starts the answer.
 
         Raises:
-            TurnfoldError: It is refused, and nothing was stored.
+            TurnfoldError: The request is refused; nothing was stored.
         """
         ...
 
     def models(self) -> tuple[str, ...]:
-        """Returns the names of the models from memory; () while they aren't known."""
+        """Returns the cached names of the models; () before they are known."""
         ...

@@ -27,6 +27,7 @@
       - ProjectBusyError
       - ProjectDamagedError
       - ProjectNewerError
+  x AttachmentError
   x ModelError
     + AuthenticationError
     + AccessDeniedError
@@ -105,9 +106,9 @@ class TurnfoldError(Exception):
     """Base of all errors that Turnfold raises on purpose.
 
     Attributes:
-        code: Stable name of the failure; the page looks up its sentence by it, in the user's language.
+        code: Stable name of the failure; the page's sentences are keyed by it.
         detail: A short addition to the sentence, such as a number or a model's name. Never a key or message text.
-        advice: What the operator of the server can do about it, or "".
+        advice: A remedy for the operator of the server, or "".
     """
 
     code: ClassVar[str] = "internal"
@@ -119,13 +120,13 @@ class TurnfoldError(Exception):
 
 
 class SettingsError(TurnfoldError):
-    """A setting has an invalid value; `detail` names the variable and what it takes."""
+    """A setting has an invalid value; `detail` names the variable and the valid values."""
 
     code = "settings"
 
 
 class InputError(TurnfoldError):
-    """The user's input is refused and nothing was stored; `detail` is the `reason` if there is nothing to add."""
+    """The user's input is refused and nothing was stored; `detail` defaults to `reason`."""
 
     code = "input"
 
@@ -135,12 +136,12 @@ class InputError(TurnfoldError):
 
 
 class PathError(TurnfoldError):
-    """A file or folder of a project is refused and wasn't read; `detail` is its path, as it was asked for."""
+    """A file or folder of a project is refused and wasn't read; `detail` is the requested path."""
 
     code = "path"
 
     def __init__(self, reason: PathReason, path: str = "") -> None:
-        # The name of a file may be no text; what is told of it is.
+        # A file's name may be invalid text; an error's message must not be.
         super().__init__(path.encode(errors="replace").decode() or reason)
         self.reason = reason
 
@@ -174,13 +175,13 @@ class ServerBusyError(BusyError):
 
 
 class UserBusyError(ServerBusyError):
-    """As many turns of this user run as one user may have at once; `detail` is how many of all. Nothing was stored."""
+    """The user runs the maximum number of turns per user; `detail` gives the number. Nothing was stored."""
 
     code = "user_busy"
 
 
 class TurnRateError(BusyError):
-    """Too many turns began within the last minute; `detail` is how long to wait. Nothing was stored."""
+    """Too many turns started within the last minute; `detail` is the time to wait. Nothing was stored."""
 
     code = "turn_rate"
 
@@ -190,19 +191,19 @@ class TurnRateError(BusyError):
 
 
 class UserRateError(TurnRateError):
-    """This user has begun as many turns within this minute as one user may; `detail` is how long to wait."""
+    """The user started the maximum number of turns per user within the last minute; `detail` is the time to wait."""
 
     code = "user_rate"
 
 
 class UserTokensError(TurnRateError):
-    """This user's tokens of this day are used up; `detail` is how long to wait."""
+    """The user's tokens of the day are used up; `detail` is the time to wait."""
 
     code = "user_tokens"
 
 
 class TurnStoppedSignal(TurnfoldError):  # noqa: N818 - a signal, no error: it only unwinds the run
-    """The turn is stopped by the user or because the server closes; ends the run of the graph."""
+    """The turn is stopped, by the user or by the server's shutdown; ends the run of the graph."""
 
     code = "stopped"
 
@@ -220,7 +221,7 @@ class DatabaseError(StoreError):
 
 
 class NotADatabaseError(DatabaseError):
-    """The configured file is no database or a damaged one."""
+    """The configured file is no database, or a damaged one."""
 
     code = "not_a_database"
     advice = "Move the file away, or put a backup in its place: make restore FROM=<file>."
@@ -234,7 +235,7 @@ class NewerDatabaseError(DatabaseError):
 
 
 class OlderDatabaseError(DatabaseError):
-    """The database was written by a version too old for its tables to be migrated."""
+    """The database was written by a version too old to be migrated."""
 
     code = "older_database"
     advice = (
@@ -244,14 +245,14 @@ class OlderDatabaseError(DatabaseError):
 
 
 class DatabaseUnreachableError(DatabaseError):
-    """The database's server can't be reached, or lets nobody in; what wasn't committed is lost with the connection."""
+    """The database server can't be reached or refuses the login; uncommitted changes are lost with the connection."""
 
     code = "database_unreachable"
     advice = "See that CHAT_DATABASE_URL is right and that the database's server runs."
 
 
 class DatabaseBusyError(DatabaseError):
-    """Others kept what is needed for longer than the busy timeout: the write lock, or every connection."""
+    """The write lock, or a free connection, wasn't available within the busy timeout."""
 
     code = "database_busy"
     advice = "End what holds the file, or wait until it's done."
@@ -265,20 +266,20 @@ class DiskFullError(DatabaseError):
 
 
 class LeaseLostError(StoreError):
-    """Another worker has acquired the session since this one's lease of it ran out."""
+    """The lease of the session expired, and another worker has acquired the session."""
 
     code = "lease_lost"
 
 
 class FileAccessError(StoreError):
-    """A file that Turnfold keeps beside the database can't be read, written or locked."""
+    """A file of Turnfold's data folder can't be read, written or locked."""
 
     code = "file_access"
     advice = "See that the folder belongs to the user who runs the server, and that no other process holds the file."
 
 
 class ProjectError(StoreError):
-    """The files of a project's memory can't be read or written; `detail` says which and why. Nothing changed."""
+    """A project's memory can't be read or written; `detail` names the file and the reason. Nothing changed."""
 
     code = "project"
 
@@ -287,13 +288,13 @@ class ProjectError(StoreError):
 
 
 class ProjectBusyError(ProjectError):
-    """Another process held the lock of the project's memory for too long; `detail` is how long was waited."""
+    """Another process held the lock of the project's memory too long; `detail` is the time waited."""
 
     code = "project_busy"
 
 
 class ProjectDamagedError(ProjectError):
-    """A file of the project's memory can't be understood and stays as it is; `detail` names the file and the place.
+    """A file of the project's memory can't be parsed and stays unchanged; `detail` names the file and the position.
 
     Attributes:
         snapshot: The name of the newest snapshot that can be restored, or "".
@@ -313,7 +314,7 @@ class ProjectNewerError(ProjectError):
 
 
 class ClosingError(TurnfoldError):
-    """The server is shutting down and accepts nothing more; committed messages are kept."""
+    """The server is shutting down and accepts nothing more; committed messages are retained."""
 
     code = "closing"
 
@@ -328,8 +329,8 @@ class ModelError(TurnfoldError):
     """Base of all errors of a model call.
 
     Attributes:
-        is_transient: Whether a retry may succeed.
-        retry_after_seconds: How long the provider asks to wait before a retry, or None.
+        is_transient: True if a retry may succeed.
+        retry_after_seconds: The wait requested by the provider, or None.
     """
 
     code = "model"
@@ -417,7 +418,7 @@ class BadResponseError(ModelError):
 
 
 class ToolChoiceError(BadResponseError):
-    """400 that names `tool_choice`: the endpoint doesn't support it. The call is repeated without it."""
+    """400 naming `tool_choice`, which the endpoint doesn't support; the call is repeated without it."""
 
 
 class ProviderError(ModelError):
@@ -428,7 +429,7 @@ class ProviderError(ModelError):
 
 
 class ToolRoundsError(ModelError):
-    """The model kept calling tools after its last round and gave no answer."""
+    """The model still called tools after the last round and gave no answer."""
 
     code = "tool_rounds"
 
@@ -451,7 +452,7 @@ AttachmentReason = Literal[
 
 
 class AttachmentError(TurnfoldError):
-    """A file is refused, and nothing of it was kept; `detail` is its name."""
+    """A file is refused and nothing of it was stored; `detail` is the file's name."""
 
     code: ClassVar[str] = "attachment"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TurnStarted:
-    """The user's message is committed and a worker runs the turn."""
+    """The user's message is committed, and a worker runs the turn."""
 
     session_id: str
     turn: int
@@ -22,7 +22,7 @@ class TurnStarted:
 
 @dataclass(frozen=True)
 class FoldWaiting:
-    """The turn waits for the fold of these turns, 10 s at most."""
+    """The turn waits for the fold of these turns, at most 10 s."""
 
     turns: tuple[int, ...]
 
@@ -52,7 +52,7 @@ class ToolFinished:
 
     Attributes:
         result: The text for the model, cut to the limit for tool results.
-        turns: The earlier turns that the result of `recall` shows, in order; None for any other tool.
+        turns: The earlier turns shown by the result of `recall`, in order; None for other tools.
     """
 
     call_id: str
@@ -72,7 +72,7 @@ class TokenDelta:
 
 @dataclass(frozen=True)
 class AnswerRestarted:
-    """The model call is retried: the text that it streamed so far is void."""
+    """The model call is retried: its streamed text is void."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class TurnFinished:
 
 @dataclass(frozen=True)
 class TurnFailed:
-    """The turn failed and was closed; the user's message is kept and Retry is possible."""
+    """The turn failed and was closed; the user's message is retained, and Retry is possible."""
 
     turn: int
     code: str
@@ -95,7 +95,7 @@ class TurnFailed:
 
 @dataclass(frozen=True)
 class TurnStopped:
-    """The turn was stopped; `text` is the partial answer, which is kept."""
+    """The turn was stopped; `text` is the partial answer, which is retained."""
 
     turn: int
     text: str
@@ -112,7 +112,7 @@ class ClientCall:
 
 @dataclass(frozen=True)
 class ActionRequired:
-    """The turn stays open until the program answers these calls; `text` is what was said before them."""
+    """The turn stays open until the program answers these calls; `text` is the text before them."""
 
     turn: int
     message_id: str

@@ -1,4 +1,4 @@
-"""Which addresses of images go on to a model's server: that server asks for them, from inside its own network."""
+"""The rule for image URLs passed to a model's server, which fetches them from inside a network of its own."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Final
 
 _DATA: Final = "data:image/"
-# Nothing before the host that one reader takes for a user's name and another one for the host itself.
+# No user part before the host: parsers disagree on where it ends.
 _WEB: Final = re.compile(
     r"https://(?:\[(?P<ipv6>[0-9a-f:.]+)\]|(?P<name>[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)\.?)(?::\d{1,5})?(?:[/?#][^\s\\\x00-\x1f\x7f]*)?",
     re.ASCII | re.IGNORECASE,
 )
 # A name whose last part is a number in any spelling is read as an IPv4 address.
 _NUMBER: Final = re.compile(r"\d+|0x[0-9a-f]*", re.ASCII | re.IGNORECASE)
-# Names of the computer itself, of local networks (RFC 6761, 6762, 8375) and those that are used as such.
+# Names of the computer itself, of local networks (RFC 6761, 6762, 8375), and common private suffixes.
 _INTERNAL: Final = frozenset(
     {"localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "svc"}
 )
 _HOME_NETWORK: Final = ".home.arpa"
-# What is given to hosts of the internet. The rest has addresses of IPv4 within, in several manners.
+# Global unicast. Other ranges embed IPv4 addresses in several ways.
 _GLOBAL_IPV6: Final = ip_network("2000::/3")
 
 
 def is_image_url(url: str) -> bool:
-    """Whether a provider may be sent this image: one with its bytes in the URL, or one at a public https address.
+    """True for data URLs of images, and for https URLs with a public host.
 
-    Not public are addresses that are private, loopback, link-local or reserved, however they are spelled, and names
-    that only an internal network knows. No name is looked up: one that a public name server leads inside isn't noticed.
+    Private, loopback, link-local and reserved addresses, in any spelling, and names of internal networks aren't public.
+    Names aren't resolved: a public name with a private address isn't noticed.
     """
     if url[: len(_DATA)].lower() == _DATA:
         return True
@@ -47,7 +47,7 @@ def _is_public_name(name: str) -> bool:
 
 def _is_public_ipv4(address: str) -> bool:
     try:
-        # Unlike `ipaddress` it reads all that clients do: 2130706433, 0x7f.1, 0177.0.0.1.
+        # Unlike `ipaddress`, inet_aton reads every spelling that clients accept: 2130706433, 0x7f.1, 0177.0.0.1.
         found = IPv4Address(socket.inet_aton(address))
     except OSError:
         return False

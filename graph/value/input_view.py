@@ -1,4 +1,4 @@
-"""The frozen values that tell what a model was sent."""
+"""Frozen values that show the input of model calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BlockRole = Literal["", "system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True)
 class ToolSchema:
-    """A tool as a model is told of it; `text` is JSON."""
+    """A tool's definition as sent to a model; `text` is JSON."""
 
     name: str
     text: str
@@ -24,15 +24,16 @@ class InputBlock:
     """One block of a model's input, in the order sent.
 
     Attributes:
-        kind: "system", "context", "record", "pin", "message", "tools" or "note"; "shortened" or "cut" if it was made
-            smaller for this call; "call" for the arguments of a tool that asked a model itself.
-        id: The record's, the message's or the call's id; of the others what tells them apart.
-        role: Who speaks in a message, "" for other blocks.
+        kind: "system", "context", "record", "pin", "message", "tools" or "note"; "shortened" or "cut" if reduced for
+            this
+            call; "call" for the arguments of a tool that called a model itself.
+        id: Id of the record, message or call; for other kinds a name that distinguishes them.
+        role: Role of a message, "" for other blocks.
         tokens: Our estimate.
-        text: Its words; None if the tables don't have them, as those of the tools.
-        turns: The turns that a record covers, or the turn that a message was said in; () for other blocks.
-        is_cacheable: Whether it stands in the beginning that the input shares with the call before.
-        tools: Of the tools' block; () if they aren't those that this version of the server offers.
+        text: None if not stored, as for tools.
+        turns: The turns that a record covers, or the turn of a message; () for other blocks.
+        is_cacheable: True if the block is part of the prefix shared with the call before.
+        tools: Definitions in the block of tools; () if they aren't those of this version of the server.
     """
 
     kind: str
@@ -48,18 +49,18 @@ class InputBlock:
 
 @dataclass(frozen=True)
 class CallInput:
-    """What one call of a model was sent, built again from the tables, and what it cost.
+    """Input of one model call, rebuilt from the tables, and its cost.
 
     Attributes:
         attempt: Of the turn, from 1.
-        ordinal: Number of the call within its attempt, from 1.
-        kind: "answer" for a call of the chat itself, "reasoning" for one by the tool of that name.
-        is_verified: Whether what was built again has the hash of the bytes that were sent.
-        sent_tokens: Our estimate for what was sent.
-        full_tokens: Our estimate for sending the whole history since the last reset before it instead.
-        usage_input_tokens: As reported by the provider, None if it wasn't; the same for the next two.
-        usage_cached_tokens: The part of the input that was read from the provider's cache.
-        error_code: Why the call failed, "" if it didn't.
+        ordinal: Number of the call within the attempt, from 1.
+        kind: "answer" for a call of the chat, "reasoning" for a call by the tool of that name.
+        is_verified: True if the rebuilt input has the stored hash of the sent bytes.
+        sent_tokens: Our estimate for the input.
+        full_tokens: Our estimate for the whole history since the last reset instead.
+        usage_input_tokens: Reported by the provider, else None; likewise the next two.
+        usage_cached_tokens: Input tokens read from the provider's cache.
+        error_code: Of a failed call, else "".
         created_at: UTC.
     """
 
@@ -80,20 +81,20 @@ class CallInput:
 
     @property
     def cacheable_tokens(self) -> int:
-        """Our estimate for what a provider can have kept of the call before."""
+        """Our estimate for the prefix shared with the call before."""
         return sum(block.tokens for block in self.blocks if block.is_cacheable)
 
 
 @dataclass(frozen=True)
 class SentRequest:
-    """The body of the request that a call sent, built again.
+    """The body of a call's request, rebuilt.
 
     Attributes:
-        body: As indented JSON, with images shortened; None if too little of it is stored. The key is never part of it.
-        is_verified: Whether its messages have the hash of those that were sent; nothing else of it has one.
-        lacks_tools: Whether tools went along that aren't those which this version of the server offers.
-        is_of_program: Whether a program asked, whose tools and parameters aren't stored.
-        is_embedded: Whether the embedded model answered, so that nothing left the server.
+        body: Indented JSON with images shortened; None if too little is stored. Never contains the key.
+        is_verified: True if the messages have the stored hash; the rest of the body has none.
+        lacks_tools: True if tools were sent that differ from those of this version of the server.
+        is_of_program: True for a program's request, whose tools and parameters aren't stored.
+        is_embedded: True if the embedded model answered: nothing left the server.
     """
 
     body: str | None
@@ -105,12 +106,7 @@ class SentRequest:
 
 @dataclass(frozen=True)
 class HistoryTurn:
-    """A turn as the whole history has it: its last attempt.
-
-    Attributes:
-        tokens: Our estimate for all of its messages.
-        messages: Each with its words, in order.
-    """
+    """The last attempt of a turn, as part of the full history; `tokens` is our estimate for all messages."""
 
     number: int
     tokens: int
@@ -119,14 +115,15 @@ class HistoryTurn:
 
 @dataclass(frozen=True)
 class Savings:
-    """What folding has saved in a session since its last reset, in tokens.
+    """Tokens saved by folding in a session since the last reset.
 
     Attributes:
-        unsent_tokens: Full history minus what was sent, summed over the answered calls (estimates).
+        unsent_tokens: Full history minus sent input, summed over the answered calls (estimates).
         fold_tokens: Input plus output of every summary, discarded and failed ones included.
-        is_fold_usage: Whether the provider reported all of `fold_tokens`.
-        lost_tokens: Our estimate for what was sent again because something before it was folded, unfolded or left out,
-            so that a provider could no longer read it from its cache.
+        is_fold_usage: True if the provider reported all of `fold_tokens`.
+        lost_tokens: Our estimate for tokens resent outside the provider's cache because an earlier part of the input
+            was
+            folded, unfolded or left out.
         money: The same in money; None if a model has no price.
     """
 
@@ -138,5 +135,5 @@ class Savings:
 
     @property
     def net_tokens(self) -> int:
-        """What is left of what wasn't sent; negative if folding has cost more."""
+        """Unsent tokens minus the cost of folding; negative if folding cost more."""
         return self.unsent_tokens - self.fold_tokens - self.lost_tokens

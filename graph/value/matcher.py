@@ -1,4 +1,4 @@
-"""Finds what two lists have in common, in a number of steps that is bounded."""
+"""Sequence matching with a bounded number of steps."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ class TooManyStepsError(Exception):
 
 
 class BoundedMatcher(SequenceMatcher[_T]):
-    """A `SequenceMatcher` that raises `TooManyStepsError` when it has looked at too many pairs of equal items.
+    """A `SequenceMatcher` that raises `TooManyStepsError` after too many comparisons.
 
-    One search looks at each such pair, and there is a search for each run of equal items: the time for lists in which
-    few items repeat grows with the cube of their length.
+    A search compares each pair of equal items, and there is a search for each run of equal items: for lists in which
+    few
+    items repeat, the time would grow with the cube of the length.
     """
 
     def __init__(self, before: Sequence[_T], after: Sequence[_T]) -> None:
@@ -31,7 +32,6 @@ class BoundedMatcher(SequenceMatcher[_T]):
         self._left = _STEPS
 
     def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
-        """Finds the longest run of equal items between these places, as the base class does."""
         self._left -= self._steps[-1 if ahi is None else ahi] - self._steps[alo]
         if self._left < 0:
             raise TooManyStepsError

@@ -1,4 +1,4 @@
-"""The frozen values that the service returns to the page of a project: its memory and its rules."""
+"""Frozen values for the page of a project: memory and rules."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ PrimedKind = Literal["project", "plan", "task", "decision", "file", "summary", "
 
 @dataclass(frozen=True)
 class TaskView:
-    """A task of a plan."""
-
     id: str
     title: str
     is_active: bool
@@ -23,7 +21,7 @@ class TaskView:
 
 @dataclass(frozen=True)
 class PlanView:
-    """A plan with its tasks, oldest first."""
+    """A plan; tasks are oldest first."""
 
     id: str
     title: str
@@ -38,9 +36,9 @@ class DecisionView:
     """A decision.
 
     Attributes:
-        date: Its day in UTC; None if nobody wrote it down.
-        is_in_force: False if another one has replaced it.
-        replaces: The id of the decision that it replaced, or None.
+        date: The day in UTC; None if unknown.
+        is_in_force: False once replaced.
+        replaces: Id of the decision replaced by this, or None.
     """
 
     id: str
@@ -52,7 +50,7 @@ class DecisionView:
 
 @dataclass(frozen=True)
 class OpenFileView:
-    """An open file, by its path from the root; `is_gone` if it isn't there any more."""
+    """An open file, by path from the root; `is_gone` if it no longer exists."""
 
     path: str
     is_gone: bool
@@ -60,15 +58,14 @@ class OpenFileView:
 
 @dataclass(frozen=True)
 class PrimedLineView:
-    """One thing that a new session in the project starts with.
+    """A line of the context for new sessions of the project.
 
     Attributes:
-        date: The day it was noted, in UTC; None if nobody wrote it down.
+        date: The day of the note in UTC; None if unknown.
         is_old: Noted more than 14 days ago.
-        kind: What it is.
-        item_id: The id of the plan, task, decision or message; the path of a file; else "".
-        speaker: "user" or "assistant" of a message, else "".
-        is_gone: A file that isn't there any more.
+        item_id: Id of the plan, task, decision or message; a file's path; else "".
+        speaker: "user" or "assistant" for a message, else "".
+        is_gone: True for a file that no longer exists.
     """
 
     text: str
@@ -91,21 +88,20 @@ class SnapshotView:
 
 @dataclass(frozen=True)
 class RuleFileView:
-    """A rules file as it stands on the disk.
+    """A rules file on the disk.
 
     Attributes:
         path: Relative to the root.
-        kind: When it applies: always, for files that its globs match, when the model reads it, or never by itself.
-        size_bytes: Its size.
-        sent_bytes: What a model is sent of it for the current file, once the rules are agreed to.
-        left_out_bytes: What isn't sent because there is no room.
-        problem: Why it isn't applied though it was read (a reason of `PathError` or of its front matter), or "".
-        refusal: Why it wasn't read (a reason of `PathError`), or "".
-        text: Its text, with invisible characters as code points; "" if it wasn't read.
-        invisible_count: Invisible characters that no model is sent.
-        comment_count: HTML comments that no model is sent.
-        import_count: Imports that aren't followed.
-        bad_count: Places that were no characters.
+        kind: When it applies: always, for files that match its globs, when the model reads it, or never by itself.
+        sent_bytes: Bytes sent to a model for the current file, once the rules are accepted.
+        left_out_bytes: Bytes left out for lack of room.
+        problem: Why a file that was read isn't applied (a reason of `PathError` or of the front matter), or "".
+        refusal: Why the file wasn't read (a reason of `PathError`), or "".
+        text: Invisible characters are shown as code points; "" if not read.
+        invisible_count: Invisible characters, which are never sent.
+        comment_count: HTML comments, which are never sent.
+        import_count: Imports, which aren't followed.
+        bad_count: Invalid byte sequences.
     """
 
     path: str
@@ -124,15 +120,16 @@ class RuleFileView:
 
 @dataclass(frozen=True)
 class RulesView:
-    """The rules files on the disk, and whether the owner has agreed to them.
+    """The rules files on the disk, and the owner's agreement.
 
     Attributes:
-        state: "none": there are none; "new": the owner was never asked; "agreed": these are used; "changed": those
-            that the owner agreed to are used, not these.
-        digest: Tells these rules from others; what `projects.agree` takes.
-        difference: With state "changed" the lines of a unified diff from the agreed rules to these.
-        exceeded: Of which limit more was there than was read: "files", "folders".
-        agreed_at: When the owner last agreed, UTC; None if never.
+        state: "none": no files; "new": never accepted; "agreed": the files are used; "changed": the files differ from
+            the
+            accepted ones, which stay in use.
+        digest: Identifies this version of the rules; the argument of `projects.agree`.
+        difference: For "changed" the lines of a unified diff from the accepted rules.
+        exceeded: Limits reached while reading: "files", "folders".
+        agreed_at: Time of the last agreement, UTC; None if never.
     """
 
     state: RulesState
@@ -145,23 +142,21 @@ class RulesView:
 
 @dataclass(frozen=True)
 class ProjectView:
-    """A project as its owner sees it.
+    """A project's memory and rules.
 
     Attributes:
-        root: Its real path.
-        active_plan: One of `plans`, or None.
+        root: The real path.
         plans: Oldest first.
-        decisions: Oldest first; those out of force too.
-        open_files: The one that was noted last at the end.
+        decisions: Oldest first; replaced ones too.
+        open_files: Newest last.
         summary: The running summary.
-        summary_limit_chars: How long it may be.
-        primed: What a new session starts with, in order.
-        older_decisions: How many decisions in force aren't among them.
-        primed_tokens: How many tokens that is, as an estimate.
+        primed: Context for new sessions, in order.
+        older_decisions: Number of decisions in force outside `primed`.
+        primed_tokens: Our estimate for `primed`.
         snapshots: Newest first.
-        damage: Which file of the memory can't be understood, and where; "" if all can. Then only the snapshots and the
-            rules are filled.
-        rules: The rules files.
+        damage: The file of the memory that can't be parsed, and the position; "" for none. If set, only the snapshots
+            and
+            the rules are filled.
     """
 
     root: str

@@ -19,10 +19,10 @@ class ArchivedMessage:
     """An archived message.
 
     Attributes:
-        position: Its number in the session, from 1, never reused.
-        turn: The turn it belongs to, from 1.
-        attempt: The attempt of the turn that produced it, from 1; a user's message belongs to every attempt.
-        tokens: Our estimate for the message (text and tool calls).
+        position: Number in the session, from 1, never reused.
+        turn: From 1.
+        attempt: The attempt of the turn that produced the message, from 1; a user's message belongs to every attempt.
+        tokens: Our estimate for text and tool calls.
     """
 
     position: int
@@ -36,36 +36,36 @@ class ArchivedMessage:
 
 @dataclass(frozen=True)
 class Record:
-    """One fold: the turns it covers, its text, and what it cost. A new field needs a column and a migration, too.
+    """One fold: the covered turns, the text and the cost. A new field needs a column and a migration, too.
 
     Attributes:
         thread_id: The session's id (the seed's key).
-        turns: The covered turn numbers, derived from the range of positions.
+        turns: Covered turn numbers, derived from the range of positions.
         turn_length: Number of covered turns; 3 for interval records.
         original_chars: Characters of text in the covered messages, tool results included.
         summary_chars: `len(summary)`.
-        compression_rate: The session's rate when it was made, 0.1 to 0.5.
+        compression_rate: The session's rate at the time, 0.1 to 0.5.
         from_position: First archive position covered.
         to_position: Last archive position covered (inclusive).
-        version: From 1; of a rolling summary higher than that of the one before it.
-        replaces: The version that was the newest one before this, None for the first.
-        source_key: Hash of everything that the text depends on (`core.fold_spec.source_key`).
+        version: From 1; a rolling summary counts up from the one before.
+        replaces: Id of the version before, None for the first.
+        source_key: Hash of everything that the text depends on (`fold.spec`).
         source_tokens: Our estimate for the covered messages.
         summary_tokens: Our estimate for the summary with its label.
-        input_tokens: Tokens read by the summary model, over all drafts.
-        output_tokens: Tokens written by it, over all drafts.
-        is_usage: Whether the provider reported these two; else they are our estimate.
-        error_code: Why it failed, "" otherwise.
-        seconds: How long it took to make.
-        covered_until_message_id: The last message it covers (seed 003's key).
-        covered_message_count: Number of live messages it covers, its sources' included.
+        input_tokens: Read by the summary model, over all drafts.
+        output_tokens: Written by the summary model, over all drafts.
+        is_usage: True if the provider reported these two, else they are estimates.
+        error_code: Of a failed record, else "".
+        seconds: Time to make the summary.
+        covered_until_message_id: Id of the last covered message (seed 003's key).
+        covered_message_count: Number of live messages covered, sources' included.
         covered_token_count: Our estimate for these messages.
         context_messages: Number of messages in the context before a compaction; a summary counts as one.
         context_messages_after: The same after the compaction.
         context_tokens: Our estimate for the context before a compaction.
-        kept_facts: Facts of its source that the summary has, weightiest first; () if they weren't compared.
-        missing_facts: Those that it doesn't have.
-        wish: What its user asked for beside its length, "" for nothing.
+        kept_facts: Facts of the source that the summary retains, weightiest first; () without a comparison.
+        missing_facts: Facts of the source that the summary lacks.
+        wish: The user's instruction beside the length, "" for none.
     """
 
     id: str
@@ -109,12 +109,11 @@ class Record:
 
     @property
     def source_count(self) -> int:
-        """Number of records that this one merges."""
         return len(self.sources)
 
     @property
     def is_undone(self) -> bool:
-        """Whether its user had it give way to the messages themselves."""
+        """True if the user replaced the summary by the messages themselves."""
         return self.kind == "verbatim" and self.replaces is not None
 
     @property
@@ -123,12 +122,11 @@ class Record:
         return self.context_tokens - self.source_tokens + self.summary_tokens if self.context_tokens else 0
 
     def with_changes(self, **changes: object) -> Record:
-        """Returns a copy with these fields changed."""
         return replace(self, **changes)  # type: ignore[arg-type]  # the fields' types are checked by the stores' tests
 
 
 class HistoryEntry(TypedDict):
-    """An entry of `summary_history` in state: the seed's seven keys, and what the model input needs. Plain JSON."""
+    """An entry of `summary_history` in the graph's state, plain JSON: the seed's seven keys, then keys for the input."""
 
     thread_id: str
     turns: list[int]
@@ -145,7 +143,6 @@ class HistoryEntry(TypedDict):
 
 
 def to_entry(record: Record) -> HistoryEntry:
-    """Converts a record to the plain JSON that graph state may contain."""
     return HistoryEntry(
         thread_id=record.thread_id,
         turns=list(record.turns),

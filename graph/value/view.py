@@ -1,4 +1,4 @@
-"""The frozen values that the service returns: turns, sessions, costs, pins, programs."""
+"""Frozen values that the service returns: turns, sessions, costs, pins, programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rating = Literal[-1, 0, 1]
 
 
 class ExportSize(NamedTuple):
-    """How many characters an export has, all of them ASCII, and how many without its images."""
+    """Characters of an export, all of them ASCII, with and without images."""
 
     whole: int
     without_images: int
@@ -31,13 +31,13 @@ class ExportSize(NamedTuple):
 
 @dataclass(frozen=True)
 class SessionItem:
-    """A session as the list shows it. `updated_at` is UTC.
+    """A session in the list. `updated_at` is UTC.
 
     Attributes:
-        found_turn: The turn in which a search found its words; None without a search, or if the title has them.
-        found_text: The sentence there that has most of them, cut to a line; "" if `found_turn` is None.
-        client: The name of the program that began it, "" for the page.
-        is_pinned: Whether it stands before those that aren't.
+        found_turn: The turn with the searched words; None without a search, or if the title matches.
+        found_text: The sentence of that turn with most of the words, cut to a line; "" if `found_turn` is None.
+        client: The name of the program that started the session, "" for the page.
+        is_pinned: True if listed before unpinned sessions.
     """
 
     session_id: str
@@ -56,18 +56,17 @@ class SessionView:
     """A session's settings and state.
 
     Attributes:
-        fold_failures: How many calls for the oldest due block failed in a row.
-        fold_error_code: The error code of the newest of these failures, or "".
-        unsent_messages: Messages that are neither summarised nor sent (strategy "rolling" only).
-        context_notice: Set with automatic compaction off: "nearly_full" above 80 % of the limit, "full" above it.
-        project_root: The folder of its project, "" for none.
-        has_memory: Whether it starts with the project's memory.
-        project_problem: Why the newest turn had not all of its project's context, or couldn't be noted there; None if
-            nothing went wrong.
-        client: The name of the program that began it, "" for the page.
-        is_pinned: Whether the list has it before those that aren't.
-        forked_from: The owner's session that it is a branch of; "" for none, or one that is gone.
-        forked_after: The last turn that it has from there; 0 without one.
+        fold_failures: Consecutive failed calls for the oldest due block.
+        fold_error_code: Error code of the newest of these failures, or "".
+        unsent_messages: Messages neither summarised nor sent (strategy "rolling" only).
+        context_notice: With automatic compaction off: "nearly_full" above 80 % of the limit, "full" above the limit.
+        project_root: Folder of the project, "" for none.
+        has_memory: True if the session starts with the project's memory.
+        project_problem: Why the newest turn lacked a part of the project's context or couldn't be noted there, or None.
+        client: The name of the program that started the session, "" for the page.
+        is_pinned: True if listed before unpinned sessions.
+        forked_from: The owner's session that this is a branch of; "" for none, or one since deleted.
+        forked_after: The last turn shared with it; 0 without one.
     """
 
     session_id: str
@@ -97,8 +96,7 @@ class ToolStep:
     Attributes:
         arguments: JSON text.
         seconds: None while the call runs.
-        turns: The earlier turns that the result of `recall` shows, in order; None for any other tool, and before it
-            has a result.
+        turns: The earlier turns shown by the result of `recall`, in order; None for other tools and before the result.
     """
 
     call_id: str
@@ -112,17 +110,17 @@ class ToolStep:
 
 @dataclass(frozen=True)
 class TurnView:
-    """A turn as the transcript shows it: its last attempt.
+    """The last attempt of a turn, as the transcript shows it.
 
     Attributes:
-        answer_text: The answer; partial if the turn was stopped, "" if there is none.
-        error_code: The `code` of the error that ended it, "" unless `status` is "failed".
-        is_last: True for the session's newest turn, which alone can be run again in its place.
+        answer_text: Partial if the turn was stopped, "" for none.
+        error_code: The `code` of the error, "" unless `status` is "failed".
+        is_last: True for the session's newest turn, which alone can be regenerated in place.
         is_cut: True if the model stopped mid-answer at its length limit.
-        client: The name of the program that asked, "" for the page.
-        user_message_id: By which the question can be pinned.
-        answer_message_id: By which the answer can be pinned, "" while there is none.
-        rating: 1 if the user found the answer good, -1 for bad, 0 without a word.
+        client: The name of the program that sent the turn, "" for the page.
+        user_message_id: Id for pinning the question.
+        answer_message_id: Id for pinning the answer, "" while there is none.
+        rating: 1 for good, -1 for bad, 0 for unrated.
     """
 
     number: int
@@ -147,9 +145,9 @@ class Transcript:
     """The newest turns, oldest first.
 
     Attributes:
-        earlier_count: How many earlier turns are left out.
-        reset_after: The turns behind which the context was emptied: what follows was answered without what precedes.
-        can_undo_reset: Whether the last of these resets can be undone.
+        earlier_count: Number of earlier turns left out.
+        reset_after: The turns followed by a reset: later turns were answered without them.
+        can_undo_reset: True if the last reset can be undone.
     """
 
     turns: tuple[TurnView, ...]
@@ -159,7 +157,7 @@ class Transcript:
 
 
 class BegunTurn(NamedTuple):
-    """A turn that runs now: in the session that was asked, or in a new branch of it."""
+    """A turn that was started, in the requested session or in a new branch of it."""
 
     session_id: str
     number: int
@@ -167,11 +165,11 @@ class BegunTurn(NamedTuple):
 
 @dataclass(frozen=True)
 class LiveTurn:
-    """Progress of a running turn, for the page to poll.
+    """Progress of a running turn, polled by the page.
 
     Attributes:
         text: The answer so far; up to a second old if another process runs the turn.
-        phase_turns: With phase "folding", the turns that are being folded.
+        phase_turns: In phase "folding", the turns being folded.
     """
 
     number: int
@@ -188,12 +186,12 @@ class Statistics:
     """Totals over a session's active records, and token totals since the last reset.
 
     Attributes:
-        folded_turn_count: Turns that the records cover, each counted once.
+        folded_turn_count: Covered turns, each counted once.
         saved_percent: `round(100 * (1 - summary_chars / original_chars))`; 0 without records; may be negative.
-        unsent_tokens: Full history minus what was sent, summed over the answered calls (estimates).
+        unsent_tokens: Full history minus sent input, summed over the answered calls (estimates).
         fold_tokens: Input plus output tokens of every fold, discarded and failed ones included.
-        client_changes: How often a program changed its instructions after something had been sent behind them.
-        lost_tokens: Our estimate for what had been sent behind them then, which the provider had to read anew.
+        client_changes: How often a program changed its system messages with a sent history behind them.
+        lost_tokens: Our estimate for these histories, which the provider couldn't read from its cache.
     """
 
     record_count: int
@@ -209,19 +207,20 @@ class Statistics:
 
 @dataclass(frozen=True)
 class NextFold:
-    """What of a session isn't folded yet, and when its strategy folds it.
+    """The unfolded part of a session, and when the strategy folds it.
 
     Attributes:
-        turns: The turns of the next block, those still to come included; () if the strategy doesn't fold by turns.
-        turns_left: How many of them are still to be answered.
-        original_chars: Characters of what was said in them so far.
-        summary_chars: The length that a summary of these is asked for at the current rate; `original_chars` if they
-            are too short for one and stand word for word.
-        tokens: What counts towards `threshold_tokens` (an estimate).
+        turns: Turns of the next block, future ones included; () if the strategy doesn't fold by turns.
+        turns_left: How many of them have no answer yet.
+        original_chars: Characters of their messages so far.
+        summary_chars: Target length of a summary at the current rate; `original_chars` if the messages are too short
+            for a
+            summary and stay verbatim.
+        tokens: Counts towards `threshold_tokens` (an estimate).
         threshold_tokens: The tokens at which the strategy folds; 0 if it doesn't fold by tokens.
-        sent_turns: The complete turns that are sent if the strategy makes no summaries, else None.
-        is_due: Whether a fold is due: it is being made, or was made or failed since the last turn began.
-        is_reset: Whether the context begins after a reset.
+        sent_turns: Number of complete turns sent if the strategy makes no summaries, else None.
+        is_due: True if a fold is due: in progress, or made or failed since the last turn started.
+        is_reset: True if the context begins after a reset.
     """
 
     turns: tuple[int, ...] = ()
@@ -237,10 +236,10 @@ class NextFold:
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """Tokens that a turn's last answered call sent, and tokens of the full history since the last reset (estimates).
+    """Tokens sent by a turn's last answered call, and tokens of the full history since the last reset (estimates).
 
     Attributes:
-        has_fold: True if its input was the first that contained one of the active records.
+        has_fold: True if the input was the first to contain one of the active records.
     """
 
     turn: int
@@ -251,7 +250,7 @@ class ChartPoint:
 
 @dataclass(frozen=True)
 class Gauge:
-    """How full the context window was at the last model call.
+    """Fill level of the context window at the last model call.
 
     Attributes:
         source: "usage" if the provider reported `sent_tokens`, "estimate" if we counted them.
@@ -264,7 +263,7 @@ class Gauge:
 
 @dataclass(frozen=True)
 class ModelOption:
-    """A model that a session can choose; `is_offline` marks the embedded one."""
+    """A model to choose for a session; `is_offline` marks the embedded one."""
 
     name: str
     is_offline: bool
@@ -278,8 +277,8 @@ class TurnOptions:
         project_root: A folder of `PROJECT_ROOTS` or below one; "" for no project.
         has_memory: False starts the session without the project's memory.
         time_zone: IANA name of the user's time zone, for tools; "" means UTC.
-        context: What this request says of its own context: `currentFile`, `selection`.
-        client: What the program that sends the turn adds to it; None for the page.
+        context: Context of this request: `currentFile`, `selection`.
+        client: The program's part of the request; None for the page.
     """
 
     compression_rate: float | None = None
@@ -302,7 +301,7 @@ class Money:
     """An amount in the currency of the price list.
 
     Attributes:
-        is_estimate: Whether any of its tokens were counted by us, or weren't known to be cached.
+        is_estimate: True if tokens were counted by us, or their cached share is unknown.
     """
 
     amount: Decimal
@@ -311,13 +310,13 @@ class Money:
 
 @dataclass(frozen=True)
 class CostView:
-    """What the model calls of one session, or of all of an owner's, cost.
+    """Cost of the model calls of a session, or of all of an owner's sessions.
 
     Attributes:
-        currency: Of the amounts, as it is shown.
-        total: All calls of models that have a price, those of summaries too.
-        summaries: Those of summaries, discarded and failed ones too.
-        unpriced_calls: Calls of models without a price, which are in neither amount; a summary counts as one call.
+        currency: As displayed.
+        total: All calls of models with a price, summaries included.
+        summaries: Summaries alone, discarded and failed ones included.
+        unpriced_calls: Calls of models without a price, in neither amount; a summary counts as one call.
     """
 
     currency: str
@@ -328,14 +327,15 @@ class CostView:
 
 @dataclass(frozen=True)
 class SavingsMoney:
-    """What folding has saved in a session since its last reset, in money; all of it is an estimate.
+    """Money saved by folding in a session since the last reset; all amounts are estimates.
 
     Attributes:
-        currency: Of the amounts, as it is shown.
-        unsent: What the tokens that weren't sent would have cost: where the provider reads from its cache, the cached
-            price, as nearly all of them would have been read there.
-        folds: What the summaries cost.
-        lost: What was paid more for tokens that could no longer be read from the cache.
+        currency: As displayed.
+        unsent: Price of the unsent tokens; the cached price if the provider has a cache, which would have held nearly
+            all
+            of them.
+        folds: Cost of the summaries.
+        lost: Surcharge for tokens no longer read from the cache.
     """
 
     currency: str
@@ -345,17 +345,17 @@ class SavingsMoney:
 
     @property
     def net(self) -> Decimal:
-        """What is left of what wasn't paid; negative if folding has cost more."""
+        """Unpaid amount minus the cost of folding; negative if folding cost more."""
         return self.unsent - self.folds - self.lost
 
 
 @dataclass(frozen=True)
 class PinnedMessage:
-    """A message that is always sent word for word.
+    """A message that is always sent verbatim.
 
     Attributes:
-        tokens: Our estimate for it with its label.
-        is_sent: Whether the session's model has room for it: more may be pinned than another model takes.
+        tokens: Our estimate for the message with its label.
+        is_sent: False if the session's model has no room: more may be pinned than another model takes.
     """
 
     message_id: str
@@ -366,12 +366,7 @@ class PinnedMessage:
 
 @dataclass(frozen=True)
 class PinView:
-    """The pinned messages of a session, oldest first, and how much room there is for them.
-
-    Attributes:
-        budget_tokens: What they may take in all.
-        used_tokens: What they take.
-    """
+    """The pinned messages of a session, oldest first, and the token budget for them."""
 
     messages: tuple[PinnedMessage, ...]
     budget_tokens: int
@@ -380,13 +375,13 @@ class PinView:
 
 @dataclass(frozen=True)
 class ProgramToken:
-    """A token by which a program of the owner is let in, without the token itself. Times are UTC.
+    """An API token of an owner's program, without the secret. Times are UTC.
 
     Attributes:
-        id: Names it to `withdraw`; it lets nobody in.
+        id: Identifies the token to `withdraw`; grants no access.
         name: The program's name.
-        tools: The names of the server's tools that it may use; None for all.
-        last_used_on: The last day with a request; None if there was none yet.
+        tools: Names of the server tools allowed to the program; None for all.
+        last_used_on: The last day with a request, or None.
     """
 
     id: str
@@ -398,7 +393,7 @@ class ProgramToken:
 
 @dataclass(frozen=True)
 class MadeToken:
-    """A new token; `secret` is told this once and kept nowhere."""
+    """A new token; `secret` is returned only here and isn't stored."""
 
     secret: SecretStr
     shown: ProgramToken

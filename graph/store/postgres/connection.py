@@ -1,4 +1,4 @@
-"""How connections to Postgres are asked for, and its errors as ours."""
+"""Parameters of connections to Postgres, and mapping of the driver's errors."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sqlalchemy.exc import TimeoutError as QueueTimeout
 
 from graph.value.error import DatabaseBusyError, DatabaseError, DatabaseUnreachableError, DiskFullError
 
-# Without these a server whose database lost its power waits for a quarter of an hour, and longer than any lease lasts.
-# They are the client's own: PgBouncer is told of none of them.
+# Without these, a server waits a quarter of an hour for a database that lost power, longer than any lease lasts. They
+# are client-side only: PgBouncer rejects unknown server parameters.
 _PATIENCE: Final = {
     "connect_timeout": 5,
     "keepalives_idle": 5,
@@ -26,10 +26,10 @@ _PATIENCE: Final = {
 
 
 def with_patience(url: str) -> str:
-    """Returns what libpq connects by: the URL, and how long to wait for a silent server where it doesn't say so.
+    """Returns libpq's connection string for the URL, with timeouts for a silent server where the URL sets none.
 
     Raises:
-        psycopg.ProgrammingError: The URL can't be understood.
+        psycopg.ProgrammingError: The URL can't be parsed.
     """
     said = conninfo_to_dict(url)
     return make_conninfo(url, **{name: value for name, value in _PATIENCE.items() if name not in said})
@@ -37,16 +37,15 @@ def with_patience(url: str) -> str:
 
 _NO_CONNECTION: Final = "no connection is free"
 _DISK_FULL: Final = "53100"
-# Too many connections, a lock, a statement or a pause in a transaction that took too long, a deadlock, a snapshot that
-# others have overtaken.
+# Too many connections; timeouts of a lock, a statement or an idle transaction; deadlock; serialisation failure.
 _BUSY: Final = {"53300", "55P03", "57014", "25P03", "40P01", "40001"}
-# Connection failures, and a server that ends, has crashed, or isn't up yet.
+# Connection failures, and a server that shuts down, has crashed, or is starting.
 _UNREACHABLE: Final = ("08", "57P")
 
 
 @contextmanager
 def errors_as_ours() -> Iterator[None]:
-    """Raises the errors of the driver, and of both pools, as ours, and without theirs: they quote rows."""
+    """Maps errors of the driver and of both pools to ours, without chaining: their messages quote rows."""
     try:
         yield
     except DBAPIError as error:
@@ -58,7 +57,7 @@ def errors_as_ours() -> Iterator[None]:
 
 
 def _to_database_error(error: BaseException | None) -> DatabaseError:
-    """Maps an error of the driver to ours; keeps only its kind, as its message may quote values and the URL."""
+    """Maps an error of the driver by kind; its message isn't used, as it may quote values and the URL."""
     if isinstance(error, PoolTimeout):
         return DatabaseBusyError(_NO_CONNECTION)
     code, name = getattr(error, "sqlstate", None), type(error).__name__

@@ -1,4 +1,4 @@
-"""LangGraph's checkpoints in Postgres: a cache, rebuilt from the tables when it differs from them."""
+"""LangGraph's checkpoints in Postgres: a cache, rebuilt from the tables if it differs from them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from graph.value.error import NotADatabaseError
 Pool = ConnectionPool[PsycopgConnection[DictRow]]
 
 _POOL_SIZE: Final = 8
-_RECONNECT_SECONDS: Final = 5.0  # a longer one makes longer and longer pauses, also when Postgres is back
+_RECONNECT_SECONDS: Final = 5.0  # the pool's pauses grow up to this, and delay the return after an outage
 _IDLE_SECONDS: Final = 300.0
 _RECYCLE_SECONDS: Final = 1_800.0
 _VERSION: Final = "SELECT coalesce(max(v), -1) FROM checkpoint_migrations"
 _SET_VERSION: Final = "INSERT INTO checkpoint_migrations (v) VALUES (%s)"
-# A turn leaves about ten dead rows in each, whatever the table's size.
+# A turn leaves about ten dead rows in each table, whatever its size.
 _VACUUM: Final = "ALTER TABLE {} SET (autovacuum_vacuum_scale_factor = 0.02)"
 _TABLES: Final = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
-# One statement, so one snapshot; nothing is deleted if another server has deleted the one to keep.
+# One statement, so one snapshot; deletes nothing if another server has deleted the checkpoint to keep.
 _PRUNE: Final = """
     WITH kept AS (
         SELECT checkpoint -> 'channel_versions' AS versions FROM checkpoints
@@ -51,13 +51,14 @@ _PRUNE: Final = """
 
 
 class PooledSaver(PostgresSaver):
-    """LangGraph's Postgres saver for many callers at once; it runs no code from a forged row and can be pruned.
+    """LangGraph's Postgres saver for concurrent callers; never runs code named by a forged row, and can be pruned.
 
-    Checkpoint ids contain the time by the clock of the server that wrote them, so the newest id may be an older state.
-    What is kept behind a run is what this saver wrote last; what is loaded is compared with the tables by the caller.
+    Checkpoint ids contain the time of the writing server's clock, so the newest id may be an older state: pruning keeps
+    the
+    checkpoint that this saver wrote last, and callers compare a loaded one with the tables.
 
     Attributes:
-        pool: Opened, and closed by `close`; its connections commit each statement and prepare none by a name.
+        pool: Open; closed by `close`. Connections are in autocommit mode and use no named prepared statements.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -85,11 +86,11 @@ class PooledSaver(PostgresSaver):
         return stored
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Returns the checkpoint that `config` names, or that of the thread with the newest id.
+        """Returns the checkpoint named by `config`, or the thread's newest by id.
 
         Raises:
             NotADatabaseError: The checkpoint can't be decoded.
-            DatabaseError: Postgres reports another error; the subclass says which.
+            DatabaseError: Postgres reports another error.
         """
         try:
             return super().get_tuple(config)
@@ -97,12 +98,12 @@ class PooledSaver(PostgresSaver):
             raise NotADatabaseError("checkpoints") from error
 
     def prune_thread(self, thread_id: str) -> None:
-        """Deletes all checkpoints of a session but the one that this server wrote last, newer ids too.
+        """Deletes all checkpoints of a session, newer ids too, except the last one written by this server.
 
-        Nothing is deleted if this server wrote none since the last call.
+        Deletes nothing if this server wrote none since the last call.
 
         Raises:
-            DatabaseError: Nothing is deleted; the subclass says why.
+            DatabaseError: Nothing is deleted.
         """
         kept_id = self._written.pop(thread_id, None)
         if kept_id is not None:
@@ -113,20 +114,19 @@ class PooledSaver(PostgresSaver):
         """Deletes all checkpoints of a session.
 
         Raises:
-            DatabaseError: Nothing is deleted; the subclass says why.
+            DatabaseError: Nothing is deleted.
         """
         self._written.pop(thread_id, None)
         super().delete_thread(thread_id)
 
     def connections(self) -> Mapping[str, Callable[[], float]]:
-        """Returns what counts the pool's connections, by what they are at."""
+        """Returns functions that count the pool's connections, by state."""
         return {
             "in_use": lambda: self._count("pool_size") - self._count("pool_available"),
             "idle": lambda: self._count("pool_available"),
         }
 
     def close(self) -> None:
-        """Closes every connection."""
         self.pool.close()
 
     def _count(self, name: str) -> float:
@@ -139,13 +139,13 @@ class PooledSaver(PostgresSaver):
 
 
 def open_saver(url: SecretStr, *, busy_timeout_seconds: float) -> PooledSaver:
-    """Opens the checkpoints in a database that has their tables; connects when it is first asked.
+    """Opens the checkpoints of a database with existing tables; connects on first use.
 
-    Through PgBouncer, in transaction mode, too: no statement is prepared under a name.
+    Works through PgBouncer in transaction mode: no statement is prepared under a name.
 
     Args:
-        url: The database's.
-        busy_timeout_seconds: How long to wait for a connection when all are in use.
+        url: URL of the database.
+        busy_timeout_seconds: Maximum wait for a connection when all are in use.
     """
     arguments: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, "prepare_threshold": None}
     pool: Pool = ConnectionPool(
@@ -166,10 +166,10 @@ def open_saver(url: SecretStr, *, busy_timeout_seconds: float) -> PooledSaver:
 
 
 def set_up(connection: Connection) -> None:
-    """Makes the saver's tables, or brings them up to date, in the caller's transaction.
+    """Creates or migrates the saver's tables, in the caller's transaction.
 
-    Its own `setup` fails when several servers start at once: it makes indexes without a lock of the tables, outside of
-    any transaction.
+    `PostgresSaver.setup` fails when several servers start at once: it creates indexes concurrently, outside of any
+    transaction.
     """
     first, *_ = PostgresSaver.MIGRATIONS
     connection.exec_driver_sql(first)

@@ -1,4 +1,4 @@
-"""The database in Postgres: its connections, the lock of a session, and what is done when it is opened."""
+"""The database in Postgres: connections, row locks of sessions, and setup."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from graph.value.error import SettingsError
 _POOL_SIZE: Final = 8
 _POOL_OVERFLOW: Final = 4
 _RECYCLE_SECONDS: Final = 1_800
-# Nothing but this number is shared by servers that start at once. Of the transaction: PgBouncer knows no other locks.
+# The number is shared by all servers. A transaction lock: PgBouncer supports no session locks.
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(8204412087)")
-# Another server's migration, and an index of ours over millions of rows, take longer than the limits of the role. For
-# the locks of tables these hold: behind one that is waited for all other servers would wait.
+# Another server's migration, or indexing millions of rows, may exceed the role's timeouts. The lock timeout applies again
+# to table locks: all other servers would queue behind a pending one.
 _ALONE: Final = (
     text("SET LOCAL statement_timeout = 0"),
     text("SET LOCAL lock_timeout = 0"),
@@ -37,17 +37,16 @@ _SESSION: Final = (
 
 
 class PostgresDatabase(Database):
-    """A database that any number of servers share; each session has one writer at a time.
+    """A database shared by any number of servers; each session has one writer at a time.
 
-    Whoever writes to a session has its row locked, so what it reads there holds until it commits. Times are those of
-    the database's clock.
+    A writer locks the session's row, so its reads of the session hold until commit. Times are the database's.
 
     Args:
-        url: As `CHAT_DATABASE_URL` names it; also through PgBouncer, in transaction mode.
-        busy_timeout_seconds: How long to wait for a connection when all are in use.
+        url: `CHAT_DATABASE_URL`; may lead through PgBouncer in transaction mode.
+        busy_timeout_seconds: Maximum wait for a connection when all are in use.
     """
 
-    # The session is locked first, as by everybody, and then the lease, so that nobody takes it meanwhile.
+    # Locks the session first, in the order common to all writers, then the lease, so that it can't be acquired meanwhile.
     is_held: ClassVar[Select[int]] = IS_HELD.join_from(
         session_table, lease_table, session_table.c.session_id == lease_table.c.session_id
     ).with_for_update(key_share=True)
@@ -58,7 +57,6 @@ class PostgresDatabase(Database):
         super().__init__(reader, engine)
 
     def errors_as_ours(self) -> AbstractContextManager[None]:
-        """Raises Postgres's errors as ours."""
         return errors_as_ours()
 
     def _turn_to_write(self) -> AbstractContextManager[None]:
@@ -69,16 +67,16 @@ class PostgresDatabase(Database):
 
 
 def open_postgres(url: SecretStr, *, busy_timeout_seconds: float) -> PostgresDatabase:
-    """Opens the database; makes its tables, or migrates them to the newest revision, first, if needed.
+    """Opens the database; creates the tables or migrates them to the newest revision if needed.
 
-    Safe when several servers start at once on an empty database: it is all one transaction, and they take turns.
+    Safe when several servers start at once on an empty database: one transaction under one lock.
 
     Raises:
-        SettingsError: The URL can't be understood.
-        NewerDatabaseError: A newer version of Turnfold made the tables.
-        OlderDatabaseError: A version made them that is too old to be migrated.
-        DatabaseUnreachableError: No server answers there, or it lets nobody in by this URL.
-        DatabaseError: Postgres reports another error; the subclass says which.
+        SettingsError: The URL can't be parsed.
+        NewerDatabaseError: A newer version of Turnfold created the tables.
+        OlderDatabaseError: The tables are too old to be migrated.
+        DatabaseUnreachableError: The server can't be reached or refuses the login.
+        DatabaseError: Postgres reports another error.
     """
     try:
         place = conninfo_to_dict(url.get_secret_value())
@@ -119,7 +117,7 @@ def _make_engine(url: str, busy_timeout_seconds: float) -> Engine:
     conninfo = with_patience(url)
     return create_engine(
         "postgresql+psycopg://",
-        # A name that the server keeps for a statement means another one, or none, behind PgBouncer.
+        # Behind PgBouncer, the name of a prepared statement may refer to a different statement or to none.
         creator=lambda: psycopg.connect(conninfo, prepare_threshold=None),
         pool_size=_POOL_SIZE,
         max_overflow=_POOL_OVERFLOW,

@@ -1,9 +1,9 @@
-"""The full-text index in Postgres: the terms of each message as a vector, and nothing else.
+"""The full-text index in Postgres: each message's terms as a vector.
 
-Vectors are made here, as Postgres's own parser knows no pairs of signs and cuts names otherwise than SQLite. They have
-no places: as in SQLite, a phrase is found by its terms wherever they stand in a message. So neither the number of
-places that Postgres keeps nor a look at the row itself limits what is found; only a vector's size is bounded, and a
-message with more terms has several rows.
+Vectors are computed here, because Postgres's parser knows no character bigrams and splits identifiers differently from
+SQLite. They have no positions: as in SQLite, a phrase matches by its terms anywhere in a message. So matches aren't
+limited by Postgres's maximum of positions; only a vector's size is bounded, and a message with more terms has several
+rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from graph.search.stem import stem
 from graph.search.term import OPEN_END, PHRASE_TERMS, phrase_terms
 
 _INDEX: Final = table("message_search", column("session_id"), column("position"), column("part"), column("terms"))
-# New terms go into the index at once: a list of those to come would be searched row by row.
+# New terms are indexed at once: a pending list would be scanned row by row.
 _CREATE: Final = """
     CREATE TABLE message_search (
         session_id text NOT NULL REFERENCES session ON DELETE CASCADE,
@@ -46,7 +46,6 @@ _PART_BYTES: Final = 2**19
 
 
 def create_index(connection: Connection) -> None:
-    """Creates the empty index."""
     connection.exec_driver_sql(_CREATE)
 
 
@@ -61,16 +60,16 @@ def add_terms(connection: Connection, session_id: str, position: int, terms: str
 
 
 def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[int, str]]) -> None:
-    """Does nothing: the rows of a session are deleted with it."""
+    """Does nothing: the rows of a session are deleted by cascade."""
 
 
 def merge_removed(connection: Connection, *, is_first: bool) -> bool:  # noqa: ARG001  # `TermIndex`'s signature
-    """Returns that there is nothing to overwrite: Postgres reuses the room of deleted rows by itself."""
+    """Returns False: Postgres reuses the space of deleted rows by itself."""
     return False
 
 
 def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]) -> Mapping[str, set[int]]:
-    """Returns for each phrase, in their order, the positions of the session's messages that have it."""
+    """Maps each phrase, in the given order, to the positions of matching messages."""
     queries = [_phrase_query(phrase) for phrase in phrases]
     place = {"session_id": session_id, "phrases": queries, "any": " | ".join(queries)}
     found: dict[str, set[int]] = {phrase: set() for phrase in phrases}
@@ -80,11 +79,11 @@ def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]
 
 
 def hits(words: Sequence[Sequence[str]]) -> Subquery:
-    """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
+    """Selects the messages (`session_id`, `position`) that match every word (any of its phrases)."""
     wanted = [cast(" | ".join(map(_phrase_query, phrases)), TSQUERY) for phrases in words]
     place = _INDEX.c.session_id, _INDEX.c.position
     whole = select(*place).where(_INDEX.c.part == 0, *(_has(query) for query in wanted))
-    # Of a long message the words may stand in different parts.
+    # The words of a long message may be in different parts.
     has_each = and_(*(func.bool_or(_has(query)) for query in wanted))
     any_of_them = cast(" | ".join(map(_phrase_query, chain.from_iterable(words))), TSQUERY)
     in_parts = select(*place).where(_INDEX.c.part > 0, _has(any_of_them)).group_by(*place).having(has_each)
@@ -92,9 +91,9 @@ def hits(words: Sequence[Sequence[str]]) -> Subquery:
 
 
 def split_terms(terms: str) -> Iterator[list[str]]:
-    """Yields the different stems of a message, in as many parts as its vector needs.
+    """Yields the distinct stems of a message, in as many parts as its vector needs.
 
-    A part begins with the end of the one before it, so that a phrase as it was written stands whole in one of them.
+    Parts overlap by the length of a phrase, so that each phrase of the text is complete in one of them.
     """
     stems = [stem(term) for term in terms.split()]
     begin = 0
@@ -115,6 +114,6 @@ def _has(query: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def _phrase_query(phrase: str) -> str:
-    """Returns what a vector must have; no term has a quote, as they are all letters and digits."""
+    """Converts a phrase to a tsquery; terms need no escaping, as they consist of letters and digits."""
     terms = [f"'{stem(term)}'" for term in phrase_terms(phrase)]
     return f"({' & '.join(terms)}{':*' if phrase.endswith(OPEN_END) else ''})"
