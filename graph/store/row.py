@@ -82,7 +82,7 @@ def encode_message(message: AnyMessage) -> str:
 
 
 def decode_message(role: str, message_id: str, content: str) -> AnyMessage:
-    """Decodes the JSON of `encode_message`, and older rows, which repeat role and id and may contain lone surrogates."""
+    """Decodes the JSON of `encode_message`, and older rows, which repeat role and id and may have lone surrogates."""
     data = plain_value(json.loads(content))
     data = _usual(role, data) if isinstance(data, str) else data.get("data", data)
     return cast("AnyMessage", messages_from_dict([{"type": role, "data": {**data, "id": message_id}}])[0])

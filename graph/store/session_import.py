@@ -1,4 +1,4 @@
-"""Checks an export, which may be any file, and adds its sessions to those of an owner."""
+"""Validates an export, which may be any file, and imports its sessions for an owner."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ _PINNED_ROLES: Final = (_USER, "ai")
 
 
 def check_rows(rows: Sequence[ReadRow]) -> None:
-    """Checks that each session has its turns, each of them its question, and that all that is stored can be read.
+    """Checks that each session has its turns, each turn its question, and that all stored values can be read.
 
     Raises:
-        InputError: `not_an_export`, with the number of the line; that of the last one if the rows don't fit together.
+        InputError: `not_an_export`, with the line number; the last one if rows are inconsistent with each other.
     """
     for number, table, row in rows:
         try:
@@ -71,7 +71,7 @@ def check_rows(rows: Sequence[ReadRow]) -> None:
 
 
 def _is_sound(table: Table, row: Mapping[str, Any]) -> bool:
-    """Whether a row by itself can be one of ours; may raise one of `_UNREADABLE` if not."""
+    """True if the row is valid by itself; may also raise one of `_UNREADABLE`."""
     has_choices = all(row[name] in choices for name, choices in _CHOICES.get(table, {}).items() if name in row)
     has_items = all(
         type(item) is (int if name == "turns" else str)
@@ -89,7 +89,7 @@ def _is_message(row: Mapping[str, Any]) -> bool:
 
 
 def _is_call(row: Mapping[str, Any]) -> bool:
-    with suppress(ValueError):  # an unreadable list says so where it is shown
+    with suppress(ValueError):  # the view of a call reports an unreadable manifest
         json.loads(row["manifest"])
     return True
 
@@ -111,7 +111,7 @@ _OWN_CHECKS: Final[Mapping[Table, Callable[[Mapping[str, Any]], bool]]] = {
 
 
 def _has_turns(rows: Sequence[ReadRow]) -> bool:
-    """Whether each session is there once, with all of its turns, and each of these with its question."""
+    """Checks that each session appears once, with all of its turns, and each turn with its question."""
     sessions = [row for _, table, row in rows if table is session_table]
     counts = {row["session_id"]: row["turn_count"] for row in sessions}
     turns = {
@@ -125,12 +125,12 @@ def _has_turns(rows: Sequence[ReadRow]) -> bool:
         and all(found[session_id] == count for session_id, count in counts.items())
         and all(1 <= number <= counts.get(session_id, 0) for session_id, number in turns)
         and all((row["session_id"], row["turn"]) in turns for row in messages)
-        and {(*place, message_id) for place, message_id in turns.items()} == asked  # no other would be shown
+        and {(*place, message_id) for place, message_id in turns.items()} == asked  # others would be invisible
     )
 
 
 def _shows_results(rows: Sequence[ReadRow]) -> bool:
-    """Whether each result of a tool is one of a call of its attempt, and the only one: no other would be shown."""
+    """Checks that each tool result is the only one of a call in its attempt: others would be invisible."""
     calls: Counter[tuple[object, ...]] = Counter()
     results: Counter[tuple[object, ...]] = Counter()
     for _, table, row in rows:
@@ -146,7 +146,7 @@ def _shows_results(rows: Sequence[ReadRow]) -> bool:
 
 
 def _pins_words(rows: Sequence[ReadRow]) -> bool:
-    """Whether no answer of a tool is pinned; a branch may have pins of messages that stayed behind."""
+    """Checks that no tool result is pinned; a branch may have pins of messages left in its origin."""
     unsaid = {
         (row["session_id"], row["message_id"])
         for _, table, row in rows
@@ -156,7 +156,7 @@ def _pins_words(rows: Sequence[ReadRow]) -> bool:
 
 
 def _is_acyclic(rows: Sequence[ReadRow]) -> bool:
-    """Whether no record is, over any steps, its own source or earlier version: who follows them would never end."""
+    """Checks that no record is, over any steps, its own source or version before: following them would never end."""
     before = {row["id"]: {*row["sources"], row.get("replaces")} for _, table, row in rows if table is record_table}
     try:
         TopologicalSorter(before).prepare()
@@ -165,8 +165,8 @@ def _is_acyclic(rows: Sequence[ReadRow]) -> bool:
     return True
 
 
-# Ids as this program makes them (`service.access.new_session_id`, `Sessions.new_id`); that of an owner's example chat
-# isn't one of them: nobody takes it from him.
+# Ids as this program makes them (`service.access.new_session_id`, `Sessions.new_id`). An owner's example chat has an id
+# of another form, so that no import can take it.
 _OWN_ID: Final = re.compile(r"[A-Za-z0-9_-]{16}|[0-9a-f]{32}")
 
 
@@ -178,27 +178,27 @@ def import_sessions(
     new_session_id: Callable[[], str],
     allowed: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> tuple[str, ...]:
-    """Reads an export in one transaction: all of it or nothing.
+    """Imports an export in one transaction.
 
-    A session gets a new id if its own is taken, or none that this program makes. Records always get one, everywhere
-    that they are named: what is known by a record's id must not come from a file. Nothing is sent of it that its
-    transcript or its summaries don't show: the instructions of programs and the memory of projects that its inputs had
-    can be read, and end with it.
+    A session gets a new id if its own is taken or has a foreign form. Records always get new ids, wherever referenced:
+    the
+    cache of records by id must not trust a file. Nothing is sent that the transcript or the summaries don't show: the
+    programs' instructions and the project memory of earlier inputs can be viewed, but their blocks end with the import.
 
     Args:
-        database: Where to.
+        database: The destination.
         lines: The export.
         owner: The owner of the imported sessions, whoever owned them before.
         new_session_id: Makes an unused id.
-        allowed: Returns the row of a session as its owner may have it here.
+        allowed: Reduces a session's row to the owner's permissions here.
 
     Returns:
-        The ids that the sessions have here, in the order of the export.
+        The ids of the sessions here, in the order of the export.
 
     Raises:
-        InputError: `not_an_export`: a line isn't what an export has; `detail` is its number.
+        InputError: `not_an_export`: a line is invalid; `detail` is its number.
         NewerDatabaseError: A newer version wrote the export.
-        BusyError: Somebody else added one of the sessions at this moment.
+        BusyError: One of the sessions was added concurrently.
     """
     rows = list(read_rows(lines))
     check_rows(rows)
@@ -214,7 +214,7 @@ def import_sessions(
 
 
 def _ends_of_blocks(rows: Sequence[ReadRow]) -> Iterator[ReadRow]:
-    """Yields what ends each block that a turn here would be sent, though nobody here has said or agreed to it."""
+    """Yields rows that end each imported block a turn would send: nobody here has written or accepted it."""
     newest: dict[tuple[str, str], ReadRow] = {}
     for read in rows:
         if read.table is context_block_table:
@@ -227,7 +227,7 @@ def _ends_of_blocks(rows: Sequence[ReadRow]) -> Iterator[ReadRow]:
 
 
 def _with_readable_lists(rows: Sequence[ReadRow]) -> Iterator[ReadRow]:
-    """Yields the rows; lists of what was sent that can't be read are empty, as where calls between them are missing."""
+    """Yields the rows; manifests that can't be decoded become empty, as when calls between them are missing."""
     calls = [read for read in rows if read.table is call_table]
     calls.sort(key=lambda read: tuple(read.row[name] for name in ("turn", "attempt", "ordinal", "created_at")))
     chains: dict[tuple[str, str], list[ReadRow]] = {}
@@ -244,7 +244,7 @@ def _with_readable_lists(rows: Sequence[ReadRow]) -> Iterator[ReadRow]:
 
 
 def _is_taken(connection: Connection, session_id: str) -> bool:
-    """Whether a session can't have this id here."""
+    """True if a session can't have this id here."""
     if not _OWN_ID.fullmatch(session_id):
         return True
     query = select(session_table.c.session_id).where(session_table.c.session_id == session_id)
@@ -257,10 +257,10 @@ def _adapted(
     records: Mapping[str, str],
     allowed: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> ReadRow:
-    """Returns the row with the ids that are used here.
+    """Returns the row with the ids used here.
 
     Raises:
-        InputError: `not_an_export`: it is of a session that the export doesn't have, or has a value that none has.
+        InputError: `not_an_export`: an unknown session, or an invalid rate.
     """
     number, table, row = read
     if row["session_id"] not in sessions:
@@ -289,7 +289,7 @@ def _adapted(
 
 
 def _renamed(manifest: str, records: Mapping[str, str]) -> str:
-    """Returns the list of what a call was sent, whole or a difference, with the new ids; as it is if unreadable."""
+    """Returns a manifest, full or differential, with the new ids; unchanged if it can't be parsed."""
     try:
         entries = json.loads(manifest)
     except ValueError:

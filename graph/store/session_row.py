@@ -1,4 +1,4 @@
-"""A session as it is stored, and the query of its row."""
+"""The stored form of a session, and the query of its row."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class SessionRow:
     """A session as stored; times are UTC.
 
     Attributes:
-        updated_at: When a turn last began or ended; a change of title or settings doesn't count.
-        model: Name of the chosen model, "" for the default one.
-        project_root: The folder of its project, "" for none.
-        has_memory: Whether it starts with the project's memory.
-        client: The name of the program that began it, "" for the page.
-        family: The chat of a program that it is a branch of, as a hash; "" for none.
-        forked_from: The session that it was forked from, "" for none.
-        forked_after: The last turn that it has from there.
-        tools_off: Tools of ours that a program has replaced by its own of the same name.
-        title_source: Who made the title: "" for the message that it began with, "model" or "user".
-        deleted_at: When it was deleted, if that can still be undone.
-        is_open: Whether the row of its last turn says that it is in progress, or waits for a program.
+        updated_at: When a turn last started or ended; changes of title or settings don't count.
+        model: Name of the chosen model, "" for the default.
+        project_root: Folder of the project, "" for none.
+        has_memory: True if the session starts with the project's memory.
+        client: The name of the program that started the session, "" for the page.
+        family: The chat group of a program, as a hash; "" for none.
+        forked_from: The session that this is a branch of, "" for none.
+        forked_after: The last turn shared with it.
+        tools_off: Server tools replaced by a program's own tools of the same name.
+        title_source: Author of the title: "" for the first message, "model" or "user".
+        deleted_at: Time of a deletion that can still be undone.
+        is_open: True if the last turn is running or waits for a program.
     """
 
     session_id: str
@@ -55,7 +55,7 @@ class SessionRow:
     is_open: bool
 
 
-# Only a session's last turn can be open, so a look-up of one row by its key tells.
+# Only a session's last turn can be open, so one look-up by key is enough.
 _LAST_TURN = and_(turn_table.c.session_id == _session.session_id, turn_table.c.number == _session.turn_count)
 ROWS: Select[Any] = select(
     *(_session[field.name] for field in fields(SessionRow) if field.name != "is_open"),

@@ -1,4 +1,4 @@
-"""The table of sign-ins: which of them were seen, and which a sign-out has ended, on all servers of the database."""
+"""The table of sign-ins, known and ended, shared by all servers of the database."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from graph.value.error import StoreError
 
 _LOG = logging.getLogger(__name__)
 _ALL: Final = ""
-# A provider's clock may differ from the database's by as much as is let pass when its token is checked.
+# Tolerated difference between a provider's clock and the database's, the same as when its token is checked.
 _CLOCKS_DIFFER: Final = timedelta(seconds=120)
 _LATEST: Final = datetime.max.replace(tzinfo=UTC) - _CLOCKS_DIFFER
-# No cookie lasts longer. A day more covers clocks that differ.
+# The longest life of a cookie, plus a day for clock differences.
 _KEPT: Final = timedelta(hours=LONGEST_SIGN_IN_HOURS) + timedelta(days=1)
 
 _row = sign_in_table.c
 _IS_OWNERS = _row.owner == bindparam("owner")
 _IS_IT = and_(_IS_OWNERS, _row.id == bindparam("sign_in"))
 _IS_ENDED = _row.ended_at.is_not(None)
-# Of a sign-in that was seen its row tells, in which no clock has a part. One that was never seen has none: it has ended
-# if it is older than the sign-out of all of them, and by more than the clocks may differ.
+# A known sign-in has a row, independent of clocks. An unknown one has ended if it is older than the owner's sign-out of
+# all, by more than the clocks may differ.
 IS_SIGNED_OUT: Final = exists().where(
     or_(
         and_(_IS_IT, _IS_ENDED),
@@ -53,20 +53,20 @@ _FORGET = delete(sign_in_table).where(_row.seen_at < database_time(-_KEPT.total_
 
 
 def parameters_of(sign_in: SignIn | None) -> dict[str, object]:
-    """Returns what `IS_SIGNED_OUT` is asked with beside the owner; without a sign-in it is false."""
+    """Returns the parameters of `IS_SIGNED_OUT` beside the owner; without a sign-in it is false."""
     if sign_in is None:
         return {"sign_in": None, "surely_began": None}
     return {"sign_in": sign_in.id, "surely_began": min(sign_in.began, _LATEST) + _CLOCKS_DIFFER}
 
 
 class SignInStore:
-    """Ends sign-ins before they end by themselves, and tells which have ended so."""
+    """Ends sign-ins before they expire."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def is_ended(self, owner: str, sign_in: SignIn) -> bool:
-        """Whether a sign-out has ended this sign-in. Notes one that is seen for the first time."""
+        """True if a sign-out has ended this sign-in. Records a sign-in on first use."""
         with self._database.read() as connection:
             is_ended, is_seen = connection.execute(_STATE, {"owner": owner, **parameters_of(sign_in)}).one()
         if not (is_ended or is_seen):
@@ -79,7 +79,7 @@ class SignInStore:
             connection.execute(_END, {"owner": owner, "sign_in": sign_in.id})
 
     def end_all(self, owner: str) -> None:
-        """Ends all sign-ins that an owner has made so far; one that is made from now on counts."""
+        """Ends all sign-ins of an owner so far; later ones are valid."""
         with self._database.write() as connection:
             connection.execute(_END_SEEN, {"of_owner": owner})
             connection.execute(_END, {"owner": owner, "sign_in": _ALL})
@@ -89,5 +89,5 @@ class SignInStore:
             with self._database.write() as connection:
                 connection.execute(_SEE, {"owner": owner, "sign_in": sign_in.id})
                 connection.execute(_FORGET)
-        except StoreError as error:  # whoever signed in is let in all the same
+        except StoreError as error:  # no reason to refuse the sign-in
             _LOG.warning("a sign-in was not noted: %s", error.code)

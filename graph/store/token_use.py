@@ -1,4 +1,4 @@
-"""Sums up what the model calls of a session, or of all of an owner's sessions, took: the databases add it up."""
+"""Sums of tokens of model calls, per session or owner, computed by the database."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _message = message_table.c
 _record = record_table.c
 _COSTS_TOKENS: Final = _record.input_tokens + _record.output_tokens > 0
 _IS_REPORTED: Final = _call.usage_input_tokens.is_not(None)
-# A call that failed otherwise costs what its provider reported; without that nothing, as far as anybody knows.
+# Other failed calls count by the provider's report only.
 _IS_PAID: Final = or_(_IS_REPORTED, _call.error_code.in_(("", TurnStoppedSignal.code, CutStreamError.code)))
 _COPY: Final = "copy"
 _Within = Callable[[Select[Any], Table], Select[Any]]
@@ -50,9 +50,9 @@ def _of_owner(query: Select[Any], table: Table) -> Select[Any]:
 
 
 def _calls(within: _Within) -> Select[Any]:
-    """Returns what the calls of turns took, by model; what wasn't reported is our estimate.
+    """Sums the tokens of turns' calls by model; unreported ones are estimated.
 
-    The answer of a call is the message of the same place within its attempt.
+    The answer of the n-th call of an attempt is the attempt's n-th message by the model.
     """
     place = func.row_number().over(
         partition_by=[_call.session_id, _call.turn, _call.attempt, _call.kind], order_by=[_call.ordinal, _call.id]
@@ -76,7 +76,7 @@ def _calls(within: _Within) -> Select[Any]:
     ).subquery("paid")
     asked = select(*(column for column in paid.c if column.name != _COPY)).where(paid.c[_COPY] == 1).cte("asked")
     is_estimate = asked.c.usage_input_tokens.is_(None)
-    # Messages are read only of sessions that need them.
+    # Messages are read only for sessions with unreported calls.
     lacking = select(asked.c.session_id).where(is_estimate, asked.c.kind == "answer").distinct().subquery("lacking")
     place = func.row_number().over(
         partition_by=[_message.session_id, _message.turn, _message.attempt], order_by=_message.position
@@ -87,7 +87,7 @@ def _calls(within: _Within) -> Select[Any]:
         .where(_message.role == "ai")
         .subquery("said")
     )
-    # Summed up by call instead of joined: SQLite would read all messages again for each call.
+    # Grouped by call instead of joined: SQLite would read all messages again for each call.
     read_tokens = case((is_estimate, asked.c.sent_tokens), else_=asked.c.usage_input_tokens - asked.c.cached_tokens)
     names = ("session_id", "turn", "attempt", "place")
     parts = union_all(
@@ -114,7 +114,7 @@ def _calls(within: _Within) -> Select[Any]:
             func.sum(part.said_tokens).label("said_tokens"),
         )
         .group_by(*(part[name] for name in names), part.kind)
-        .having(func.count(part.model) > 0)  # not of an answer whose call isn't counted
+        .having(func.count(part.model) > 0)  # no answers without a counted call
         .subquery("call")
         .c
     )
@@ -132,9 +132,9 @@ def _calls(within: _Within) -> Select[Any]:
 
 
 def _summaries(within: _Within, *conditions: ColumnElement[bool]) -> Select[Any]:
-    """Returns what the summaries took, by model."""
+    """Sums the tokens of summaries by model."""
     columns = (_record.model, _record.is_usage, _record.input_tokens, _record.output_tokens)
-    # An import gives them ids of its own.
+    # Imports change ids, so copies are found by source and time.
     copy = _copy_of(record_table, _record.source_key, _record.created_at)
     made = within(select(*columns, copy).where(_COSTS_TOKENS, *conditions), record_table).subquery("made").c
     return (
@@ -151,7 +151,7 @@ def _summaries(within: _Within, *conditions: ColumnElement[bool]) -> Select[Any]
 
 
 def _copy_of(table: Table, *identity: ColumnElement[Any]) -> Label[int]:
-    """Returns 1 for the first session that has such a row: an import brings along what its origin has paid for."""
+    """Ranks rows of the same identity by session, from 1: an import repeats calls already paid for by its origin."""
     return func.rank().over(partition_by=identity, order_by=table.c.session_id).label(_COPY)
 
 
@@ -166,21 +166,19 @@ _FOLDS: Final = _summaries(_in_session, IS_IN_CONTEXT)
 
 
 class TokenUseStore:
-    """Reads what model calls took, each time in one statement."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def of_session(self, session_id: str) -> list[TokenUse]:
-        """Returns what all calls of a session took, by model: of all attempts, and of discarded records, too."""
+        """Returns the use of a session by model, all attempts and discarded records included."""
         return self._read(_OF_SESSION, session_id=session_id)
 
     def of_owner(self, owner: str) -> list[TokenUse]:
-        """Returns the same of all sessions of an owner that aren't deleted; what an import has doubled once."""
+        """Returns the use of all sessions of an owner that aren't deleted; calls repeated by an import count once."""
         return self._read(_OF_OWNER, owner=owner)
 
     def of_folds(self, session_id: str) -> list[TokenUse]:
-        """Returns what the summaries of a session took since its last reset, by model."""
+        """Returns the use of a session's summaries since the last reset, by model."""
         return self._read(_FOLDS, session_id=session_id)
 
     def _read(self, query: Select[Any] | CompoundSelect[Any], **values: str) -> list[TokenUse]:

@@ -32,25 +32,23 @@ from graph.value.error import InputError, NewerDatabaseError
 
 _FORMAT: Final = "turnfold-export"
 _VERSION: Final = 1
-# Columns take 31 bits in the databases that limit them; what goes on counting from a number needs room behind it.
+# Integer columns have 31 bits in Postgres; counters need room above an imported number.
 _LARGEST_NUMBER: Final = 2**30
-# A lease means something only now and on this machine, an anchor only with the server's key; the index is made of the
-# messages. What belongs to no session isn't exported either.
+# A lease is valid only now, a response fingerprint only with the server's key; the index is derived from messages.
+# Rows without a session aren't exported either.
 _NOT_EXPORTED: Final = (anchor_table, lease_table, search_session_table)
 _TABLES: Final = {
     table.name: table for table in METADATA.sorted_tables if "session_id" in table.c and table not in _NOT_EXPORTED
 }
-# Each database numbers its own rows; the order of the lines preserves the order that this column keeps.
+# Each database numbers its own rows; the order of the lines preserves the order of `sequence`.
 _LEFT_OUT: Final = {"record": {"sequence", "facts"}}
-# What stands packed in a row is spelled out in a line.
+# Columns of a line unpacked from one column of the row.
 _SPELLED: Final = {"record": (Column("kept_facts", JsonTuple), Column("missing_facts", JsonTuple))}
-# What reading a line that comes from outside may end with.
+# Errors of parsing a malformed line.
 _MALFORMED: Final = (ValueError, TypeError, LookupError, OverflowError, RecursionError)
 
 
 class Imported(NamedTuple):
-    """What an import did."""
-
     session_count: int
     skipped_count: int
 
@@ -64,13 +62,12 @@ class ReadRow(NamedTuple):
 
 
 def export_lines(database: Database, *, only: str = "", with_images: bool = True) -> Iterator[str]:
-    """Yields a head line, then every row of every session, as of one moment: messages, turns, records, calls.
+    """Yields a header line, then all rows of all sessions, from one snapshot: messages, turns, records, calls.
 
     Args:
-        database: Where from.
+        database: The source.
         only: The one session to export; "" for all.
-        with_images: Whether the images that programs sent come along; a message without its images says that it had
-            some.
+        with_images: False leaves out images sent by programs; their messages still refer to them.
     """
     tables = [table for table in _TABLES.values() if with_images or table is not image_table]
     wanted = select(session_table.c.session_id).where(session_table.c.deleted_at.is_(None))
@@ -87,15 +84,15 @@ def export_lines(database: Database, *, only: str = "", with_images: bool = True
 
 
 def import_lines(database: Database, lines: Iterable[str], *, owner: str | None) -> Imported:
-    """Reads an export in one transaction: all of it or nothing. Sessions that exist already are skipped.
+    """Imports an export in one transaction; existing sessions are skipped.
 
     Args:
-        database: Where to.
+        database: The destination.
         lines: The export.
-        owner: The owner of the imported sessions, whoever owned them before; None if each stays its owner's.
+        owner: The owner of the imported sessions; None keeps each session's owner.
 
     Raises:
-        InputError: `not_an_export`: a line isn't what an export has; `detail` is its number. Nothing is changed.
+        InputError: `not_an_export`: a line is invalid; `detail` is its number. Nothing is changed.
         NewerDatabaseError: A newer version wrote the export. Nothing is changed.
     """
     with database.write() as connection:
@@ -108,7 +105,7 @@ def read_rows(lines: Iterable[str]) -> Iterator[ReadRow]:
     """Yields the rows of an export, in order.
 
     Raises:
-        InputError: `not_an_export`: a line isn't what an export has; `detail` is its number.
+        InputError: `not_an_export`: a line is invalid; `detail` is its number.
         NewerDatabaseError: A newer version wrote the export.
     """
     numbered = enumerate(lines, start=1)
@@ -122,22 +119,22 @@ def read_rows(lines: Iterable[str]) -> Iterator[ReadRow]:
 
 
 def add_rows(connection: Connection, rows: Iterable[ReadRow], *, owner: str | None) -> dict[str, bool]:
-    """Adds the rows of sessions that don't exist yet, and returns of each session whether it was new.
+    """Adds the rows of sessions that don't exist yet; maps each session id to True if it was new.
 
     Args:
         connection: In a write transaction.
         rows: Each session's own row before its others.
-        owner: The owner of all of them; None if each stays its owner's.
+        owner: The owner of all sessions; None keeps each session's owner.
 
     Raises:
-        InputError: `not_an_export`: a row isn't what an export has; `detail` is the number of its line.
+        InputError: `not_an_export`: a row is invalid; `detail` is the number of its line.
     """
     is_new: dict[str, bool] = {}
     for number, table, row in rows:
         try:
             session_id = row["session_id"]
             owned = row if owner is None else {**row, "owner": owner}
-            if table is session_table:  # one that another import is adding just now is waited for, and skipped
+            if table is session_table:  # waits for a concurrent import of the same session, then skips it
                 adding = add_once(table).values(owned).returning(table.c.session_id)
                 is_new[session_id] = connection.execute(adding).first() is not None
             elif is_new[session_id] and not _is_in_progress(table, row):
@@ -150,12 +147,11 @@ def add_rows(connection: Connection, rows: Iterable[ReadRow], *, owner: str | No
 
 
 def _is_in_progress(table: Table, row: dict[str, Any]) -> bool:
-    """Whether a row is a fold that was being made when an earlier version exported it: here nobody goes on with it."""
+    """True for an unfinished fold, as exported by an earlier version: no process here continues it."""
     return table is record_table and row["status"] == "IN_PROGRESS"
 
 
 def not_an_export(line_number: int) -> InputError:
-    """Returns the error of a line that isn't what an export has."""
     return InputError("not_an_export", str(line_number))
 
 
@@ -200,10 +196,10 @@ def _check_head(line: str) -> None:
 
 
 def _parse(line: str) -> tuple[Table, dict[str, Any]]:
-    """Reads a row and its table; the texts of a line come from outside and are cleaned here.
+    """Parses a line to a table and a row; text from outside is cleaned here.
 
     Raises:
-        ValueError: Or another of the errors that the caller lists: the line isn't what an export has.
+        ValueError: Or another of `_MALFORMED`: the line is invalid.
     """
     entry = plain_value(json.loads(line, parse_constant=_refuse))
     table, row = _TABLES[entry["table"]], entry["row"]
@@ -221,11 +217,11 @@ def _to_json(value: object) -> object:
 
 
 def _from_json(column_type: TypeEngine[Any], value: object) -> object:
-    """Converts a value to what its column takes.
+    """Converts a value to the type of its column.
 
     Raises:
-        ValueError: It has another type, or is a number too large, which SQLite itself would take, or a time too far.
-        OverflowError: It is a whole number too large for a fraction.
+        ValueError: The type is wrong, a number is too large (SQLite would accept it), or a time is out of range.
+        OverflowError: An integer is too large for a float.
     """
     if value is None:
         return None

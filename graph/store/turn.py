@@ -1,4 +1,4 @@
-"""The turn table: how each turn began, its state, and how it ended."""
+"""The turn table: start, state and end of each turn."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ __all__ = ["TurnRow", "TurnStore"]
 
 TurnEnd = Literal["finished", "failed", "stopped", "requires_action"]
 
-# How long a turn waits for the program that must answer its calls.
+# Time limit for a program to answer the turn's calls.
 _WAITING_TIME = timedelta(minutes=30)
 _turn = turn_table.c
 _ADD = insert(turn_table)
 
 
 class TurnStore:
-    """Begins and ends turns under a lease; reading one or requesting its stop needs no lease."""
+    """Starts and ends turns under a lease; reads and stop requests need no lease."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
@@ -70,20 +70,20 @@ class TurnStore:
         Args:
             lease: The session's lease.
             owner: The session's owner.
-            message: With an id chosen by the sender, so that sending it twice equals sending it once.
+            message: With an id chosen by the sender, which makes sending idempotent.
             model: The model that will answer.
-            is_casual: Whether the turn takes the casual fast path.
-            settings: Columns of the session that change in the same transaction.
-            client: The name of the program that asks, "" for the page.
-            anchor: What the program's request is recognised by; None for the page.
-            images: The `data:` URLs of the message's images by the references to them.
+            is_casual: True if the turn takes the casual fast path.
+            settings: Columns of the session to change in the same transaction.
+            client: The name of the program that sends the turn, "" for the page.
+            anchor: Fingerprint of the program's request; None for the page.
+            images: `data:` URLs of the message's images by reference.
 
         Returns:
-            The turn, and whether it's new: False if the same message began it before.
+            The turn, and False if the same message started it before.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
-            NotFoundError: There is no such session, or another owner has it.
+            NotFoundError: The owner has no such session.
             InternalError: The message has no id.
         """
         now = self._clock()
@@ -120,22 +120,23 @@ class TurnStore:
         client: str = "",
         anchor: OpenAnchor | None = None,
     ) -> TurnRow:
-        """Starts a new attempt of the last turn; the messages of the attempt before stay archived but are live no more.
+        """Starts a new attempt of the last turn; messages of the attempt before stay archived, but are no longer live.
 
-        In the same transaction every record that covers the turn is invalidated, and a context that starts behind the
-        turn's question after a reset is extended to include it.
+        In the same transaction every record that covers the turn is invalidated, and a reset after the turn's question
+        is moved
+        before it.
 
         Args:
             lease: The session's lease.
             number: The last turn.
             model: The model that will answer.
-            settings: Columns of the session that change in the same transaction.
-            client: The name of the program that asks, "" for the page.
-            anchor: What the program's request is recognised by; None for the page.
+            settings: Columns of the session to change in the same transaction.
+            client: The name of the program that sends the turn, "" for the page.
+            anchor: Fingerprint of the program's request; None for the page.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
-            NotFoundError: It isn't the session's last turn.
+            NotFoundError: The turn isn't the session's last one.
         """
         with self._database.write(lease) as connection:
             turn = read_turn(connection, lease.session_id, number)
@@ -163,17 +164,17 @@ class TurnStore:
         client: str = "",
         anchor: OpenAnchor | None = None,
     ) -> TurnRow:
-        """Goes on with an open turn in the same attempt; what its program answered is archived in the transaction.
+        """Continues an open turn in the same attempt, and archives the program's results in the same transaction.
 
         Args:
             lease: The session's lease.
             number: The turn.
             owner: The session's owner.
-            messages: The results of the calls that it waited for; none if they are archived already.
+            messages: Results of the open calls; none if they are archived already.
             model: The model that will answer.
-            settings: Columns of the session that change in the same transaction.
-            client: The name of the program that asks.
-            anchor: What its request is recognised by.
+            settings: Columns of the session to change in the same transaction.
+            client: The name of the program that sends the turn.
+            anchor: Fingerprint of the program's request.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -188,14 +189,14 @@ class TurnStore:
             connection.execute(_change(lease.session_id, number).values(values))
             place: dict[str, object] = {"session_id": lease.session_id, "owner": owner, "turn": number}
             place |= {"attempt": turn.attempt, "created_at": now}
-            insert_anchor(connection, anchor, place)  # first, as the response before ends where these begin
+            insert_anchor(connection, anchor, place)  # first: the response before ends where these messages begin
             for message in messages:
                 insert_message(connection, message, place)
             change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)
 
     def is_waiting(self, turn: TurnRow) -> bool:
-        """Whether the turn waits for a program, and hasn't for too long."""
+        """True if the turn waits for a program, within the time limit."""
         since = turn.finished_at
         return turn.status == "requires_action" and since is not None and self._clock() - since < _WAITING_TIME
 
@@ -210,7 +211,7 @@ class TurnStore:
         partial_text: str = "",
         anchor: EndedAnchor | None = None,
     ) -> None:
-        """Ends an open turn, or has it wait for its program; one that has ended already stays as it is.
+        """Ends an open turn, or makes it wait for its program; an ended turn is left unchanged.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -230,7 +231,7 @@ class TurnStore:
             change_session(connection, lease.session_id, updated_at=database_time())
 
     def rate(self, session_id: str, number: int, rating: int, *, attempt: int | None) -> None:
-        """Keeps the rating of a turn's last attempt; one of another attempt changes nothing.
+        """Stores the rating of a turn's last attempt; a rating of another attempt changes nothing.
 
         Raises:
             NotFoundError: There is no such turn, or it is open.
@@ -242,23 +243,23 @@ class TurnStore:
                 raise NotFoundError(str(number))
 
     def save_partials(self, partials: Sequence[PartialText]) -> None:
-        """Stores what turns have streamed so far, for any server to show; one that lost its lease stays as it is."""
+        """Stores the texts of running turns, readable by all servers; skips turns that lost their lease."""
         with self._database.write() as connection:
             save_partials(connection, partials)
 
     def request_stop(self, session_id: str, number: int) -> None:
-        """Asks a running turn, of any server, to stop; does nothing if it has ended."""
+        """Requests the stop of a running turn, on any server; does nothing if it has ended."""
         change = _change(session_id, number).where(_turn.status == RUNNING)
         with self._database.write() as connection:
             connection.execute(change.values(stop_requested=True))
 
     def stopping(self, turns: Collection[TurnPlace]) -> frozenset[TurnPlace]:
-        """Returns which of these turns were asked to stop in their current attempt."""
+        """Returns the turns whose current attempt has a stop request."""
         with self._database.read() as connection:
             return stopping(connection, turns)
 
     def progress(self, turns: Collection[TurnPlace]) -> dict[TurnPlace, TurnProgress]:
-        """Returns how far these turns are, without those that don't exist (any more)."""
+        """Returns the progress of these turns, without those that don't exist."""
         with self._database.read() as connection:
             return progress(connection, turns)
 
@@ -272,7 +273,6 @@ class TurnStore:
             return read_turn(connection, session_id, number)
 
     def last(self, session_id: str) -> TurnRow | None:
-        """Returns the newest turn, None if there is none."""
         with self._database.read() as connection:
             return last_turn(connection, session_id)
 
@@ -284,12 +284,12 @@ class TurnStore:
         return tuple(TurnRow(*row) for row in reversed(rows))
 
     def between(self, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
-        """Returns the turns from one number to another, both included, as far as there are any, oldest first."""
+        """Returns the existing turns in this range, both ends included, oldest first."""
         with self._database.read() as connection:
             return turns_between(connection, session_id, first, last)
 
     def count_of_programs(self, session_id: str, last: int) -> int:
-        """Returns how many turns, up to this one, programs asked or brought along."""
+        """Counts the turns, up to this number, that were sent or imported by programs."""
         with self._database.read() as connection:
             return count_of_programs(connection, session_id, last)
 

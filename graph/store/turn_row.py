@@ -1,4 +1,4 @@
-"""A turn as it is stored, and the reads of its row."""
+"""The stored form of a turn, and queries of its row."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class TurnRow:
     """A turn in its last attempt; times are UTC.
 
     Attributes:
-        partial_text: What was streamed so far, or what was kept of a stopped answer.
-        finished_at: When it ended, or began to wait for its program.
-        history_tokens: Our estimate for everything said before this turn.
-        client: The name of the program that asked, "" for the page.
-        is_imported: Whether a program brought it along, so that no model of ours answered it.
-        rating: 1 if its user found the answer good, -1 for bad, 0 without a word.
+        partial_text: Text streamed so far, or retained of a stopped answer.
+        finished_at: End of the turn, or start of its wait for a program.
+        history_tokens: Our estimate for all messages before this turn.
+        client: The name of the program that sent the turn, "" for the page.
+        is_imported: True if a program sent the turn with its answer: no model of ours was called.
+        rating: 1 for good, -1 for bad, 0 for unrated.
     """
 
     session_id: str
@@ -50,7 +50,7 @@ class TurnRow:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has no answer yet: it is in progress, or waits for a program."""
+        """True if the turn is running or waits for a program."""
         return self.status in OPEN
 
 
@@ -83,27 +83,26 @@ def read_turn(connection: Connection, session_id: str, number: int) -> TurnRow:
 
 
 def last_turn(connection: Connection, session_id: str) -> TurnRow | None:
-    """Returns the newest turn, None if there is none."""
     row = connection.execute(_LAST, {"session_id": session_id}).one_or_none()
     return None if row is None else TurnRow(*row)
 
 
 def turns_between(connection: Connection, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
-    """Returns the turns from one number to another, both included, as far as there are any, oldest first."""
+    """Returns the existing turns in this range, both ends included, oldest first."""
     rows = connection.execute(_BETWEEN, {"session_id": session_id, "first": first, "last": last})
     return tuple(TurnRow(*row) for row in rows)
 
 
 def count_of_programs(connection: Connection, session_id: str, last: int) -> int:
-    """Returns how many turns, up to this one, programs asked or brought along."""
+    """Counts the turns, up to this number, that were sent or imported by programs."""
     return int(connection.execute(_OF_PROGRAMS, {"session_id": session_id, "last": last}).scalar_one())
 
 
 def count_turns(connection: Connection, session_id: str, owner: str) -> int:
-    """Returns how many turns the owner's session has.
+    """Returns the number of turns of the owner's session.
 
     Raises:
-        NotFoundError: There is no such session, or another owner has it.
+        NotFoundError: The owner has no such session.
     """
     count = connection.execute(_COUNT, {"session_id": session_id, "owner": owner}).scalar()
     if count is None:
@@ -112,7 +111,7 @@ def count_turns(connection: Connection, session_id: str, owner: str) -> int:
 
 
 def sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
-    """Returns our estimate for all turns up to this one, from the sum that it has: turns before it aren't read."""
+    """Returns our estimate for all turns up to this number, from the turn's stored sum: earlier messages aren't read."""
     if last_number == 0:
         return 0
     before = read_turn(connection, session_id, last_number).history_tokens
@@ -120,7 +119,7 @@ def sum_history_tokens(connection: Connection, session_id: str, last_number: int
 
 
 def new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[str, object]:
-    """Returns the columns of a turn that a new attempt changes."""
+    """Returns the columns of a turn to reset for a new attempt."""
     return {
         "attempt": attempt,
         "status": RUNNING,

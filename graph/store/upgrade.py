@@ -15,7 +15,6 @@ _FOLDER = Path(__file__).parent / "migration"
 
 
 def make_config() -> Config:
-    """Returns Alembic's settings: where the migrations are."""
     config = Config()
     config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     return config
@@ -26,12 +25,12 @@ def upgrade(connection: Connection, revision: str | None, name: str) -> None:
 
     Args:
         connection: In a write transaction.
-        revision: The revision of the tables, None if there are none.
-        name: Which database it is, for the error message.
+        revision: The revision of the tables, None without tables.
+        name: Name of the database, for the error's detail.
 
     Raises:
-        NewerDatabaseError: The revision comes after all known ones.
-        OlderDatabaseError: It comes before the first one.
+        NewerDatabaseError: The revision is newer than all known ones.
+        OlderDatabaseError: The revision is older than the first.
     """
     config = make_config()
     known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}

@@ -126,7 +126,7 @@ class Record:
 
 
 class HistoryEntry(TypedDict):
-    """An entry of `summary_history` in the graph's state, plain JSON: the seed's seven keys, then keys for the input."""
+    """An entry of `summary_history` in the graph's state, plain JSON: the seed's seven keys, then our own."""
 
     thread_id: str
     turns: list[int]

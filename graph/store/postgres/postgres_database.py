@@ -21,8 +21,8 @@ _POOL_OVERFLOW: Final = 4
 _RECYCLE_SECONDS: Final = 1_800
 # The number is shared by all servers. A transaction lock: PgBouncer supports no session locks.
 _LOCK: Final = text("SELECT pg_advisory_xact_lock(8204412087)")
-# Another server's migration, or indexing millions of rows, may exceed the role's timeouts. The lock timeout applies again
-# to table locks: all other servers would queue behind a pending one.
+# Another server's migration, or indexing millions of rows, may exceed the role's timeouts. The lock timeout applies
+# again to table locks: all other servers would queue behind a pending one.
 _ALONE: Final = (
     text("SET LOCAL statement_timeout = 0"),
     text("SET LOCAL lock_timeout = 0"),
@@ -46,7 +46,7 @@ class PostgresDatabase(Database):
         busy_timeout_seconds: Maximum wait for a connection when all are in use.
     """
 
-    # Locks the session first, in the order common to all writers, then the lease, so that it can't be acquired meanwhile.
+    # Locks the session first, as all writers do, then the lease, so that it can't be acquired meanwhile.
     is_held: ClassVar[Select[int]] = IS_HELD.join_from(
         session_table, lease_table, session_table.c.session_id == lease_table.c.session_id
     ).with_for_update(key_share=True)

@@ -1,4 +1,4 @@
-"""LangGraph's checkpoints in SQLite: a cache, rebuilt from the tables when it can't be read."""
+"""LangGraph's checkpoints in SQLite: a cache, rebuilt from the tables if it can't be read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _PRUNE_WRITES = """
 
 
 class Checkpointer(SqliteSaver):
-    """LangGraph's SQLite saver that rolls back on errors, runs no code from a forged row and can be pruned.
+    """LangGraph's SQLite saver with rollback on errors and pruning; never runs code named by a forged row.
 
     "Newest" means written last: checkpoint ids contain the time, and a clock may be set back.
     """
@@ -55,7 +55,7 @@ class Checkpointer(SqliteSaver):
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:  # noqa: FBT001, FBT002  # LangGraph's signature
-        """Yields a cursor; commits at the end of the block, rolls back on any exception (LangGraph's would commit).
+        """Yields a cursor; commits at the end of the block, rolls back on any exception (LangGraph's saver would commit).
 
         Raises:
             DatabaseError: SQLite reports an error; the subclass says which.
@@ -70,11 +70,11 @@ class Checkpointer(SqliteSaver):
                 self.conn.commit()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Returns the checkpoint that `config` names, or the thread's newest one.
+        """Returns the checkpoint named by `config`, or the thread's newest.
 
         Raises:
             NotADatabaseError: The checkpoint can't be decoded.
-            DatabaseError: SQLite reports another error; the subclass says which.
+            DatabaseError: SQLite reports another error.
         """
         wanted = config if get_checkpoint_id(config) else self._newest(config)
         if wanted is None:
@@ -88,7 +88,7 @@ class Checkpointer(SqliteSaver):
         """Deletes all but the newest `keep` checkpoints of a session, with their writes, in one transaction.
 
         Raises:
-            DatabaseError: Nothing is deleted; the subclass says why.
+            DatabaseError: Nothing is deleted.
         """
         names = {"thread_id": thread_id, "keep": keep}
         with self.cursor() as cursor:
@@ -96,12 +96,13 @@ class Checkpointer(SqliteSaver):
             cursor.execute(_PRUNE_WRITES, names)
 
     def delete_thread(self, thread_id: str) -> None:
-        """Deletes all checkpoints of a session; a file that turns out to be damaged is replaced by a new one.
+        """Deletes all checkpoints of a session; a damaged file is replaced by a new one.
 
-        Other processes keep using the replaced file; whatever they read there is compared with the tables first.
+        Other processes may keep using the replaced file, which is safe: checkpoints are compared with the tables when
+        loaded.
 
         Raises:
-            DatabaseError: Nothing is deleted, or no new file can be created; the subclass says why.
+            DatabaseError: Nothing is deleted, or no new file can be created.
         """
         try:
             super().delete_thread(thread_id)
@@ -110,11 +111,10 @@ class Checkpointer(SqliteSaver):
             self._renew()
 
     def connections(self) -> Mapping[str, Callable[[], float]]:
-        """Returns what counts the connections of a pool: there is none."""
+        """Returns no counters: there is no pool."""
         return {}
 
     def close(self) -> None:
-        """Closes the file."""
         with self.lock:
             self.conn.close()
 
@@ -135,12 +135,12 @@ class Checkpointer(SqliteSaver):
 
 
 def open_checkpointer(path: Path, *, busy_timeout_seconds: float) -> Checkpointer:
-    """Opens the checkpoints at `path`; a damaged file, or one that is no database, is replaced by a new one.
+    """Opens the checkpoints at `path`; a file that is damaged or no database is replaced by a new one.
 
     Safe when several processes start at once.
 
     Raises:
-        DatabaseBusyError: Another process kept the file locked for longer than the busy timeout.
+        DatabaseBusyError: Another process locked the file beyond the busy timeout.
         DatabaseError: The file or its folder can't be created, read or written.
     """
     with set_up_lock(path, wait_seconds=busy_timeout_seconds):
@@ -159,7 +159,7 @@ def _open(path: Path, busy_timeout_seconds: float) -> Checkpointer:
         try:
             if connection.execute("PRAGMA page_count").fetchone() == (0,):
                 connection.execute("PRAGMA auto_vacuum=FULL")  # has no effect once there is a table
-            # A cache: what a power failure takes of it is made anew from the tables, so no turn waits for the disk.
+            # A cache: after a power failure it is rebuilt from the tables, so no turn waits for the disk.
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(f"PRAGMA wal_autocheckpoint={_LOG_PAGES}")
             _check(connection, path)

@@ -1,4 +1,4 @@
-"""SQLite files: private access rights, locks between processes, integrity checks, and SQLite's errors as ours."""
+"""SQLite files: private permissions, locks between processes, integrity checks, and mapping of SQLite's errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DAMAGED_CODES = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
 
 
 def make_private_file(path: Path) -> None:
-    """Creates the file and its folder if they are missing, and lets only this user read them.
+    """Creates the file and its folder if missing, readable by this user only.
 
     SQLite gives its `-wal` and `-shm` files the mode of the database, so it must be right before the first connection.
 
@@ -46,7 +46,7 @@ def make_private_file(path: Path) -> None:
 
 @contextmanager
 def set_up_lock(path: Path, *, wait_seconds: float) -> Iterator[None]:
-    """Lets one thread of one process at a time set up the database at `path`.
+    """Serialises the setup of the database at `path` between processes and threads.
 
     SQLite's own locks don't cover this: a change of the journal mode may fail as busy without waiting.
 
@@ -71,7 +71,7 @@ def set_up_lock(path: Path, *, wait_seconds: float) -> Iterator[None]:
 
 @contextmanager
 def in_use(path: Path) -> Iterator[None]:
-    """Marks the database at `path` as used by a server; the mark ends with the block or with the process."""
+    """Marks the database at `path` as used by a server, until the end of the block or of the process."""
     with _use_lock(path).open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
         yield
@@ -79,10 +79,10 @@ def in_use(path: Path) -> Iterator[None]:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Ensures that no server uses the database at `path`, and that none starts to during the block.
+    """Ensures that no server uses the database at `path` or starts to during the block.
 
     Raises:
-        DatabaseBusyError: A server uses it.
+        DatabaseBusyError: A server uses the database.
     """
     with _use_lock(path).open("rb") as lock:
         try:
@@ -101,7 +101,7 @@ def _use_lock(path: Path) -> Path:
 
 @contextmanager
 def connect(path: Path, busy_timeout_seconds: float) -> Iterator[sqlite3.Connection]:
-    """Opens a connection of its own for the block.
+    """Opens a separate connection for the block.
 
     Raises:
         DatabaseError: SQLite reports an error; the subclass says which.
@@ -111,11 +111,11 @@ def connect(path: Path, busy_timeout_seconds: float) -> Iterator[sqlite3.Connect
 
 
 def check_integrity(path: Path, *, busy_timeout_seconds: float, limit_seconds: float) -> None:
-    """Checks the file for damage; one too large to be checked within the limit passes.
+    """Checks the file for damage; a file too large to be checked within the limit passes.
 
     Raises:
         NotADatabaseError: The file is damaged.
-        DatabaseError: SQLite reports another error; the subclass says which.
+        DatabaseError: SQLite reports another error.
     """
     until = time.monotonic() + limit_seconds
     with connect(path, busy_timeout_seconds) as connection:
@@ -132,7 +132,7 @@ def check_integrity(path: Path, *, busy_timeout_seconds: float, limit_seconds: f
 
 @contextmanager
 def errors_as_ours(path: Path) -> Iterator[None]:
-    """Raises the driver's errors as ours, also those that SQLAlchemy wraps."""
+    """Maps the driver's errors, also those wrapped by SQLAlchemy, to ours."""
     try:
         yield
     except DBAPIError as error:
@@ -142,7 +142,7 @@ def errors_as_ours(path: Path) -> Iterator[None]:
 
 
 def _to_database_error(error: BaseException | None, path: Path) -> DatabaseError:
-    """Maps an error of the driver to ours; keeps only the driver's name for it, as its message may quote values."""
+    """Maps an error of the driver by code; its message isn't used, as it may quote values."""
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE_MASK
     if code in _BUSY_CODES:
         return DatabaseBusyError(str(path))

@@ -1,4 +1,4 @@
-"""The database as a SQLite file: its connections, one writer at a time, and what is done when it is opened."""
+"""The database as a SQLite file: connections, one writer at a time, and setup."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _CHECK_SECONDS: Final = 2.0
 
 
 class SqliteDatabase(Database):
-    """A file that the processes of one machine share; only one of them writes at a time.
+    """A file shared by the processes of one machine, with one writer at a time.
 
     Args:
         path: The file.
-        busy_timeout_seconds: How long to wait for another writer.
-        clock: The time in UTC, as `database_time` tells it.
+        busy_timeout_seconds: Maximum wait for another writer.
+        clock: Source of `database_time`, UTC.
     """
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float, clock: Clock) -> None:
@@ -39,7 +39,6 @@ class SqliteDatabase(Database):
         self._write_lock = threading.Lock()
 
     def errors_as_ours(self) -> AbstractContextManager[None]:
-        """Raises SQLite's errors as ours."""
         return errors_as_ours(self._path)
 
     @contextmanager
@@ -56,15 +55,15 @@ class SqliteDatabase(Database):
 
 
 def open_sqlite(path: Path, *, busy_timeout_seconds: float, clock: Clock = utc_now) -> SqliteDatabase:
-    """Opens the database at `path`; creates it or migrates it to the newest revision first, if needed.
+    """Opens the database at `path`; creates it or migrates it to the newest revision if needed.
 
     Safe when several processes start at once on a file that doesn't exist yet.
 
     Raises:
-        NotADatabaseError: The file is no database, a damaged one, or one of another program.
-        NewerDatabaseError: A newer version of Turnfold wrote it.
-        OlderDatabaseError: A version wrote it that is too old to be migrated.
-        DatabaseBusyError: Another process kept it locked for longer than the busy timeout.
+        NotADatabaseError: The file is no database, is damaged, or belongs to another program.
+        NewerDatabaseError: A newer version of Turnfold wrote the file.
+        OlderDatabaseError: The file is too old to be migrated.
+        DatabaseBusyError: Another process locked the file beyond the busy timeout.
         DatabaseError: The file or its folder can't be created, read or written.
     """
     make_private_file(path)
@@ -91,7 +90,7 @@ def _set_up(database: Database, path: Path, busy_timeout_seconds: float) -> None
         with database.write() as connection:
             upgrade(connection, revision, str(path))
     database.close()  # an open connection would keep reporting the old mode
-    # Last, because it changes the file: one that we refuse must stay as it is.
+    # Last, because it changes the file: a refused file must stay unchanged.
     with connect(path, busy_timeout_seconds) as plain:
         plain.execute("PRAGMA journal_mode=WAL")  # readers don't wait for a writer; the mode is kept in the file
 
@@ -111,14 +110,14 @@ def _make_engine(path: Path, busy_timeout_seconds: float, clock: Clock) -> Engin
 
     @event.listens_for(engine, "connect")
     def _prepare(driver: sqlite3.Connection, _: object) -> None:
-        driver.isolation_level = None  # else the driver begins transactions itself, and not for every statement
+        driver.isolation_level = None  # otherwise the driver starts transactions itself, and not for every statement
         driver.execute("PRAGMA foreign_keys=ON")
         driver.execute("PRAGMA synchronous=FULL")
         driver.create_function("database_time", 1, database_time)
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # Sent to the driver itself: there is one for each of dozens of transactions a turn.
+        # Sent to the driver directly for speed: a turn has dozens of transactions.
         statement = connection.get_execution_options().get("begin", "BEGIN")
         connection.connection.cursor().execute(statement)
 
