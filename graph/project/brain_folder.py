@@ -1,4 +1,4 @@
-"""The folder of a project's memory, `.ai-brain` or an owner's own one in it, and its lock."""
+"""The folder of a project's memory, `.ai-brain` or an owner's folder inside, and its lock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graph.value.error import PathError, ProjectBusyError, ProjectError
 FOLDER: Final = ".ai-brain"
 _LOCK: Final = ".lock"
 _OF_OWNERS: Final = "user"
-# Some file systems take capitals and small letters for the same.
+# Lower case only: some file systems are case-insensitive.
 _PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
 _MOST_CHARS: Final = 64
 _DIGITS: Final = 40
@@ -28,13 +28,13 @@ _POLL_SECONDS: Final = 0.002
 
 
 class BrainFolder:
-    """The folder of a project's memory. As a symbolic link `.ai-brain` may lead anywhere inside the project's root.
+    """The folder of a project's memory. `.ai-brain` may be a symbolic link to a folder inside the project's root.
 
     Args:
         roots: The allowed folders.
         root: The project's root.
-        owner: Whose memory it is, in `.ai-brain/user/`; "" for the one in `.ai-brain` itself.
-        wait_seconds: How long to wait for the lock.
+        owner: Selects the owner's memory in `.ai-brain/user/`; "" for `.ai-brain` itself.
+        wait_seconds: Maximum wait for the lock.
     """
 
     def __init__(self, roots: RootFolders, root: str | Path, owner: str = "", *, wait_seconds: float = 10) -> None:
@@ -48,19 +48,19 @@ class BrainFolder:
         """Yields the project's root, held open.
 
         Raises:
-            PathError: It is gone, or isn't allowed any more.
+            PathError: The root is gone or no longer allowed.
         """
         with self._roots.opened(self.root) as root:
             yield root
 
     @contextmanager
     def locked(self) -> Iterator[Files]:
-        """Yields the files while no other thread or process does; makes the folder if it isn't there.
+        """Yields the files under an exclusive lock; creates the folder if missing.
 
         Raises:
             PathError: The root or the folder is gone, refused or no folder.
-            ProjectBusyError: Somebody else held the lock for too long.
-            ProjectError: The folder can't be made, or the lock can't be taken there.
+            ProjectBusyError: The lock wasn't free in time.
+            ProjectError: The folder can't be created, or the lock can't be taken there.
         """
         with self.opened_root() as root, ExitStack() as opened:
             if not root.is_there(FOLDER):
@@ -76,9 +76,10 @@ class BrainFolder:
 
 
 def folder_of(owner: str) -> str:
-    """Returns the name of an owner's folder: no other owner's, and one that every file system takes.
+    """Returns a unique name of an owner's folder that is valid on every file system.
 
-    An owner of a sign-in is it as he is. One of the settings may hold anything, and is known by a hash then.
+    Owners from a sign-in are used unchanged. An owner from the settings may contain anything, and is hashed if
+    necessary.
     """
     if len(owner) <= _MOST_CHARS and _PLAIN.fullmatch(owner):
         return owner
@@ -87,7 +88,7 @@ def folder_of(owner: str) -> str:
 
 @contextmanager
 def _locked(path: Path, wait_seconds: float) -> Iterator[None]:
-    # A lock of the kernel: a killed process lets go of it. Its file is never deleted, or two would hold two files.
+    # A kernel lock: released when a process is killed. The file is never deleted, or two processes could lock two files.
     lock = FileLock(path, mode=PRIVATE_FILE, poll_interval=_POLL_SECONDS, fallback_to_soft=False)
     try:
         lock.acquire(timeout=wait_seconds)
@@ -109,9 +110,9 @@ _MODE: Final = 0o644
 
 
 def ignore_in_git(root: RootFolder, files: Files) -> None:
-    """Adds `.ai-brain/` to the root's `.gitignore` if the root is a git checkout and the line isn't there.
+    """Adds `.ai-brain/` to the root's `.gitignore` if the root is a git checkout and lacks the line.
 
-    A root may also lie below a checkout, or its `.gitignore` be a link or unreadable: then the folder ignores itself.
+    Elsewhere, or if `.gitignore` is a link or unreadable, the folder gets a `.gitignore` of its own.
     """
     try:
         is_done = root.is_there(".git") and _add_line(root)
@@ -125,7 +126,7 @@ def _add_line(root: RootFolder) -> bool:
     if _has_line(_text(root)):
         return True
     with root.open_folder("") as folder, os.fdopen(os.open(_NAME, _APPEND, _MODE, dir_fd=folder), "ab") as file:
-        # The memory of another owner, which has a lock of its own, may be adding it: then this one ignores itself.
+        # If the memory of another owner, under another lock, is just adding the line, the folder ignores itself.
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         text = _text(root)
         if not _has_line(text):

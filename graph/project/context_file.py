@@ -1,4 +1,4 @@
-"""What stands in `.ai-brain/context.json`: active ids, decisions, open files, the running summary, recent dialog."""
+"""The schema of `.ai-brain/context.json` and `workflow.json`."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ Version = Annotated[str, StringConstraints(max_length=ID_CHARS)]
 
 
 class Part(BaseModel):
-    """A frozen object of a file; every way to a new one runs the same checks, and fields of others stay in it."""
+    """A frozen object of a file. Each copy is validated; unknown fields are preserved."""
 
-    # A message of pydantic would quote what the user wrote.
+    # Messages of pydantic would quote the user's text.
     model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
 
     def changed(self, **changes: Any) -> Self:  # noqa: ANN401  # any field's value; it is checked
-        """Returns a copy with these fields changed.
+        """Returns a validated copy with these fields changed.
 
         Raises:
-            ValidationError: A value is over its limit.
+            ValidationError: A value exceeds its limit.
         """
         return self.model_validate({**dict(self), **changes})
 
 
 def next_id(kind: str, taken: list[str]) -> str:
-    """Returns the id after the highest one of its kind: `plan_002` after `plan_001`."""
+    """Returns the id after the highest of this kind: `plan_002` after `plan_001`."""
     numbers = [int(digits) for each in taken if (digits := each.removeprefix(f"{kind}_")).isdecimal()]
     return f"{kind}_{max(numbers, default=0) + 1:03}"
 
@@ -64,7 +64,7 @@ DONE: Final = "done"
 
 
 class Task(Part):
-    """One piece of work of a plan; `status` is "open" or "done"."""
+    """A task of a plan; `status` is "open" or "done"."""
 
     id: Identifier
     title: Title
@@ -85,15 +85,14 @@ class Plan(Part):
     tasks: Annotated[tuple[Task, ...], Field(max_length=500)] = ()
 
     def next_task(self) -> Task | None:
-        """Returns the oldest task that is still open."""
         return next((task for task in self.tasks if task.status != DONE), None)
 
 
 class WorkflowFile(Part):
-    """The whole file.
+    """The root of `workflow.json`.
 
     Attributes:
-        updated_at: Changes with each write by us; `context.json` carries it, so that a half-made change is found.
+        updated_at: Changes with each write by us; `context.json` repeats it, so that an interrupted change is detected.
         current_plan_id: The active plan, or None.
         current_task_id: The active task, or None.
     """
@@ -107,19 +106,17 @@ class WorkflowFile(Part):
     current_task_id: Identifier | None = None
 
     def find_plan(self, plan_id: str | None) -> Plan | None:
-        """Returns the plan of this id."""
         return next((plan for plan in self.plans if plan.id == plan_id), None)
 
     def find_task(self, task_id: str | None) -> tuple[Plan, Task] | None:
-        """Returns the task of this id with its plan."""
+        """Returns the task with this id, and its plan."""
         return next(((plan, task) for plan, task in self.tasks() if task.id == task_id), None)
 
     def tasks(self) -> Iterator[tuple[Plan, Task]]:
-        """Yields every task with its plan."""
         return ((plan, task) for plan in self.plans for task in plan.tasks)
 
     def with_plan(self, changed: Plan) -> WorkflowFile:
-        """Returns the file with this plan in the place of the one of its id, or behind all others.
+        """Returns the file with the plan of this id replaced, or appended.
 
         Raises:
             ValidationError: There are too many plans.
@@ -137,7 +134,7 @@ _APPLIED: Final = 256
 
 
 def summary_limit_chars(text: str) -> int:
-    """Returns how long a summary may be: 400 characters in Korean (and where that's unclear), 700 in other scripts."""
+    """Returns the maximum length of a summary: 400 characters in Korean (or if unclear), 700 in other scripts."""
     return SUMMARY_CHARS if is_written_in(text, {"ko"}) else SUMMARY_CHARS_ENGLISH
 
 
@@ -154,11 +151,11 @@ def _keep_newest(applied: dict[str, str]) -> dict[str, str]:
 
 
 class Decision(Part):
-    """A decision; one that another replaced is kept with `in_force` false.
+    """A decision; a replaced one is retained with `in_force` false.
 
     Attributes:
-        source: "user", or "model" if the model recorded it by the user's word.
-        replaces: The id of the decision that this one replaced, or None.
+        source: "user", or "model" if the model recorded it for the user.
+        replaces: Id of the decision replaced by this, or None.
     """
 
     id: Identifier
@@ -173,9 +170,9 @@ class Memory(Part):
     """The context of the work.
 
     Attributes:
-        last_decisions: The texts in force, oldest first, as seed readers know them; `decisions` says more of the same.
-        open_files: Relative to the project's root, the one that was noted last at the end.
-        file_times: When each of them was noted.
+        last_decisions: The texts in force, oldest first, for readers of the seed's format; `decisions` has the details.
+        open_files: Relative to the project's root, newest last.
+        file_times: Time of each file's note.
     """
 
     active_plan_id: Identifier | None = None
@@ -187,7 +184,7 @@ class Memory(Part):
     file_times: dict[str, Time] = Field(default_factory=dict)
 
     def with_decisions(self, decisions: Iterable[Decision]) -> Self:
-        """Returns a copy with these decisions, in both forms; of more than 500 the oldest out of force go.
+        """Returns a copy with these decisions in both forms; of more than 500, the oldest replaced ones are dropped.
 
         Raises:
             ValidationError: More than 500 are in force.
@@ -199,7 +196,7 @@ class Memory(Part):
         return self.changed(decisions=kept, last_decisions=[each.text for each in kept if each.in_force])
 
     def with_all_decisions(self, at: datetime | None) -> Self:
-        """Returns a copy in which what only `last_decisions` has, such as a line by hand, is a decision, too."""
+        """Returns a copy with a decision for each text that only `last_decisions` has, such as a line added by hand."""
         decisions = list(self.decisions)
         known = {each.text for each in decisions if each.in_force}
         for text in dict.fromkeys(self.last_decisions):
@@ -210,10 +207,10 @@ class Memory(Part):
 
 
 class Message(Part):
-    """A message of the dialog; a very long one keeps its beginning. One without an id was written by others.
+    """A message of the dialog; a very long one is cut. Messages without an id were written by other programs.
 
     Attributes:
-        is_repetition: Whether it only says again what was said; no summary has anything of it.
+        is_repetition: True if the message only repeats earlier ones; summaries ignore it.
     """
 
     id: Annotated[str, StringConstraints(max_length=64)] = ""
@@ -227,11 +224,11 @@ class Conversation(Part):
     """The dialog.
 
     Attributes:
-        running_summary: What stands for all older messages; cut to its limit.
-        summary_at: When it was written.
-        recent_window: The messages that it doesn't cover, oldest first.
-        vector_cache: Kept as it is; nothing here reads it.
-        message_count: How many messages were ever registered; it numbers the next one.
+        running_summary: Summary of all older messages; cut to its limit.
+        summary_at: Time of the summary.
+        recent_window: Later messages, oldest first.
+        vector_cache: Preserved, not read.
+        message_count: Number of messages ever registered; numbers the next one.
     """
 
     running_summary: Annotated[str, AfterValidator(_cut_summary)] = ""
@@ -241,26 +238,26 @@ class Conversation(Part):
     message_count: Annotated[int, Field(ge=0)] = 0
 
     def base_of(self, count: int) -> str:
-        """Returns a hash of the summary and the oldest `count` messages: what a new summary is made from."""
+        """Returns a hash of the summary and the oldest `count` messages, the source of a new summary."""
         parts = [self.running_summary, *(f"{each.id} {each.content}" for each in self.recent_window[:count])]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 class Stats(Part):
-    """Counts over all that was ever registered; the tokens are estimates."""
+    """Counts over all registered messages; the tokens are estimates."""
 
     dialog_turns: Annotated[int, Field(ge=0)] = 0
     total_tokens: Annotated[int, Field(ge=0)] = 0
 
 
 class ContextFile(Part):
-    """The whole file.
+    """The root of `context.json`.
 
     Attributes:
-        workflow_updated_at: The `updated_at` of the `workflow.json` that belongs to it.
-        workflow_pending: That file, if it was still to be written when this one was; else None.
-        workflow_base: The hash of the `workflow.json` whose place it takes; "" if there was none.
-        applied: The ids of the newest 256 operations with the id of what each made, or "".
+        workflow_updated_at: The `updated_at` of the matching `workflow.json`.
+        workflow_pending: That file, if it was not yet written at the time; else None.
+        workflow_base: Hash of the `workflow.json` to be replaced; "" for none.
+        applied: Ids of the newest 256 operations, each with the id of the item it made, or "".
     """
 
     version: Version = VERSION

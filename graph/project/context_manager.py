@@ -1,4 +1,4 @@
-"""The context of a project's work for a chat: what was said, decided and open, and what a new session starts with."""
+"""The context of a project's work: messages, decisions, open files, and the context for new sessions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class RegisterMessage(Operation):
 
     Attributes:
         is_repetition: See `Message`.
-        limit_tokens: Over it the oldest messages go at once into the summary, by picked sentences, down to 800 tokens.
+        limit_tokens: Above this limit, the oldest messages are summarised at once by picked sentences, down to 800
+            tokens.
     """
 
     role: Literal["user", "assistant"]
@@ -61,7 +62,6 @@ class RegisterMessage(Operation):
     limit_tokens: Annotated[int, Field(ge=WINDOW_KEEP)] = WINDOW_KEEP
 
     def change(self, state: ProjectState) -> Change:
-        """Adds the message and counts it; its id is the `made` one."""
         talk, stats = state.context.conversation, state.context.stats
         number = talk.message_count + 1
         message = Message(
@@ -89,29 +89,29 @@ class RegisterMessage(Operation):
 
 
 class TakeBack(Operation):
-    """Takes messages out of the recent window again; one that isn't registered yet never will be. The counts stay.
+    """Removes messages from the recent window; those not registered yet never will be. The counts stay.
 
     Attributes:
-        operations: The ids of the operations that registered them.
+        operations: Ids of the operations that registered the messages.
     """
 
     operations: tuple[OperationId, ...]
 
     def change(self, state: ProjectState) -> Change:
-        """Takes out those that the summary doesn't cover yet."""
+        """Leaves messages that are already part of the summary."""
         talk, applied = state.context.conversation, state.context.applied
-        newest = {made: operation for operation, made in applied.items()}  # after a restore, a number comes again
+        newest = {made: operation for operation, made in applied.items()}  # a restore makes message ids repeat
         window = tuple(each for each in talk.recent_window if newest.get(each.id) not in self.operations)
         marks = dict.fromkeys(self.operations, "")
         return _with_talk(state, talk.changed(recent_window=window), applied={**applied, **marks}), ""
 
 
 class RollUp(Operation):
-    """Puts a summary in the place of the oldest messages.
+    """Replaces the oldest messages by a summary.
 
     Attributes:
-        count: How many messages it covers.
-        base: What it was made from (`Conversation.base_of`); if that isn't there any more, nothing changes.
+        count: Number of messages covered.
+        base: Hash of the source (`Conversation.base_of`); nothing changes if the source has changed.
     """
 
     count: Annotated[int, Field(ge=1)]
@@ -119,7 +119,6 @@ class RollUp(Operation):
     text: MaskedText
 
     def change(self, state: ProjectState) -> Change | None:
-        """Takes the messages out and sets the summary."""
         talk = state.context.conversation
         if len(talk.recent_window) < self.count or talk.base_of(self.count) != self.base:
             return None
@@ -130,12 +129,11 @@ class RollUp(Operation):
 
 
 class EditSummary(Operation):
-    """Sets the running summary; "" forgets it."""
+    """Sets the running summary; "" deletes it."""
 
     text: MaskedText
 
     def change(self, state: ProjectState) -> Change:
-        """Sets it."""
         talk = state.context.conversation.changed(running_summary=self.text, summary_at=self.at)
         return _with_talk(state, talk), ""
 
@@ -144,7 +142,6 @@ class ForgetDialog(Operation):
     """Empties the recent window; the counts stay."""
 
     def change(self, state: ProjectState) -> Change:
-        """Empties it."""
         return _with_talk(state, state.context.conversation.changed(recent_window=())), ""
 
 
@@ -152,8 +149,8 @@ class RecordDecision(Operation):
     """Adds a decision.
 
     Attributes:
-        replaces: The id of the decision that is no longer in force then, or None.
-        source: "model" if the model recorded it by the user's word.
+        replaces: Id of the decision to replace, or None.
+        source: "model" if the model recorded it for the user.
     """
 
     text: TextLine
@@ -161,7 +158,7 @@ class RecordDecision(Operation):
     source: Literal["user", "model"] = "user"
 
     def change(self, state: ProjectState) -> Change:
-        """Adds it; one that is in force already, word for word, is not added again."""
+        """Returns the existing decision if one with the same text is in force."""
         memory = state.context.memory
         if self.replaces is not None and all(each.id != self.replaces for each in memory.decisions):
             raise NotFoundError(self.replaces)
@@ -180,12 +177,11 @@ class RecordDecision(Operation):
 
 
 class ForgetDecision(Operation):
-    """Deletes a decision; one that it had replaced stays out of force."""
+    """Deletes a decision; a decision replaced by it stays out of force."""
 
     decision_id: ItemId
 
     def change(self, state: ProjectState) -> Change:
-        """Deletes it."""
         memory = state.context.memory
         kept = [each for each in memory.decisions if each.id != self.decision_id]
         if len(kept) == len(memory.decisions):
@@ -194,13 +190,13 @@ class ForgetDecision(Operation):
 
 
 class NoteOpenFiles(Operation):
-    """Notes which files are open, as paths from the project's root; of more than 50 the newest stay."""
+    """Updates the open files, as paths from the project's root; of more than 50 the newest stay."""
 
     opened: tuple[PathLine, ...] = ()
     closed: tuple[ItemId, ...] = ()
 
     def change(self, state: ProjectState) -> Change:
-        """Puts the opened ones at the end, the last one last."""
+        """Appends the opened files in order."""
         memory = state.context.memory
         opened = list(dict.fromkeys(reversed(self.opened)))[::-1]
         kept = [path for path in memory.open_files if path not in {*opened, *self.closed}]
@@ -212,10 +208,9 @@ class NoteOpenFiles(Operation):
 
 
 class Save(Operation):
-    """Changes nothing but the time of the last change."""
+    """Changes only the time of the last change."""
 
     def change(self, state: ProjectState) -> Change:
-        """Returns the state as it is."""
         return state, ""
 
 
@@ -229,16 +224,16 @@ def _with_talk(state: ProjectState, talk: Conversation, **changes: object) -> Pr
 
 @dataclass(frozen=True)
 class PrimedLine:
-    """One thing that a session starts with.
+    """A line of the context for new sessions.
 
     Attributes:
         label: One of the seed's labels, such as "DECISIONS".
         text: Without secrets and invisible characters.
-        at: When it was noted, UTC; None if nobody wrote it down.
-        item_id: The id of the decision, plan, task or message; the path of a file; else "".
-        speaker: "USER" or "ASSISTANT" of a message, else "".
+        at: Time of the note, UTC; None if unknown.
+        item_id: Id of the decision, plan, task or message; a file's path; else "".
+        speaker: "USER" or "ASSISTANT" for a message, else "".
         is_old: Noted more than 14 days ago.
-        is_gone: A file that isn't there any more.
+        is_gone: True for a file that no longer exists.
     """
 
     label: str
@@ -252,10 +247,10 @@ class PrimedLine:
 
 @dataclass(frozen=True)
 class Primed:
-    """What a session starts with, in order; at most 1,600 tokens.
+    """The context for new sessions, in order; at most 1,600 tokens.
 
     Attributes:
-        older_decisions: How many decisions in force are left out.
+        older_decisions: Number of decisions in force left out.
     """
 
     lines: tuple[PrimedLine, ...]
@@ -263,7 +258,7 @@ class Primed:
     language: Language
 
     def prompt(self) -> list[str]:
-        """Returns the lines as a model reads them, the recent dialog last; none if nothing is known."""
+        """Returns the lines of the prompt, the recent dialog last; none if the memory is empty."""
         if not self.lines:
             return []
         rendered = [words.NOTE[self.language]]
@@ -279,12 +274,11 @@ class Primed:
 
     @property
     def tokens(self) -> int:
-        """How many tokens it is, as an estimate."""
         return estimate_tokens("\n".join(self.prompt()))
 
 
 def render_line(line: PrimedLine, language: Language) -> str:
-    """Returns what was noted, who said it, its date and its marks."""
+    """Formats text, speaker, date and marks."""
     marks = [f"{line.at:%Y-%m-%d}" if line.at else words.UNDATED[language]]
     marks += [mark[language] for mark, is_set in ((words.OLD, line.is_old), (words.GONE, line.is_gone)) if is_set]
     said = f"{line.speaker}: {line.text}" if line.speaker else line.text
@@ -302,7 +296,7 @@ _SPEAKERS: Final = ("user", "assistant")
 _CUT_SHARE: Final = 0.85
 # Labels, separators and the count of older decisions.
 _LABELS_TOKENS: Final = 60
-# Joiners shape letters and emoji; all else that can't be seen may carry words that only a model reads.
+# Joiners shape letters and emoji; other invisible characters may hide text that only a model reads.
 _JOINERS: Final = "\u200c\u200d"
 _HIDDEN: Final = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _LINES: Final = re.compile(r"\r\n?|[\n\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -311,14 +305,15 @@ _LINES: Final = re.compile(r"\r\n?|[\n\v\f\x1c-\x1e\x85\u2028\u2029]")
 def prime(state: ProjectState, now: datetime, is_there: Callable[[str], bool], language: Language) -> Primed:
     """Chooses the lines: plan, task, decisions in force, open files, summary, and last the recent dialog.
 
-    The dialog has at most 800 tokens of the 1,600; older messages that wait for a summary are picked from. If all that
-    is too much, the oldest decisions become a count, then the oldest files and messages are left out.
+    The dialog gets at most 800 tokens of the 1,600; for older messages without a summary, sentences are picked. Beyond
+    the
+    limit the oldest decisions become a count, then the oldest files and messages are left out.
 
     Args:
         state: Both files.
-        now: What ages are counted to.
-        is_there: Whether an open file still is.
-        language: That of the session.
+        now: Reference time for ages.
+        is_there: Tests whether an open file still exists.
+        language: Language of the session.
     """
     dialog = _recent(state.context.conversation.recent_window, language)
     decisions, files, fixed = _decisions(state), _files(state, is_there), _fixed(state)
@@ -337,7 +332,7 @@ def prime(state: ProjectState, now: datetime, is_there: Callable[[str], bool], l
 
 
 def _fixed(state: ProjectState) -> list[PrimedLine]:
-    """Returns what always fits: project, active plan, active task and summary, if they are there."""
+    """Returns the lines that always fit: project, active plan, active task and summary, as far as they exist."""
     memory, talk, workflow = state.context.memory, state.context.conversation, state.workflow
     plan, task = workflow.find_plan(memory.active_plan_id), workflow.find_task(memory.active_task_id)
     lines = [PrimedLine(words.PROJECT, _line(workflow.project_name, _TITLE_CHARS), workflow.updated_at)]
@@ -347,7 +342,7 @@ def _fixed(state: ProjectState) -> list[PrimedLine]:
         at = task[1].created_at
         lines.append(PrimedLine(words.ACTIVE_TASK, _line(task[1].title, _TITLE_CHARS), at, task[1].id))
     summary, at = talk.running_summary, talk.summary_at or state.context.updated_at
-    if waiting := leaving_count(talk.recent_window):  # for a summary that isn't made yet
+    if waiting := leaving_count(talk.recent_window):  # not summarised yet
         summary, at = picked_summary(summary, talk.recent_window[:waiting]), state.context.updated_at
     lines.append(PrimedLine(words.SUMMARY, _line(summary, SUMMARY_CHARS_ENGLISH), at))
     return _said(lines)
@@ -380,7 +375,7 @@ def _said(lines: Iterable[PrimedLine]) -> list[PrimedLine]:
 
 
 def _recent(window: Sequence[Message], language: Language) -> list[PrimedLine]:
-    """Returns the newest messages that fit into 800 tokens; the newest one is cut if it doesn't."""
+    """Returns the newest messages that fit into 800 tokens; if even the newest doesn't, it is cut."""
     chosen: list[PrimedLine] = []
     left = WINDOW_KEEP
     for message in reversed([each for each in window if each.role in _SPEAKERS]):
@@ -397,7 +392,7 @@ def _recent(window: Sequence[Message], language: Language) -> list[PrimedLine]:
 
 
 def _newest(lines: list[PrimedLine], room: int, language: Language, *, least: int) -> list[PrimedLine]:
-    """Returns the newest lines that fit, at least so many."""
+    """Returns the newest lines that fit, and at least `least` of them."""
     shown = 0
     for line in reversed(lines):
         room -= _tokens([line], language)
@@ -408,7 +403,7 @@ def _newest(lines: list[PrimedLine], room: int, language: Language, *, least: in
 
 
 def _tokens(lines: Iterable[PrimedLine], language: Language) -> int:
-    """Returns what the lines cost, rounded up each, whatever marks they get."""
+    """Sums the lines' estimates, each rounded up, with all marks."""
     return _cost(render_line(replace(line, is_old=True), language) for line in lines)
 
 
@@ -417,12 +412,12 @@ def _cost(texts: Iterable[str]) -> int:
 
 
 def _line(text: str, max_chars: int) -> str:
-    """Returns a text as one line without secrets and hidden characters."""
+    """Joins a text to one line, without secrets and hidden characters."""
     return cut_at_word(" ".join(mask_secrets(_visible(text)).split()), max_chars)
 
 
 def _paragraph(text: str) -> str:
-    """Returns a text whose further lines are indented, so that none of them looks like a label."""
+    """Indents further lines of a text, so that none of them looks like a label."""
     return cut_at_word("\n  ".join(_LINES.split(mask_secrets(_visible(text)))), _MESSAGE_CHARS)
 
 
@@ -436,15 +431,15 @@ _TRIES: Final = 3
 
 
 class ContextManager:
-    """Keeps `.ai-brain/context.json` (seed 000).
+    """Manages `.ai-brain/context.json` (seed 000).
 
         context = ContextManager(memory, summarise=summarise)
         context.register_message("user", "포트를 바꿔 줘")      # before the call
-        context.register_message("assistant", "8501로 바꿨어요")  # behind it
+        context.register_message("assistant", "8501로 바꿨어요")  # after the call
         context.roll_up()                                       # in the background
         lines = context.hydrate_prompt("ko")                    # when a new session starts
 
-    Any number of these may work on one project at once. Each method raises what `ProjectMemory.apply` does.
+    Any number of managers may work on one project at once. Each method raises the errors of `ProjectMemory.apply`.
 
     Args:
         memory: The project's memory.
@@ -463,7 +458,7 @@ class ContextManager:
 
     @property
     def data(self) -> ContextFile:
-        """The file as it stands now."""
+        """The file's current content."""
         return self._memory.read().context
 
     def register_message(
@@ -474,15 +469,16 @@ class ContextManager:
         is_repetition: bool = False,
         operation_id: str | None = None,
     ) -> str:
-        """Adds a message, secrets masked, and returns its id.
+        """Adds a message, with secrets masked, and returns its id.
 
-        With a summariser up to 4,096 tokens wait for `roll_up`; without one, over 800 tokens are picked from at once.
+        With a summariser, up to 4,096 tokens wait for `roll_up`; without, sentences are picked at once above 800
+        tokens.
 
         Args:
-            role: Who said it.
-            content: What was said.
-            is_repetition: Whether it only says again what was said, as each answer of the embedded model does.
-            operation_id: Makes a repeated call change nothing; such as the id of the message in the chat.
+            role: Author of the message.
+            content: Text of the message.
+            is_repetition: True if it only repeats earlier messages, as each answer of the embedded model does.
+            operation_id: Makes the call idempotent, for example the message's id in the chat.
         """
         limit = self.WINDOW_KEEP if self._summarise is None else self.TOKEN_LIMIT
         operation = RegisterMessage(
@@ -496,16 +492,17 @@ class ContextManager:
         return self._memory.apply(operation).made
 
     def take_back(self, operation_ids: Sequence[str]) -> None:
-        """Takes the messages of these ids out of the recent window; those that aren't registered yet never will be."""
+        """Removes the messages of these operations from the recent window; those not registered yet never will be."""
         self._memory.apply(TakeBack(at=self._memory.now(), operations=tuple(operation_ids)))
 
     def roll_up(self) -> bool:
-        """Puts a summary in the place of the messages beyond the newest 800 tokens; returns whether it did.
+        """Replaces the messages beyond the newest 800 tokens by a summary; returns False if there are none.
 
-        No lock is held while the summariser works. If what it was made from has changed meanwhile, it is made anew.
+        No lock is held while the summariser works; if the source changes meanwhile, the summary is made again, up to 3
+        times.
 
         Raises:
-            ModelError: What the summariser raises; nothing was changed.
+            ModelError: From the summariser; nothing was changed.
         """
         for _ in range(_TRIES):
             talk = self.data.conversation
@@ -523,17 +520,17 @@ class ContextManager:
         return False
 
     def hydrate_prompt(self, language: Language = "ko") -> list[str]:
-        """Returns the lines that a new session starts with, at most 1,600 tokens together."""
+        """Returns the prompt lines for a new session, at most 1,600 tokens in all."""
         return self.primed(language).prompt()
 
     def primed(self, language: Language = "ko") -> Primed:
-        """Returns the same line by line, with dates and ids, for a page that shows and edits them."""
+        """Returns the same line by line, with dates and ids, for display and editing."""
         state = self._memory.read()
         with self._memory.opened_root() as root:
             return prime(state, self._memory.now(), root.has, language)
 
     def save(self) -> None:
-        """Renews `updated_at` and takes a snapshot if one is due; what was registered is stored already."""
+        """Updates `updated_at` and takes a snapshot if one is due; messages are already stored."""
         self._memory.apply(Save(at=self._memory.now()))
 
     def record_decision(
@@ -544,7 +541,7 @@ class ContextManager:
         source: Literal["user", "model"] = "user",
         operation_id: str | None = None,
     ) -> Decision:
-        """Adds a decision that may replace another one, and returns it.
+        """Adds a decision, which may replace another one, and returns it.
 
         Raises:
             InputError: `empty`, `too_long`, `secret` or `project_full`.
@@ -554,26 +551,25 @@ class ContextManager:
         )
         done = self._memory.apply(operation)
         found = next((each for each in done.state.context.memory.decisions if each.id == done.made), None)
-        if found is None:  # forgotten since
+        if found is None:  # deleted since
             raise NotFoundError(done.made)
         return found
 
     def forget_decision(self, decision_id: str) -> None:
-        """Deletes a decision."""
         self._memory.apply(ForgetDecision(at=self._memory.now(), decision_id=decision_id))
 
     def note_open_files(
         self, opened: Sequence[str] = (), *, closed: Sequence[str] = (), operation_id: str | None = None
     ) -> tuple[str, ...]:
-        """Notes open files and returns all, the one noted last at the end.
+        """Updates the open files and returns all of them, newest last.
 
         Args:
-            opened: Paths from the project's root, or absolute ones inside it.
-            closed: Those that are open no more, as they are listed.
-            operation_id: Makes a repeated call change nothing.
+            opened: Paths from the project's root, or absolute paths inside it.
+            closed: Files to remove, with their listed paths.
+            operation_id: Makes the call idempotent.
 
         Raises:
-            PathError: A path leads out of the project, or into the folder of its memory.
+            PathError: A path is outside of the project, or inside the folder of its memory.
             InputError: `secret` or `too_long`.
         """
         with self._memory.opened_root() as root:
@@ -582,12 +578,11 @@ class ContextManager:
         return self._memory.apply(operation).state.context.memory.open_files
 
     def edit_summary(self, text: str) -> str:
-        """Sets the running summary, cut to its limit, and returns it; "" forgets it."""
+        """Sets the running summary, cut to its limit, and returns it; "" deletes it."""
         done = self._memory.apply(EditSummary(at=self._memory.now(), text=text))
         return done.state.context.conversation.running_summary
 
     def forget_dialog(self) -> None:
-        """Empties the recent window."""
         self._memory.apply(ForgetDialog(at=self._memory.now()))
 
 
@@ -597,7 +592,7 @@ def _id(operation_id: str | None) -> str:
 
 def _file_path(root: RootFolder, path: str) -> str:
     inside = root.relative(path)
-    # Whether something stands in the memory's folder would tell of its other owners.
+    # The existence of files in the memory's folder would reveal other owners.
     if not inside or Path(inside).is_relative_to(root.relative(FOLDER)):
         raise PathError("not_regular", path)
     return inside

@@ -1,4 +1,4 @@
-"""Reads and writes both files of a project's memory so that they belong together, also after a crash between them."""
+"""Reads and writes the two files of a project's memory consistently, even after a crash between both writes."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ Read = TypeVar("Read", ContextFile, WorkflowFile)
 
 @dataclass(frozen=True)
 class ProjectState:
-    """The two files, which belong together."""
+    """The two files of a memory."""
 
     context: ContextFile
     workflow: WorkflowFile
 
     def repaired(self, at: datetime) -> ProjectState:
-        """Returns the state in which both files agree.
+        """Returns a consistent state of both files.
 
-        A `workflow.json` that others have changed names the active plan and task; ids of what isn't there are dropped.
-        Decisions that only stand in the seed's list are dated with the file.
+        A `workflow.json` changed by other programs sets the active plan and task; unknown ids are dropped. Decisions
+        that are
+        only in the seed's list get the file's date.
         """
         context, workflow, memory = self.context, self.workflow, self.context.memory
         active = memory.active_plan_id, memory.active_task_id
@@ -47,7 +48,7 @@ class ProjectState:
         return repaired.with_active(*active)
 
     def with_active(self, plan_id: str | None, task_id: str | None) -> ProjectState:
-        """Returns the state with this active plan and task in both files; a task brings its plan."""
+        """Returns the state with this active plan and task in both files; a task implies its plan."""
         found = self.workflow.find_task(task_id)
         plan = found[0] if found else self.workflow.find_plan(plan_id)
         ids = plan.id if plan else None, found[1].id if found else None
@@ -60,11 +61,11 @@ class ProjectState:
 
 
 def parse(name: str, data: bytes, kind: type[Read]) -> Read:
-    """Reads a file.
+    """Parses and validates a file.
 
     Raises:
-        ProjectDamagedError: It isn't what the schema says; `detail` names the place.
-        ProjectNewerError: It has another version than 1.x.
+        ProjectDamagedError: The content violates the schema; `detail` names the position.
+        ProjectNewerError: The version isn't 1.x.
     """
     try:
         text = data.decode()
@@ -73,7 +74,7 @@ def parse(name: str, data: bytes, kind: type[Read]) -> Read:
         raise ProjectDamagedError(name, "not JSON") from error
     if not isinstance(value, dict) or not _is_flat(value):
         raise ProjectDamagedError(name, "too deep" if isinstance(value, dict) else "no object")
-    if _ESCAPE in text:  # nothing else can hide a NUL or a lone surrogate in it
+    if _ESCAPE in text:  # only an escape can produce a NUL or a lone surrogate
         value = plain_value(value)
     version = value.get("version", _MAJOR)
     if isinstance(version, str) and not version.startswith(_MAJOR):
@@ -85,18 +86,18 @@ def parse(name: str, data: bytes, kind: type[Read]) -> Read:
 
 
 def render(part: Part) -> bytes:
-    """Returns a file's bytes: JSON that people can read."""
+    """Formats a file as indented JSON."""
     return part.model_dump_json(indent=2).encode()
 
 
 def place_of(error: ValidationError) -> str:
-    """Returns where a value breaks a rule, such as `memory.open_files: too_long`; never the value."""
+    """Returns the position of a violated rule, such as `memory.open_files: too_long`; never the value."""
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     return f"{'.'.join(str(part) for part in first['loc'][:6])}: {first['type']}"[:200]
 
 
 def _is_flat(value: Any, levels: int = _DEEPEST) -> bool:  # noqa: ANN401  # JSON of any shape
-    """Whether a value can be written again: what is nested too deep can't."""
+    """False for nesting too deep to be serialised again."""
     parts = value.values() if isinstance(value, dict) else value
     return levels > 0 and all(_is_flat(part, levels - 1) for part in parts if isinstance(part, (dict, list)))
 
@@ -112,7 +113,7 @@ INTERVAL: Final = timedelta(minutes=30)
 LARGEST_COPY_BYTES: Final = 5 * 1024 * 1024
 _NAME: Final = re.compile(r"(\d{8}T\d{12}Z)-([0-9a-f]{12})\.json")
 _TIME: Final = "%Y%m%dT%H%M%S%fZ"
-# What a snapshot loses first.
+# Dropped first from a snapshot.
 _DIALOG: Final = ("recent_window", "vector_cache")
 
 Sources = tuple[bytes | None, bytes | None]
@@ -121,7 +122,7 @@ Sources = tuple[bytes | None, bytes | None]
 
 @dataclass(frozen=True)
 class SnapshotItem:
-    """A snapshot as a list shows it; `at` is UTC."""
+    """A snapshot in a list; `at` is UTC."""
 
     name: str
     at: datetime
@@ -129,9 +130,9 @@ class SnapshotItem:
 
 
 class Snapshots:
-    """The folder `snapshots/`, one JSON file each with both files in it, named by UTC time and hash.
+    """The folder `snapshots/`: JSON files with both files in each, named by UTC time and hash.
 
-    All of it is called under the lock of the memory.
+    Call all methods under the lock of the memory.
     """
 
     def __init__(self, files: Files) -> None:
@@ -146,18 +147,18 @@ class Snapshots:
         return found[::-1]
 
     def is_due(self, now: datetime, since: datetime) -> bool:
-        """Whether the newest one is 30 minutes old, or `since`, when the memory began, if there is none.
+        """True if the newest snapshot is 30 minutes old; without one, if `since`, the memory's creation, is.
 
-        A time in the future, from before the clock was set back, doesn't count.
+        Times in the future, from before a clock was set back, are ignored.
         """
         times = [at for at in (since, *(each.at for each in self.items())) if at <= now + INTERVAL]
         return not times or now - max(times) >= INTERVAL
 
     def take(self, sources: Sources, now: datetime) -> None:
-        """Writes one, unless neither file is there or the newest has the same content; then deletes what is too much.
+        """Writes a snapshot, unless there is nothing to save or the newest has the same content; then deletes old ones.
 
         Raises:
-            ProjectError: It can't be written.
+            ProjectError: The snapshot can't be written.
         """
         digest = hashlib.sha256(b"\0".join(each or b"" for each in sources)).hexdigest()[:12]
         items = self.items()
@@ -168,16 +169,16 @@ class Snapshots:
         try:
             pair = {name: json.loads(data) for name, data in zip((CONTEXT, WORKFLOW), sources, strict=True) if data}
         except (ValueError, RecursionError):
-            return  # a damaged file is kept aside, not here
+            return  # damaged files are renamed instead
         self._files.write(f"{now.astimezone(UTC):{_TIME}}-{digest}.json", _dump(pair))
         self._make_room()
 
     def read(self, name: str) -> ProjectState:
-        """Returns what is in a snapshot.
+        """Returns the content of a snapshot.
 
         Raises:
-            NotFoundError: There is none of this name.
-            ProjectDamagedError: It can't be understood.
+            NotFoundError: There is none with this name.
+            ProjectDamagedError: The snapshot can't be parsed.
         """
         data = self._files.read(name) if _NAME.fullmatch(name) else None
         if data is None:
@@ -204,7 +205,7 @@ class Snapshots:
         return ""
 
     def _make_room(self) -> None:
-        """Keeps the newest 48, in 5 MB: the oldest lose their dialog first, then they go."""
+        """Limits snapshots to the newest 48 and to 5 MB: the oldest first lose their dialog, then are deleted."""
         items = self.items()
         for each in items[KEPT:]:
             self._files.remove(each.name)
@@ -252,12 +253,12 @@ _TICK: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class FilePair:
-    """What stood on disk.
+    """The files on the disk.
 
     Attributes:
-        sources: Its bytes.
-        written: What they say.
-        state: The same in which both files agree.
+        sources: Their bytes.
+        written: Their content.
+        state: The content made consistent.
     """
 
     sources: Sources
@@ -266,15 +267,15 @@ class FilePair:
 
 
 def read_pair(files: Files, new: ProjectState, now: datetime) -> FilePair:
-    """Reads both files and finishes a change that was interrupted between them.
+    """Reads both files and completes a change interrupted between them.
 
     Args:
         files: The folder, locked.
-        new: What stands for files that aren't there.
+        new: Content of missing files.
         now: The time in UTC.
 
     Raises:
-        ProjectDamagedError: A file can't be understood, or `workflow.json` is gone; nothing was written.
+        ProjectDamagedError: A file can't be parsed, or `workflow.json` is gone; nothing was written.
         ProjectError: A file can't be read; the subclass says why.
     """
     sources = files.read(CONTEXT), files.read(WORKFLOW)
@@ -292,17 +293,17 @@ def read_pair(files: Files, new: ProjectState, now: datetime) -> FilePair:
 
 
 def write_pair(files: Files, state: ProjectState, present: FilePair | None, now: datetime) -> ProjectState:
-    """Writes `context.json`, with `workflow.json` inside it if that changes, and then that one; returns both.
+    """Writes `context.json`, including a changed `workflow.json`, then that file; returns both.
 
     Args:
         files: The folder, locked.
-        state: What to write.
-        present: What stands there; None if there is nothing.
+        state: The content to write.
+        present: The current content; None without any.
         now: The time in UTC.
 
     Raises:
-        InputError: `project_full`: a file would be larger than can be read again.
-        ProjectError: A file can't be written. If that's the second, the next reading finishes the change.
+        InputError: `project_full`: a file would exceed the limit for reading.
+        ProjectError: A file can't be written. If it is the second, the next read completes the change.
     """
     context, workflow = state.context, state.workflow
     before = present.written.workflow if present else None
@@ -329,5 +330,5 @@ def _digest(data: bytes | None) -> str:
 
 
 def _after(now: datetime, before: datetime | None) -> datetime:
-    """Returns the time, or the next moment after `before` if a clock was set back."""
+    """Returns `now`, or the next moment after `before` if a clock was set back."""
     return now if before is None or before < now else before + _TICK

@@ -1,4 +1,4 @@
-"""The memory of one project on disk: both files read, changed, written, snapshotted and restored under one lock."""
+"""The memory of a project on the disk: both files read, changed, written, snapshotted and restored under one lock."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _check(text: str, max_chars: int) -> str:
 
 
 def _refuse_secrets(text: str) -> str:
-    """Returns the text as it is.
+    """Returns the text unchanged.
 
     Raises:
         InputError: `secret`; `detail` is its kind.
@@ -67,16 +67,16 @@ def _mask(text: str) -> str:
     return mask_secrets(plain_text(text))
 
 
-# One line each, refused with an `InputError` if it is empty, too long or has a secret.
+# Single lines, refused with an `InputError` if empty, too long or with a secret.
 TitleLine = Annotated[str, BeforeValidator(_line), AfterValidator(lambda text: _check(text, TITLE_CHARS))]
 TextLine = Annotated[str, BeforeValidator(_line), AfterValidator(lambda text: _check(text, TEXT_CHARS))]
 PathLine = Annotated[str, BeforeValidator(plain_text), AfterValidator(lambda text: _check(text, PATH_CHARS))]
 Description = Annotated[
     str, BeforeValidator(_line), AfterValidator(lambda text: _check(text, TEXT_CHARS) if text else text)
 ]
-# It is looked up as it is, so that one of any kind is found or not found.
+# Not validated further: it is only looked up.
 ItemId = Annotated[str, BeforeValidator(plain_text)]
-# What was said is kept without its secrets.
+# Messages are stored with their secrets masked.
 MaskedText = Annotated[str, BeforeValidator(_mask)]
 OperationId = Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS)]
 
@@ -85,11 +85,11 @@ Change = tuple[ProjectState, str]
 
 
 class Operation(BaseModel, ABC):
-    """A change; whatever it needs from outside, such as the time, stands in it.
+    """A change, with everything it needs from outside, such as the time.
 
     Attributes:
-        id: An operation that was applied already changes nothing.
-        at: When it was asked for, UTC.
+        id: Makes the operation idempotent.
+        at: Time of the request, UTC.
     """
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
@@ -102,19 +102,19 @@ class Operation(BaseModel, ABC):
         """Returns the changed state; None if there is nothing to change.
 
         Raises:
-            NotFoundError: It names something that isn't there.
-            ValidationError: The changed state is over a limit.
+            NotFoundError: An item doesn't exist.
+            ValidationError: The changed state exceeds a limit.
         """
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an operation.
+    """The result of an operation.
 
     Attributes:
         state: Both files after it.
-        made: The id of what it made or changed, or "".
-        is_applied: Whether it is in force, be it since now or since it was applied before.
+        made: Id of the item made or changed, or "".
+        is_applied: True if the operation is in effect, from now or from an earlier call.
     """
 
     state: ProjectState
@@ -129,15 +129,15 @@ class ProjectMemory:
         outcome = memory.apply(RecordDecision(text="API 호환성 유지", at=datetime.now(UTC)))
         memory.read().context.memory.last_decisions
 
-    Nothing is kept between calls: each one works on the files as they stand. On network drives whose locks don't hold
-    between machines, nothing is promised.
+    No state between calls: each call reads the current files. Not safe on network drives without locks between
+    machines.
 
     Args:
         roots: The allowed folders.
         root: The project's root.
-        owner: Whose memory it is; "" for the one that stands in `.ai-brain` itself.
+        owner: Selects the owner's memory; "" for the one in `.ai-brain` itself.
         clock: The time in UTC.
-        wait_seconds: How long to wait for the lock.
+        wait_seconds: Maximum wait for the lock.
 
     Raises:
         PathError: The root is refused.
@@ -168,30 +168,30 @@ class ProjectMemory:
         """Yields the project's root, held open.
 
         Raises:
-            PathError: It is gone, or isn't allowed any more.
+            PathError: The root is gone or no longer allowed.
         """
         with self._folder.opened_root() as root:
             yield root
 
     def read(self) -> ProjectState:
-        """Returns both files as they are; as new ones where there are none.
+        """Returns both files; new ones in place of missing files.
 
         Raises:
             PathError: The root or the folder is gone or refused.
-            ProjectDamagedError: A file can't be understood; it stays as it is.
-            ProjectError: It can't be read; the subclass says why.
+            ProjectDamagedError: A file can't be parsed; it stays unchanged.
+            ProjectError: A file can't be read; the subclass says why.
         """
         with self._folder.locked() as files:
             return self._load(files).state
 
     def apply(self, operation: Operation) -> Outcome:
-        """Applies an operation to the files as they stand; one that was applied already changes nothing.
+        """Applies an operation to the current files; idempotent by the operation's id.
 
         Raises:
             InputError: `project_full`: a list is at its limit.
-            NotFoundError: It names something that isn't there.
+            NotFoundError: An item doesn't exist.
             PathError: The root or the folder is gone or refused.
-            ProjectDamagedError: A file can't be understood; nothing is written until a snapshot is restored.
+            ProjectDamagedError: A file can't be parsed; nothing is written until a snapshot is restored.
             ProjectError: Nothing was changed; the subclass says why.
         """
         with self._folder.locked() as files:
@@ -222,11 +222,11 @@ class ProjectMemory:
             return kept.items()
 
     def restore(self, name: str) -> ProjectState:
-        """Returns to a snapshot; what stands now becomes one, and a damaged file is kept aside.
+        """Restores a snapshot; the current content becomes a snapshot too, damaged files are renamed.
 
         Raises:
-            NotFoundError: There is no snapshot of this name.
-            ProjectDamagedError: The snapshot can't be understood.
+            NotFoundError: There is no snapshot with this name.
+            ProjectDamagedError: The snapshot can't be parsed.
             ProjectError: The subclass says why.
         """
         with self._snapshots() as (files, kept):
@@ -238,7 +238,7 @@ class ProjectMemory:
             return write_pair(files, state, present, self.now())
 
     def start_over(self) -> ProjectState:
-        """Begins with an empty memory; what stands now becomes a snapshot, and a damaged file is kept aside.
+        """Empties the memory; the current content becomes a snapshot, damaged files are renamed.
 
         Raises:
             ProjectError: The subclass says why.
@@ -269,7 +269,7 @@ class ProjectMemory:
                 raise ProjectDamagedError(error.detail, snapshot=Snapshots(below).newest()) from error
 
     def _take_due(self, files: Files, found: FilePair) -> None:
-        """Takes a snapshot if one is due, or if others wrote the file and it is about to get our fields."""
+        """Takes a snapshot if one is due, or before the first write to a file of another program."""
         if found.sources[0] is None:
             return
         context, now = found.written.context, self.now()
@@ -280,7 +280,7 @@ class ProjectMemory:
                 kept.take(found.sources, now)
 
     def _set_aside(self, files: Files, kept: Snapshots) -> FilePair | None:
-        """Keeps what stands now: as a snapshot, or, if one is damaged, both files under other names (None)."""
+        """Saves the current content in a snapshot; if a file is damaged, renames both and returns None."""
         try:
             found = self._load(files)
         except ProjectDamagedError:

@@ -1,4 +1,4 @@
-"""Makes the summary that takes the place of the oldest messages: by a model in parts, or of picked sentences."""
+"""Summaries of a project's oldest messages: by a model in parts, or by picked sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graph.project.context_file import Message, summary_limit_chars
 
 TOKEN_LIMIT: Final = 4_096
 WINDOW_KEEP: Final = 800
-# Its speaker and its date.
+# Speaker and date of a message.
 _LABEL_TOKENS: Final = 14
 _ANSWER_SHARE: Final = 0.6
 _FRESH_SHARE: Final = 0.5
@@ -29,17 +29,17 @@ Summarise = Callable[[Sequence[AnyMessage], int], str]
 
 
 def message_tokens(message: Message) -> int:
-    """Estimates the tokens of a message as it is primed, with its speaker and date."""
+    """Estimates the tokens of a message in the context, with speaker and date."""
     return estimate_tokens(message.content) + _LABEL_TOKENS
 
 
 def window_tokens(window: Sequence[Message]) -> int:
-    """Estimates the tokens of all these messages, as they are primed."""
+    """Estimates the tokens of all these messages in the context."""
     return estimate_tokens("\n".join(each.content for each in window)) + _LABEL_TOKENS * len(window)
 
 
 def leaving_count(window: Sequence[Message]) -> int:
-    """Returns how many of the oldest messages have to leave so that at most 800 tokens stay; the newest one stays."""
+    """Returns the number of oldest messages to remove so that at most 800 tokens stay; the newest always stays."""
     tokens = 0
     for place in range(len(window) - 1, -1, -1):
         tokens += message_tokens(window[place])
@@ -49,7 +49,7 @@ def leaving_count(window: Sequence[Message]) -> int:
 
 
 def picked_summary(previous: str, leaving: Sequence[Message]) -> str:
-    """Returns the summary so far and what is new, both by their own best sentences; needs no model."""
+    """Combines the best sentences of the previous summary and of the new messages; needs no model."""
     leaving = _newest(_fresh(leaving))
     limit = _limit_chars(previous, leaving)
     fresh = _pick(leaving, limit if not previous else int(limit * _FRESH_SHARE))
@@ -59,10 +59,11 @@ def picked_summary(previous: str, leaving: Sequence[Message]) -> str:
 
 
 def written_summary(previous: str, leaving: Sequence[Message], summarise: Summarise) -> str:
-    """Returns the summary that a model writes; one of picked sentences if it writes nothing.
+    """Returns a summary by a model, or by picked sentences if the model returns none.
 
-    What is longer than 4,096 tokens is condensed in parts, and the parts' summaries together. Answers hold the
-    reasoning and are given whole, a long message of the user by its best sentences: so answers weigh more.
+    Sources above 4,096 tokens are summarised in parts, then the parts' summaries together. Answers are passed whole,
+    long
+    messages of the user by their best sentences, because answers contain the reasoning.
     """
     leaving = _fresh(leaving)
     if not leaving:
@@ -85,11 +86,11 @@ def _limit_chars(previous: str, leaving: Sequence[Message]) -> int:
 
 
 def _always(_: str) -> bool:
-    return True  # the constructor cuts what no sentence can be dropped of
+    return True  # a text with no sentence to drop is cut by `Conversation`
 
 
 def _newest(leaving: Sequence[Message]) -> Sequence[Message]:
-    """Returns the newest of these messages: others may have written thousands, and picking takes time."""
+    """Limits the messages to the newest: other programs may have written thousands, and picking takes time."""
     chars = 0
     for place in range(len(leaving) - 1, -1, -1):
         chars += len(leaving[place].content)
@@ -99,7 +100,7 @@ def _newest(leaving: Sequence[Message]) -> Sequence[Message]:
 
 
 def _pick(leaving: Sequence[Message], target_chars: int) -> str:
-    """Picks sentences, at most 60 % of the room for the answers, and the rest for what they answer."""
+    """Picks sentences: at most 60 % of the length from answers, the rest from their questions."""
     answers = [AIMessage(each.content) for each in leaving if each.role == "assistant"]
     asked = [HumanMessage(each.content) for each in leaving if each.role != "assistant"]
     share = _ANSWER_SHARE if asked else 1
@@ -116,7 +117,7 @@ def _given(message: Message) -> AnyMessage:
 
 
 def _parts(messages: Sequence[AnyMessage]) -> list[list[AnyMessage]]:
-    """Splits messages into parts of at most 4,096 tokens; a longer message is split, too."""
+    """Splits messages into parts of at most 4,096 tokens; longer messages are split, too."""
     parts: list[list[AnyMessage]] = [[]]
     tokens = 0
     for piece in (piece for message in messages for piece in _pieces(message)):

@@ -111,7 +111,7 @@ def count_turns(connection: Connection, session_id: str, owner: str) -> int:
 
 
 def sum_history_tokens(connection: Connection, session_id: str, last_number: int) -> int:
-    """Returns our estimate for all turns up to this number, from the turn's stored sum: earlier messages aren't read."""
+    """Returns our estimate for all turns up to this number, from the stored sum: earlier messages aren't read."""
     if last_number == 0:
         return 0
     before = read_turn(connection, session_id, last_number).history_tokens

@@ -1,4 +1,4 @@
-"""The versions of a record: which there are, and which of them is active. Needs no lease, as running turns go on."""
+"""The versions of a record, and the active one. Needs no lease, so that running turns aren't blocked."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ _PLACE = (_record.id, _record.from_position, _record.to_position)
 class VersionStore:
     """Adds versions of records and chooses the active one.
 
-    All versions of a record cover the same messages and are linked by `replaces`. The active one stands in the place
-    of what the first one has replaced; the others wait until they are chosen again.
+    All versions of a record cover the same messages and are linked by `replaces`. The active version supersedes the
+    records
+    that the first one replaced; the others stay selectable.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def of(self, session_id: str, record_id: str) -> list[Record]:
-        """Returns every version that this record is one of, oldest first; [] for one that was never active."""
+        """Returns all versions of this record, oldest first; [] if it was never active."""
         with self._database.read() as connection:
             block = _read_block(connection, session_id, record_id)
             of_block = and_(_record.session_id == session_id, _record.id.in_(block.ids if block else ()))
@@ -43,10 +44,10 @@ class VersionStore:
             return [to_record(row) for row in rows]
 
     def add(self, record: Record, *, owner: str, of: str) -> Record | None:
-        """Stores a finished record as the newest version of another one, and makes it active.
+        """Stores a finished record as the newest version of another record, and makes it active.
 
         Returns:
-            The record as it is stored; None if no version of the other one is active any more: nothing is stored.
+            The record as stored; None, with nothing stored, if no version of the other record is active any more.
         """
         with self._database.write(session_id=record.thread_id) as connection:
             block = _read_block(connection, record.thread_id, of)
@@ -57,7 +58,7 @@ class VersionStore:
             return block.put_newest(connection, record)
 
     def adopt(self, record: Record, *, of: str) -> Record | None:
-        """Makes a prepared record the newest version of another one, and active; discards it if it no longer fits."""
+        """Makes a prepared record the newest, active version of another record; discards it if it no longer fits."""
         with self._database.write(session_id=record.thread_id) as connection:
             block = _read_block(connection, record.thread_id, of)
             if block is None or not block.can_stand(connection):
@@ -70,7 +71,7 @@ class VersionStore:
         """Makes this version the active one; idempotent.
 
         Returns:
-            False if no version of it is active, and it is no merge whose undoing can be taken back.
+            False if no version of it is active, and it isn't an undone merge that can be restored.
         """
         with self._database.write(session_id=session_id) as connection:
             block = _read_block(connection, session_id, record_id)
@@ -80,7 +81,7 @@ class VersionStore:
             return True
 
     def undo_merge(self, session_id: str, record_id: str) -> bool:
-        """Makes what an active record replaced active again in its place; returns whether the record was active."""
+        """Makes the records replaced by an active record active again; returns False if it wasn't active."""
         is_it = _is(session_id, record_id)
         with self._database.write(session_id=session_id) as connection:
             if connection.execute(select(_record.id).where(is_it, IS_ACTIVE)).first() is None:
@@ -90,7 +91,7 @@ class VersionStore:
             return True
 
     def undone_merges(self, session_id: str) -> frozenset[tuple[int, int]]:
-        """Returns the first and last position of each merge that its user undid."""
+        """Returns the first and last position of each merge undone by the user."""
         undone = and_(_record.session_id == session_id, _record.superseded_by == UNDONE)
         with self._database.read() as connection:
             rows = connection.execute(select(*_PLACE).where(undone))
@@ -99,11 +100,11 @@ class VersionStore:
 
 @dataclass(frozen=True)
 class _Block:
-    """The messages that the versions of a record cover.
+    """The range of messages covered by the versions of a record.
 
     Attributes:
         versions: All of them, oldest first.
-        active: The active records that cover any of these messages.
+        active: Active records that overlap the range.
     """
 
     session_id: str
@@ -118,7 +119,7 @@ class _Block:
         return [row.id for row in self.versions]
 
     def can_stand(self, connection: Connection) -> bool:
-        """Whether a version is active, or a merge was undone whose messages still belong to their turns."""
+        """True if a version is active, or if a merge was undone and its messages are still live."""
         if not {row.id for row in self.active}.isdisjoint(self.ids):
             return True
         was_undone = any(row.superseded_by == UNDONE for row in self.versions)
@@ -134,19 +135,19 @@ class _Block:
         return record.with_changes(**links)
 
     def put(self, connection: Connection, record_id: str) -> None:
-        """Puts a record in the place of the active version, and of all that this one has replaced."""
+        """Activates a record in place of the active version and of everything it replaced."""
         older = [version for version in self.ids if version != record_id]
         for row in self.active:
             if row.id == record_id:
                 return
             if row.id in older:
                 _relink(connection, self.session_id, row.id, record_id)
-            else:  # what an undone merge has brought back
+            else:  # a record restored by undoing a merge
                 back = update(record_table).where(_is(self.session_id, row.id))
                 connection.execute(back.values(superseded_by=record_id))
         is_older = and_(_record.session_id == self.session_id, _record.id.in_(older))
         connection.execute(update(record_table).where(is_older).values(superseded_by=REPLACED))
-        # Its turns were folded when the first version was adopted.
+        # The turns count as folded since the first version was adopted.
         adopted = {"superseded_by": None, "adopted_at": self.versions[0].adopted_at}
         connection.execute(update(record_table).where(_is(self.session_id, record_id)).values(adopted))
 
@@ -179,7 +180,7 @@ def _read_block(connection: Connection, session_id: str, record_id: str) -> _Blo
 
 
 def _relink(connection: Connection, session_id: str, old: str, new: str | None) -> None:
-    """Has what one record replaced be replaced by another one, or active."""
+    """Makes records superseded by `old` superseded by `new`, or active."""
     of_old = and_(_record.session_id == session_id, _record.superseded_by == old)
     connection.execute(update(record_table).where(of_old).values(superseded_by=new))
 

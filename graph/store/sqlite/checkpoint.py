@@ -55,11 +55,7 @@ class Checkpointer(SqliteSaver):
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:  # noqa: FBT001, FBT002  # LangGraph's signature
-        """Yields a cursor; commits at the end of the block, rolls back on any exception (LangGraph's saver would commit).
-
-        Raises:
-            DatabaseError: SQLite reports an error; the subclass says which.
-        """
+        """Yields a cursor; commits at the end of the block, rolls back on any exception (LangGraph would commit)."""
         with self.lock, errors_as_ours(self._path), closing(self.conn.cursor()) as cursor:
             try:
                 yield cursor
