@@ -88,7 +88,7 @@ def folder_of(owner: str) -> str:
 
 @contextmanager
 def _locked(path: Path, wait_seconds: float) -> Iterator[None]:
-    # A kernel lock: released when a process is killed. The file is never deleted, or two processes could lock two files.
+    # A kernel lock: released when a process is killed. The file is never deleted, or processes could lock two files.
     lock = FileLock(path, mode=PRIVATE_FILE, poll_interval=_POLL_SECONDS, fallback_to_soft=False)
     try:
         lock.acquire(timeout=wait_seconds)

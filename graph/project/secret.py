@@ -1,4 +1,4 @@
-"""Finds secrets in text: keys and tokens by their form, passwords by the name that they stand behind.
+"""Finds secrets in text: keys and tokens by their format, passwords by a preceding name.
 
     >>> find_secret("비밀번호는 다음 주에 바꾸기로 했다") is None
     True
@@ -7,7 +7,7 @@
     >>> mask_secrets("DB: postgres://app:hunter2hunter@db/main")
     'DB: postgres://app:[secret: password in an address]@db/main'
 
-Nothing is stored or logged, and a match doesn't hold the secret itself.
+Nothing is stored or logged, and a match doesn't contain the secret.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _CODE: Final = re.compile(
 _PATH: Final = re.compile(
     r"[a-z]{2,10}://.*|(?:~|\.{1,2})?/.*|[A-Za-z]:\\.*|(?:[\w.-]{1,60}/){1,20}[\w.-]{0,60}", re.DOTALL
 )
-# Names of algorithms, formats and models have digits, as secrets do.
+# Names of algorithms, formats and models, which have digits like secrets.
 _TERM: Final = re.compile(
     r"(?:aes|sha|rsa|hmac|md|bcrypt|scrypt|argon|pbkdf|ed|ecdsa|ecdh|curve|x|oauth|jwt|jws|jwe|hs|rs|es|ps|base|utf|pkcs"
     r"|tls|ssl|cl|o|gpt|v)\d{1,6}[a-z]{0,4}|1password",
@@ -82,31 +82,31 @@ _CLOSING: Final = ".,;:)]}>\"'`”’」』》|\\"
 
 
 def strip_ending(value: str) -> str:
-    """Takes emphasis, brackets, closing marks and a Korean ending off a value; `!` and `?` may belong to it."""
+    """Removes emphasis, brackets, closing punctuation and a Korean ending; keeps `!` and `?`, which may be part of the value."""
     bare = value.strip("*_").lstrip("([").rstrip(_CLOSING)
     cut = _ENDING.sub("", bare)
     return cut if cut and not "가" <= cut[-1] <= "힣" else bare
 
 
 def is_placeholder(value: str) -> bool:
-    """Returns whether a value only says what should stand there, such as `<password>` or `$PASSWORD`."""
+    """True for placeholders such as `<password>` or `$PASSWORD`."""
     return bool(_PLACEHOLDER.fullmatch(value))
 
 
 def is_password(value: str, *, is_explicit: bool) -> bool:
-    """Returns whether a value behind a password's name is one.
+    """True if the value after a password's name is a password.
 
     Args:
         value: Without quotes and endings.
-        is_explicit: It is assigned as in code or settings (`=`, a quoted name); otherwise the text may be prose.
+        is_explicit: Assigned as in code or settings (`=`, a quoted name); otherwise the text may be prose.
     """
     return not _is_public(value) and (is_explicit or _stands_out(value))
 
 
 def is_token(value: str, *, is_explicit: bool) -> bool:
-    """Returns whether a value behind a key's or token's name looks drawn at random; names, numbers and paths don't.
+    """True if the value after a key's or token's name looks random; names, numbers and paths don't.
 
-    In prose the first digits of a commit don't either.
+    In prose, abbreviated commit hashes are excluded too.
     """
     drawn = _PUBLIC.sub("", value)
     drawn = drawn if is_explicit else _COMMIT.sub("", drawn)
@@ -114,7 +114,7 @@ def is_token(value: str, *, is_explicit: bool) -> bool:
 
 
 def _stands_out(value: str) -> bool:
-    """Returns whether a value behind a password's name in prose is no word, number or name of that prose."""
+    """True if the value, in prose after a password's name, is no ordinary word, number or name."""
     if _COUNTED.fullmatch(value):
         return value.isdecimal()
     if not _DIGIT.search(value):
@@ -132,7 +132,7 @@ def _is_public(value: str) -> bool:
 
 
 def _is_compound(value: str) -> bool:
-    """Returns whether the parts of a value are words and numbers; one part alone must be a term."""
+    """True if all parts of the value are words and numbers; a single part must be a technical term."""
     runs = [run for run in _NOT_IN_WORD.split(value) if run]
     return all(_TERM.fullmatch(run) or (len(runs) > 1 and _WORD.fullmatch(run)) for run in runs)
 
@@ -142,7 +142,7 @@ def _is_random(value: str) -> bool:
 
 
 def _is_random_run(run: str) -> bool:
-    """Returns whether digits stand in the run otherwise than in words and counts, or both cases change all the time."""
+    """True if the run has digits other than in words and counts, or changes case very often."""
     if len(run) < LEAST_CHARS or _bits(run) < _LEAST_BITS:
         return False
     if run.isalpha():
@@ -152,11 +152,11 @@ def _is_random_run(run: str) -> bool:
 
 
 def _bits(value: str) -> float:
-    """Returns the Shannon entropy in bits a character."""
+    """Returns the Shannon entropy in bits per character."""
     return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())
 
 
-# Where a prefix may end a common word, it begins behind no letter, digit or underscore of ASCII.
+# For prefixes that may end a common word: not after an ASCII letter, digit or underscore.
 _START: Final = r"(?<![A-Za-z0-9_])"
 _SEGMENT: Final = "[A-Za-z0-9_-]"
 _JWT_START: Final = r"(?<![A-Za-z0-9_-])"
@@ -164,9 +164,9 @@ _PEM_HEAD: Final = r"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
 _PEM_TAIL: Final = r"(?:[^-]++|-(?!----))*+-----END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
 _PEM_REST: Final = r"(?:(?:\s|\\[nr]){0,8}[A-Za-z0-9+/]{16,}+={0,2})++"
 
-# Every pattern runs in linear time: its first characters are fixed, or it can't begin inside what it failed on, and no
-# repetition is followed by one of the same characters. A group, if there is one, is the secret within the match, unless
-# a placeholder stands there.
+# Every pattern runs in linear time: its first characters are fixed, or it can't start inside a failed match, and no
+# repetition is followed by a repetition of the same characters. A group, if any, is the secret within the match, unless
+# it is a placeholder.
 _SHAPES: Final = (
     ("private key", _PEM_HEAD + "(?:" + _PEM_TAIL + "|" + _PEM_REST + ")"),
     ("JWT", rf"{_JWT_START}eyJ{_SEGMENT}{{8,}}+\.eyJ{_SEGMENT}{{8,}}+\.{_SEGMENT}{{8,}}+"),
@@ -225,7 +225,7 @@ SHAPE_KINDS: Final = tuple(dict.fromkeys(kind for kind, _ in _SHAPES))
 
 
 def shaped_secrets(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yields start, end and kind of each secret that is known by its form; in no order, and they may overlap."""
+    """Yields start, end and kind of each secret recognised by its format; unordered, possibly overlapping."""
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(text):
             start, end = match.span(pattern.groups)
@@ -237,7 +237,7 @@ _PASSWORD: Final = "password"  # noqa: S105  # the name of a kind
 _TOKEN: Final = "key or token"  # noqa: S105  # the name of a kind
 SECRET_KINDS: Final = (*SHAPE_KINDS, _PASSWORD, _TOKEN)
 
-# What is longer is judged by so many characters, and masked whole.
+# A longer value is judged by this many characters, and masked completely.
 _JUDGED_CHARS: Final = 256
 _MARK: Final = re.compile(r"\[secret: (?:" + "|".join(map(re.escape, SECRET_KINDS)) + r")\]")
 _NAME: Final = re.compile(
@@ -263,12 +263,12 @@ _RUN: Final = re.compile(r"[^\s<]*+")
 
 @dataclass(frozen=True)
 class SecretMatch:
-    """Where a secret stands in a text.
+    """The position of a secret in a text.
 
     Attributes:
         kind: One of `SECRET_KINDS`, such as "GitHub token".
-        start: Its first character's place in the text, with composed letters (NFC).
-        end: The place behind its last character.
+        start: Index of the first character, in the text with composed letters (NFC).
+        end: Index after the last character.
     """
 
     kind: str
@@ -277,33 +277,33 @@ class SecretMatch:
 
 
 def find_secret(text: str) -> SecretMatch | None:
-    """Returns the first secret of a text, None if there is none; the marks of `mask_secrets` are no secrets."""
+    """Returns the first secret of a text, or None; ignores the marks of `mask_secrets`."""
     return next(_find_all(unicodedata.normalize("NFC", text)), None)
 
 
 def mask_secrets(text: str) -> str:
-    """Returns the text with a mark such as `[secret: GitHub token]` in each secret's place; idempotent.
+    """Replaces each secret by a mark such as `[secret: GitHub token]`; idempotent.
 
-    A text with a secret comes back with its letters composed (NFC), one without as it is.
+    A text with a secret is returned with composed letters (NFC), any other unchanged.
     """
     composed = masked = unicodedata.normalize("NFC", text)
     while found := [*_find_all(masked)]:
         ends = [0, *(match.end for match in found)]
         parts = [masked[end : match.start] + f"[secret: {match.kind}]" for end, match in zip(ends, found, strict=False)]
-        # Again, as what was glued to a secret may now stand alone and be seen to be one.
+        # Repeated, because text adjacent to a secret may now be recognised as a secret.
         masked = "".join([*parts, masked[ends[-1] :]])
     return text if masked == composed else masked
 
 
 def _find_all(text: str) -> Iterator[SecretMatch]:
-    """Yields the secrets between the marks in their order; they don't overlap."""
+    """Yields the secrets between the marks, in order, without overlaps."""
     edges = [0, *(edge for mark in _MARK.finditer(text) for edge in mark.span()), len(text)]
     for start, end in list(pairwise(edges))[::2]:
         yield from (SecretMatch(kind, start + first, start + last) for first, last, kind in _join(text[start:end]))
 
 
 def _join(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yields start, end and kind of each secret; of those that overlap one, with the kind of the first in the table."""
+    """Merges overlapping secrets; yields start, end, and the kind that is first in the table."""
     found = sorted(_rank(text))
     place = 0
     while place < len(found):
@@ -323,11 +323,11 @@ def _rank(text: str) -> Iterator[tuple[int, int, int, str]]:
 
 
 def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yields the values behind names that say secret. A value ends where the next name begins: all are read once."""
+    """Yields values after names of secrets. A value ends at the next name, so that the text is read once."""
     masked_to = 0
     names = list(_NAME.finditer(text))
     for name, following in zip_longest(names, names[1:]):
-        # A name behind which only a space stands is behind the value, which has none.
+        # A name followed by a space alone doesn't end the value: values contain no spaces.
         limit = following.start() if following and following["assigned"] else len(text)
         value = _value_behind(text, name.end(), limit)
         if value is None or name.start() < masked_to:
@@ -342,7 +342,7 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _value_behind(text: str, place: int, limit: int) -> tuple[str, int, int] | None:
-    """Returns a value without quotes and endings, its start, and the end of what is masked if it is a secret."""
+    """Returns a value without quotes and endings, its start, and the end of the part to mask."""
     if quoted := _QUOTED.match(text, place):
         return quoted[1], quoted.start(1), quoted.end(1)
     value = _BARE.match(text, place, limit)

@@ -1,4 +1,4 @@
-"""The plans and tasks of a project for a chat: which there are, which are active, and what is done."""
+"""The plans and tasks of a project: operations, and a manager for them."""
 
 from __future__ import annotations
 
@@ -12,35 +12,33 @@ from graph.value.error import NotFoundError
 
 
 class NameProject(Operation):
-    """Names the project."""
+    """Sets the project's name."""
 
     name: TitleLine
 
     def change(self, state: ProjectState) -> Change:
-        """Sets the name."""
         return ProjectState(state.context, state.workflow.changed(project_name=self.name)), ""
 
 
 class OpenPlan(Operation):
-    """Adds a plan and makes it the active one; the running summary begins anew with its description."""
+    """Adds a plan and activates it; its description replaces the running summary."""
 
     title: TitleLine
     description: Description = ""
 
     def change(self, state: ProjectState) -> Change:
-        """Adds it and switches to it."""
         made = _new_plan(state, self.title, self)
         made = made.changed(description=self.description)
         return _switched(ProjectState(state.context, state.workflow.with_plan(made)), made, self), made.id
 
 
 class SwitchPlan(Operation):
-    """Makes a plan the active one, with its oldest open task; the running summary begins anew with its description."""
+    """Activates a plan with its oldest open task; its description replaces the running summary."""
 
     plan_id: ItemId
 
     def change(self, state: ProjectState) -> Change:
-        """Switches to it; the plan that is active already changes nothing."""
+        """Leaves the state unchanged if the plan is active already."""
         plan = state.workflow.find_plan(self.plan_id)
         if plan is None:
             raise NotFoundError(self.plan_id)
@@ -50,13 +48,13 @@ class SwitchPlan(Operation):
 
 
 class OpenTask(Operation):
-    """Adds a task to a plan, or the active one, and makes it the active task; a first plan is made if there is none."""
+    """Adds a task to a plan, by default the active one, and activates it; creates a first plan if there is none."""
 
     title: TitleLine
     plan_id: ItemId | None = None
 
     def change(self, state: ProjectState) -> Change:
-        """Adds it; a task of this title that is open there already is made active instead."""
+        """Activates an open task of the same title in the plan instead of adding a second one."""
         workflow = state.workflow
         plan = workflow.find_plan(self.plan_id or state.context.memory.active_plan_id)
         if plan is None and self.plan_id is not None:
@@ -71,12 +69,11 @@ class OpenTask(Operation):
 
 
 class StartTask(Operation):
-    """Makes a task the active one, and its plan the active plan; a task that was done is open again."""
+    """Activates a task and its plan; reopens a finished task."""
 
     task_id: ItemId
 
     def change(self, state: ProjectState) -> Change:
-        """Makes it active."""
         plan, task = _find_task(state, self.task_id)
         if task.status == DONE:
             task = task.changed(status=OPEN, completed_at=None)
@@ -85,12 +82,12 @@ class StartTask(Operation):
 
 
 class CompleteTask(Operation):
-    """Marks a task as done; if it was the active one, the plan's oldest open task takes its place."""
+    """Marks a task as done; if it was active, the plan's oldest open task becomes active."""
 
     task_id: ItemId
 
     def change(self, state: ProjectState) -> Change:
-        """Marks it; one that is done already stays as it is."""
+        """Leaves a finished task unchanged."""
         plan, task = _find_task(state, self.task_id)
         if task.status == DONE:
             return state, task.id
@@ -103,12 +100,11 @@ class CompleteTask(Operation):
 
 
 class CompletePlan(Operation):
-    """Marks a plan as done; if it was the active one, none is active then. Its tasks stay as they are."""
+    """Marks a plan as done; if it was active, none is active afterwards. Its tasks stay unchanged."""
 
     plan_id: ItemId
 
     def change(self, state: ProjectState) -> Change:
-        """Marks it."""
         plan = state.workflow.find_plan(self.plan_id)
         if plan is None:
             raise NotFoundError(self.plan_id)
@@ -120,13 +116,12 @@ class CompletePlan(Operation):
 
 
 class Rename(Operation):
-    """Gives a plan or a task another title."""
+    """Changes the title of a plan or task."""
 
     item_id: ItemId
     title: TitleLine
 
     def change(self, state: ProjectState) -> Change:
-        """Sets the title."""
         plan = state.workflow.find_plan(self.item_id)
         if plan is not None:
             plan = plan.changed(title=self.title)
@@ -142,7 +137,7 @@ class ForgetItem(Operation):
     item_id: ItemId
 
     def change(self, state: ProjectState) -> Change:
-        """Deletes it; what was active and is gone is active no more."""
+        """Deactivates deleted items."""
         workflow, memory = state.workflow, state.context.memory
         if workflow.find_plan(self.item_id) is not None:
             changed = workflow.changed(plans=[each for each in workflow.plans if each.id != self.item_id])
@@ -176,9 +171,9 @@ def _started(state: ProjectState, plan: Plan, task: Task, operation: Operation) 
 
 
 def _switched(state: ProjectState, plan: Plan, operation: Operation) -> ProjectState:
-    """Returns the state with another active plan, whose description takes the place of the running summary.
+    """Activates a plan, whose description replaces the running summary.
 
-    Where none was active the summary belongs to no other plan, and stays unless there is a description.
+    If no plan was active, the summary belongs to none, and stays unless the plan has a description.
     """
     context = state.context
     if plan.description or context.memory.active_plan_id is not None:
@@ -189,16 +184,15 @@ def _switched(state: ProjectState, plan: Plan, operation: Operation) -> ProjectS
 
 
 class WorkflowManager:
-    """Shows `.ai-brain/workflow.json` (seed 000) as it was when this was loaded or last changed here.
+    """Manages `.ai-brain/workflow.json` (seed 000), as loaded or last changed by this object.
 
         workflow = WorkflowManager.load(memory)
         plan = workflow.open_plan("배포", "다음 주까지 0.2를 낸다")
         task = workflow.open_task("릴리스 노트 쓰기")
         workflow.complete_task(task.id)
 
-    A change is applied to the file as it stands. Each changing method raises what `ProjectMemory.apply` does, and
-    `InputError` for a title that is empty, too long or has a secret; one with the `operation_id` of an earlier call
-    changes nothing.
+    Changes are applied to the current file. Each changing method raises the errors of `ProjectMemory.apply`, and
+    `InputError` for a title that is empty, too long or has a secret; an `operation_id` makes a call idempotent.
 
     Args:
         memory: The project's memory.
@@ -214,33 +208,29 @@ class WorkflowManager:
         """Reads the file.
 
         Raises:
-            ProjectError: It can't be read; the subclass says why.
+            ProjectError: The file can't be read; the subclass says why.
         """
         return cls(memory, memory.read())
 
     @property
     def data(self) -> WorkflowFile:
-        """The whole file."""
         return self._state.workflow
 
     @property
     def project_name(self) -> str:
-        """The project's name."""
         return self.data.project_name
 
     @property
     def active_plan(self) -> Plan | None:
-        """The active plan."""
         return self.data.find_plan(self._state.context.memory.active_plan_id)
 
     @property
     def active_task(self) -> Task | None:
-        """The active task."""
         found = self.data.find_task(self._state.context.memory.active_task_id)
         return found[1] if found else None
 
     def plan(self, plan_id: str) -> Plan:
-        """Returns the plan of this id.
+        """Returns the plan with this id.
 
         Raises:
             NotFoundError: There is none.
@@ -250,7 +240,7 @@ class WorkflowManager:
         return found
 
     def task(self, task_id: str) -> Task:
-        """Returns the task of this id.
+        """Returns the task with this id.
 
         Raises:
             NotFoundError: There is none.
@@ -260,37 +250,35 @@ class WorkflowManager:
         return found[1]
 
     def name_project(self, name: str) -> None:
-        """Names the project."""
         self._apply(NameProject(at=self._memory.now(), name=name))
 
     def open_plan(self, title: str, description: str = "", *, operation_id: str | None = None) -> Plan:
-        """Adds a plan and switches to it."""
+        """Adds a plan and activates it."""
         operation = OpenPlan(id=_id(operation_id), at=self._memory.now(), title=title, description=description)
         return self.plan(self._apply(operation))
 
     def switch_plan(self, plan_id: str, *, operation_id: str | None = None) -> Plan:
-        """Makes a plan active; the running summary begins anew with its description."""
+        """Activates a plan; its description replaces the running summary."""
         return self.plan(self._apply(SwitchPlan(id=_id(operation_id), at=self._memory.now(), plan_id=plan_id)))
 
     def complete_plan(self, plan_id: str) -> Plan:
-        """Marks a plan as done; none is active then, if it was."""
+        """Marks a plan as done; if it was active, none is active afterwards."""
         return self.plan(self._apply(CompletePlan(at=self._memory.now(), plan_id=plan_id)))
 
     def open_task(self, title: str, plan_id: str | None = None, *, operation_id: str | None = None) -> Task:
-        """Adds a task to a plan, or the active one, and makes it active."""
+        """Adds a task to a plan, by default the active one, and activates it."""
         operation = OpenTask(id=_id(operation_id), at=self._memory.now(), title=title, plan_id=plan_id)
         return self.task(self._apply(operation))
 
     def start_task(self, task_id: str) -> Task:
-        """Makes a task active, open again if it was done."""
+        """Activates a task, reopening a finished one."""
         return self.task(self._apply(StartTask(at=self._memory.now(), task_id=task_id)))
 
     def complete_task(self, task_id: str, *, operation_id: str | None = None) -> Task:
-        """Marks a task as done; if it was active, its plan's oldest open one is then (`active_task`)."""
+        """Marks a task as done; if it was active, the plan's oldest open task becomes the `active_task`."""
         return self.task(self._apply(CompleteTask(id=_id(operation_id), at=self._memory.now(), task_id=task_id)))
 
     def rename(self, item_id: str, title: str) -> None:
-        """Gives a plan or a task another title."""
         self._apply(Rename(at=self._memory.now(), item_id=item_id, title=title))
 
     def forget(self, item_id: str) -> None:

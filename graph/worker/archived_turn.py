@@ -1,4 +1,4 @@
-"""What the archived messages of one turn tell: its answers, its tool calls, and how it ended."""
+"""Derives answers, tool calls and the final event of a turn from its archived messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def answers_in(said: Iterable[AnyMessage]) -> list[str]:
 
 
 def steps_in(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
-    """Returns the tool calls, in order; one without a result is running."""
+    """Returns the tool calls in order; those without a result are running."""
     results = {message.tool_call_id: message for message in said if isinstance(message, ToolMessage)}
     for message in said:
         for call in message.tool_calls if isinstance(message, AIMessage) else []:
@@ -43,17 +43,17 @@ def steps_in(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
 
 
 def last_event(row: TurnRow, said: Sequence[AnyMessage]) -> Event:
-    """Returns the last event of a turn that has ended, or waits for its program.
+    """Returns the last event of a turn that has ended or waits for its program.
 
     Args:
         row: The turn.
-        said: The messages of its last attempt, in order.
+        said: Messages of the last attempt, in order.
     """
     if row.status == "failed":
         return TurnFailed(row.number, row.error_code, row.error_detail)
     if row.status == "stopped":
         return TurnStopped(row.number, row.partial_text)
-    # Behind an answer that waits, results of our own tools may stand.
+    # A waiting answer may be followed by results of server tools.
     last = next(message for message in reversed(said) if isinstance(message, AIMessage))
     if row.status == "finished":
         return TurnFinished(row.number, str(last.id), text_of(last))

@@ -1,4 +1,4 @@
-"""Limits how many turns run at once and begin within a minute, on this server and for each owner."""
+"""Limits concurrent turns and turns per minute, for this server and each owner."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class TurnLimiter:
     """Counts the turns of this server and refuses those over a limit, instead of queueing them.
 
     Args:
-        concurrent_turns: How many may run at once, in all sessions together.
-        owner_turns: How many of one owner's may, in all of his sessions together.
-        turns_per_minute: How many may begin within any sixty seconds.
-        admit: Counts a turn of an owner, and refuses it if the owner has had enough.
-        metrics: Counts what is refused.
+        concurrent_turns: Maximum of running turns, over all sessions.
+        owner_turns: Maximum of running turns of an owner.
+        turns_per_minute: Maximum of turns started within any sixty seconds.
+        admit: Counts an owner's turn, or refuses it at the owner's limit.
+        metrics: Counts refused turns.
         now_seconds: A monotonic clock.
     """
 
@@ -49,7 +49,6 @@ class TurnLimiter:
 
     @property
     def running_count(self) -> int:
-        """How many turns run."""
         with self._lock:
             return self._running.total()
 
@@ -57,16 +56,17 @@ class TurnLimiter:
         """Reserves a slot for a turn of this owner; `end` releases it.
 
         Raises:
-            ServerBusyError: The maximum number of turns is running, of this owner (`UserBusyError`) or of all; `detail`
-                is that number.
-            TurnRateError: Too many turns began within the last minute; `detail` is how long to wait. Or this owner has
-                begun too many (`UserRateError`), or spent too many tokens (`UserTokensError`).
-            StoreError: What the owner has used can't be read or counted.
+            ServerBusyError: The maximum of running turns, of this owner (`UserBusyError`) or of all, is reached;
+                `detail` is
+                that number.
+            TurnRateError: Too many turns started within the last minute; `detail` is the time to wait. Or the owner has
+                started too many turns (`UserRateError`) or used too many tokens (`UserTokensError`).
+            StoreError: The owner's use can't be read or counted.
         """
         try:
             with self._lock:
-                self._check_room(owner)  # first: what isn't begun for want of room doesn't count against its owner
-            self._admit(owner)  # before a slot is taken: whoever has had enough takes nothing of what the others share
+                self._check_room(owner)  # first: a turn refused for lack of room must not count for its owner
+            self._admit(owner)  # before taking a slot: an owner at the limit must not take shared slots
             with self._lock:
                 self._check_room(owner)
                 self._begun.append(self._now_seconds())
@@ -89,7 +89,7 @@ class TurnLimiter:
             raise TurnRateError(math.ceil(_MINUTE_SECONDS - (now - self._begun[0])))
 
     def end(self, owner: str) -> None:
-        """Releases the slot of a turn of this owner, however it ended."""
+        """Releases the slot of a turn, however it ended."""
         with self._lock:
             self._running[owner] -= 1
             if not self._running[owner]:

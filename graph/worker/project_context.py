@@ -1,4 +1,4 @@
-"""Composes the context blocks of a turn: rules, tools and project memory in front, what the request says last."""
+"""Composes the context blocks of a turn: rules, tools and project memory as prefix block, request context as turn block."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _KEPT_SESSIONS: Final = 1_000
 
 
 class SessionContexts:
-    """The volatile values of the newest 1,000 sessions without a project, in memory. Safe to use from any thread.
+    """Request context of the newest 1,000 sessions without a project, in memory. Thread-safe.
 
-    The server's own folder isn't among them: without a project, nobody works there.
+    The server's own folder isn't part of it: without a project, nobody works there.
 
     Args:
         policy: See `apply_request`.
@@ -45,12 +45,12 @@ class SessionContexts:
         self._values: Newest[str, ContextSnapshot] = Newest(_KEPT_SESSIONS)
 
     def told(self, session_id: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
-        """Takes over what a request says of its context, and returns the volatile values that hold for it.
+        """Applies a request's context, and returns the resulting values for the session.
 
         Args:
             session_id: The session.
-            context: `currentFile` and `selection`, each a text; see `apply_request`. Others are dropped.
-            language: Of the note of what was cut.
+            context: `currentFile` and `selection`, each a text; see `apply_request`. Other keys are dropped.
+            language: Language of the note on cut values.
         """
         said = {key: context[key] for key in (CURRENT_FILE, SELECTION) if key in context}
         with self._lock:
@@ -63,34 +63,35 @@ class SessionContexts:
         return values
 
     def forget(self, session_id: str) -> None:
-        """Forgets the values of a deleted session."""
+        """Drops the values of a deleted session."""
         self._values.drop(session_id)
 
 
 def without_project(request: ContextRequest) -> tuple[str, str]:
-    """Composes the blocks of a turn without a project, as a `ContextSource`: of its volatile values alone."""
+    """Composes the blocks of a turn without a project, from the request's context alone; a `ContextSource`."""
     values = {key: request.context[key] for key in (CURRENT_FILE, SELECTION) if key in request.context}
     return "", render_block(VOLATILE_HEADING, values)
 
 
-# What the folder of a project has become: it isn't one of the owner's projects any more.
+# Reasons why a folder is no longer one of the owner's projects.
 _TAKEN_AWAY: Final = frozenset({"not_allowed", "symlink_outside"})
 
 
 class ProjectContext:
-    """A `ContextSource` over real folders. Safe to use from any thread.
+    """A `ContextSource` for projects. Thread-safe.
 
         source = ProjectContext(roots, registry, agreements, project_turns)
         front, volatile = source(request)
 
-    The front depends on the default rules, the agreed rules and the tools, and on the lines of memory that the session
-    began with: those are taken over from its earlier front, whatever the memory has become.
+    The prefix block contains the default rules, the accepted rules, the tools, and the memory's lines at the start of
+    the
+    session: these are copied from the session's earlier prefix block, even if the memory has changed.
 
     Args:
         roots: The allowed folders.
         registry: The contexts of owners and roots.
-        agreements: Which rules each owner has agreed to; no others are sent.
-        turns: Reads the memory, and is told what failed.
+        agreements: Accepted rules of each owner; no others are sent.
+        turns: Reads the memory and records problems.
     """
 
     def __init__(
@@ -106,9 +107,9 @@ class ProjectContext:
         self._turns = turns
 
     def __call__(self, request: ContextRequest) -> tuple[str, str]:
-        """Returns front and volatile block; no front without a project, neither if its folder isn't allowed any more.
+        """Returns prefix and turn block; no prefix without a project, neither if the folder is no longer allowed.
 
-        A memory that can't be read is noted as the session's problem, and left out until it can.
+        If the memory can't be read, the problem is recorded for the session and the memory is left out until it can be.
 
         Raises:
             PathError: The project's folder is gone, or can't be read.
@@ -157,5 +158,5 @@ class ProjectContext:
 
 
 def loader_of(agreements: RuleAgreementStore) -> Callable[[str, str], str]:
-    """Returns what loads the persistent text of the rules that an owner agreed to in a root."""
+    """Returns a function that loads the persistent text of the rules accepted by an owner for a root."""
     return lambda owner, root: agreed_rules(agreements.newest(owner, root)).text_for().persistent

@@ -1,4 +1,4 @@
-"""Keeps in a project's memory what its chats say, in threads of its own, so that no turn waits for it or fails."""
+"""Records the messages of chats in project memories, in separate threads, so that no turn waits or fails for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from prompt.system.framing import Language
 
 
 def agreed_rules(agreement: RuleAgreement | None) -> RuleSet:
-    """Returns the agreed set; an empty one without an agreement, or if its row can't be read."""
+    """Returns the accepted rules; an empty set without an agreement, or if its row can't be read."""
     if agreement is None:
         return RuleSet()
     try:
@@ -49,17 +49,17 @@ def agreed_rules(agreement: RuleAgreement | None) -> RuleSet:
         return RuleSet()
 
 
-# Each summary costs a call; until it's made, a new session's is picked from what waits.
+# Each summary costs a call; until then, the context for new sessions uses picked sentences.
 ROLL_UP_TOKENS: Final = TOKEN_LIMIT // 2
 
 
 class RollUps:
-    """Runs roll-ups one after the other; one that waits does for all that are asked for meanwhile.
+    """Runs roll-ups one after another; a pending roll-up serves all requests for the same memory.
 
     Args:
-        models: Summarise; the session's summary model does.
-        spending: Hears of what the summaries cost.
-        deadline_seconds: How long a summary may take.
+        models: Provides the session's summary model.
+        spending: Records the cost of summaries.
+        deadline_seconds: Time limit of a summary.
     """
 
     def __init__(self, models: ChatModels, spending: Spending, *, deadline_seconds: float) -> None:
@@ -71,13 +71,13 @@ class RollUps:
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-roll-up")
 
     def soon(self, memory: tuple[str, str], roll_up: Callable[[], object]) -> None:
-        """Has the roll-up of a memory, by its owner and root, run; called by one thread."""
+        """Schedules the roll-up of a memory, identified by owner and root; not thread-safe."""
         if memory not in self._waiting:
             self._waiting.add(memory)
             self._pool.submit(self._run, memory, roll_up)
 
     def summarise(self, owner: str, model: str, language: Language) -> Summarise:
-        """Returns what summarises for an owner's session of this chat model, as `Summariser.summarise` does."""
+        """Returns a function that summarises for an owner's session with this chat model, as `Summariser.summarise` does."""
 
         def summarise(messages: Sequence[AnyMessage], target_chars: int) -> str:
             write = partial(
@@ -100,7 +100,7 @@ class RollUps:
         return summarise
 
     def close(self) -> None:
-        """Ends the summary that is being made: it is made after another answer."""
+        """Cancels a summary in progress: it is made after a later answer."""
         self._stop.set()
         self._pool.shutdown(wait=True)
 
@@ -112,27 +112,26 @@ class RollUps:
 
 _LOG = logging.getLogger(__name__)
 _KEPT_PROBLEMS: Final = 1_000
-# A turn waits so long for the memory's lines, its own thread for the lock.
+# Limits for a turn's wait for the memory's lines, and for the lock in the background thread.
 _PRIME_SECONDS: Final = 1.5
 _LOCK_SECONDS: Final = 3.0
 
 
 class ProjectTurns:
-    """What the turns of all sessions note in their projects, each thing once, in the order in which it was said.
+    """Records the turns of all sessions in their projects, each message once and in order.
 
         turns.begin(request)                            # before the first call
-        turns.end(request, ending, model="gpt-4o-mini")  # behind the answer
+        turns.end(request, ending, model="gpt-4o-mini")  # after the answer
 
-    Nothing that goes wrong reaches the turn: it is logged, and `problem` tells it until the next turn.
+    No error reaches the turn: it is logged, and returned by `problem` until the next turn.
 
     Args:
         roots: The allowed folders.
         registry: The contexts of owners and roots.
-        agreements: Which rules each owner has agreed to.
-        models: Summarise what leaves the recent dialog.
-        spending: Hears of what the summaries cost.
-        settings: Say whose memory of a project an owner works with, how long a summary may take, and whether sentences
-            are picked instead, because there is no model.
+        agreements: Accepted rules of each owner.
+        models: Summarise older messages of the dialog.
+        spending: Records the cost of summaries.
+        settings: Owner of a project's memory, time limit of summaries, and offline mode, in which sentences are picked.
         clock: The time in UTC.
     """
 
@@ -158,7 +157,7 @@ class ProjectTurns:
         self._roll_ups = RollUps(models, spending, deadline_seconds=settings.fold_deadline_seconds)
 
     def access(self, owner: str, root: str) -> ProjectAccess | None:
-        """Returns what the tools of a session in this project use; None without a project."""
+        """Returns the project's access for the tools of a session; None without a project."""
         if not root:
             return None
         return ProjectAccess(
@@ -167,12 +166,12 @@ class ProjectTurns:
         )
 
     def primed(self, owner: str, root: str, language: Language) -> Sequence[str]:
-        """Returns the lines that a session begins with: with all that was noted until now.
+        """Returns the context for a new session, after all pending notes.
 
         Raises:
             PathError: The folder is gone or refused.
             ProjectError: The memory can't be read; the subclass says why.
-            InternalError: It can't be read because of a defect, which is logged.
+            InternalError: A defect, which is logged.
         """
         lines = self._notes.submit(lambda: ContextManager(self._memory(owner, root)).hydrate_prompt(language))
         try:
@@ -186,10 +185,10 @@ class ProjectTurns:
         return lines.result()
 
     def tell(self, owner: str, root: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
-        """Takes over what a program says of the context of its work here; holds for the turns that begin from now on.
+        """Applies context sent by a program; effective for turns started from now on.
 
         Returns:
-            The volatile values that hold now.
+            The resulting values.
 
         Raises:
             PathError: The folder is gone or refused.
@@ -199,19 +198,19 @@ class ProjectTurns:
             return self._registry.told(owner, root, context, language)
 
     def begin(self, request: ContextRequest) -> None:
-        """Has the user's message noted."""
+        """Schedules the recording of the user's message."""
         if request.root:
             self._soon(
                 request, partial(self._register, request, "user", str(request.message.id), text_of(request.message))
             )
 
     def end(self, request: ContextRequest, ending: Event, *, model: str) -> None:
-        """Has the answer noted; then what is too much of the dialog is summarised.
+        """Schedules the recording of the answer, then the summary of older messages if the dialog is too long.
 
         Args:
-            request: That of the turn.
-            ending: How the turn ended.
-            model: The session's chat model, "" for the default one.
+            request: The turn's request.
+            ending: The last event of the turn.
+            model: The session's chat model, "" for the default.
         """
         if not request.root:
             return
@@ -221,25 +220,25 @@ class ProjectTurns:
             self._soon(request, partial(self._roll_up_soon, request, model))
 
     def take_back(self, owner: str, root: str, session_id: str, message_ids: Sequence[str]) -> None:
-        """Has these messages deleted, because another attempt takes their place."""
+        """Schedules the deletion of these messages, because another attempt replaces them."""
         ids = [_operation_id(session_id, message_id) for message_id in message_ids]
         self._notes.submit(self._safely, session_id, lambda: ContextManager(self._memory(owner, root)).take_back(ids))
 
     def problem(self, session_id: str) -> TurnfoldError | None:
-        """Returns what went wrong with the project in the session's newest turn, None if nothing did."""
+        """Returns the project's problem in the session's newest turn, or None."""
         return self._problems.get(session_id)
 
     def failed(self, session_id: str, error: TurnfoldError) -> None:
-        """Notes what went wrong."""
+        """Logs a problem and records it for the session."""
         _LOG.warning("project of session=%s: %s", session_id, error.code)
         self._problems.put(session_id, error)
 
     def forget_problem(self, session_id: str) -> None:
-        """Forgets what went wrong in earlier turns; what the project remembers of them stays."""
+        """Drops the problem of earlier turns; the project's memory of them stays."""
         self._problems.drop(session_id)
 
     def close(self) -> None:
-        """Waits until all is noted."""
+        """Waits until all messages are recorded."""
         self._notes.shutdown(wait=True)
         self._roll_ups.close()
 
@@ -283,5 +282,5 @@ class ProjectTurns:
 
 
 def _operation_id(session_id: str, message_id: str) -> str:
-    """Returns the id under which a message is noted: its own is its caller's, and another session may have it, too."""
+    """Hashes session and message id: callers choose message ids, so another session may use the same."""
     return hashlib.sha256(f"{len(session_id)}:{session_id}{message_id}".encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Has a turn's context blocks composed, and keeps them as they are sent."""
+"""Composes a turn's context blocks, and stores them as sent."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from graph.value.error import TurnfoldError
 from prompt.system.framing import CLIENT_HEADING
 
 _LOG = logging.getLogger(__name__)
-# Of a program's instructions: more than its share of a window of a million tokens is kept for no model.
+# Limit for a program's instructions: their share of a window of a million tokens, more than any model needs.
 _MOST_KEPT_TOKENS: Final = 200_000
 
 
 class TurnBlocks:
-    """Composes the blocks of each turn once, and cuts them and the pins to what its model has room for.
+    """Composes the blocks of each turn once, and cuts blocks and pins to the model's limits.
 
-    All calls of the turn are sent the same ones, unless the guard has to cut them further.
+    All calls of the turn are sent the same blocks, unless the guard has to cut them further.
 
     Args:
         source: Composes the texts.
-        blocks: Where they are kept.
-        calls: Tell what was sent before.
-        models: Tell how much a model can be sent.
+        blocks: Stores the blocks.
+        calls: Returns the blocks sent before.
+        models: Returns the limit of a model's input.
         tools: Returns the tools of a turn.
     """
 
@@ -62,16 +62,15 @@ class TurnBlocks:
         self._tools = tools
 
     def added_to(self, turn: TurnContext, request: ContextRequest) -> TurnContext:
-        """Returns the turn with its pins and its blocks.
+        """Returns the turn with its pins and blocks.
 
-        It has no blocks without a project, a context of the request and a program.
-
-        A turn that goes on behind what its program answered has the blocks that it began with, but for the program's
-        instructions. What can't be composed doesn't keep the turn from being answered: it then has the front of the
-        turn before.
+        Without a project, request context and program there are no blocks. A resumed turn has the blocks of its start,
+        except
+        for the program's instructions. If composing fails, the turn is answered with the prefix block of the turn
+        before.
 
         Raises:
-            StoreError: A block couldn't be kept.
+            StoreError: A block couldn't be stored.
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
         source = self._source if request.root or request.context else None
@@ -83,7 +82,7 @@ class TurnBlocks:
             return replace(turn, front=front, volatile=self._newest(turn, "volatile"))
         lead = lead_block(turn.client.lead, turn.language) if turn.client else ""
         if source is None:
-            # An empty one is kept as well, so that the newest is this turn's when it goes on.
+            # An empty block is stored, too, so that the newest is this turn's when the turn is resumed.
             return replace(turn, volatile=self._passing(turn, lead)) if turn.client else turn
         newest = self._blocks.newest(session_id, "front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
@@ -99,7 +98,7 @@ class TurnBlocks:
         return replace(turn, front=front, volatile=self._passing(turn, passing))
 
     def _client_block(self, turn: TurnContext) -> ContextBlock | None:
-        """Returns the block of the program's instructions; a turn that says none has the newest of any program."""
+        """Returns the block of the program's instructions; a turn without any uses the session's newest."""
         if turn.client is None or turn.client.system is None:
             return self._newest(turn, "client")
         session_id, system = turn.lease.session_id, turn.client.system.strip()
@@ -117,20 +116,20 @@ class TurnBlocks:
         return self._within(turn, self._blocks.newest(turn.lease.session_id, kind))
 
     def _passing(self, turn: TurnContext, text: str) -> ContextBlock | None:
-        """Keeps the block of this turn alone as it is sent: no later turn of a larger model has a use for the rest."""
+        """Stores the turn's own block as sent: a later turn of a larger model has no use for the rest."""
         sent = self._within(turn, ContextBlock("volatile", 0, text))
         return self._blocks.keep(turn.lease, "volatile", sent.text if sent else "", owner=turn.owner)
 
     def _within(self, turn: TurnContext, block: ContextBlock | None) -> ContextBlock | None:
-        """Returns the block cut to its share of what the turn's model has room for, by its own count."""
+        """Cuts the block to its share of the input limit of the turn's model."""
         if block is None:
             return None
-        # In quarters, so that a block isn't cut elsewhere, and the cached prefix lost, with every call's report.
+        # In quarters, so that each call's usage doesn't move the cut, which would lose the cached prefix.
         correction = round(4 * self._calls.correction(turn.lease.session_id)) / 4
         room_tokens = room_within(int(self._models.input_tokens(turn.row.model) / correction))
         return block.within(room_tokens // LARGEST_SHARES[block.kind], turn.language)
 
 
 def _stands_before(kind: str, name: str) -> bool:
-    """Whether a block of an input stands before the program's instructions; tools do wherever they are rendered."""
+    """True if a block precedes the program's instructions in the input; tools count as first wherever they are rendered."""
     return kind in ("system", "tools") or (kind == CONTEXT and name.partition("/")[0] == "front")

@@ -1,4 +1,4 @@
-"""The event log of a turn that runs in this process, the live view made of it, and its metrics."""
+"""The event log of a turn run in this process, the live view derived from it, and its metrics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FAR: Final = 10**6
 
 @dataclass(eq=False)
 class _Watcher:
-    """Who is told of the events, how many it was told of, and whether a thread is telling it now."""
+    """A subscriber, the number of events it was sent, and whether a thread is sending now."""
 
     on_event: Callable[[Event], None]
     told: int = 0
@@ -44,19 +44,19 @@ class _Watcher:
 
 
 class TurnLog:
-    """The events of one attempt of a turn in order, for any number of watchers in any thread.
+    """The events of one attempt of a turn, in order, for any number of subscribers in any thread.
 
     Attributes:
         stop: Set to end the turn.
-        first_place: The place of its first event. A log that goes on in an attempt begins anywhere far behind, so that
-            no place in the logs before it, which may have been another process's, is one of its own. So does a copy.
+        first_place: Position of the first event. A log of a resumed attempt, or a copy, starts at a random, distant
+            position, so that it shares none with earlier logs, possibly of other processes.
 
     Args:
         turn: The turn's number.
-        attempt: Its attempt.
-        said: What the attempt has said before, if it goes on behind what a program answered.
-        steps: Its tool calls before.
-        is_copy: Whether another process has the log itself.
+        attempt: The attempt's number.
+        said: Text of the attempt before a resumption.
+        steps: Tool calls before a resumption.
+        is_copy: True if another process has the original log.
     """
 
     def __init__(
@@ -75,27 +75,26 @@ class TurnLog:
 
     @property
     def is_over(self) -> bool:
-        """Whether the final event was appended."""
+        """True after the final event."""
         return bool(self._events) and isinstance(self._events[-1], _LAST_EVENTS)
 
     @property
     def is_watched(self) -> bool:
-        """Whether anybody is told of its events."""
         return bool(self._watchers)
 
     @property
     def partial_text(self) -> str:
-        """The text that the current model call has streamed so far."""
+        """Text streamed so far by the current model call."""
         return "".join(self._saying)
 
     @property
     def sent_text(self) -> str:
-        """All the text that was streamed so far, before and behind tool calls."""
+        """All text streamed so far, before and after tool calls."""
         with self._changed:
             return "".join(event.text for event in self._events if isinstance(event, TokenDelta))
 
     def append(self, event: Event) -> None:
-        """Appends an event and wakes the watchers; text behind a tool call begins a paragraph, as on the page."""
+        """Appends an event and wakes the subscribers; text after a tool call starts a paragraph, as on the page."""
         with self._changed:
             self._apply(event)
             self._events.append(self._parted(event))
@@ -105,11 +104,12 @@ class TurnLog:
             self._tell(watcher)
 
     def watch(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
-        """Passes on all events so far, then each new one, in order and each once; returns what ends that.
+        """Passes on all events so far, then each new one, in order and once; returns a function that unsubscribes.
 
-        The calls come in the caller's thread or that of the turn, one at a time, and hold no lock. They must not take
-        long: the turn waits for them. One that raises is logged and is the watcher's last. When the returned function
-        is called, a call in another thread may still be under way.
+        Calls happen in the caller's or the turn's thread, one at a time, without a lock. They must be fast: the turn
+        waits for
+        them. An exception is logged and ends the subscription. A call in another thread may still run after
+        unsubscribing.
         """
         watcher = _Watcher(on_event)
         with self._changed:
@@ -119,7 +119,7 @@ class TurnLog:
         return partial(self._forget, watcher)
 
     def view_behind(self, count: int) -> LiveTurn:
-        """Returns what the turn looked like behind the first `count` of its events."""
+        """Returns the view after the first `count` events."""
         said, steps = self._before
         replayed = TurnLog(*self.place, said=said, steps=steps)
         for event in self.events()[:count]:
@@ -128,7 +128,7 @@ class TurnLog:
 
     @property
     def place(self) -> tuple[int, int]:
-        """The numbers of the turn and of the attempt."""
+        """The numbers of turn and attempt."""
         return self._view.number, self._view.attempt
 
     def events(self, after: int = 0) -> list[Event]:
@@ -137,12 +137,11 @@ class TurnLog:
             return self._events[after:]
 
     def view(self) -> LiveTurn:
-        """Returns the turn as it is now."""
         with self._changed:
             return replace(self._view, text=self._said + "".join(self._saying), stop_requested=self.stop.is_set())
 
     def wait_for_news(self, seen: LiveTurn | None, timeout_seconds: float) -> None:
-        """Waits until the turn is over or looks different from `seen`, but no longer than this."""
+        """Waits until the turn is over or its view differs from `seen`, at most `timeout_seconds`."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_over or self.view() != seen, timeout_seconds)
 
@@ -150,7 +149,7 @@ class TurnLog:
         """Yields all events from the first to the final one, waiting for new ones.
 
         Args:
-            timeout_seconds: The iteration ends after this long without a new event; None waits forever.
+            timeout_seconds: Ends the iteration after this time without a new event; None waits forever.
         """
         seen = 0
         while True:
@@ -169,7 +168,7 @@ class TurnLog:
             self._changed.wait_for(lambda: self.is_over, timeout_seconds)
 
     def _tell(self, watcher: _Watcher) -> None:
-        """Tells a watcher all that it wasn't told; if another thread is at it, that one goes on with what is new."""
+        """Sends all pending events to a subscriber; if another thread is doing so, that thread sends the new ones, too."""
         with self._changed:
             if watcher.is_being_told:
                 return
@@ -187,7 +186,7 @@ class TurnLog:
                 self._watchers.remove(watcher)
 
     def _next_for(self, watcher: _Watcher) -> Event | None:
-        """Returns the next event for a watcher; None if there is none, or it has been detached."""
+        """Returns the next event for a subscriber; None if there is none or it has unsubscribed."""
         with self._changed:
             if watcher.told == len(self._events) or watcher not in self._watchers:
                 watcher.is_being_told = False
@@ -219,7 +218,7 @@ class TurnLog:
                 self._view = replace(self._view, phase="tool" if is_running else "waiting", steps=steps)
 
     def _end_paragraph(self) -> None:
-        """Keeps the text before a tool call as a paragraph; the text after it belongs to another message."""
+        """Closes the text before a tool call as a paragraph; later text belongs to another message."""
         said = "".join(self._saying).strip()
         if said:
             self._said += said + "\n\n"
@@ -246,7 +245,7 @@ _ENDS: Final[Mapping[type[Event], TurnEnd]] = {
 
 
 class TurnMeter:
-    """Counts how a turn ends, and how long it takes from now until its first word and until its end.
+    """Measures the result of a turn, and the time from now until its first word and its end.
 
     Usage:
         >>> log.watch(TurnMeter(metrics).hear)
@@ -258,7 +257,6 @@ class TurnMeter:
         self._is_silent = True
 
     def hear(self, event: Event) -> None:
-        """Takes the next event of the turn."""
         if isinstance(event, TokenDelta):
             if self._is_silent:
                 self._is_silent = False

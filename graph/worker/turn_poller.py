@@ -1,4 +1,4 @@
-"""Follows the turns that other processes run: one thread asks for all of them, and their logs grow here."""
+"""Follows turns of other processes: one thread polls all of them and extends their local logs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from graph.worker.turn_log import TurnLog
 
 
 class DistantTurn:
-    """One attempt of a turn of another process, told by its rows.
+    """An attempt of a turn run by another process, reconstructed from its rows.
 
     Usage:
         >>> distant = DistantTurn(row, said)
@@ -34,15 +34,15 @@ class DistantTurn:
         >>> distant.log.view().text
         'The budget is'
 
-    Text comes by the half second, tool calls once their answer is archived, and folds aren't told.
+    Text arrives every half second, tool calls once their answer is archived, and folds not at all.
 
     Attributes:
-        log: Its events; over once the turn has ended, or another attempt has begun.
+        log: The events; over once the turn has ended, or another attempt has started.
 
     Args:
-        row: The turn as it is now.
-        said: The messages of its last attempt so far, in order.
-        begin: How many of these the log begins behind: those before its program answered.
+        row: The current row of the turn.
+        said: Messages of the last attempt so far, in order.
+        begin: Number of messages before the log's start, before the last resumption.
     """
 
     def __init__(self, row: TurnRow, said: Sequence[AnyMessage], *, begin: int = 0) -> None:
@@ -55,7 +55,7 @@ class DistantTurn:
         self.take(row, said)
 
     def take(self, row: TurnRow, said: Sequence[AnyMessage]) -> None:
-        """Adds what is new since the last reading."""
+        """Appends everything new since the last read."""
         if row.attempt != self.log.place[1]:
             self.fail(INTERRUPTED)
         if self.log.is_over:
@@ -73,12 +73,12 @@ class DistantTurn:
             self._say(row.partial_text)
 
     def abandon(self, row: TurnRow, said: Sequence[AnyMessage]) -> None:
-        """Ends the log of a turn whose process died, as it is shown until the next message closes it."""
+        """Ends the log of a turn whose process died, with the state shown until the next message closes the turn."""
         status, code = ending_of(said, stop_requested=row.stop_requested)
         self.take(replace(row, status=status, error_code=code), said)
 
     def fail(self, code: str) -> None:
-        """Ends the log of an attempt of which nothing is told any more."""
+        """Ends the log with a failure, unless it is over."""
         if not self.log.is_over:
             self.log.append(TurnFailed(self.log.place[0], code, ""))
 
@@ -97,7 +97,7 @@ class DistantTurn:
                 self._saying = ""
 
     def _say(self, text: str) -> None:
-        """Adds what is new of the newest answer; one that doesn't go on as it began was begun anew."""
+        """Appends new text of the newest answer; a text with another beginning is a restarted answer."""
         if not text.startswith(self._saying):
             if text.strip() == self._saying.strip():
                 return
@@ -110,15 +110,15 @@ class DistantTurn:
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
-_POLLS_PER_LOOK: Final = 4  # at each look, a process that was killed is found
-_POLLS_BEHIND_STALL: Final = 16  # by then those who live have renewed their leases
+_POLLS_PER_LOOK: Final = 4  # each look detects killed processes
+_POLLS_BEHIND_STALL: Final = 16  # by then live processes have renewed their leases
 _STALL_SECONDS: Final = 2.0
 _KEPT_SECONDS: Final = 5.0
 
 
 @dataclass(eq=False)
 class _Followed:
-    """A turn that somebody follows, and how far it was when it was last read."""
+    """A followed turn, and its state at the last read."""
 
     place: TurnPlace
     distant: DistantTurn
@@ -132,9 +132,9 @@ class _Followed:
 
 
 class TurnPoller:
-    """The logs of turns that run elsewhere, kept up to date while somebody watches them or asks for them again.
+    """The logs of turns run elsewhere, updated while they are watched or requested again.
 
-    One statement every 250 ms reads all of them; nothing is read while there are none.
+    One statement every 250 ms reads all of them; without any, nothing is read.
     """
 
     def __init__(self, stores: ChatStores, anchors: AnchorStore) -> None:
@@ -146,7 +146,7 @@ class TurnPoller:
         self._thread: threading.Thread | None = None
 
     def follow(self, session_id: str, number: int, attempt: int) -> TurnLog:
-        """Returns the log of an attempt that another process runs; if that has ended, the log is over.
+        """Returns the log of an attempt run by another process; over if the attempt has ended.
 
         Raises:
             NotFoundError: There is no such turn.
@@ -168,7 +168,7 @@ class TurnPoller:
         return followed.distant.log
 
     def close(self) -> None:
-        """Ends the thread; the logs stay as they are."""
+        """Ends the thread; the logs stay unchanged."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -224,15 +224,15 @@ class TurnPoller:
             if now is None:
                 one.distant.fail(NotFoundError.code)
             elif now != one.read:
-                if now.position != one.read.position:  # else only the text grew: one read for all of them is enough
+                if now.position != one.read.position:  # otherwise only the text grew, which `progress` includes
                     one.said = [entry.message for entry in self._archived(now.turn)]
                 one.distant.take(now.turn, one.said)
                 one.read = now
 
     def _end_abandoned(self, followed: list[_Followed], began: float) -> None:
-        """Ends the logs of turns whose process died; one that ends by itself says so before it lets its lease go.
+        """Ends the logs of turns whose process died; a turn that ends normally is stored before its lease is released.
 
-        While the database stood still since `began`, leases have run out that their holders renew in a moment.
+        If the database was down since `began`, leases may have expired that their holders are about to renew.
         """
         alive = self._stores.leases.alive({one.place.session_id for one in followed}) if followed else frozenset()
         if _has_stalled(began):
@@ -247,12 +247,12 @@ class TurnPoller:
 
 
 def _has_stalled(began: float) -> bool:
-    """Whether the database has kept a reading waiting for so long that it may have stood still."""
+    """True if a read took so long that the database may have been down."""
     return time.monotonic() - began > _STALL_SECONDS
 
 
 def _answer_behind(archived: Sequence[ArchivedMessage], position: int) -> int:
-    """Returns the index of the first answer from this position on: the results of a program stand before it."""
+    """Returns the index of the first answer from this position on, after the program's results."""
     answers = (
         at for at, entry in enumerate(archived) if entry.position >= position and isinstance(entry.message, AIMessage)
     )
