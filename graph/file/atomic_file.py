@@ -1,4 +1,4 @@
-"""Private files that are replaced whole: locked between processes, and safe from a kill and a power failure."""
+"""Private files replaced atomically: locked between processes, and safe from a kill and a power failure."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 @contextmanager
 def locked(path: Path, *, wait_seconds: float = _WAIT_SECONDS) -> Iterator[None]:
-    """Lets one thread of one process at a time change the file at `path`, and sweeps what a killed writer left.
+    """Locks the file at `path` for one thread of one process, and deletes temporary files of killed writers.
 
-    The folder is created if it is missing. The lock is a file beside `path` that is never deleted; the kernel frees it
-    when its process ends, however that ends. It isn't reentrant, and not promised on network file systems.
+    Creates the folder if missing. The lock is a separate file that is never deleted; the kernel releases it when its
+    process
+    ends. Not reentrant, and not reliable on network file systems.
 
     Raises:
         FileAccessError: The lock was held for all of `wait_seconds`, or the folder or the lock can't be created.
-        DiskFullError: There is no room left.
+        DiskFullError: The disk is full.
     """
     lock = FileLock(
         path.with_name(f"{path.name}.lock"), mode=_FILE_MODE, poll_interval=_POLL_SECONDS, fallback_to_soft=False
@@ -53,7 +54,7 @@ def locked(path: Path, *, wait_seconds: float = _WAIT_SECONDS) -> Iterator[None]
 
 
 def read_whole(path: Path) -> bytes | None:
-    """Returns what the file holds, None if there is none; needs no lock, as a write replaces the whole file.
+    """Returns the file's content, None if there is none; needs no lock, as writes are atomic.
 
     Raises:
         FileAccessError: The file can't be read.
@@ -66,14 +67,15 @@ def read_whole(path: Path) -> bytes | None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replaces the file by one that holds `data`; only this user may read it. Call it inside `locked`.
+    """Replaces the file's content; only this user may read it. Call inside `locked`.
 
-    A process that is killed meanwhile leaves the old file or the new one, never a part. Once this returns, a power
-    failure doesn't bring the old one back.
+    After a kill the file has the old or the new content, never a part. Once this returns, the new content survives a
+    power
+    failure.
 
     Raises:
-        FileAccessError: The file can't be written; the old one stays.
-        DiskFullError: There is no room left; the old one stays.
+        FileAccessError: The file can't be written; the old content stays.
+        DiskFullError: The disk is full; the old content stays.
     """
     with _errors_as_ours(path):
         descriptor, name = tempfile.mkstemp(prefix=_temporary_prefix(path), dir=path.parent)
@@ -90,7 +92,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def put_aside(path: Path, name: str) -> None:
-    """Renames the file within its folder; a file of that name is replaced. Call it inside `locked`.
+    """Renames the file within its folder, replacing a file of that name. Call inside `locked`.
 
     Raises:
         FileAccessError: The file can't be renamed.
@@ -101,7 +103,7 @@ def put_aside(path: Path, name: str) -> None:
 
 
 def _temporary_prefix(path: Path) -> str:
-    """Returns a prefix that no other file of the folder shares, so that sweeping takes only this file's remains."""
+    """Returns a prefix unique to this file, so that only its own temporary files are deleted."""
     return f".tmp-{path.name}-"
 
 
@@ -115,7 +117,6 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def _errors_as_ours(path: Path) -> Iterator[None]:
-    """Raises the system's errors as ours."""
     try:
         yield
     except OSError as error:

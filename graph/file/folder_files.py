@@ -1,4 +1,4 @@
-"""Files of a folder that is held open: read whole with a limit, and replaced atomically."""
+"""Files of an open folder: read whole with a limit, and replaced atomically."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ _WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.
 
 
 class Files:
-    """The files of one folder, held open by its descriptor, so that nobody can put another folder in its place."""
+    """The files of one folder, held open by its descriptor, so that the folder can't be replaced meanwhile."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def check_at(self, path: Path) -> None:
-        """Checks that the folder stands at this path: the lock's library knows paths alone.
+        """Checks that the folder is at this path: the lock's library supports paths only.
 
         Raises:
-            ProjectError: Another one stands there.
+            ProjectError: Another folder is at this path.
         """
         with _errors_as_ours(path.name):
             if not os.path.samestat(path.lstat(), os.fstat(self._descriptor)):
                 raise ProjectError(path.name, "replaced")
 
     def read(self, name: str) -> bytes | None:
-        """Returns what stands in a file, None if there is none.
+        """Returns a file's content, None if there is none.
 
         Raises:
-            ProjectDamagedError: It is no regular file, or larger than 8 MiB.
-            ProjectError: It can't be read.
+            ProjectDamagedError: Not a regular file, or larger than 8 MiB.
+            ProjectError: The file can't be read.
         """
         try:
             descriptor = os.open(name, _READ_FLAGS, dir_fd=self._descriptor)
@@ -63,10 +63,10 @@ class Files:
         return data
 
     def write(self, name: str, data: bytes) -> None:
-        """Replaces a file at once and for good: after a crash it is the old or the new one, whole.
+        """Replaces a file atomically and durably: after a crash it has the old or the new content.
 
         Raises:
-            ProjectError: It can't be written, and is as it was.
+            ProjectError: The file can't be written, and is unchanged.
         """
         unfinished = _UNFINISHED + secrets.token_hex(8)
         with _errors_as_ours(name):
@@ -82,7 +82,6 @@ class Files:
                 raise
 
     def is_there(self, name: str) -> bool:
-        """Whether anything has this name."""
         try:
             os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         except OSError:
@@ -90,47 +89,47 @@ class Files:
         return True
 
     def rename(self, name: str, new_name: str) -> None:
-        """Gives a file another name, in the place of one that has it.
+        """Renames a file, replacing a file of the new name.
 
         Raises:
-            ProjectError: It can't be renamed.
+            ProjectError: The file can't be renamed.
         """
         with _errors_as_ours(new_name):
             os.replace(name, new_name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
             os.fsync(self._descriptor)
 
     def remove(self, name: str) -> None:
-        """Deletes a file, if it's there."""
+        """Deletes a file; errors are ignored."""
         with suppress(OSError):
             os.unlink(name, dir_fd=self._descriptor)
 
     def sizes(self) -> dict[str, int]:
-        """Returns the size of each regular file in bytes, by name, in the order of names."""
+        """Returns the size of each regular file in bytes, sorted by name."""
         with _errors_as_ours("folder"), os.scandir(self._descriptor) as entries:
             found = {each.name: each.stat(follow_symlinks=False) for each in entries}
         return {name: found[name].st_size for name in sorted(found) if stat.S_ISREG(found[name].st_mode)}
 
     def sweep(self) -> None:
-        """Deletes what killed processes left half written."""
+        """Deletes temporary files of killed processes."""
         for name in self.sizes():
             if name.startswith(_UNFINISHED):
                 self.remove(name)
 
     def make_folder(self, name: str) -> None:
-        """Makes a folder in this one if it isn't there.
+        """Creates a subfolder if missing.
 
         Raises:
-            ProjectError: It can't be made.
+            ProjectError: The subfolder can't be created.
         """
         with _errors_as_ours(name), suppress(FileExistsError):
             os.mkdir(name, _PRIVATE_FOLDER, dir_fd=self._descriptor)
 
     @contextmanager
     def folder(self, name: str) -> Iterator[Files]:
-        """Opens a folder in this one, which is made if it isn't there.
+        """Opens a subfolder, creating it if missing.
 
         Raises:
-            ProjectError: It is a link or no folder, or can't be made.
+            ProjectError: A link or no folder, or it can't be created.
         """
         self.make_folder(name)
         with _errors_as_ours(name):

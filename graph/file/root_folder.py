@@ -1,4 +1,4 @@
-"""Opens files inside the project folders that the server's administrator allows, and nowhere else."""
+"""Opens files inside the project folders allowed by the server's administrator, and nowhere else."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Final
 from graph.value.error import PathError, PathReason
 
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-# Without O_NONBLOCK a FIFO that takes a file's place behind the check would block the thread.
+# Without O_NONBLOCK, a FIFO that replaces a file after the check would block the thread.
 _FILE_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _REASONS: Final[Mapping[int | None, PathReason]] = {
     errno.ENOENT: "vanished",
     errno.ESTALE: "vanished",
     errno.ELOOP: "vanished",
-    errno.EINVAL: "vanished",  # a link that was swapped for a folder while it was resolved
+    errno.EINVAL: "vanished",  # a link replaced by a folder during resolution
     errno.ENOTDIR: "not_a_folder",
     errno.ENXIO: "not_regular",
     errno.EISDIR: "not_regular",
@@ -33,12 +33,12 @@ Identity = tuple[int, int]
 
 @dataclass(frozen=True)
 class FileContent:
-    """What was read of a file.
+    """The content of a file as far as read.
 
     Attributes:
-        data: Its first bytes, all of them if it isn't longer than what was asked for.
-        size_bytes: Its size when it was opened.
-        identity: (device, inode): the same for two names of one file.
+        data: The first bytes; all of them if the file isn't longer than requested.
+        size_bytes: Size at the time of opening.
+        identity: (device, inode): equal for two names of one file.
     """
 
     data: bytes
@@ -51,10 +51,10 @@ class FolderListing:
     """The names in a folder.
 
     Attributes:
-        files: Names of what isn't a folder: files, symbolic links and all else, sorted.
-        folders: Names of folders, sorted; symbolic links aren't among them.
+        files: Sorted names of everything except folders, symbolic links included.
+        folders: Sorted names of folders, without symbolic links.
         links: The symbolic links among `files`.
-        identity: (device, inode): the same for two names of one folder.
+        identity: (device, inode): equal for two names of one folder.
     """
 
     files: tuple[str, ...]
@@ -64,21 +64,21 @@ class FolderListing:
 
 
 class RootFolders:
-    """The allowed folders: each of them, and each folder below one, may be the root of a project.
+    """The allowed folders: each of them, and each folder below, may be the root of a project.
 
         root_folders = RootFolders([Path("/srv/projects")])
         with root_folders.opened("/srv/projects/shop") as folder:
             text = folder.read_bytes("AGENTS.md", max_bytes=32_768)
 
     Args:
-        roots: Absolute paths. A symbolic link among them stands for what it leads to now, whatever it leads to later.
+        roots: Absolute paths. Symbolic links are resolved now, whatever their later target.
     """
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self.roots: tuple[Path, ...] = tuple(dict.fromkeys(Path(os.path.realpath(root)) for root in roots))
 
     def resolve(self, path: str | Path) -> Path:
-        """Returns the real path of a project's root; a relative one is relative to the server's directory.
+        """Returns the real path of a project's root; a relative path is relative to the server's directory.
 
         Raises:
             PathError: `not_allowed`, or `symlink_outside` if a symbolic link leads out of the allowed folders.
@@ -91,10 +91,10 @@ class RootFolders:
 
     @contextmanager
     def opened(self, root: str | Path) -> Iterator[RootFolder]:
-        """Holds a project's root open, so that it stays the same folder whatever is renamed meanwhile.
+        """Holds a project's root open, so that it stays the same folder even if renamed.
 
         Raises:
-            PathError: As `resolve`; or it isn't there, isn't a folder or can't be read.
+            PathError: As for `resolve`; or the root doesn't exist, isn't a folder or can't be read.
         """
         real = self.resolve(root)
         listed = self._root_of(real) or real
@@ -110,13 +110,14 @@ class RootFolders:
 
 
 class RootFolder:
-    """A project's root, held open. Paths are relative to it; a symbolic link in one may lead anywhere inside it.
+    """A project's root, held open. Paths are relative to it; symbolic links may lead anywhere inside.
 
-    A path is resolved, checked, and opened name by name from the root's descriptor without following any link, so what
-    takes a name's place behind the check is refused, not followed.
+    A path is resolved, checked, and opened name by name from the root's descriptor without following links, so that a
+    name
+    replaced after the check is refused, not followed.
 
     Attributes:
-        path: Its real path.
+        path: The real path.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -124,7 +125,7 @@ class RootFolder:
         self._descriptor = descriptor
 
     def relative(self, path: str) -> str:
-        """Returns a path as it is from the root without symbolic links; "" for the root itself.
+        """Returns a path relative to the root, with symbolic links resolved; "" for the root itself.
 
         Raises:
             PathError: `outside` or `symlink_outside`.
@@ -132,10 +133,10 @@ class RootFolder:
         return "/".join(self._parts(path))
 
     def is_there(self, path: str) -> bool:
-        """Whether a name stands in its folder, be it a symbolic link that leads nowhere.
+        """True if the name exists in its folder, even as a broken symbolic link.
 
         Raises:
-            PathError: The folder is refused; one that isn't there isn't.
+            PathError: The folder is refused; a missing folder isn't.
         """
         parent, name = os.path.split(path)
         if name == os.pardir:
@@ -150,7 +151,7 @@ class RootFolder:
         return True
 
     def has(self, path: str) -> bool:
-        """Whether a name stands in its folder, and that is inside the root."""
+        """True if the name exists in its folder inside the root; False for refused folders."""
         try:
             return self.is_there(path)
         except PathError:
@@ -160,21 +161,21 @@ class RootFolder:
         """Returns a whole file.
 
         Raises:
-            PathError: It is longer than `max_bytes`, isn't a regular file inside the root, or can't be read.
+            PathError: Longer than `max_bytes`, not a regular file inside the root, or unreadable.
         """
         return self.read_head(path, head_bytes=max_bytes, max_bytes=max_bytes).data
 
     def read_head(self, path: str, *, head_bytes: int, max_bytes: int) -> FileContent:
-        """Reads the first `head_bytes` of a file; one of more than `max_bytes` is refused unread.
+        """Reads the first `head_bytes` of a file; a file of more than `max_bytes` is refused unread.
 
         Raises:
-            PathError: It is longer than `max_bytes`, isn't a regular file inside the root, or can't be read.
+            PathError: Longer than `max_bytes`, not a regular file inside the root, or unreadable.
         """
         *parents, name = self._parts(path) or ("",)
         if not name:
             raise PathError("not_regular", path)
         with self._opened(parents, path) as parent, _refusing(path):
-            # A device may act when it is opened, so its kind is looked at before, too.
+            # Opening a device may have side effects, so the type is checked before, too.
             _check_regular(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
             with os.fdopen(os.open(name, _FILE_FLAGS, dir_fd=parent), "rb") as file:
                 status = os.fstat(file.fileno())
@@ -188,7 +189,7 @@ class RootFolder:
         """Lists a folder of at most 10,000 names.
 
         Raises:
-            PathError: It has more names (`too_large`), isn't a folder inside the root, or can't be read.
+            PathError: More names (`too_large`), not a folder inside the root, or unreadable.
         """
         with self.open_folder(path) as descriptor, _refusing(path), os.scandir(descriptor) as scanned:
             entries = list(itertools.islice(scanned, _MAX_ENTRIES + 1))
@@ -205,16 +206,16 @@ class RootFolder:
 
     @contextmanager
     def open_folder(self, path: str) -> Iterator[int]:
-        """Yields the descriptor of a folder, for `dir_fd`; "" is the root. It is closed behind the block.
+        """Yields a folder's descriptor for `dir_fd`, closed after the block; "" is the root.
 
         Raises:
-            PathError: It isn't a folder inside the root, or can't be read.
+            PathError: Not a folder inside the root, or unreadable.
         """
         with self._opened(self._parts(path), path) as descriptor:
             yield descriptor
 
     def check_in_place(self) -> None:
-        """Checks that the root still stands where it was opened.
+        """Checks that the root is still at the path where it was opened.
 
         Raises:
             PathError: `vanished`: it was removed, renamed or replaced.
@@ -242,10 +243,10 @@ class RootFolder:
 
 
 def _open_below(descriptor: int, parts: Sequence[str]) -> int:
-    """Opens a folder below another one name by name; closes the one it was given.
+    """Opens a folder below another one, name by name; closes `descriptor`.
 
     Raises:
-        OSError: A name isn't there, or isn't a folder.
+        OSError: A name doesn't exist, or isn't a folder.
     """
     for part in parts:
         try:
@@ -257,7 +258,7 @@ def _open_below(descriptor: int, parts: Sequence[str]) -> int:
 
 
 def _check_regular(status: os.stat_result, path: str) -> None:
-    if stat.S_ISLNK(status.st_mode):  # it was none when the path was resolved
+    if stat.S_ISLNK(status.st_mode):  # replaced after the path was resolved
         raise PathError("vanished", path)
     if not stat.S_ISREG(status.st_mode):
         raise PathError("not_regular", path)
@@ -266,7 +267,7 @@ def _check_regular(status: os.stat_result, path: str) -> None:
 def _real_path(path: str | Path) -> str:
     try:
         is_name = b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:  # a surrogate that stands for no byte
+    except UnicodeEncodeError:  # a surrogate without a byte
         is_name = False
     if not is_name:
         raise PathError("vanished")

@@ -1,4 +1,4 @@
-"""Composes what a model reads of the contexts: persistent first, volatile last, the task's own prompt behind both."""
+"""Composes prompts from contexts: persistent block, volatile block, then the task's own prompt."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from graph.layer.app_context import (
 )
 from prompt.system.framing import PERSISTENT_HEADING, VOLATILE_HEADING, Language
 
-# In Markdown a line that is indented by four is no heading; one indented by less is.
+# In Markdown, only an indent of four or more keeps a line from being a heading.
 _INDENT: Final = "    "
-# Wherever Python, Unicode or a terminal begins a new line.
+# Every line end of Python, Unicode or a terminal.
 _LINE_END: Final = re.compile("\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _KEY: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*", re.ASCII)
 
 
 def render_block(heading: str, entries: ContextSnapshot) -> str:
-    """Renders `heading` and one entry after the other; "" if no entry has a value.
+    """Renders `heading` and the entries, a line or more each; "" if no entry has a value.
 
-    A value of one line stands behind its key: `key: value`. A value of several lines stands below `key:`, each of its
-    lines indented by four spaces, whichever line end it had. So only headings and keys begin at a line's first
-    character.
+    A value of one line follows its key: `key: value`. A longer value stands below `key:`, each line indented by four
+    spaces,
+    whatever its line end. So only headings and keys start at the first character of a line.
 
     Raises:
         ValueError: A key isn't a name of ASCII letters and digits.
@@ -46,7 +46,7 @@ def render_block(heading: str, entries: ContextSnapshot) -> str:
 
 
 def join_lines(items: Iterable[str]) -> str:
-    """Joins texts to one value, a line each; the further lines of one are indented, so that none imitates a text."""
+    """Joins texts to one value, a line each; further lines of a text are indented, so that none imitates another text."""
     return "\n".join(f"\n{_INDENT}".join(_lines_of(item)) for item in items)
 
 
@@ -63,12 +63,12 @@ def _lines_of(text: str) -> list[str]:
 
 
 class LLMTaskType(StrEnum):
-    """What a model is called for, which decides the contexts that it reads.
+    """The purpose of a model call, which selects the contexts to send.
 
     Attributes:
         CREATE_TREE: A task of one prompt: persistent, volatile, and the turn's id and the user's message.
-        CHAT: An answer of the chat: persistent and volatile; the user's message follows them anyway.
-        SUMMARY: A summary of what was said: persistent alone.
+        CHAT: An answer of the chat: persistent and volatile; the user's message follows anyway.
+        SUMMARY: A summary of messages: persistent alone.
     """
 
     CREATE_TREE = "create_tree"
@@ -85,12 +85,12 @@ _VOLATILE_KEYS_OF: Final[Mapping[LLMTaskType, Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class ComposedContext:
-    """The LLM_TASK scope: what one call reads of the contexts; neither text ends with a line end.
+    """The LLM_TASK scope: the contexts sent in one call; neither text ends with a line end.
 
     Attributes:
-        front: The persistent block, "" for none: part of the stable beginning of an input. Its bytes depend on the
-            default rules, the agreed rules, the tools and the lines of memory, and on nothing that a request says.
-        volatile: The block of this turn, "" for none: stands just before the user's words, and isn't sent again later.
+        front: The persistent block, "" for none: part of the stable prefix of an input. Its bytes depend on the default
+            rules, the accepted rules, the tools and the memory lines, and on nothing in a request.
+        volatile: The turn's block, "" for none: sent just before the user's message, and not again in later turns.
     """
 
     front: str
@@ -98,9 +98,9 @@ class ComposedContext:
 
 
 def memory_of(front: str) -> str:
-    """Returns the end of a front, from the lines of project memory on, for another front to end with; "" without any.
+    """Returns the end of a persistent block from the project memory on, to be appended to another; "" without any.
 
-    No value can imitate the key that they stand behind.
+    The key is unambiguous: no value can imitate it.
     """
     _, key, lines = front.partition(f"\n{PROJECT_MEMORY}:")
     return key + lines
@@ -111,7 +111,7 @@ class PromptComposer:
 
     Args:
         language: The session's language.
-        layer: LAYER x PERSISTENT; None if the tools aren't described in the prompt.
+        layer: LAYER x PERSISTENT; None if the prompt doesn't describe the tools.
     """
 
     def __init__(self, language: Language = "ko", layer: ContextStore | None = None) -> None:
@@ -126,14 +126,14 @@ class PromptComposer:
         execution: ContextStore | None = None,
         memory: Sequence[str] = (),
     ) -> ComposedContext:
-        """Returns the two blocks that a task of this type reads.
+        """Returns both blocks for a task of this type.
 
         Args:
-            task_type: What the model is called for.
-            app_context: Of the owner and the project root.
-            execution: The turn, an `execution_tree`, which then gives the volatile values; None for the latest
-                request's.
-            memory: Lines of project memory, oldest first; the same ones for as long as the front is to stay the same.
+            task_type: Purpose of the call.
+            app_context: The service of owner and project root.
+            execution: The turn, an `execution_tree`, as source of the volatile values; None for the latest request's.
+            memory: Lines of project memory, oldest first; unchanged for as long as the persistent block must not
+                change.
 
         Raises:
             FileAccessError: A persistent file can't be read.
@@ -154,11 +154,11 @@ class PromptComposer:
         *,
         execution: ContextStore | None = None,
     ) -> str:
-        """Returns a prompt of one string: persistent block, volatile block, body, an empty line between them.
+        """Returns a prompt of one string: persistent block, volatile block and body, separated by empty lines.
 
         Args:
-            task_type: What the model is called for.
-            app_context: Of the owner and the project root.
+            task_type: Purpose of the call.
+            app_context: The service of owner and project root.
             body: The task's own prompt.
             execution: See `parts`.
 
@@ -174,12 +174,12 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])\s")
 
 
 def layer_of_tools(descriptions: Mapping[str, str]) -> MemoryContextStore:
-    """Returns LAYER x PERSISTENT with `layerSummary`: each tool's name and its description's first sentence.
+    """Returns LAYER x PERSISTENT with `layerSummary`: each tool's name and the first sentence of its description.
 
-    It is in memory alone, as it follows from the tools; the same tools give the same bytes.
+    In memory only, as it is derived from the tools; the same tools give the same bytes.
 
     Args:
-        descriptions: What the model reads of each tool, by its name, in the order in which they are offered.
+        descriptions: The tools' descriptions by name, in the order sent.
     """
     store = MemoryContextStore(ContextScope.LAYER, PersistenceKind.PERSISTENT)
     store.put(LAYER_SUMMARY, "\n".join(f"{name}: {_first_sentence(text)}" for name, text in descriptions.items()))

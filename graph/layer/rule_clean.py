@@ -1,4 +1,4 @@
-"""Decodes a rules file, and takes out what people don't see in it."""
+"""Decodes rules files and removes their invisible content."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _LINE_END: Final = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _COMMENT: Final = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _SYMBOL_CATEGORIES: Final = {"So", "Sm"}
 _UNSEEN_CATEGORIES: Final = {"Cc", "Cf", "Cs"}
-# Invisible characters of visible categories or of none yet: fillers, selectors, tags, what is ignored by default.
+# Invisible characters of visible or unassigned categories: fillers, selectors, tags, default ignorable characters.
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
 _JOINERS: Final = {"\u200c", "\u200d"}
 _STYLES: Final = {"\ufe0e", "\ufe0f"}
-# All but the commonest visible characters, which needn't be looked at one by one.
+# Characters to check one by one: all but the most common visible ones.
 _LOOKED_AT: Final = re.compile(r"[^\n\t -~\xa1-\xac\xae-\u02ff가-힣]")
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _IMPORT: Final = re.compile(r"(?<![^\s(])@(?:(?:~|\.{1,2})?/[\w./-]+|[\w/-][\w./-]*\.[A-Za-z]\w*)")
@@ -30,12 +30,12 @@ _IMPORT: Final = re.compile(r"(?<![^\s(])@(?:(?:~|\.{1,2})?/[\w./-]+|[\w/-][\w./
 
 @dataclass(frozen=True)
 class CleanedText:
-    """What is left of a text.
+    """The result of cleaning a text.
 
     Attributes:
-        text: Its visible part; every line ends with a line feed, and a space stands for each HTML comment.
-        invisible_count: Characters that were taken out.
-        comment_count: HTML comments that were taken out. One that isn't closed reaches to the end, as in a browser.
+        text: The visible part; every line ends with a line feed, and a space replaces each HTML comment.
+        invisible_count: Removed characters.
+        comment_count: Removed HTML comments. An unclosed one reaches to the end, as in a browser.
     """
 
     text: str
@@ -44,25 +44,25 @@ class CleanedText:
 
 
 def clean_rules(text: str) -> CleanedText:
-    """Returns a text without invisible characters and HTML comments. What is clean stays as it is.
+    """Removes invisible characters and HTML comments; idempotent.
 
-    Taken out are format characters (tags, bidirectional marks, zero width), controls, fillers and variation selectors.
-    A joiner between two letters stays, as several scripts need it, and a style selector behind a symbol.
+    Invisible are format characters (tags, bidirectional marks, zero width), controls, fillers and variation selectors.
+    Joiners between two letters stay, as several scripts need them, and style selectors after a symbol.
     """
     lines = _LINE_END.sub("\n", text)
     visible = _replace_unseen(lines, lambda _: "")
-    # Not "": what stands round a comment can't become another one.
+    # Not "": the text around a comment must not become another comment.
     cleaned, comment_count = _COMMENT.subn(" ", visible)
     return CleanedText(cleaned, len(lines) - len(visible), comment_count)
 
 
 def show_unseen(text: str) -> str:
-    """Returns a text with its invisible characters as their code points, such as `⟦U+200B⟧`; for people to read."""
+    """Replaces invisible characters by their code points, such as `⟦U+200B⟧`, for display."""
     return _replace_unseen(_LINE_END.sub("\n", text), lambda sign: f"⟦U+{ord(sign):04X}⟧")
 
 
 def count_imports(text: str) -> int:
-    """Returns how many imports such as `@docs/style.md` or `@~/rules` stand outside of code; none is followed."""
+    """Counts imports such as `@docs/style.md` or `@~/rules` outside of code; none is followed."""
     return len(_IMPORT.findall(_CODE.sub(" ", text)))
 
 
@@ -78,13 +78,13 @@ def _is_seen(sign: str, before: str, behind: str) -> bool:
     if sign in _JOINERS:
         return _is_letter(before) and _is_letter(behind)
     if sign in _STYLES:
-        # No ASCII sign has styles, and behind a comment's ">" the selector would stand alone.
+        # No ASCII character has styles, and after a comment's ">" the selector would be left alone.
         return not before.isascii() and unicodedata.category(before) in _SYMBOL_CATEGORIES and not _UNSEEN.match(before)
     return unicodedata.category(sign) not in _UNSEEN_CATEGORIES and not _UNSEEN.match(sign)
 
 
 def _is_letter(sign: str) -> bool:
-    # A mark, such as a virama, is a part of its letter.
+    # A mark, such as a virama, is part of its letter.
     return unicodedata.category(sign)[0] in "LM" and not _UNSEEN.match(sign)
 
 
@@ -97,9 +97,9 @@ class DecodedText:
     """The text of a file, or of its beginning.
 
     Attributes:
-        text: Its whole lines; U+FFFD stands for what is no character.
-        bad_count: How often it does.
-        unread_bytes: Bytes of the file behind the text.
+        text: Whole lines; U+FFFD replaces invalid bytes.
+        bad_count: Number of replacements.
+        unread_bytes: Bytes of the file after the text.
     """
 
     text: str
@@ -111,11 +111,11 @@ def decode_rules(head: bytes, size_bytes: int) -> DecodedText:
     """Decodes UTF-8 with or without a byte order mark, and UTF-16 with one.
 
     Args:
-        head: The first bytes of a file. If the file is longer, its last line isn't whole and is left out.
+        head: The first bytes of a file. If the file is longer, the last, incomplete line is dropped.
         size_bytes: Length of the file.
 
     Raises:
-        PathError: `binary`: NUL stands in its first 8 KiB.
+        PathError: `binary`: a NUL in the first 8 KiB.
     """
     codec = _UTF_16.get(head[:2], "utf-8")
     data = head[2:] if codec in _UTF_16.values() else head.removeprefix(codecs.BOM_UTF8)
@@ -134,6 +134,6 @@ def decode_rules(head: bytes, size_bytes: int) -> DecodedText:
 def _last_line_end(data: bytes, line_end: bytes) -> int:
     width = len(line_end)
     at = data.rfind(line_end)
-    while at > 0 and at % width:  # the end of one character and the beginning of the next
+    while at > 0 and at % width:  # a match across two characters
         at = data.rfind(line_end, 0, at + width - 1)
     return at + width if at >= 0 else 0

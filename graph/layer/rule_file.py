@@ -1,4 +1,4 @@
-"""One rules file of a project: what was read of it, and what follows from that."""
+"""A rules file of a project, and the properties derived from its text."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _ANY_FOLDERS: Final = "**"
 
 
 def matches_globs(path: str, globs: Iterable[str]) -> bool:
-    """Whether a relative path matches one of the globs, and none that begins with `!`.
+    """True if a relative path matches one of the globs, and none that starts with `!`.
 
-    `*` stays inside a name, `**` stands for any number of folders. A glob without a slash is for names in any folder,
-    one that ends with a slash for everything below that folder.
+    `*` stays inside a name, `**` matches any number of folders. A glob without a slash matches names in any folder, a
+    glob
+    with a trailing slash everything below that folder.
 
     Raises:
         ValueError: See `expand_braces`.
@@ -41,10 +42,10 @@ def matches_globs(path: str, globs: Iterable[str]) -> bool:
 
 
 def expand_braces(glob: str) -> list[str]:
-    """Returns a glob once for each choice of its braces; those without a comma are no choice.
+    """Expands the braces of a glob, one result for each choice; braces without a comma are literal.
 
     Raises:
-        ValueError: It has over 1,000 characters or stands for over 64 globs.
+        ValueError: The glob has over 1,000 characters or expands to over 64 globs.
     """
     expanded: list[str] = []
     waiting = [glob]
@@ -64,12 +65,12 @@ def _matches(names: Sequence[str], glob: str) -> bool:
     parts = (glob.removeprefix("./").lstrip("/") + (_ANY_FOLDERS if glob.endswith("/") else "")).split("/")
     if len(parts) == 1:
         parts.insert(0, _ANY_FOLDERS)
-    matched = {0}  # how many names the parts so far may stand for
+    matched = {0}  # possible numbers of names consumed by the parts so far
     for part in parts:
         if part == _ANY_FOLDERS:
             matched = set(range(min(matched), len(names) + 1)) if matched else matched
         else:
-            # fnmatch never backtracks into an earlier star, so that no glob of a stranger can hold the server.
+            # fnmatch never backtracks into an earlier star, so that no untrusted glob can block the server.
             matched = {count + 1 for count in matched if count < len(names) and fnmatchcase(names[count], part)}
     return len(names) in matched
 
@@ -88,14 +89,13 @@ _QUOTES: Final = ("'", '"')
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """What a rule says of itself.
+    """The front matter of a rule, and its body.
 
     Attributes:
         description: One line, "" for none.
-        globs: Which files it is for.
-        always_apply: Whether it always applies.
-        body: The rule itself.
-        problem: Why the front matter can't be read, or None; then the three values are the initial ones.
+        globs: Globs of the files to which the rule applies.
+        always_apply: True if the rule always applies.
+        problem: Why the front matter can't be parsed, or None; otherwise the three values keep their defaults.
     """
 
     description: str = ""
@@ -118,11 +118,13 @@ class _UnreadableError(Exception):
 
 
 def parse_front_matter(text: str) -> FrontMatter:
-    """Parses the lines between `---` and `---` at the start of a rule; without them all is its body.
+    """Parses the lines between `---` and `---` at the start of a rule; without them the whole text is the body.
 
-    `description`, `globs` and `alwaysApply` are read and all other keys ignored. Globs are a comma list or a YAML list,
-    at most 128 with each choice of their braces.
-    What can't be read for certain is a `problem`, never a guess.
+    `description`, `globs` and `alwaysApply` are read, other keys ignored. Globs are a comma list or a YAML list, at
+    most 128
+    after expansion of braces.
+
+    Ambiguous input is a `problem`, never a guess.
     """
     first, *lines = text.lstrip().split("\n")
     if first.rstrip() != _FENCE:
@@ -204,7 +206,7 @@ def _glob_texts(entry: _Entry) -> Sequence[str]:
 
 
 def _split(text: str) -> list[str]:
-    """Splits at the commas that stand outside of braces."""
+    """Splits at commas outside of braces."""
     items, depth = [""], 0
     for sign in text:
         depth = max(0, depth + (sign == "{") - (sign == "}"))
@@ -216,7 +218,7 @@ def _split(text: str) -> list[str]:
 
 
 def _unquoted(text: str) -> str | None:
-    """Returns a value without its quotes; None if they don't close, or if another one stands between them."""
+    """Removes the quotes of a value; None if they aren't closed, or if another one is between them."""
     if not text.startswith(_QUOTES):
         return text
     inner = text[1:-1]
@@ -230,15 +232,15 @@ RuleKind = Literal["always", "globs", "described", "listed"]
 
 
 class RuleFile(BaseModel):
-    """A rules file; only what was read is stored, all else is derived from it.
+    """A rules file; only the text as read is stored, everything else is derived.
 
     Attributes:
-        path: Relative to the project's root; invisible characters in it stand as their code points.
-        folder: The folder that it is for, relative to the root; "" is the root.
-        raw: The text as it was read, at most 32 KiB of it.
-        unread_bytes: Bytes of the file behind `raw`.
-        bad_count: Places that were no characters; each is U+FFFD in `raw`.
-        refusal: Why it wasn't read, or None.
+        path: Relative to the project's root; invisible characters are shown as code points.
+        folder: The folder to which the file applies, relative to the root; "" is the root.
+        raw: The text as read, at most 32 KiB.
+        unread_bytes: Bytes of the file after `raw`.
+        bad_count: Invalid byte sequences; each is U+FFFD in `raw`.
+        refusal: Why the file wasn't read, or None.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -252,17 +254,17 @@ class RuleFile(BaseModel):
 
     @property
     def size_bytes(self) -> int:
-        """Its size in UTF-8, what wasn't read included."""
+        """Size in UTF-8, the unread part included."""
         return len(self.raw.encode()) + self.unread_bytes
 
     @cached_property
     def cleaned(self) -> CleanedText:
-        """The text without what people don't see, front matter included, with the counts of what was taken out."""
+        """The text without invisible content, front matter included, with the counts of removed parts."""
         return clean_rules(self.raw)
 
     @cached_property
     def front_matter(self) -> FrontMatter:
-        """What the rule says of itself; a file that isn't a `.mdc` always applies."""
+        """The front matter; a file other than `.mdc` always applies."""
         text = self.cleaned.text
         return (
             parse_front_matter(text) if self.path.endswith(RULE_SUFFIX) else FrontMatter(always_apply=True, body=text)
@@ -270,17 +272,17 @@ class RuleFile(BaseModel):
 
     @cached_property
     def text(self) -> str:
-        """What the model may read of it."""
+        """The text that may be sent to a model."""
         return self.front_matter.body.strip("\n")
 
     @property
     def problem(self) -> PathReason | FrontMatterProblem | None:
-        """Why it isn't applied though it is there, or None."""
+        """Why an existing file isn't applied, or None."""
         return self.refusal or self.front_matter.problem
 
     @property
     def kind(self) -> RuleKind:
-        """When it applies: always, for files that its globs match, when the model reads it, or never by itself."""
+        """When it applies: always, for files that match its globs, when the model reads it, or never by itself."""
         front = self.front_matter
         if front.always_apply:
             return "always"
@@ -290,27 +292,26 @@ class RuleFile(BaseModel):
 
     @property
     def name(self) -> str:
-        """What `read_rule` takes: its path, without `.cursor/rules/` at the root and the suffix."""
+        """The argument of `read_rule`: the path, without `.cursor/rules/` at the root and the suffix."""
         return self.path.removeprefix(f"{RULES_FOLDER}/").removesuffix(RULE_SUFFIX)
 
     @property
     def import_count(self) -> int:
-        """How many imports stand in its text; none is followed."""
         return count_imports(self.text)
 
     @cached_property
     def shown(self) -> str:
-        """The text as it was read, for people: invisible characters as code points, and how much wasn't read."""
+        """The text as read, for display: invisible characters as code points, and a note on the unread part."""
         text = show_unseen(self.raw)
         note = f"\n{note_bytes_left_out(self.unread_bytes, self.size_bytes)}" if self.unread_bytes else ""
         return text.removesuffix("\n") + note
 
     def is_for(self, current_file: str) -> bool:
-        """Whether a file lies in the folder that the rules are for; "" is no file, and in the root."""
+        """True if a file is in the rules' folder; "" means no file, and counts as in the root."""
         return not self.folder or current_file.startswith(f"{self.folder}/")
 
     def applies_to(self, current_file: str) -> bool:
-        """Whether its text, or the line that describes it, is sent while the user is in that file."""
+        """True if its text, or its description's line, is sent while this file is current."""
         if self.problem is not None or self.kind == "listed" or not self.is_for(current_file):
             return False
         inside = current_file.removeprefix(f"{self.folder}/") if self.folder else current_file

@@ -19,14 +19,14 @@ READ_BYTES: Final = 32_768
 MAX_FILES: Final = 64
 MAX_FOLDERS: Final = 200
 MAX_SECONDS: Final = 2.0
-# Nobody writes that much by hand: such a file is refused, not cut.
+# More than anybody writes by hand: such a file is refused, not cut.
 _MAX_FILE_BYTES: Final = 1 << 20
 _OWN_NAME: Final = "AGENTS.md"
 _OTHER_NAMES: Final = ("CLAUDE.md", ".cursorrules")
 
 
 def locate(folder: RootFolder, path: str | None) -> str:
-    """Returns the path of a file, which need not exist, from the project's root; "" for none and for one outside."""
+    """Returns a file's path relative to the project's root; "" for none and for a file outside. The file need not exist."""
     try:
         return plain_text(folder.relative(path)) if path else ""
     except PathError:
@@ -34,19 +34,21 @@ def locate(folder: RootFolder, path: str | None) -> str:
 
 
 def read_rules(folder: RootFolder, current_file: str = "", *, clock: Callable[[], float] = time.monotonic) -> RuleSet:
-    """Reads the rules files at the root, and in each folder down to that of the current file.
+    """Reads the rules files at the root, and in each folder down to the current file's folder.
 
-    Of each folder `AGENTS.md` and `.cursor/rules/**/*.mdc`; `CLAUDE.md` and `.cursorrules` where it has neither. At
-    most 64 files, the nearest ones, 200 folders, and 32 KiB of a file. A refused file is listed with its reason; two
-    names of one file are one.
+    In each folder `AGENTS.md` and `.cursor/rules/**/*.mdc`; `CLAUDE.md` and `.cursorrules` if it has neither. At most
+    64
+    files, the nearest ones, 200 folders, and 32 KiB per file. A refused file is listed with the reason; two names of
+    one
+    file count as one.
 
     Args:
         folder: The project's root.
-        current_file: As `locate` returns it.
-        clock: Seconds that never go back.
+        current_file: As returned by `locate`.
+        clock: A monotonic clock, in seconds.
 
     Raises:
-        PathError: `too_slow`: it took over 2 s. `vanished`: the root was removed or replaced meanwhile.
+        PathError: `too_slow`: reading took over 2 s. `vanished`: the root was removed or replaced meanwhile.
     """
     rules = _Reader(folder, clock).read(_way_to(current_file))
     folder.check_in_place()
@@ -143,7 +145,7 @@ class _Reader:
         try:
             return self._folder.is_there(path)
         except PathError:
-            return True  # reading it tells the reason
+            return True  # reading reports the reason
 
     def _may_list(self) -> bool:
         self._check_time()

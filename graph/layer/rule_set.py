@@ -1,4 +1,4 @@
-"""The rules files of a project, as they were found or as an owner agreed to them."""
+"""The rules files of a project, as found or as accepted by an owner."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from graph.layer.rule_file import RuleFile
 from prompt.system.framing import note_bytes_left_out, quote_description, quote_rules
 
 MAX_SENT_BYTES: Final = 32_768
-# Within a folder. What depends on the current file comes last, so that the persistent text doesn't.
+# Order within a folder. Kinds that depend on the current file come last, so that the persistent text doesn't.
 _RANKS: Final = ("always", "described", "globs")
 
 
 @dataclass(frozen=True)
 class RuleShare:
-    """What is sent of one file.
+    """The part of a file that is sent.
 
     Attributes:
-        file: The file.
-        text: What is sent: whole lines of its text, or its description.
-        left_out_bytes: What isn't sent of that because there is no room.
+        text: Whole lines of the file's text, or its description.
+        left_out_bytes: Bytes left out for lack of room.
         size_bytes: Size of the file, or of its description.
     """
 
@@ -38,18 +37,17 @@ class RuleShare:
 
     @property
     def sent_bytes(self) -> int:
-        """Length of what is sent."""
         return len(self.text.encode())
 
 
 @dataclass(frozen=True)
 class RuleText:
-    """What a model is sent of the rules, as quoted data.
+    """The rules as sent to a model, as quoted data.
 
     Attributes:
-        persistent: The rules of the root, and what describes those that can be read; "" for none.
-        volatile: The rules that are there for the current file: of the folders on its way, and by globs; "" for none.
-        shares: What is sent of each file, in the order of the two texts.
+        persistent: Rules of the root, and descriptions of readable rules; "" for none.
+        volatile: Rules for the current file: of the folders on its path, and by globs; "" for none.
+        shares: The sent part of each file, in the order of both texts.
     """
 
     persistent: str
@@ -58,10 +56,9 @@ class RuleText:
 
 
 def fit_rules(files: Sequence[RuleFile], current_file: str) -> RuleText:
-    """Gives each file that applies its share of 32 KiB: the nearest to the current file first, cut at a line's end.
+    """Allots 32 KiB to the files that apply: the nearest to the current file first, cut at a line's end.
 
-    The persistent text is the same for every current file: it leaves the room that the folders on the way to any file
-    need at most.
+    The persistent text is the same for every current file: it leaves as much room as the folders on any path can need.
 
     Args:
         files: In the order of the text, from the root on.
@@ -75,12 +72,12 @@ def fit_rules(files: Sequence[RuleFile], current_file: str) -> RuleText:
 
 
 def _is_persistent(file: RuleFile) -> bool:
-    """Whether it is sent whatever the current file is, as part of the stable front."""
+    """True for rules sent whatever the current file, as part of the stable prefix."""
     return not file.folder and file.kind != "globs"
 
 
 def _reserved_bytes(files: Sequence[RuleFile]) -> int:
-    """Returns how much the folders on the way to a file need at most, whichever file that is."""
+    """Returns the maximum size of rules in the folders on the path to any file."""
     ways = {file.folder for file in files if file.folder}
     needs = [
         sum(len(_whole(file).encode()) for file in files if file.folder and file.applies_to(f"{way}/")) for way in ways
@@ -89,7 +86,7 @@ def _reserved_bytes(files: Sequence[RuleFile]) -> int:
 
 
 def _fit(files: Sequence[RuleFile], room_bytes: int) -> tuple[RuleShare, ...]:
-    """Shares the room among files, the nearest served first; returns the shares in the files' order."""
+    """Allots the room to files, nearest first; returns the shares in the files' order."""
     shares: dict[int, RuleShare] = {}
     for index in sorted(range(len(files)), key=lambda index: _turn(files[index])):
         shares[index] = _share(files[index], room_bytes)
@@ -116,7 +113,7 @@ def _whole(file: RuleFile) -> str:
 
 
 def cut_lines(text: str, room_bytes: int) -> str:
-    """Returns as many whole lines of a text as fit into the room, without the last one's end."""
+    """Returns as many whole lines of a text as fit into the room, without the last line end."""
     data = text.encode()
     return text if len(data) <= room_bytes else data[: max(0, data.rfind(b"\n", 0, room_bytes + 1))].decode()
 
@@ -144,7 +141,7 @@ RuleLimit = Literal["files", "folders"]
 
 
 class RuleSet(BaseModel):
-    """Rules files from the root on, with the folders that were looked into.
+    """Rules files from the root on, and the searched folders.
 
         found = read_rules(folder, current_file)
         known = agreed.within(found.folders)
@@ -152,13 +149,13 @@ class RuleSet(BaseModel):
             show(known.difference(found))  # and, if the owner agrees: agreed = agreed.renewed(found)
         text = agreed.text_for(current_file)
 
-    What an owner agreed to holds the files of all folders that they were in; what is found, those on the way to one
-    file. `model_dump_json` and `model_validate_json` write and read it without loss.
+    An accepted set has the files of all folders accepted so far; a found set, those on the path to one file.
+    `model_dump_json` and `model_validate_json` convert it without loss.
 
     Attributes:
-        files: In the order in which a model reads them.
-        folders: Folders that were looked into, the root ("") first.
-        exceeded: Of which limit more was there than was read.
+        files: In the order sent.
+        folders: Searched folders, the root ("") first.
+        exceeded: Limits reached while reading.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -169,7 +166,7 @@ class RuleSet(BaseModel):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of what was read, in hexadecimal digits; files that were refused don't count."""
+        """SHA-256 of the files read, as hexadecimal digits; refused files don't count."""
         read = [(file.path, file.raw, file.unread_bytes) for file in self.files if file.refusal is None]
         return hashlib.sha256(json.dumps(sorted(read)).encode()).hexdigest()
 
@@ -179,7 +176,7 @@ class RuleSet(BaseModel):
         return RuleSet(files=files, folders=folders, exceeded=self.exceeded)
 
     def renewed(self, found: RuleSet) -> RuleSet:
-        """Returns the set with all that was found in place of its own files in the same folders."""
+        """Returns the set with the files of all found folders replaced."""
         kept = [file for file in self.files if file.folder not in found.folders]
         files = sorted([*kept, *found.files], key=lambda file: file.folder.split("/") if file.folder else [])
         return RuleSet(
@@ -189,11 +186,11 @@ class RuleSet(BaseModel):
         )
 
     def text_for(self, current_file: str = "") -> RuleText:
-        """Returns what a model is sent while the user is in that file (relative to the root, "" for none)."""
+        """Returns the rules as sent while this file is current (relative to the root, "" for none)."""
         return fit_rules(self.files, current_file)
 
     def read_rule(self, name: str) -> str | None:
-        """Returns what the model's tool reads: the quoted text of a rule with a description, None if there is none."""
+        """Returns the quoted text of a rule with a description, for the model's tool; None if there is none."""
         for file in self.files:
             if file.name == name and file.problem is None and file.kind == "described":
                 unread = file.unread_bytes
@@ -204,8 +201,7 @@ class RuleSet(BaseModel):
     def difference(self, newer: RuleSet) -> tuple[str, ...]:
         """Returns the lines of a unified diff to a newer set, with invisible characters as code points.
 
-        Files that differ are compared up to 2,000 lines in all; one that goes beyond that stands there whole, as it was
-        and as it is.
+        Files are compared up to 2,000 lines in all; a file beyond that is listed whole, before and after.
         """
         before, after = _lines(self), _lines(newer)
         lines: list[str] = []
@@ -228,5 +224,5 @@ def _lines(rules: RuleSet) -> dict[str, list[str]]:
 
 
 def _replaced(path: str, old: list[str], new: list[str]) -> list[str]:
-    # Comparing lines that repeat takes time that grows with more than the square of their number.
+    # Comparing repeated lines takes more than quadratic time.
     return [f"--- {path}", f"+++ {path}", *(f"-{line}" for line in old), *(f"+{line}" for line in new)]

@@ -82,7 +82,7 @@ _CLOSING: Final = ".,;:)]}>\"'`”’」』》|\\"
 
 
 def strip_ending(value: str) -> str:
-    """Removes emphasis, brackets, closing punctuation and a Korean ending; keeps `!` and `?`, which may be part of the value."""
+    """Removes emphasis, brackets, closing punctuation and a Korean ending; `!` and `?` may be part of the value."""
     bare = value.strip("*_").lstrip("([").rstrip(_CLOSING)
     cut = _ENDING.sub("", bare)
     return cut if cut and not "가" <= cut[-1] <= "힣" else bare

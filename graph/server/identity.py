@@ -1,4 +1,4 @@
-"""Who an identity provider says that somebody is, and by which sign-in: the owner of his sessions."""
+"""Identity and access: sign-ins by an identity provider, addresses, and API tokens of programs."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from typing import Final
 from pydantic import SecretStr
 
 _DIGITS: Final = 40
-# As long as a sign-in can be made to last: `SIGN_IN_HOURS` is bounded by it.
+# Upper bound of `SIGN_IN_HOURS`.
 LONGEST_SIGN_IN_HOURS: Final = 720
 _NAME_CHARS: Final = 80
-# What a provider may tell of a name, the best first.
+# Claims with a name, best first.
 _NAMES: Final = ("name", "preferred_username", "nickname", "sub")
 _LATEST: Final = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True)
 class SignIn:
-    """One sign-in of an owner, in one browser: all tabs that have its cookie, and all copies of that.
+    """One sign-in of an owner, in one browser: all tabs with its cookie, and all copies of the cookie.
 
     Attributes:
-        id: What tells it from the owner's other ones.
-        began: When the provider's token was made, by the provider's clock, in UTC.
-        until: When it ends by itself, in UTC.
+        id: Unique among the owner's sign-ins.
+        began: When the provider issued the token, by the provider's clock, in UTC.
+        until: Time of expiry, in UTC.
     """
 
     id: str
@@ -40,12 +40,11 @@ class SignIn:
 
 @dataclass(frozen=True)
 class Identity:
-    """Somebody who signed in, as the provider's token tells of him.
+    """A user who signed in, as described by the provider's token.
 
     Attributes:
-        owner: Whose sessions these are: `service.for_owner(identity.owner, sign_in=identity.sign_in)`.
-        name: What the page calls him; never compared with anything.
-        sign_in: By which sign-in.
+        owner: Owner of the sessions: `service.for_owner(identity.owner, sign_in=identity.sign_in)`.
+        name: For display only; never compared.
     """
 
     owner: str
@@ -54,24 +53,24 @@ class Identity:
 
 
 def owner_of(issuer: str, subject: str) -> str:
-    """Returns the owner of a provider's subject: the same on every server, and none of another provider's.
+    """Returns the owner for a provider's subject: the same on every server, distinct for each provider.
 
-    An e-mail address has no part in it: it can be given to somebody else.
+    Independent of the e-mail address, which can be reassigned.
 
     Args:
-        issuer: The provider's URL, with or without a slash at its end.
-        subject: Its own id of the user.
+        issuer: The provider's URL, with or without a trailing slash.
+        subject: The provider's id of the user.
     """
     return f"oidc-{_digest(issuer.rstrip('/'), subject)}"
 
 
 def identity_of(claims: Mapping[str, object], *, issuer: str, hours: float) -> Identity | None:
-    """Returns who signed in by these claims of a verified token; None if they don't say it.
+    """Returns the user who signed in, from the claims of a verified token; None if the claims are invalid.
 
     Args:
-        claims: Those of the ID token.
-        issuer: The only provider that counts.
-        hours: How long a sign-in lasts at most; the token may end before.
+        claims: Claims of the ID token.
+        issuer: The only accepted provider.
+        hours: Maximum duration of a sign-in; the token may expire earlier.
     """
     said, subject = claims.get("iss"), claims.get("sub")
     began, ends = _seconds(claims.get("iat")), _seconds(claims.get("exp"))
@@ -80,7 +79,7 @@ def identity_of(claims: Mapping[str, object], *, issuer: str, hours: float) -> I
     if not (isinstance(subject, str) and subject) or began is None or ends is None:
         return None
     until = min(ends, began + hours * 3600, _LATEST)
-    # Each way to the provider has a nonce of its own, without which no token is taken.
+    # Each sign-in request has a unique nonce, without which no token is accepted.
     sign_in = SignIn(_digest(began, claims.get("nonce")), _moment(began), _moment(until))
     return Identity(owner_of(said, subject), _name(claims), sign_in)
 
@@ -94,14 +93,14 @@ def _moment(seconds: float) -> datetime:
 
 
 def _seconds(claim: object) -> float | None:
-    """Returns a time of a token in seconds since 1970, None if it is none."""
+    """Returns a time claim in seconds since 1970, None if invalid."""
     if isinstance(claim, bool) or not isinstance(claim, int | float):
         return None
     return float(claim) if 0 <= claim <= _LATEST else None
 
 
 def _name(claims: Mapping[str, object]) -> str:
-    """Returns the first name that can be seen, in one line."""
+    """Returns the first visible name, on one line."""
     for claim in _NAMES:
         said = claims.get(claim)
         seen = "".join(char if char.isprintable() else " " for char in said) if isinstance(said, str) else ""
@@ -117,7 +116,7 @@ _ADDRESS: Final = re.compile(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address, IPv6 with or without brackets, leads to this computer and to nobody else's."""
+    """True if a host name or address, IPv6 with or without brackets, is this computer's loopback."""
     if host == "localhost":
         return True
     try:
@@ -127,7 +126,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_reachable(address: str) -> bool:
-    """Whether it is an IP address at which other computers may reach this one."""
+    """True for IP addresses by which other computers may reach this one."""
     try:
         return not ip_address(address).is_loopback
     except ValueError:
@@ -135,10 +134,10 @@ def is_reachable(address: str) -> bool:
 
 
 def check_issuer(address: str) -> str:
-    """Returns the address of an identity provider as it is.
+    """Returns the address of an identity provider unchanged.
 
     Raises:
-        ValueError: It is none, or what is sent there could be read on the way.
+        ValueError: Not an address, or not encrypted.
     """
     if _parts(address) is None:
         msg = "takes an address such as https://id.example.com/realm; http:// on this computer alone"
@@ -150,7 +149,7 @@ def check_origin(address: str) -> str:
     """Returns scheme, host and port of an address, in lower case.
 
     Raises:
-        ValueError: It is none, has more than these, or a cookie sent there could be read on the way.
+        ValueError: Not an address, or with more parts, or a cookie sent there wouldn't be encrypted.
     """
     parts = _parts(address.lower())
     if parts is None or (parts["path"] or "/") != "/":
@@ -160,7 +159,7 @@ def check_origin(address: str) -> str:
 
 
 def host_of(origin: str) -> str:
-    """Returns host and port of an origin that `check_origin` returned."""
+    """Returns host and port of an origin from `check_origin`."""
     return origin.partition("://")[2]
 
 
@@ -172,7 +171,7 @@ def _parts(address: str) -> re.Match[str] | None:
 OWNER_CHARS: Final = 64
 NAME_CHARS: Final = 32
 _TOKEN_BYTES: Final = 32
-# What a client may send as a Bearer token (RFC 6750); none of it parts the fields of a list.
+# Bearer tokens (RFC 6750) contain no separators of the list.
 _PARTED: Final = re.compile(r"[,\n]")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
 
@@ -182,9 +181,9 @@ class ApiToken:
     """One program's token.
 
     Attributes:
-        name: The program's name, which the page shows and the log may have.
-        owner: Whose sessions it works with.
-        tools: The names of the server's tools that it may use; None for all.
+        name: The program's name, for the page and the log.
+        owner: Owner of the sessions it may use.
+        tools: Names of the server tools allowed to the program; None for all.
     """
 
     name: str
@@ -194,25 +193,24 @@ class ApiToken:
 
 
 def new_token() -> str:
-    """Returns a token that nobody guesses."""
     return f"tf-{secrets.token_urlsafe(_TOKEN_BYTES)}"
 
 
 def digest_of(token: str) -> bytes:
-    """Returns the SHA-256 hash by which a token is known."""
+    """Returns the SHA-256 hash under which a token is stored."""
     return hashlib.sha256(token.encode(errors="replace")).digest()
 
 
 def is_name(text: str, *, most_chars: int) -> bool:
-    """Whether a text can name a program or an owner: something that can be seen, and no sign that hides others."""
+    """True for valid names of programs and owners: visible, without control characters."""
     return 0 < len(text) <= most_chars and text.isprintable() and not text.isspace()
 
 
 def check_token(token: str) -> str:
-    """Returns the token.
+    """Returns the token unchanged.
 
     Raises:
-        ValueError: It is too short, or has characters that no header may have. The message has nothing of it.
+        ValueError: Too short, or with characters not allowed in a header. The message contains no part of the token.
     """
     if not _TOKEN.fullmatch(token):
         msg = "takes tokens of 16 to 512 characters, each one of A-Z a-z 0-9 . _ ~ + / = -"
@@ -221,12 +219,12 @@ def check_token(token: str) -> str:
 
 
 def read_tokens(listed: str) -> list[ApiToken]:
-    """Returns the tokens of a list `name:owner:token[:tool+tool]`, parted by commas or lines.
+    """Parses a list of `name:owner:token[:tool+tool]`, separated by commas or lines.
 
     Without a fourth field a program may use all tools of the server; with an empty one, none.
 
     Raises:
-        ValueError: An entry has another form. The message has its place in the list and nothing of its text.
+        ValueError: An entry is malformed. The message contains its position and no part of its text.
     """
     entries = [entry for part in _PARTED.split(listed) if (entry := part.strip())]
     return [_read(entry, place) for place, entry in enumerate(entries, start=1)]

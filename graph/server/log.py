@@ -1,4 +1,4 @@
-"""Sets up logging for one server: levels, format, the ids of session and turn, and how much others may say."""
+"""Logging of one server: levels, format, ids of session and turn, and limits for lines of libraries."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ OURS: Final = ("api", "component", "graph")
 _FORMAT: Final = "%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s [%(where)s] %(message)s"
 _TIME_FORMAT: Final = "%Y-%m-%dT%H:%M:%S"
 _NOWHERE: Final = "-"
-# Of lines of libraries, which anybody can cause: how long their words are, how many frames of a trace they have, how
-# long each is, and how many lines each logger has in a minute.
+# Limits for lines of libraries, which any client can cause: length of the message, frames of a trace, length of a
+# frame, and lines of each logger per minute.
 _SHOWN_CHARS: Final = 300
 _SHOWN_FRAMES: Final = 6
 _SHOWN_FRAME_CHARS: Final = 80
@@ -41,10 +41,11 @@ def in_turn(session_id: str, turn: int) -> Iterator[None]:
 
 
 def set_up_logging(level: str, stream: TextIO | None = None) -> None:
-    """Logs our lines from this level on, and those of other libraries from WARNING on, to one stream.
+    """Logs our lines from this level on, and lines of libraries from WARNING on, to one stream.
 
-    What libraries say is one line each, cut, and a bounded number of them a minute, also for those that have set up
-    logging for themselves, as servers do. A second call replaces the first one's set-up.
+    Lines of libraries are cut and limited per minute, even if the library has set up logging itself, as servers do. A
+    second
+    call replaces the first configuration.
 
     Args:
         level: DEBUG, INFO, WARNING or ERROR.
@@ -59,7 +60,7 @@ def set_up_logging(level: str, stream: TextIO | None = None) -> None:
             other.handlers.clear()
             other.propagate = True
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    # A library's warning may quote a message, and an operator can do nothing about it.
+    # A library's warning may quote a message, and isn't actionable for an operator.
     logging.captureWarnings(capture=True)
     logging.getLogger("py.warnings").setLevel(logging.ERROR)
     for name in OURS:
@@ -76,14 +77,14 @@ def _is_ours(record: logging.LogRecord) -> bool:
 
 
 class _FewOfOthers:
-    """Counts the lines of each logger of a library; `left_out` of a record is how many were dropped before it."""
+    """Limits the lines of each library's logger; a record's `left_out` is the number of lines dropped before it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._minutes: dict[str, tuple[float, int]] = {}
 
     def lets_through(self, record: logging.LogRecord) -> bool:
-        """Whether the record is ours, or a warning among the first of its logger in this minute."""
+        """True for our records, and for warnings within the logger's limit for this minute."""
         record.left_out = 0
         if _is_ours(record):
             return True
@@ -99,12 +100,12 @@ class _FewOfOthers:
 
 
 class _QuietFormatter(logging.Formatter):
-    """Formats times in UTC, and exceptions by type and place only, because their text may quote a message."""
+    """Formats times in UTC, and exceptions by type and position only, because their text may quote a message."""
 
     converter = staticmethod(time.gmtime)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Formats a record; that of a library as one line of a bounded length."""
+        """Formats a library's record as one line of limited length."""
         if _is_ours(record):
             return super().format(record)
         record.message = _one_line(record.getMessage().strip())
@@ -116,7 +117,6 @@ class _QuietFormatter(logging.Formatter):
         return f"{line} ({left_out} lines of this logger were left out before)" if left_out else line
 
     def formatException(self, ei: _ErrorInfo) -> str:  # noqa: N802  # the base class's name
-        """Formats the trace and the type of an exception, without its text."""
         kind, _, trace = ei
         frames = [f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in traceback.extract_tb(trace)]
         return "\n".join([*frames, kind.__qualname__ if kind else "no exception"])
@@ -128,7 +128,7 @@ def _one_line(text: str) -> str:
 
 
 def _one_line_of(error: _ErrorInfo) -> str:
-    """Returns the type of an exception, and where it was raised, innermost first."""
+    """Returns the type of an exception, and its frames, innermost first."""
     kind, _, trace = error
     places = [
         f"{'/'.join(PurePath(frame.filename).parts[-2:])}:{frame.lineno} in {frame.name}"[:_SHOWN_FRAME_CHARS]

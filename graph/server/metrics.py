@@ -1,4 +1,4 @@
-"""The server's figures for Prometheus. No label has an owner, a session or a text: each has a few values, all ours."""
+"""Metrics of the server for Prometheus. Labels have few fixed values, never an owner, a session or a text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BEGAN: Final = "turnfold_began"
 
 
 class Metrics:
-    """Counts what one server does, in a registry of its own.
+    """Metrics of one server, in a separate registry.
 
     Usage:
         >>> metrics = Metrics()
@@ -50,53 +50,49 @@ class Metrics:
         )
 
     def turn_ended(self, end: TurnEnd, *, seconds: float, error_code: str = "") -> None:
-        """Counts an attempt of a turn that has ended."""
         self._turns.labels(end).inc()
         self._turn_seconds.observe(seconds)
         if error_code:
             self.failed("turn", error_code)
 
     def first_word(self, seconds: float) -> None:
-        """Counts how long a turn took until its first word."""
         self._first_word_seconds.observe(seconds)
 
     def fold_ended(self, outcome: str, *, seconds: float, error_code: str = "") -> None:
-        """Counts a fold that was made or failed; `outcome` is that of its record."""
+        """Counts a completed or failed fold; `outcome` is its record's."""
         self._folds.labels(outcome).inc()
         self._fold_seconds.observe(seconds)
         if error_code:
             self.failed("fold", error_code)
 
     def called(self, kind: CallKind, *, input_tokens: int, output_tokens: int, seconds: float) -> None:
-        """Counts a model call that has ended, or those of one fold."""
+        """Counts a finished model call, or all calls of one fold."""
         self._tokens.labels(kind, "in").inc(input_tokens)
         self._tokens.labels(kind, "out").inc(output_tokens)
         self._call_seconds.labels(kind).observe(seconds)
 
     def failed(self, place: ErrorPlace, code: str) -> None:
-        """Counts a failure by the code of its error."""
         self._errors.labels(place, code).inc()
 
     def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
-        """Shows a number that is read whenever somebody looks."""
+        """Adds a gauge that is read at each scrape."""
         Gauge(f"turnfold_{name}", meaning, registry=self._registry).set_function(read)
 
     def watch_pool(self, pool: str, read: Mapping[str, Callable[[], float]]) -> None:
-        """Shows how many connections of a pool are in each of these states."""
+        """Adds gauges of a pool's connections by state."""
         for state, count in read.items():
             self._connections.labels(pool, state).set_function(count)
 
     def watch_database(self, engine: Engine) -> None:
-        """Measures the transactions of an engine from now on, and shows its pool."""
+        """Measures the transactions of an engine, and adds gauges of its pool."""
         pool = engine.pool
-        # A connection is taken for each transaction, and given back behind its commit.
+        # A connection is checked out for each transaction, and returned after its commit.
         event.listen(pool, "checkout", _note_begin)
         event.listen(pool, "checkin", self._note_end)
         if isinstance(pool, QueuePool):
             self.watch_pool("database", {"in_use": pool.checkedout, "idle": pool.checkedin})
 
     def render(self) -> bytes:
-        """Returns all figures in Prometheus's text format."""
         return generate_latest(self._registry)
 
     def _note_end(self, _: object, connection: ConnectionPoolEntry) -> None:

@@ -1,4 +1,4 @@
-"""Remembers a value for each of the newest names, in memory only."""
+"""A bounded map that retains the newest values, in memory only."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ Value = TypeVar("Value")
 
 
 class Newest(Generic[Name, Value]):
-    """Values by name; only those that were put last are kept; thread-safe.
-
-    Args:
-        limit: How many are kept.
-    """
+    """A thread-safe map that drops the oldest value beyond `limit`."""
 
     def __init__(self, limit: int) -> None:
         self._lock = threading.Lock()
@@ -23,19 +19,16 @@ class Newest(Generic[Name, Value]):
         self._values: dict[Name, Value] = {}
 
     def __len__(self) -> int:
-        """How many are kept now."""
         return len(self._values)
 
     def __contains__(self, name: Name) -> bool:
-        """Whether there is a value of this name."""
         return name in self._values
 
     def get(self, name: Name) -> Value | None:
-        """Returns the value of this name, None if there is none."""
         return self._values.get(name)
 
     def put(self, name: Name, value: Value) -> None:
-        """Keeps a value in place of the one before, and drops the oldest beyond the limit."""
+        """Sets a value and makes it the newest."""
         with self._lock:
             self._values.pop(name, None)
             self._values[name] = value
@@ -43,6 +36,5 @@ class Newest(Generic[Name, Value]):
                 del self._values[next(iter(self._values))]
 
     def drop(self, name: Name) -> None:
-        """Drops the value of this name, if there is one."""
         with self._lock:
             self._values.pop(name, None)

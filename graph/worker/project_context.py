@@ -1,4 +1,4 @@
-"""Composes the context blocks of a turn: rules, tools and project memory as prefix block, request context as turn block."""
+"""Composes the context blocks of a turn: rules, tools and project memory before, request context last."""
 
 from __future__ import annotations
 

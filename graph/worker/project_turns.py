@@ -77,7 +77,7 @@ class RollUps:
             self._pool.submit(self._run, memory, roll_up)
 
     def summarise(self, owner: str, model: str, language: Language) -> Summarise:
-        """Returns a function that summarises for an owner's session with this chat model, as `Summariser.summarise` does."""
+        """Returns a function like `Summariser.summarise` for an owner's session with this chat model."""
 
         def summarise(messages: Sequence[AnyMessage], target_chars: int) -> str:
             write = partial(

@@ -131,5 +131,5 @@ class TurnBlocks:
 
 
 def _stands_before(kind: str, name: str) -> bool:
-    """True if a block precedes the program's instructions in the input; tools count as first wherever they are rendered."""
+    """True if a block precedes the program's instructions in the input; tools do wherever they are rendered."""
     return kind in ("system", "tools") or (kind == CONTEXT and name.partition("/")[0] == "front")

@@ -168,7 +168,7 @@ class TurnLog:
             self._changed.wait_for(lambda: self.is_over, timeout_seconds)
 
     def _tell(self, watcher: _Watcher) -> None:
-        """Sends all pending events to a subscriber; if another thread is doing so, that thread sends the new ones, too."""
+        """Sends all pending events to a subscriber; if another thread is doing so, leaves new ones to it."""
         with self._changed:
             if watcher.is_being_told:
                 return
