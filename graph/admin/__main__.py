@@ -1,4 +1,4 @@
-"""Command line of the operator: backup, restore, export, import, migrate; owners, and who of them is let in.
+"""Command line of the operator: backup, restore, export, import, migrate; owners and their access.
 
 python -m graph.admin backup [FILE] | restore FILE | export FILE | import FILE [--keep-owners] | migrate FILE [URL]
 python -m graph.admin owner SUBJECT | withdraw OWNER | readmit OWNER | withdrawn
@@ -30,7 +30,7 @@ _PRIVATE_FILE: Final = 0o600
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and returns the exit code: 0 if it succeeded, 1 after a sentence on standard error."""
+    """Runs a command and returns the exit code: 0 on success, 1 after a message on standard error."""
     parser = argparse.ArgumentParser(prog="python -m graph.admin", description="What the operator does.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("backup", help="copy the database while it runs").add_argument("file", nargs="?", type=Path)
@@ -111,7 +111,7 @@ def _migrate(settings: Settings, wanted: Namespace) -> str:
 
 
 def _check_is_file(settings: Settings) -> None:
-    """Refuses what is done to a file if the database is none."""
+    """Refuses commands for a file if the database is a Postgres."""
     if settings.chat_database_url is not None:
         msg = "CHAT_DATABASE_URL: a Postgres is backed up by pg_dump and restored by pg_restore, not by this command"
         raise SettingsError(msg)

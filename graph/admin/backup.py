@@ -1,4 +1,4 @@
-"""Copies the source-of-truth database while it is in use, and restores a copy."""
+"""Backs up the database while it is in use, and restores a backup."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIDE_FILES: Final = ("-wal", "-shm")
 
 
 def back_up(source: Path, target: Path, *, busy_timeout_seconds: float) -> None:
-    """Copies the database, as of one moment, to a new file; servers may go on reading and writing meanwhile.
+    """Copies the database, as one snapshot, to a new file; servers may read and write meanwhile.
 
     Raises:
         DatabaseError: The source can't be read, or the target exists or can't be written; the subclass says which.
@@ -37,21 +37,21 @@ def back_up(source: Path, target: Path, *, busy_timeout_seconds: float) -> None:
 
 
 def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: float) -> Path | None:
-    """Replaces the database by a backup, migrated to this version; the replaced file is kept beside it.
+    """Replaces the database by a backup, migrated to this version; the replaced file is renamed.
 
     Args:
-        source: The backup; it is not changed.
+        source: The backup; unchanged.
         target: The database.
         now: For the name of the replaced file.
-        busy_timeout_seconds: How long to wait for a lock.
+        busy_timeout_seconds: Maximum wait for a lock.
 
     Returns:
-        Where the replaced file is kept, None if there was none.
+        The new path of the replaced file, None if there was none.
 
     Raises:
         NotADatabaseError: The backup is damaged or no database of ours; nothing is changed.
-        NewerDatabaseError: A newer version wrote it; nothing is changed.
-        OlderDatabaseError: A version wrote it that is too old to be migrated; nothing is changed.
+        NewerDatabaseError: A newer version wrote the backup; nothing is changed.
+        OlderDatabaseError: The backup is too old to be migrated; nothing is changed.
         DatabaseBusyError: A server is using the database; nothing is changed.
         DatabaseError: SQLite reports another error; the subclass says which.
     """
@@ -67,7 +67,7 @@ def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: 
             closing(open_sqlite(copy, busy_timeout_seconds=busy_timeout_seconds)) as database,
             database.write() as connection,
         ):
-            # The leases in the backup were held at the time it was made.
+            # The backup's leases are those held at its time.
             connection.execute(update(lease_table).values(owner="", expires_at=None))
         with set_up_lock(target, wait_seconds=busy_timeout_seconds), alone(target):
             kept = _set_aside(target, now)
@@ -77,12 +77,12 @@ def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: 
 
 @contextmanager
 def _temporary_copy(source: Path, target: Path, busy_timeout_seconds: float) -> Iterator[Path]:
-    """Copies the database to a private file beside `target`; deletes it at the end of the block if it's still there."""
+    """Copies the database to a private file beside `target`, deleted after the block unless it was renamed."""
     copy = target.with_name(f"{target.name}.half")
     copy.unlink(missing_ok=True)
     make_private_file(copy)
     try:
-        # All pages in one read transaction: it blocks no writer, and no writer makes it start over.
+        # All pages in one read transaction: it blocks no writer, and no writer makes it restart.
         with connect(copy, busy_timeout_seconds) as writer, connect(source, busy_timeout_seconds) as reader:
             reader.backup(writer)
         yield copy

@@ -1,4 +1,4 @@
-"""Moves everything from a SQLite file into an empty Postgres, and checks that it has arrived."""
+"""Migrates a SQLite file to an empty Postgres, and verifies the rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from graph.value.error import DatabaseError, NotADatabaseError
 
 _BATCH: Final = 500
 _ESCAPED: Final = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-# Until the end no server begins a session there, and no second migration starts.
+# Keeps servers from adding sessions, and a second migration from starting.
 _LOCK: Final = text("LOCK TABLE session IN SHARE ROW EXCLUSIVE MODE")
 _SET_COUNTER: Final = "SELECT setval(pg_get_serial_sequence('{0}', 'sequence'), (SELECT max(sequence) FROM {0}))"
 
@@ -33,11 +33,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Migrated:
-    """What a migration moved.
+    """The result of a migration.
 
     Attributes:
         row_counts: By table.
-        replaced: Which rows had characters that Postgres can't store, and have U+FFFD in their place.
+        replaced: Rows with characters that Postgres can't store, replaced by U+FFFD.
     """
 
     row_counts: Mapping[str, int]
@@ -46,7 +46,7 @@ class Migrated:
 
 @dataclass
 class _Sum:
-    """How many rows there are, and a sum of their hashes that doesn't depend on their order."""
+    """Number of rows, and a sum of their hashes independent of their order."""
 
     count: int = 0
     total: int = 0
@@ -58,20 +58,20 @@ class _Sum:
 
 
 def migrate(source: Path, target: Database, *, busy_timeout_seconds: float) -> Migrated:
-    """Moves all rows of all tables in one transaction: everything or, also after a kill, nothing.
+    """Moves all rows of all tables in one transaction: everything or, even after a kill, nothing.
 
-    The file is migrated to the newest revision if it's older, and otherwise stays as it is. Leases are moved as free.
+    An older file is first migrated to the newest revision; otherwise the file is unchanged. Leases are moved as free.
 
     Args:
         source: The SQLite file; no server may use it meanwhile.
-        target: An opened Postgres without rows.
-        busy_timeout_seconds: How long to wait for another process that uses the file.
+        target: An open Postgres without rows.
+        busy_timeout_seconds: Maximum wait for another process that uses the file.
 
     Raises:
-        NotADatabaseError: There is no such file, or it's no database of ours.
+        NotADatabaseError: There is no such file, or it is no database of ours.
         DatabaseBusyError: A server uses the file.
-        OlderDatabaseError: A version wrote the file that is too old to be migrated.
-        DatabaseError: The target has rows already, or what arrived differs; the subclass may say something else.
+        OlderDatabaseError: The file is too old to be migrated.
+        DatabaseError: The target has rows already, or the moved rows differ; the subclass may name another error.
     """
     if not source.is_file():
         raise NotADatabaseError(str(source))
@@ -92,7 +92,7 @@ def migrate(source: Path, target: Database, *, busy_timeout_seconds: float) -> M
 
 
 def _move(table: Table, reader: Connection, writer: Connection, replaced: list[str]) -> int:
-    """Moves the rows of a table, adds their names to `replaced` if they changed, and returns how many there are."""
+    """Moves the rows of a table, adds changed ones to `replaced`, and returns their number."""
     sent, arrived = _Sum(), _Sum()
     rows = _plain_rows(table, reader, replaced)
     while batch := list(islice(rows, _BATCH)):
@@ -132,12 +132,12 @@ def _plain_rows(table: Table, reader: Connection, replaced: list[str]) -> Iterat
 
 
 def _plain_content(content: str) -> str:
-    """Returns a message's JSON without the escapes of characters that Postgres can't store; some old rows have them."""
+    """Returns a message's JSON without escapes of characters that Postgres can't store, as in some old rows."""
     if not _ESCAPED.search(content):
         return content
     try:
         said = json.loads(content)
     except ValueError:
-        return content  # a damaged row is moved as it is
+        return content  # a damaged row is moved unchanged
     plain = plain_value(said)
     return content if plain == said else json.dumps(plain, ensure_ascii=False, separators=(",", ":"))

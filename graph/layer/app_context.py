@@ -1,4 +1,4 @@
-"""The context of one owner's work in one project root: rules that are kept, and what the requests say."""
+"""The context of an owner's work in a project root: accepted rules, and context of the requests."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ ContextSnapshot = Mapping[str, str]
 
 
 class ContextScope(StrEnum):
-    """What a context belongs to.
+    """The owner of a context.
 
     Attributes:
-        APP: One owner's work in one project root, over all of its sessions.
+        APP: One owner's work in one project root, over all sessions.
         EXECUTION_TREE: One turn.
-        LLM_TASK: One model call; composed of the others when it is made, never stored.
+        LLM_TASK: One model call; composed of the others when the call is made, never stored.
         LAYER: The parts of the product that a model can use: its tools.
     """
 
@@ -59,18 +59,18 @@ class ContextScope(StrEnum):
 
 
 class PersistenceKind(StrEnum):
-    """How long a value holds: until its condition changes, or until the next request."""
+    """The lifetime of a value: until its condition changes, or until the next request."""
 
     PERSISTENT = "persistent"
     VOLATILE = "volatile"
 
 
 class ContextStore(ABC):
-    """The values of one scope and kind, by key, in the order in which they were put. Safe to use from any thread.
+    """The values of one scope and kind, by key, in insertion order. Thread-safe.
 
     Attributes:
-        scope: What the values belong to.
-        persistence_kind: How long they hold.
+        scope: Scope of the values.
+        persistence_kind: Lifetime of the values.
     """
 
     scope: ContextScope
@@ -78,15 +78,14 @@ class ContextStore(ABC):
 
     @abstractmethod
     def snapshot(self) -> ContextSnapshot:
-        """Returns the values as they are now, read-only; later changes don't reach what was returned."""
+        """Returns a read-only copy of the current values."""
 
     def put(self, key: str, value: str) -> None:
-        """Sets one value."""
         self.put_all({key: value})
 
     @abstractmethod
     def put_all(self, entries: ContextSnapshot) -> None:
-        """Sets several values at once: a snapshot has all of them or none."""
+        """Sets several values atomically: a snapshot has all of them or none."""
 
     @abstractmethod
     def clear(self) -> None:
@@ -94,12 +93,7 @@ class ContextStore(ABC):
 
 
 class MemoryContextStore(ContextStore):
-    """A store that ends with its process.
-
-    Args:
-        scope: What the values belong to.
-        persistence_kind: How long they hold.
-    """
+    """A store that ends with its process."""
 
     def __init__(self, scope: ContextScope, persistence_kind: PersistenceKind) -> None:
         self.scope = scope
@@ -108,36 +102,34 @@ class MemoryContextStore(ContextStore):
         self._entries: dict[str, str] = {}
 
     def snapshot(self) -> ContextSnapshot:
-        """Returns the values as they are now."""
         with self._lock:
             return MappingProxyType(self._entries.copy())
 
     def put_all(self, entries: ContextSnapshot) -> None:
-        """Sets several values at once."""
         plain = {key: plain_text(value) for key, value in entries.items()}
         with self._lock:
             self._entries.update(plain)
 
     def clear(self) -> None:
-        """Removes all values."""
         with self._lock:
             self._entries.clear()
 
 
 class FileContextStore(ContextStore):
-    """A persistent store: one JSON object of texts, UTF-8, replaced whole with each change.
+    """A persistent store: one JSON object of texts, UTF-8, replaced atomically with each change.
 
-    Opening it creates its folder and deletes what a killed writer left. Each change reads the file anew under the
-    file's lock, so that no process loses what another one put. A file that isn't such an object is renamed to
-    `<name>.damaged-<hash of its bytes>`, and the store begins anew.
+    The constructor creates the folder and deletes temporary files of killed writers. Each change first reads the file
+    under
+    its lock, so that processes don't lose each other's changes. A file that isn't such an object is renamed to
+    `<name>.damaged-<hash of its bytes>`, and the store starts empty.
 
     Args:
-        path: The file; it is created by the first change.
-        scope: What the values belong to.
+        path: The file, created by the first change.
+        scope: Scope of the values.
 
     Raises:
         FileAccessError: The file can't be read, written or locked; also raised by every method.
-        DiskFullError: There is no room left; also raised by every method that changes something.
+        DiskFullError: The disk is full; also raised by every method that changes something.
     """
 
     persistence_kind = PersistenceKind.PERSISTENT
@@ -149,7 +141,7 @@ class FileContextStore(ContextStore):
             self._read_or_begin_anew()
 
     def snapshot(self) -> ContextSnapshot:
-        """Returns the values as they are on the disk now."""
+        """Returns the values currently on the disk."""
         data = read_whole(self._path)
         entries = {} if data is None else _parse(data)
         if entries is None:
@@ -158,13 +150,11 @@ class FileContextStore(ContextStore):
         return MappingProxyType(entries)
 
     def put_all(self, entries: ContextSnapshot) -> None:
-        """Sets several values at once."""
         plain = {plain_text(key): plain_text(value) for key, value in entries.items()}
         with locked(self._path):
             self._write({**self._read_or_begin_anew(), **plain})
 
     def clear(self) -> None:
-        """Removes all values."""
         with locked(self._path):
             if self._read_or_begin_anew():
                 self._write({})
@@ -173,7 +163,7 @@ class FileContextStore(ContextStore):
         write_whole(self._path, json.dumps(entries, ensure_ascii=False, indent=1).encode())
 
     def _read_or_begin_anew(self) -> dict[str, str]:
-        """Puts a damaged file aside; called under the lock, so that no writer's new file is taken for it."""
+        """Renames a damaged file; called under the lock, so that another process's new file isn't renamed."""
         data = read_whole(self._path)
         if data is None:
             return {}
@@ -187,14 +177,14 @@ class FileContextStore(ContextStore):
 
 
 def _parse(data: bytes) -> dict[str, str] | None:
-    """Returns the values that a file's bytes say, None if they aren't a JSON object of texts."""
+    """Parses a JSON object of texts; None if the bytes aren't one."""
     try:
         found = json.loads(data.decode())
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
         return None
-    # An escaped lone surrogate is valid JSON, and no text.
+    # An escaped lone surrogate is valid JSON, but invalid text.
     return {plain_text(key): plain_text(value) for key, value in found.items()}
 
 
@@ -208,21 +198,24 @@ _PATHS: Final = (PROJECT_ROOT, CURRENT_FILE)
 def apply_request(
     stored: ContextSnapshot, request: Mapping[str, object], *, policy: RequestPolicy, language: Language
 ) -> dict[str, str]:
-    """Returns the volatile values of a request.
+    """Returns the volatile values after a request.
 
-    A strict allow-list: of a request `currentFile`, `selection` and `projectRoot` are taken, each a text; every other
-    key is dropped, the server's own `workingDirectory` too. Relative paths are resolved against the server's directory,
-    if that is among the stored values, by their letters alone: nothing is looked up on the disk. A path over 4,096
-    characters is dropped, as its beginning would name another file. A selection has at most 8,000 characters, the note
-    of what was cut included. A blank `currentFile` or `selection` takes back an earlier one; a blank `projectRoot` says
-    nothing.
+    Only `currentFile`, `selection` and `projectRoot` are accepted, each a text; other keys are dropped, even the
+    server's
+    `workingDirectory`. Relative paths are resolved lexically against the stored `workingDirectory`, if any, without a
+    look
+    at the disk. A path over 4,096 characters is dropped, as its beginning would name another file. A selection has at
+    most
+    8,000 characters, including the note on a cut. A blank `currentFile` or `selection` removes the earlier value; a
+    blank
+    `projectRoot` is ignored.
 
     Args:
-        stored: The values so far; in a project the server's `workingDirectory` and `projectRoot` among them.
-        request: What the caller says.
-        policy: "merge" keeps what earlier requests said and this one doesn't; "request" doesn't. A selection isn't
-            kept for another file.
-        language: Of the note.
+        stored: The values so far; in a project with the server's `workingDirectory` and `projectRoot`.
+        request: Keys and values from the caller.
+        policy: "merge" retains values of earlier requests; "request" doesn't. A selection isn't retained for another
+            file.
+        language: Language of the note.
     """
     said = _accepted(request, stored.get(WORKING_DIRECTORY, ""), language)
     kept = {key: stored.get(key, "") for key in (WORKING_DIRECTORY, PROJECT_ROOT)}
@@ -259,18 +252,18 @@ def _cut(selection: str, language: Language) -> str:
 
 LoadRules = Callable[[str], str]
 
-# Kept beside the rules, and not sent: what they were loaded for.
+# Stored with the rules, but not sent: the trigger they were loaded for.
 _LOADED_ROOT: Final = "loadedRoot"
 _LOADED_DIGEST: Final = "loadedDigest"
 
 
 @dataclass(frozen=True)
 class PersistentRefreshTrigger:
-    """What the persistent context depends on; it is renewed when one of these differs from the last time.
+    """The inputs of the persistent context, which is reloaded when one of them changes.
 
     Attributes:
-        project_root: The root as the server knows it, None for no project.
-        rules_digest: The hash of the rules that the owner agreed to in this root, "" if there are none.
+        project_root: The root as known to the server, None for no project.
+        rules_digest: Hash of the rules accepted by the owner for this root, "" for none.
     """
 
     project_root: str | None
@@ -278,7 +271,7 @@ class PersistentRefreshTrigger:
 
 
 class AppContextService:
-    """Seed 001's entry to the APP scope; one for each owner and project root. Safe to use from any thread.
+    """Seed 001's entry to the APP scope; one for each owner and project root. Thread-safe.
 
     At each request::
 
@@ -291,14 +284,15 @@ class AppContextService:
     Args:
         persistent_store: APP x PERSISTENT.
         volatile_store: APP x VOLATILE.
-        load_rules: Returns the text of the rules that the owner agreed to in this root, "" for none.
+        load_rules: Returns the text of the rules accepted by the owner for this root, "" for none.
         directory: The server's working directory, the first volatile value.
-        policy: Whether a request is merged with what earlier ones said; see `apply_request`.
+        policy: See `apply_request`.
 
     Attributes:
         persistent_store: APP x PERSISTENT.
-        volatile_store: APP x VOLATILE. All sessions of the owner in this root share it; a turn is sent the values of
-            its own `execution_tree`.
+        volatile_store: APP x VOLATILE. Shared by all sessions of the owner in this root; a turn is sent the values of
+            its
+            own `execution_tree`.
     """
 
     def __init__(
@@ -318,10 +312,11 @@ class AppContextService:
         self.ensure_volatile_server_working_directory(directory)
 
     def get_app_context_for_prompt(self, language: Language = "ko") -> tuple[ContextSnapshot, ContextSnapshot]:
-        """Returns the persistent and the volatile values that a prompt may have, in the order of their keys.
+        """Returns the persistent and the volatile values for prompts, in the order of their keys.
 
-        The product's default rules are always among the persistent ones. They aren't in the file, which serves sessions
-        of both languages.
+        The product's default rules are always among the persistent ones, but not in the file, which serves sessions of
+        both
+        languages.
 
         Raises:
             FileAccessError: The persistent file can't be read.
@@ -337,7 +332,7 @@ class AppContextService:
         )
 
     def ensure_volatile_server_working_directory(self, directory: Path, root: Path | None = None) -> None:
-        """Sets `workingDirectory` and `projectRoot` to the server's; called at each request, before what it says.
+        """Sets `workingDirectory` and `projectRoot` to the server's values; called at each request, before applying it.
 
         Args:
             directory: The server's working directory.
@@ -350,30 +345,31 @@ class AppContextService:
             self.volatile_store.put_all(self._server)
 
     def update_volatile_from_request(self, context: Mapping[str, object], language: Language = "ko") -> ContextSnapshot:
-        """Takes over what a request says of its context and returns the volatile values that hold for it.
+        """Applies a request's context and returns the resulting volatile values.
 
         Args:
-            context: Keys and values as the caller sent them; `apply_request` says which are taken. A `projectRoot`
-                must have been checked against the allow-list of roots before.
-            language: Of the note of what was cut.
+            context: Keys and values from the caller; see `apply_request`. A `projectRoot` must have been checked
+                against the
+                allow-list of roots.
+            language: Language of the note on cut values.
         """
         with self._lock:
-            # The server's own values: those in the store may be of another request, which is served just now.
+            # The server's own values: the store may have those of a concurrent request.
             stored = {**self.volatile_store.snapshot(), **self._server}
             volatile = apply_request(stored, context, policy=self._policy, language=language)
-            # In one step, so that no prompt is composed of half a request.
+            # Atomic, so that no prompt is composed of half a request.
             self.volatile_store.put_all(dict.fromkeys(VOLATILE_KEYS, "") | volatile)
         return volatile
 
     def refresh_persistent_if_needed(self, trigger: PersistentRefreshTrigger) -> bool:
-        """Loads the agreed rules if the root or their hash isn't the one that they were last loaded for.
+        """Loads the accepted rules if the root or their hash has changed since they were last loaded.
 
         Returns:
-            Whether they were loaded, so that the stable front may be another one from now on.
+            True if they were loaded: the stable prefix may have changed.
 
         Raises:
-            FileAccessError: The persistent file can't be read or written; what it held stays.
-            DiskFullError: There is no room left; what it held stays.
+            FileAccessError: The persistent file can't be read or written; its content is unchanged.
+            DiskFullError: The disk is full; the content is unchanged.
         """
         asked = {_LOADED_ROOT: plain_text(trigger.project_root or ""), _LOADED_DIGEST: trigger.rules_digest}
         kept = self.persistent_store.snapshot()
@@ -389,14 +385,14 @@ _MOST_SERVICES: Final = 256
 
 
 class ContextRegistry:
-    """The services of the owners and roots that were last asked for. Safe to use from any thread.
+    """The services of the most recently used owners and roots. Thread-safe.
 
-    One process has one service for an owner and a root, up to 256 of them: beyond that the one that was asked for the
-    longest time ago is forgotten with its volatile values. Its file stays.
+    One service per owner and root in a process, up to 256: beyond that the least recently used one is dropped with its
+    volatile values. Its file stays.
 
     Args:
-        folder: Where the folders of owners and roots are made.
-        load_rules: Returns the rules that an owner agreed to in a root, "" for none.
+        folder: Parent of the folders of owners and roots.
+        load_rules: Returns the rules accepted by an owner for a root, "" for none.
         directory: The server's working directory.
         policy: See `apply_request`.
     """
@@ -415,33 +411,33 @@ class ContextRegistry:
         self._policy = policy
         self._lock = threading.Lock()
         self._opened = lru_cache(_MOST_SERVICES)(self._open)
-        # Lines of turns that earlier versions kept: no deletion of a chat would remove them any more.
+        # Excerpts of turns from earlier versions, which the deletion of a chat would no longer remove.
         for file in folder.glob("*/*execution-summary-cache.json*"):
             with suppress(OSError):
                 file.unlink()
 
     def app_context(self, owner: str, root: str) -> AppContextService:
-        """Returns the one service of this owner and root.
+        """Returns the service of this owner and root.
 
         Raises:
             FileAccessError: Its folder or file can't be read, written or locked.
-            DiskFullError: There is no room left for its folder.
+            DiskFullError: The disk is full.
         """
-        with self._lock:  # two threads at once would get two services
+        with self._lock:  # `lru_cache` would let two threads create two services
             return self._opened(owner, root)
 
     def told(self, owner: str, root: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
-        """Takes over what a request says of its context, and returns the volatile values that hold for it.
+        """Applies a request's context, and returns the resulting volatile values.
 
         Args:
             owner: The owner.
-            root: The project's root, which was checked; a request has no say in it.
+            root: The project's root, already checked; the request can't change it.
             context: See `apply_request`.
-            language: Of the note of what was cut.
+            language: Language of the note on cut values.
 
         Raises:
             FileAccessError: The folder or file of the context can't be read, written or locked.
-            DiskFullError: There is no room left for its folder.
+            DiskFullError: The disk is full.
         """
         app_context = self.app_context(owner, root)
         app_context.ensure_volatile_server_working_directory(self._directory, Path(root))
@@ -449,7 +445,7 @@ class ContextRegistry:
         return app_context.update_volatile_from_request(said, language)
 
     def _open(self, owner: str, root: str) -> AppContextService:
-        # A folder named by a hash: an owner's name or a root may hold anything.
+        # Named by a hash: an owner's name or a root may contain any characters.
         identity = f"{len(owner)}:{owner}{root}".encode("utf-8", "surrogatepass")
         folder = self._folder / hashlib.sha256(identity).hexdigest()[:32]
         return AppContextService(
@@ -464,13 +460,13 @@ class ContextRegistry:
 def execution_tree(
     execution_id: str, user_message: str, request_context: ContextSnapshot, *, file_rules: str = ""
 ) -> MemoryContextStore:
-    """Makes the volatile store of one turn, EXECUTION_TREE x VOLATILE; later requests don't change it.
+    """Creates the volatile store of one turn, EXECUTION_TREE x VOLATILE; later requests don't change it.
 
     Args:
         execution_id: The turn's id.
-        user_message: The user's words.
-        request_context: The volatile values of its request, from `update_volatile_from_request`.
-        file_rules: The rules whose patterns match the current file.
+        user_message: The user's message.
+        request_context: The request's volatile values, from `update_volatile_from_request`.
+        file_rules: Rules with globs that match the current file.
     """
     store = MemoryContextStore(ContextScope.EXECUTION_TREE, PersistenceKind.VOLATILE)
     own = {EXECUTION_ID: execution_id, USER_MESSAGE: user_message, CURRENT_FILE_RULES: file_rules}

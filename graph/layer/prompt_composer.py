@@ -35,8 +35,7 @@ def render_block(heading: str, entries: ContextSnapshot) -> str:
     """Renders `heading` and the entries, a line or more each; "" if no entry has a value.
 
     A value of one line follows its key: `key: value`. A longer value stands below `key:`, each line indented by four
-    spaces,
-    whatever its line end. So only headings and keys start at the first character of a line.
+    spaces, whatever its line end. So only headings and keys start at the first character of a line.
 
     Raises:
         ValueError: A key isn't a name of ASCII letters and digits.
@@ -46,7 +45,7 @@ def render_block(heading: str, entries: ContextSnapshot) -> str:
 
 
 def join_lines(items: Iterable[str]) -> str:
-    """Joins texts to one value, a line each; further lines of a text are indented, so that none imitates another text."""
+    """Joins texts to one value, a line each; further lines of a text are indented, so that none imitates a text."""
     return "\n".join(f"\n{_INDENT}".join(_lines_of(item)) for item in items)
 
 

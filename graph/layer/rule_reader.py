@@ -26,7 +26,10 @@ _OTHER_NAMES: Final = ("CLAUDE.md", ".cursorrules")
 
 
 def locate(folder: RootFolder, path: str | None) -> str:
-    """Returns a file's path relative to the project's root; "" for none and for a file outside. The file need not exist."""
+    """Returns a file's path relative to the project's root; "" for none and for a file outside.
+
+    The file need not exist.
+    """
     try:
         return plain_text(folder.relative(path)) if path else ""
     except PathError:

@@ -1,4 +1,4 @@
-"""All settings with their names, bounds and defaults; read when the service is opened, never at import."""
+"""All settings with names, bounds and defaults; read when the service is opened, never at import."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*]+", re.ASCII)
 
 
 class Settings(BaseSettings):
-    """The settings of one server; each field is read from the environment variable of its name in capitals.
+    """The settings of one server, each from the environment variable of the field's name in capitals.
 
-    The environment takes precedence over `.env` in the working folder. An empty value counts as not set.
+    The environment takes precedence over `.env` in the working folder. An empty value counts as unset.
     """
 
     model_config = SettingsConfigDict(
@@ -186,7 +186,7 @@ class Settings(BaseSettings):
     @field_validator("project_roots")
     @classmethod
     def _are_absolute(cls, value: tuple[Path, ...]) -> tuple[Path, ...]:
-        # Whether a folder exists is seen when it is used: a disk may be mounted later.
+        # Existence is checked on use: a disk may be mounted later.
         if relative := [str(path) for path in value if not path.is_absolute()]:
             msg = f"takes absolute paths with commas between them, not {relative[0]!r}"
             raise ValueError(msg)
@@ -230,33 +230,33 @@ class Settings(BaseSettings):
 
     @property
     def has_sign_in(self) -> bool:
-        """Whether the page is for those alone whom an identity provider knows."""
+        """True if the page requires a sign-in with an identity provider."""
         return self.oidc_issuer is not None
 
     def memory_owner(self, owner: str) -> str:
-        """Returns whose memory of a project an owner works with: his own with a sign-in, else "", the server's one.
+        """Returns the owner of a project's memory for an owner's sessions: with a sign-in the same, else "", the server's.
 
-        `TURNFOLD_OWNER` keeps the server's one, so that what was noted before there was a sign-in is nobody else's.
+        `TURNFOLD_OWNER` keeps the server's memory, so that notes from before the introduction of a sign-in stay theirs.
         """
         return owner if self.has_sign_in and owner != self.turnfold_owner else ""
 
     @property
     def is_https(self) -> bool:
-        """Whether browsers reach the page by https."""
+        """True if browsers use https for the page."""
         return (self.turnfold_origin or "").startswith("https:")
 
     @property
     def api_tokens(self) -> tuple[ApiToken, ...]:
-        """The tokens of all programs that are let in; none if the door for programs is off."""
+        """The tokens of all programs with access; none if the HTTP API is off."""
         if self.chat_api_token is None:
             return self.chat_api_tokens
         return (ApiToken("api", self.turnfold_owner, self.chat_api_token), *self.chat_api_tokens)
 
     @property
     def owner_turns(self) -> int:
-        """How many turns of one owner may run at once on this server.
+        """Maximum of running turns per owner on this server.
 
-        If the settings don't say: as many as there may be for the only owner, half of them where there may be others.
+        Default: the maximum of all turns for a single owner, half of it if there may be others.
         """
         if self.user_concurrent_turns is not None:
             return min(self.user_concurrent_turns, self.concurrent_turns)
@@ -265,31 +265,30 @@ class Settings(BaseSettings):
 
     @property
     def is_offline(self) -> bool:
-        """Whether no endpoint is configured, so that the embedded offline model answers."""
+        """True without an endpoint: the embedded offline model answers."""
         return self.openai_api_key is None and self.openai_base_url is None
 
     @property
     def limits(self) -> Limits:
-        """The limits of the strategies."""
         names = {field.name for field in fields(Limits)} & set(type(self).model_fields)
         return Limits(**{name: getattr(self, name) for name in names})
 
     @property
     def database_path(self) -> Path:
-        """The file of the archive and the record table, the source of truth."""
+        """SQLite file of the database, the source of truth."""
         return self.turnfold_data_dir / "turnfold.db"
 
     @property
     def checkpoint_path(self) -> Path:
-        """The file of LangGraph's checkpoints, which can always be rebuilt from the database."""
+        """SQLite file of LangGraph's checkpoints, which can always be rebuilt from the database."""
         return self.turnfold_data_dir / "checkpoint.db"
 
 
 def load_settings(**given: str) -> Settings:
-    """Reads the settings from the environment and `.env`; those that are given take their place.
+    """Reads the settings from the environment and `.env`; `given` takes precedence.
 
     Raises:
-        SettingsError: A value is invalid; the message names each such variable and what it takes.
+        SettingsError: A value is invalid; the message names each such variable and its valid values.
     """
     try:
         return Settings(**given)  # type: ignore[arg-type]  # pydantic reads the texts
@@ -298,6 +297,6 @@ def load_settings(**given: str) -> Settings:
 
 
 def _sentence(item: ErrorDetails) -> str:
-    """Returns the message for one variable; a message about several variables names them itself."""
+    """Formats the message for one variable; a message about several variables contains their names."""
     said = item["msg"].removeprefix("Value error, ")
     return f"{str(item['loc'][0]).upper()}: {said}" if item["loc"] else said
