@@ -111,7 +111,6 @@ def _migrate(settings: Settings, wanted: Namespace) -> str:
 
 
 def _check_is_file(settings: Settings) -> None:
-    """Refuses commands for a file if the database is a Postgres."""
     if settings.chat_database_url is not None:
         msg = "CHAT_DATABASE_URL: a Postgres is backed up by pg_dump and restored by pg_restore, not by this command"
         raise SettingsError(msg)

@@ -92,7 +92,6 @@ def _temporary_copy(source: Path, target: Path, busy_timeout_seconds: float) -> 
 
 
 def _set_aside(path: Path, now: datetime) -> Path | None:
-    """Renames the database together with its journal."""
     if not path.exists():
         return None
     kept = path.with_name(f"{path.name}.before-{now:%Y%m%dT%H%M%S%fZ}")

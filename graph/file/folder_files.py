@@ -104,7 +104,6 @@ class Files:
             os.unlink(name, dir_fd=self._descriptor)
 
     def sizes(self) -> dict[str, int]:
-        """Returns the size of each regular file in bytes, sorted by name."""
         with _errors_as_ours("folder"), os.scandir(self._descriptor) as entries:
             found = {each.name: each.stat(follow_symlinks=False) for each in entries}
         return {name: found[name].st_size for name in sorted(found) if stat.S_ISREG(found[name].st_mode)}

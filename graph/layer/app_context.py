@@ -93,8 +93,6 @@ class ContextStore(ABC):
 
 
 class MemoryContextStore(ContextStore):
-    """A store that ends with its process."""
-
     def __init__(self, scope: ContextScope, persistence_kind: PersistenceKind) -> None:
         self.scope = scope
         self.persistence_kind = persistence_kind
@@ -141,7 +139,6 @@ class FileContextStore(ContextStore):
             self._read_or_begin_anew()
 
     def snapshot(self) -> ContextSnapshot:
-        """Returns the values currently on the disk."""
         data = read_whole(self._path)
         entries = {} if data is None else _parse(data)
         if entries is None:

@@ -95,7 +95,7 @@ class FrontMatter:
         description: One line, "" for none.
         globs: Globs of the files to which the rule applies.
         always_apply: True if the rule always applies.
-        problem: Why the front matter can't be parsed, or None; otherwise the three values keep their defaults.
+        problem: Why the front matter can't be parsed, or None; with a problem, the other values keep their defaults.
     """
 
     description: str = ""
@@ -206,7 +206,6 @@ def _glob_texts(entry: _Entry) -> Sequence[str]:
 
 
 def _split(text: str) -> list[str]:
-    """Splits at commas outside of braces."""
     items, depth = [""], 0
     for sign in text:
         depth = max(0, depth + (sign == "{") - (sign == "}"))
@@ -254,7 +253,6 @@ class RuleFile(BaseModel):
 
     @property
     def size_bytes(self) -> int:
-        """Size in UTF-8, the unread part included."""
         return len(self.raw.encode()) + self.unread_bytes
 
     @cached_property
@@ -272,7 +270,6 @@ class RuleFile(BaseModel):
 
     @cached_property
     def text(self) -> str:
-        """The text that may be sent to a model."""
         return self.front_matter.body.strip("\n")
 
     @property

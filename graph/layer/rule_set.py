@@ -171,7 +171,6 @@ class RuleSet(BaseModel):
         return hashlib.sha256(json.dumps(sorted(read)).encode()).hexdigest()
 
     def within(self, folders: tuple[str, ...]) -> RuleSet:
-        """Returns the files of these folders alone."""
         files = tuple(file for file in self.files if file.folder in folders)
         return RuleSet(files=files, folders=folders, exceeded=self.exceeded)
 

@@ -64,8 +64,6 @@ DONE: Final = "done"
 
 
 class Task(Part):
-    """A task of a plan; `status` is "open" or "done"."""
-
     id: Identifier
     title: Title
     status: Title = OPEN
@@ -109,7 +107,6 @@ class WorkflowFile(Part):
         return next((plan for plan in self.plans if plan.id == plan_id), None)
 
     def find_task(self, task_id: str | None) -> tuple[Plan, Task] | None:
-        """Returns the task with this id, and its plan."""
         return next(((plan, task) for plan, task in self.tasks() if task.id == task_id), None)
 
     def tasks(self) -> Iterator[tuple[Plan, Task]]:

@@ -129,8 +129,6 @@ class RollUp(Operation):
 
 
 class EditSummary(Operation):
-    """Sets the running summary; "" deletes it."""
-
     text: MaskedText
 
     def change(self, state: ProjectState) -> Change:
@@ -196,7 +194,6 @@ class NoteOpenFiles(Operation):
     closed: tuple[ItemId, ...] = ()
 
     def change(self, state: ProjectState) -> Change:
-        """Appends the opened files in order."""
         memory = state.context.memory
         opened = list(dict.fromkeys(reversed(self.opened)))[::-1]
         kept = [path for path in memory.open_files if path not in {*opened, *self.closed}]
@@ -278,7 +275,6 @@ class Primed:
 
 
 def render_line(line: PrimedLine, language: Language) -> str:
-    """Formats text, speaker, date and marks."""
     marks = [f"{line.at:%Y-%m-%d}" if line.at else words.UNDATED[language]]
     marks += [mark[language] for mark, is_set in ((words.OLD, line.is_old), (words.GONE, line.is_gone)) if is_set]
     said = f"{line.speaker}: {line.text}" if line.speaker else line.text
@@ -412,7 +408,6 @@ def _cost(texts: Iterable[str]) -> int:
 
 
 def _line(text: str, max_chars: int) -> str:
-    """Joins a text to one line, without secrets and hidden characters."""
     return cut_at_word(" ".join(mask_secrets(_visible(text)).split()), max_chars)
 
 
@@ -458,7 +453,6 @@ class ContextManager:
 
     @property
     def data(self) -> ContextFile:
-        """The file's current content."""
         return self._memory.read().context
 
     def register_message(

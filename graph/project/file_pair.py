@@ -27,8 +27,6 @@ Read = TypeVar("Read", ContextFile, WorkflowFile)
 
 @dataclass(frozen=True)
 class ProjectState:
-    """The two files of a memory."""
-
     context: ContextFile
     workflow: WorkflowFile
 
@@ -86,7 +84,6 @@ def parse(name: str, data: bytes, kind: type[Read]) -> Read:
 
 
 def render(part: Part) -> bytes:
-    """Formats a file as indented JSON."""
     return part.model_dump_json(indent=2).encode()
 
 
@@ -139,7 +136,6 @@ class Snapshots:
         self._files = files
 
     def items(self) -> list[SnapshotItem]:
-        """Returns the snapshots, newest first."""
         found: list[SnapshotItem] = []
         for name, size in self._files.sizes().items():
             if (named := _NAME.fullmatch(name)) is not None and (at := _time_of(named[1])) is not None:
@@ -147,7 +143,7 @@ class Snapshots:
         return found[::-1]
 
     def is_due(self, now: datetime, since: datetime) -> bool:
-        """True if the newest snapshot is 30 minutes old; without one, if `since`, the memory's creation, is.
+        """True if the newest snapshot, or the memory's creation (`since`), is at least 30 minutes old.
 
         Times in the future, from before a clock was set back, are ignored.
         """

@@ -34,7 +34,6 @@ def message_tokens(message: Message) -> int:
 
 
 def window_tokens(window: Sequence[Message]) -> int:
-    """Estimates the tokens of all these messages in the context."""
     return estimate_tokens("\n".join(each.content for each in window)) + _LABEL_TOKENS * len(window)
 
 

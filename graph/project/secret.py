@@ -89,7 +89,6 @@ def strip_ending(value: str) -> str:
 
 
 def is_placeholder(value: str) -> bool:
-    """True for placeholders such as `<password>` or `$PASSWORD`."""
     return bool(_PLACEHOLDER.fullmatch(value))
 
 

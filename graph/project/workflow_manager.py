@@ -12,8 +12,6 @@ from graph.value.error import NotFoundError
 
 
 class NameProject(Operation):
-    """Sets the project's name."""
-
     name: TitleLine
 
     def change(self, state: ProjectState) -> Change:
@@ -38,7 +36,6 @@ class SwitchPlan(Operation):
     plan_id: ItemId
 
     def change(self, state: ProjectState) -> Change:
-        """Leaves the state unchanged if the plan is active already."""
         plan = state.workflow.find_plan(self.plan_id)
         if plan is None:
             raise NotFoundError(self.plan_id)
@@ -87,7 +84,6 @@ class CompleteTask(Operation):
     task_id: ItemId
 
     def change(self, state: ProjectState) -> Change:
-        """Leaves a finished task unchanged."""
         plan, task = _find_task(state, self.task_id)
         if task.status == DONE:
             return state, task.id
@@ -116,8 +112,6 @@ class CompletePlan(Operation):
 
 
 class Rename(Operation):
-    """Changes the title of a plan or task."""
-
     item_id: ItemId
     title: TitleLine
 
@@ -132,12 +126,9 @@ class Rename(Operation):
 
 
 class ForgetItem(Operation):
-    """Deletes a plan with its tasks, or a task."""
-
     item_id: ItemId
 
     def change(self, state: ProjectState) -> Change:
-        """Deactivates deleted items."""
         workflow, memory = state.workflow, state.context.memory
         if workflow.find_plan(self.item_id) is not None:
             changed = workflow.changed(plans=[each for each in workflow.plans if each.id != self.item_id])
@@ -253,7 +244,6 @@ class WorkflowManager:
         self._apply(NameProject(at=self._memory.now(), name=name))
 
     def open_plan(self, title: str, description: str = "", *, operation_id: str | None = None) -> Plan:
-        """Adds a plan and activates it."""
         operation = OpenPlan(id=_id(operation_id), at=self._memory.now(), title=title, description=description)
         return self.plan(self._apply(operation))
 
@@ -282,7 +272,6 @@ class WorkflowManager:
         self._apply(Rename(at=self._memory.now(), item_id=item_id, title=title))
 
     def forget(self, item_id: str) -> None:
-        """Deletes a plan with its tasks, or a task."""
         self._apply(ForgetItem(at=self._memory.now(), item_id=item_id))
 
     def _apply(self, operation: Operation) -> str:

@@ -100,7 +100,6 @@ def _seconds(claim: object) -> float | None:
 
 
 def _name(claims: Mapping[str, object]) -> str:
-    """Returns the first visible name, on one line."""
     for claim in _NAMES:
         said = claims.get(claim)
         seen = "".join(char if char.isprintable() else " " for char in said) if isinstance(said, str) else ""
@@ -159,7 +158,6 @@ def check_origin(address: str) -> str:
 
 
 def host_of(origin: str) -> str:
-    """Returns host and port of an origin from `check_origin`."""
     return origin.partition("://")[2]
 
 
@@ -197,7 +195,6 @@ def new_token() -> str:
 
 
 def digest_of(token: str) -> bytes:
-    """Returns the SHA-256 hash under which a token is stored."""
     return hashlib.sha256(token.encode(errors="replace")).digest()
 
 

@@ -105,7 +105,6 @@ class _QuietFormatter(logging.Formatter):
     converter = staticmethod(time.gmtime)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Formats a library's record as one line of limited length."""
         if _is_ours(record):
             return super().format(record)
         record.message = _one_line(record.getMessage().strip())

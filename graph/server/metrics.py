@@ -59,7 +59,6 @@ class Metrics:
         self._first_word_seconds.observe(seconds)
 
     def fold_ended(self, outcome: str, *, seconds: float, error_code: str = "") -> None:
-        """Counts a completed or failed fold; `outcome` is its record's."""
         self._folds.labels(outcome).inc()
         self._fold_seconds.observe(seconds)
         if error_code:
@@ -79,7 +78,6 @@ class Metrics:
         Gauge(f"turnfold_{name}", meaning, registry=self._registry).set_function(read)
 
     def watch_pool(self, pool: str, read: Mapping[str, Callable[[], float]]) -> None:
-        """Adds gauges of a pool's connections by state."""
         for state, count in read.items():
             self._connections.labels(pool, state).set_function(count)
 

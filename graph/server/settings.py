@@ -230,19 +230,18 @@ class Settings(BaseSettings):
 
     @property
     def has_sign_in(self) -> bool:
-        """True if the page requires a sign-in with an identity provider."""
         return self.oidc_issuer is not None
 
     def memory_owner(self, owner: str) -> str:
-        """Returns the owner of a project's memory for an owner's sessions: with a sign-in the same, else "", the server's.
+        """Returns the owner of the project memory used by an owner's sessions; "" for the server's memory.
 
-        `TURNFOLD_OWNER` keeps the server's memory, so that notes from before the introduction of a sign-in stay theirs.
+        Without a sign-in, and for `TURNFOLD_OWNER`, the server's: notes made before the introduction of a sign-in stay
+        theirs.
         """
         return owner if self.has_sign_in and owner != self.turnfold_owner else ""
 
     @property
     def is_https(self) -> bool:
-        """True if browsers use https for the page."""
         return (self.turnfold_origin or "").startswith("https:")
 
     @property
@@ -275,7 +274,6 @@ class Settings(BaseSettings):
 
     @property
     def database_path(self) -> Path:
-        """SQLite file of the database, the source of truth."""
         return self.turnfold_data_dir / "turnfold.db"
 
     @property

@@ -105,7 +105,6 @@ class AnchorStore:
             return tuple(AnchorPlace(*row) for row in connection.execute(_OF_ATTEMPT, place))
 
     def turns(self, session_id: str, scope: bytes) -> frozenset[int]:
-        """Returns the turns of a session with a response in this scope."""
         with self._database.read() as connection:
             return frozenset(connection.execute(_TURNS, {"of_session": session_id, "of_scope": scope}).scalars())
 

@@ -70,7 +70,6 @@ class ApiTokenStore:
         return made
 
     def of_owner(self, owner: str) -> list[ProgramToken]:
-        """Returns the owner's live tokens, oldest first."""
         with self._database.read() as connection:
             return [_shown(row) for row in connection.execute(_OF_OWNER, {"of_owner": owner})]
 

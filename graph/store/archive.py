@@ -55,7 +55,6 @@ _FIRST, _LAST = bindparam("first", type_=BigInteger), bindparam("last", type_=Bi
 
 
 def _question_of(number: ColumnElement[int]) -> ScalarSelect[int]:
-    """Selects the position of a turn's question, NULL without such a turn."""
     asked, turn = message_table.alias("asked"), turn_table.alias("asking")
     is_it = and_(asked.c.session_id == turn.c.session_id, asked.c.message_id == turn.c.user_message_id)
     place = and_(turn.c.session_id == bindparam("of_session"), turn.c.number == number)
@@ -128,7 +127,6 @@ class Archive:
             return [_read(connection, lease.session_id, message.id) for message in messages]
 
     def live(self, session_id: str, *, from_position: int = 1, from_turn: int = 1) -> list[ArchivedMessage]:
-        """Returns the live messages from this position and this turn on, in order."""
         return self.live_within(session_id, [(from_position, None)], from_turn=from_turn)
 
     def live_within(
@@ -185,7 +183,7 @@ class Archive:
             return _read(connection, session_id, message_id)
 
     def _fetch_from(self, session_id: str, position: int, turn: int) -> list[ArchivedMessage]:
-        """Uses a prepared statement: each turn reads this way several times."""
+        """Uses a statement built once: each turn reads this way several times."""
         with self._database.read() as connection:
             place = {"of_session": session_id, "first": position, "of_turn": turn}
             return [to_archived(row) for row in connection.execute(_FROM, place)]
@@ -244,7 +242,6 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
 
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
-    """Returns our estimate for the tokens of a turn's live messages."""
     return int(connection.execute(_LIVE_TOKENS, {"of_session": session_id, "first": turn, "last": turn}).scalar_one())
 
 
@@ -260,7 +257,6 @@ def _read(connection: Connection, session_id: str, message_id: str | None) -> Ar
 
 
 def to_archived(row: Row[*tuple[Any, ...]]) -> ArchivedMessage:
-    """Converts a row of `MESSAGE_COLUMNS`."""
     message = decode_message(row.role, row.message_id, row.content)
     return ArchivedMessage(row.position, row.turn, row.attempt, message, row.chars, row.tokens, row.created_at)
 

@@ -143,7 +143,6 @@ class CallStore:
         return numbered
 
     def last_answered(self, session_id: str) -> AnsweredCall | None:
-        """Returns the newest successful answer call, None without one."""
         query = select(_call.session_id, _call.sent_tokens, _call.usage_input_tokens)
         query = _newest_first(query.where(*_answers(session_id), _call.error_code == ""))
         with self._database.read() as connection:
@@ -183,7 +182,6 @@ class CallStore:
             return None if row is None else _to_call(connection, row)
 
     def turns(self, session_id: str) -> tuple[int, ...]:
-        """Returns the turns with a model call, in order."""
         query = select(_call.turn).where(_call.session_id == session_id, _call.turn > 0).distinct().order_by(_call.turn)
         with self._database.read() as connection:
             return tuple(connection.execute(query).scalars())

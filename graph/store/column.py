@@ -35,7 +35,6 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def to_microseconds(time: datetime) -> int:
-    """Converts a time with a zone to microseconds since 1970."""
     return (time - _EPOCH) // _MICROSECOND
 
 
@@ -50,8 +49,6 @@ class _Microseconds(DATETIME):
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """A timezone-aware time, stored in UTC with its microseconds."""
-
     impl = DateTime(timezone=True)
     cache_ok = True
 
@@ -91,8 +88,6 @@ class PlainText(TypeDecorator[str]):
 
 
 class JsonTuple(TypeDecorator[tuple[Any, ...]]):
-    """A tuple of numbers or strings, stored as a JSON list."""
-
     impl = Text
     cache_ok = True
 

@@ -155,11 +155,9 @@ class Database(ABC):
 
     @property
     def engine(self) -> Engine:
-        """The source of reading connections, for pool metrics."""
         return self._reader
 
     def check(self) -> None:
-        """Reads from a table, for the health check."""
         with self.read() as connection:
             connection.execute(select(session_table.c.session_id).limit(1)).first()
 

@@ -84,7 +84,6 @@ def copy_session(
 
 
 def _copy(connection: Connection, table: Table, where: ColumnElement[bool], values: Mapping[str, object]) -> None:
-    """Copies rows with some columns replaced by these values."""
     columns = [_value(values[c.name], c) if c.name in values else c for c in table.c]
     rows = select(*columns).select_from(table).where(where)
     connection.execute(insert(table).from_select([c.name for c in table.c], rows))
@@ -135,7 +134,7 @@ def _copy_messages(connection: Connection, origin_id: str, new_id: str, after_tu
 
 
 def _copy_records(connection: Connection, origin_id: str, new_id: str) -> None:
-    """Copies records that are or were active, and prepared ones without sources: a prepared merge refers to old ids."""
+    """Copies records that are or were active, and prepared ones, except merges, which are found by old record ids."""
     was_adopted = and_(IS_COMPLETED, _record.adopted_at.is_not(None))
     kept = or_(was_adopted, and_(IS_PREPARED, _record.sources == ()))
     query = select(record_table).where(_record.session_id == origin_id, kept).order_by(_record.sequence)

@@ -45,7 +45,6 @@ class Process:
 
 
 def process_name(process: Process) -> str:
-    """Formats a process as text, parsed by `named_process`."""
     return f"{process.process_id} {process.started} {process.host}"
 
 
@@ -185,13 +184,11 @@ class LeaseStore:
         return row is not None and not self._is_free(row)
 
     def alive(self, session_ids: Collection[str]) -> frozenset[str]:
-        """Returns the sessions whose lease is held by a live worker."""
         with self._database.read() as connection:
             rows = connection.execute(_OF_SESSIONS, {"session_ids": list(session_ids)}).all()
         return frozenset(row.session_id for row in rows if not self._is_free(row))
 
     def close(self) -> None:
-        """Ends the heartbeat and releases all held leases."""
         self._closed.set()
         if self._heartbeat is not None:
             self._heartbeat.join()

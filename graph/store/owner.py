@@ -24,8 +24,6 @@ _ALL = select(_withdrawn.owner, _withdrawn.withdrawn_at).order_by(_withdrawn.wit
 
 @dataclass(frozen=True)
 class WithdrawnOwner:
-    """An owner without access; the time is UTC."""
-
     owner: str
     withdrawn_at: datetime
 
@@ -52,7 +50,6 @@ class OwnerStore:
             return connection.execute(_IS_WITHDRAWN, {"owner": owner}).first() is not None
 
     def withdrawn(self) -> list[WithdrawnOwner]:
-        """Returns the owners without access, oldest withdrawal first."""
         with self._database.read() as connection:
             return [WithdrawnOwner(*row) for row in connection.execute(_ALL)]
 
@@ -161,7 +158,6 @@ class OwnerUseStore:
 
 
 def _place(now: datetime) -> dict[str, int]:
-    """Returns minute and day of a time, counted from 1970."""
     seconds = int(now.timestamp())
     return {"minute": seconds // _MINUTE_SECONDS, "day": seconds // _DAY_SECONDS}
 

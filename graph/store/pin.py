@@ -41,6 +41,5 @@ class PinStore:
             connection.execute(delete(pin_table).where(is_it))
 
     def live(self, session_id: str) -> list[ArchivedMessage]:
-        """Returns the pinned messages of current attempts, in order."""
         with self._database.read() as connection:
             return [to_archived(row) for row in connection.execute(_LIVE, {"of_session": session_id})]

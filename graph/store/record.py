@@ -153,20 +153,17 @@ class RecordStore:
             return adopt_record(connection, lease.session_id, record_id)
 
     def prepared(self, session_id: str, source_key: str) -> Record | None:
-        """Returns the newest completed record of these sources that isn't adopted yet."""
         with self._database.read() as connection:
             row = connection.execute(_PREPARED, {"of_session": session_id, "of_source": source_key}).mappings().first()
         return to_record(row) if row is not None else None
 
     def in_progress(self, session_id: str, source_key: str) -> bool:
-        """True if a live process is making a record of these sources."""
         is_on_time = _record.expires_at > database_time()
         query = select(_record.error_code).where(_of_source(session_id, source_key), IS_IN_PROGRESS, is_on_time)
         with self._database.read() as connection:
             return any(not _is_gone(maker) for maker in connection.execute(query).scalars())
 
     def active(self, session_id: str) -> list[Record]:
-        """Returns the active records, in the order of their ranges."""
         with self._database.read() as connection:
             ids = connection.execute(_ACTIVE_IDS, {"session_id": session_id}).scalars().all()
             found = {record_id: self._known.get(record_id) for record_id in ids}
@@ -230,9 +227,9 @@ class RecordStore:
     def failures_in_a_row(self, session_id: str, position: int) -> tuple[int, str]:
         """Returns the number of consecutive failed calls for folds over this position, and the last code.
 
-        A failed fold counts as one call, or as two if the fold before it succeeded: its draft was then corrected once,
-        in vain.
-        Shutdowns of servers don't count.
+        The first failed fold counts as two calls if its draft was rejected and the fold before it succeeded: the draft
+        was then
+        corrected once. Shutdowns of servers don't count.
         """
         reaches = and_(_record.from_position <= position, _record.to_position >= position)
         block = and_(_record.session_id == session_id, reaches)

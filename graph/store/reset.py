@@ -61,7 +61,6 @@ class ResetStore:
             return connection.execute(_LAST.where(_reset.session_id == session_id)).first() is not None
 
     def turns(self, session_id: str) -> tuple[int, ...]:
-        """Returns the turns followed by a reset, in order."""
         query = select(_reset.turn).where(_reset.session_id == session_id).order_by(_reset.turn)
         with self._database.read() as connection:
             return tuple(connection.execute(query).scalars())
@@ -86,7 +85,6 @@ def extend_context(connection: Connection, session_id: str, turn: int, position:
 
 
 def _add(connection: Connection, session: RowMapping, turn: int, **values: Any) -> None:  # noqa: ANN401  # columns
-    """Adds a reset after the turn; an existing one is left unchanged."""
     key = {"session_id": session["session_id"], "turn": turn}
     is_there = select(_reset.turn).filter_by(**key)
     if connection.execute(is_there).first() is None:

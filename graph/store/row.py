@@ -27,7 +27,6 @@ def to_values(record: Record) -> dict[str, object]:
 
 
 def to_record(row: Mapping[Any, Any]) -> Record:
-    """Converts a row with the session id as `thread_id`."""
     values = dict(row)
     kept, missing = unpack_facts(values.pop("facts"), values["summary"])
     return Record(**values, kept_facts=kept, missing_facts=missing)

@@ -49,7 +49,6 @@ class RuleAgreementStore:
         return agreement
 
     def newest(self, owner: str, root: str) -> RuleAgreement | None:
-        """Returns the last agreement for this project, or None."""
         with self._database.read() as connection:
             row = connection.execute(_NEWEST, {"owner": owner, "root": root}).one_or_none()
         return None if row is None else RuleAgreement(*row)

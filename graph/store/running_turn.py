@@ -38,8 +38,6 @@ class TurnPlace(NamedTuple):
 
 
 class PartialText(NamedTuple):
-    """Text streamed so far by a running turn."""
-
     lease: Lease
     number: int
     text: str
@@ -69,13 +67,11 @@ def save_partials(connection: Connection, partials: Iterable[PartialText]) -> No
 
 
 def stopping(connection: Connection, turns: Collection[TurnPlace]) -> frozenset[TurnPlace]:
-    """Returns the turns whose current attempt has a stop request."""
     rows = connection.execute(_STOPPING, {"turns": [tuple(turn) for turn in turns]})
     return frozenset(TurnPlace(*row) for row in rows)
 
 
 def progress(connection: Connection, turns: Collection[TurnPlace]) -> dict[TurnPlace, TurnProgress]:
-    """Returns the progress of these turns, without those that don't exist."""
     rows = connection.execute(_PROGRESS, {"turns": [tuple(turn) for turn in turns]})
     found = [TurnProgress(TurnRow(*row[:-1]), row[-1]) for row in rows]
     return {TurnPlace(each.turn.session_id, each.turn.number): each for each in found}

@@ -154,7 +154,6 @@ class SessionStore:
         return tuple(rows)
 
     def count(self, owner: str, *, search: str = "", found: Iterable[str] = ()) -> int:
-        """Counts the sessions that `list` returns without a limit."""
         query = select(func.count()).select_from(session_table).where(*_with_turns(owner, search, found))
         with self._database.read() as connection:
             return int(connection.execute(query).scalar_one())
@@ -245,7 +244,6 @@ class SessionStore:
 
 
 def change_session(connection: Connection, session_id: str, **values: object) -> None:
-    """Changes columns of the session's row, in the caller's transaction."""
     connection.execute(update(session_table).where(_session.session_id == session_id).values(**values))
     _end_changed_front(connection, session_id, values)
 

@@ -244,7 +244,6 @@ def _with_readable_lists(rows: Sequence[ReadRow]) -> Iterator[ReadRow]:
 
 
 def _is_taken(connection: Connection, session_id: str) -> bool:
-    """True if a session can't have this id here."""
     if not _OWN_ID.fullmatch(session_id):
         return True
     query = select(session_table.c.session_id).where(session_table.c.session_id == session_id)

@@ -60,8 +60,6 @@ def parameters_of(sign_in: SignIn | None) -> dict[str, object]:
 
 
 class SignInStore:
-    """Ends sign-ins before they expire."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -74,7 +72,6 @@ class SignInStore:
         return bool(is_ended)
 
     def end(self, owner: str, sign_in: SignIn) -> None:
-        """Ends one sign-in, in one browser."""
         with self._database.write() as connection:
             connection.execute(_END, {"owner": owner, "sign_in": sign_in.id})
 

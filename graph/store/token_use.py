@@ -132,7 +132,6 @@ def _calls(within: _Within) -> Select[Any]:
 
 
 def _summaries(within: _Within, *conditions: ColumnElement[bool]) -> Select[Any]:
-    """Sums the tokens of summaries by model."""
     columns = (_record.model, _record.is_usage, _record.input_tokens, _record.output_tokens)
     # Imports change ids, so copies are found by source and time.
     copy = _copy_of(record_table, _record.source_key, _record.created_at)

@@ -254,7 +254,6 @@ class TurnStore:
             connection.execute(change.values(stop_requested=True))
 
     def stopping(self, turns: Collection[TurnPlace]) -> frozenset[TurnPlace]:
-        """Returns the turns whose current attempt has a stop request."""
         with self._database.read() as connection:
             return stopping(connection, turns)
 
@@ -284,7 +283,6 @@ class TurnStore:
         return tuple(TurnRow(*row) for row in reversed(rows))
 
     def between(self, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
-        """Returns the existing turns in this range, both ends included, oldest first."""
         with self._database.read() as connection:
             return turns_between(connection, session_id, first, last)
 

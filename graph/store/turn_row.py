@@ -50,7 +50,6 @@ class TurnRow:
 
     @property
     def is_open(self) -> bool:
-        """True if the turn is running or waits for a program."""
         return self.status in OPEN
 
 
@@ -88,13 +87,11 @@ def last_turn(connection: Connection, session_id: str) -> TurnRow | None:
 
 
 def turns_between(connection: Connection, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
-    """Returns the existing turns in this range, both ends included, oldest first."""
     rows = connection.execute(_BETWEEN, {"session_id": session_id, "first": first, "last": last})
     return tuple(TurnRow(*row) for row in rows)
 
 
 def count_of_programs(connection: Connection, session_id: str, last: int) -> int:
-    """Counts the turns, up to this number, that were sent or imported by programs."""
     return int(connection.execute(_OF_PROGRAMS, {"session_id": session_id, "last": last}).scalar_one())
 
 
@@ -119,7 +116,6 @@ def sum_history_tokens(connection: Connection, session_id: str, last_number: int
 
 
 def new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[str, object]:
-    """Returns the columns of a turn to reset for a new attempt."""
     return {
         "attempt": attempt,
         "status": RUNNING,

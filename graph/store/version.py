@@ -153,7 +153,6 @@ class _Block:
 
 
 def _read_block(connection: Connection, session_id: str, record_id: str) -> _Block | None:
-    """Returns the block of a record; None if the record was never active."""
     links = (_record.replaces, _record.superseded_by, _record.version)
     columns = (*_PLACE, *links, _record.covered_until_message_id, _record.adopted_at)
     of_session = select(*columns).where(_record.session_id == session_id)

@@ -137,7 +137,7 @@ class Completion(Protocol):
     matched: Matched
 
     def watch(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
-        """Passes on all events so far, then each new one, in the emitting thread; returns a function that unsubscribes.
+        """Passes on all events so far, then each new one, in any thread; returns a function that unsubscribes.
 
         The last event is `TurnFinished`, `TurnFailed`, `TurnStopped` or `ActionRequired`.
         """

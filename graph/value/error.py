@@ -191,7 +191,7 @@ class TurnRateError(BusyError):
 
 
 class UserRateError(TurnRateError):
-    """The user started the maximum number of turns per user within the last minute; `detail` is the time to wait."""
+    """The user started the maximum number of turns per user within this minute; `detail` is the time to wait."""
 
     code = "user_rate"
 

@@ -29,8 +29,6 @@ class FoldWaiting:
 
 @dataclass(frozen=True)
 class Folded:
-    """A record became active in this turn."""
-
     record_id: str
     turns: tuple[int, ...]
     original_chars: int
@@ -65,8 +63,6 @@ class ToolFinished:
 
 @dataclass(frozen=True)
 class TokenDelta:
-    """The next piece of the answer's text."""
-
     text: str
 
 

@@ -135,5 +135,4 @@ class Savings:
 
     @property
     def net_tokens(self) -> int:
-        """Unsent tokens minus the cost of folding; negative if folding cost more."""
         return self.unsent_tokens - self.fold_tokens - self.lost_tokens

@@ -21,8 +21,6 @@ class TaskView:
 
 @dataclass(frozen=True)
 class PlanView:
-    """A plan; tasks are oldest first."""
-
     id: str
     title: str
     description: str

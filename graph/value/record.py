@@ -113,7 +113,6 @@ class Record:
 
     @property
     def is_undone(self) -> bool:
-        """True if the user replaced the summary by the messages themselves."""
         return self.kind == "verbatim" and self.replaces is not None
 
     @property

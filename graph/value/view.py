@@ -263,8 +263,6 @@ class Gauge:
 
 @dataclass(frozen=True)
 class ModelOption:
-    """A model to choose for a session; `is_offline` marks the embedded one."""
-
     name: str
     is_offline: bool
 
@@ -292,7 +290,6 @@ class TurnOptions:
 
     @property
     def client_name(self) -> str:
-        """The name of the program that sends the turn, "" for the page."""
         return self.client.name if self.client else ""
 
 
@@ -345,7 +342,6 @@ class SavingsMoney:
 
     @property
     def net(self) -> Decimal:
-        """Unpaid amount minus the cost of folding; negative if folding cost more."""
         return self.unsent - self.folds - self.lost
 
 

@@ -63,7 +63,6 @@ class SessionContexts:
         return values
 
     def forget(self, session_id: str) -> None:
-        """Drops the values of a deleted session."""
         self._values.drop(session_id)
 
 

@@ -198,7 +198,6 @@ class ProjectTurns:
             return self._registry.told(owner, root, context, language)
 
     def begin(self, request: ContextRequest) -> None:
-        """Schedules the recording of the user's message."""
         if request.root:
             self._soon(
                 request, partial(self._register, request, "user", str(request.message.id), text_of(request.message))
@@ -229,7 +228,6 @@ class ProjectTurns:
         return self._problems.get(session_id)
 
     def failed(self, session_id: str, error: TurnfoldError) -> None:
-        """Logs a problem and records it for the session."""
         _LOG.warning("project of session=%s: %s", session_id, error.code)
         self._problems.put(session_id, error)
 
@@ -238,7 +236,6 @@ class ProjectTurns:
         self._problems.drop(session_id)
 
     def close(self) -> None:
-        """Waits until all messages are recorded."""
         self._notes.shutdown(wait=True)
         self._roll_ups.close()
 

@@ -75,7 +75,6 @@ class TurnLog:
 
     @property
     def is_over(self) -> bool:
-        """True after the final event."""
         return bool(self._events) and isinstance(self._events[-1], _LAST_EVENTS)
 
     @property
@@ -84,7 +83,6 @@ class TurnLog:
 
     @property
     def partial_text(self) -> str:
-        """Text streamed so far by the current model call."""
         return "".join(self._saying)
 
     @property
@@ -119,7 +117,6 @@ class TurnLog:
         return partial(self._forget, watcher)
 
     def view_behind(self, count: int) -> LiveTurn:
-        """Returns the view after the first `count` events."""
         said, steps = self._before
         replayed = TurnLog(*self.place, said=said, steps=steps)
         for event in self.events()[:count]:
@@ -128,7 +125,6 @@ class TurnLog:
 
     @property
     def place(self) -> tuple[int, int]:
-        """The numbers of turn and attempt."""
         return self._view.number, self._view.attempt
 
     def events(self, after: int = 0) -> list[Event]:
@@ -163,7 +159,6 @@ class TurnLog:
                 return
 
     def wait_for_end(self, timeout_seconds: float) -> None:
-        """Waits for the final event, at most this long."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_over, timeout_seconds)
 

@@ -55,7 +55,6 @@ class DistantTurn:
         self.take(row, said)
 
     def take(self, row: TurnRow, said: Sequence[AnyMessage]) -> None:
-        """Appends everything new since the last read."""
         if row.attempt != self.log.place[1]:
             self.fail(INTERRUPTED)
         if self.log.is_over:
@@ -118,8 +117,6 @@ _KEPT_SECONDS: Final = 5.0
 
 @dataclass(eq=False)
 class _Followed:
-    """A followed turn, and its state at the last read."""
-
     place: TurnPlace
     distant: DistantTurn
     read: TurnProgress
@@ -168,7 +165,6 @@ class TurnPoller:
         return followed.distant.log
 
     def close(self) -> None:
-        """Ends the thread; the logs stay unchanged."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

@@ -50,7 +50,6 @@ def create_index(connection: Connection) -> None:
 
 
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
-    """Adds a message that isn't in the index."""
     place = {"session_id": session_id, "position": position}
     parts = list(split_terms(terms))
     # Part 0 is a whole message; parts from 1 on are those of a long one.

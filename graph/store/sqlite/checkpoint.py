@@ -107,7 +107,6 @@ class Checkpointer(SqliteSaver):
             self._renew()
 
     def connections(self) -> Mapping[str, Callable[[], float]]:
-        """Returns no counters: there is no pool."""
         return {}
 
     def close(self) -> None:

@@ -40,7 +40,6 @@ def create_index(connection: Connection) -> None:
 
 
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
-    """Adds a message that isn't in the index."""
     number = _number_of(connection, session_id)
     if number is None:
         added = connection.execute(insert(search_session_table).values(session_id=session_id))
@@ -103,6 +102,5 @@ def _total_changes(connection: Connection) -> int:
 
 
 def _match_phrase(phrase: str) -> str:
-    """Converts a phrase to an FTS5 query; every term is quoted."""
     terms = [f'"{term}"' for term in phrase_terms(phrase)]
     return f"({' AND '.join(terms)}{' *' if phrase.endswith(OPEN_END) else ''})"
