@@ -30,7 +30,7 @@ def _in_utc(value: datetime) -> datetime:
 
 
 Time = Annotated[datetime, AfterValidator(_in_utc)]
-"""A time in UTC; one without a zone is taken as UTC."""
+"""A time in UTC; times without a zone count as UTC."""
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS)]
 Title = Annotated[str, StringConstraints(max_length=TITLE_CHARS)]
 Text = Annotated[str, StringConstraints(max_length=TEXT_CHARS)]

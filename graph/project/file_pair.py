@@ -114,7 +114,7 @@ _TIME: Final = "%Y%m%dT%H%M%S%fZ"
 _DIALOG: Final = ("recent_window", "vector_cache")
 
 Sources = tuple[bytes | None, bytes | None]
-"""The bytes of `context.json` and `workflow.json`; None for a file that isn't there."""
+"""The bytes of `context.json` and `workflow.json`; None for missing files."""
 
 
 @dataclass(frozen=True)

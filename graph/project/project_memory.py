@@ -81,7 +81,7 @@ MaskedText = Annotated[str, BeforeValidator(_mask)]
 OperationId = Annotated[str, StringConstraints(min_length=1, max_length=ID_CHARS)]
 
 Change = tuple[ProjectState, str]
-"""The state after an operation, and the id of what it made or changed, or ""."""
+"""The state after an operation, and the id of the item made or changed, or ""."""
 
 
 class Operation(BaseModel, ABC):

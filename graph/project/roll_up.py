@@ -25,7 +25,7 @@ _PICKED_CHARS: Final = 40_000
 _PIECE_CHARS: Final = 4_000
 
 Summarise = Callable[[Sequence[AnyMessage], int], str]
-"""Condenses messages (a `SystemMessage` is the summary so far) to about so many characters."""
+"""Condenses messages (a `SystemMessage` has the previous summary) to about this many characters."""
 
 
 def message_tokens(message: Message) -> int:

@@ -66,7 +66,7 @@ def adopt_record(connection: Connection, session_id: str, record_id: str) -> boo
             connection.execute(update(record_table).where(is_it).values(superseded_by=DISCARDED_CODE))
         return False
     connection.execute(update(record_table).where(active, _record.id.in_(older)).values(superseded_by=record_id))
-    adopted_at = func.coalesce(_record.adopted_at, database_time())  # when its turns were folded first
+    adopted_at = func.coalesce(_record.adopted_at, database_time())  # the first adoption counts
     connection.execute(update(record_table).where(is_it).values(adopted_at=adopted_at, superseded_by=None))
     if row.kind == "compaction":
         change_session(connection, session_id, restored_tokens=0)

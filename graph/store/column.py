@@ -152,4 +152,4 @@ def _postgres_sequence(element: _NextSequence, compiler: SQLCompiler, **options:
 
 @compiles(_NextSequence, "sqlite")
 def _sqlite_sequence(element: _NextSequence, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ARG001, ANN401  # SQLAlchemy's signature
-    return "NULL"  # of an integer key, the number that SQLite gives itself
+    return "NULL"  # SQLite assigns the rowid

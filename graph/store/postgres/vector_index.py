@@ -52,7 +52,7 @@ def create_index(connection: Connection) -> None:
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
     place = {"session_id": session_id, "position": position}
     parts = list(split_terms(terms))
-    # Part 0 is a whole message; parts from 1 on are those of a long one.
+    # Part 0 is a whole message; a long message has parts from 1 on.
     first = int(len(parts) > 1)
     for part, words in enumerate(parts, first):
         connection.execute(_ADD, {**place, "part": part, "terms": " ".join(f"'{word}'" for word in words)})
