@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain, islice, zip_longest
 from typing import Final
 
@@ -22,6 +23,8 @@ PHRASE_TERMS: Final = 64
 OPEN_END: Final = "*"
 
 _TERM_CHARS: Final = 64
+# Porter's rules leave shorter words alone; the library would make "i" of "is", and nothing of "s".
+_STEMMED_CHARS: Final = 3
 _STEM_SYLLABLES: Final = 2
 _PARTICLE_SYLLABLES: Final = 16
 _COMPOUND_SYLLABLES: Final = 4
@@ -61,7 +64,7 @@ def searchable_text(message: AnyMessage) -> str:
 def index_terms(text: str) -> str:
     """Returns the terms of a text with spaces between them: Hangul, Han and kana in pairs of signs, other words whole.
 
-    Words are in lower case and without accents.
+    Words are in lower case, without accents, and stemmed as English (Porter, 1980).
 
     A change of what it returns needs a migration that fills the index again: rows are taken out by the same terms.
     """
@@ -76,13 +79,24 @@ def phrase_terms(phrase: str) -> list[str]:
 
 def _terms_of(run: str) -> list[str]:
     if not _UNSPACED.match(run):
-        return [_folded(run[:_TERM_CHARS])]
+        return [_stem(_folded(run[:_TERM_CHARS]))]
     return [run[start : start + 2] for start in range(len(run) - 1)] or [run]
 
 
 def _folded(word: str) -> str:
     word = word.casefold()
     return word if word.isascii() else "".join(sign for sign in unicodedata.normalize("NFD", word) if sign.isalnum())
+
+
+@lru_cache(maxsize=16_384)
+def _stem(word: str) -> str:
+    if len(word) < _STEMMED_CHARS or not "a" <= word[-1] <= "z":
+        return word
+    from snowballstemmer.porter_stemmer import PorterStemmer  # noqa: PLC0415  # its import takes 30 ms
+
+    # A new one each time: it keeps the word it works on, and threads would mix theirs.
+    stemmed: str = PorterStemmer().stemWord(word)
+    return stemmed
 
 
 def broad_words(query: str) -> list[list[str]]:

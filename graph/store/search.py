@@ -25,6 +25,9 @@ class TermIndex(Protocol):
     def create_index(self, connection: Connection) -> None:
         """Creates the empty index."""
 
+    def clear_index(self, connection: Connection) -> None:
+        """Takes all messages out of the index, which is then as `create_index` makes it."""
+
     def add_terms(self, connection: Connection, session_id: str, position: int, terms: str) -> None:
         """Adds a message that isn't in the index."""
 
@@ -152,6 +155,19 @@ def index_message(connection: Connection, row: Mapping[str, Any]) -> None:
     """Adds a message that was just archived to the index, given its row."""
     terms = _terms_of(row["role"], row["message_id"], row["content"])
     term_index_of(connection).add_terms(connection, row["session_id"], row["position"], terms)
+
+
+def rebuild_index(connection: Connection) -> None:
+    """Clears the index and adds every message of the archive, a few of which are in memory at a time."""
+    term_index_of(connection).clear_index(connection)
+    query = (
+        select(_message.session_id, _message.position, _message.role, _message.message_id, _message.content)
+        .order_by(_message.session_id, _message.position)
+        .execution_options(yield_per=50)
+    )
+    with connection.execute(query) as rows:
+        for row in rows.mappings():
+            index_message(connection, dict(row))
 
 
 def unindex_session(connection: Connection, session_id: str) -> None:

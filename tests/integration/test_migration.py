@@ -190,6 +190,18 @@ def test_the_first_migration_makes_the_tables_that_the_older_version_has(said: J
     assert tables_of(tmp_path / "new.db") == tables_of(tmp_path / "data" / "turnfold.db")
 
 
+def test_the_index_that_was_rebuilt_is_the_one_of_a_new_database(
+    said: Json, open_chat: OpenChat, make_settings: MakeSettings, tmp_path: Path
+) -> None:
+    assert said
+    service = open_chat(turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path,)).service
+    assert [item.found_turn for item in service.sessions.list(search="arriving guest")] == [1]
+    new = make_settings(turnfold_data_dir=tmp_path / "new").database_path
+    with closing(open_sqlite(new, busy_timeout_seconds=10)):
+        pass
+    assert tables_of(new)["message_search"] == tables_of(tmp_path / "data" / "turnfold.db")["message_search"]
+
+
 def test_the_export_of_a_version_whose_database_is_refused_is_read(
     make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from graph.store.database import Lease
-from graph.store.search import Hit, SearchStore
+from graph.store.search import Hit, SearchStore, rebuild_index, term_index_of
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
 from tests.fake.store import OWNER, SESSION, StoreSet
@@ -127,6 +127,21 @@ def test_no_query_breaks_the_search(stores: StoreSet, lease: Lease) -> None:
     for query in ('"', "a AND", "NEAR(", "^", "x" * 10_000, "예산 " * 3_000, "terms: (", "*", "\x00"):
         turns(stores, query)
         stores.search.sessions(OWNER, query, limit=5)
+
+
+def test_a_rebuilt_index_has_every_message_and_nothing_else(stores: StoreSet, lease: Lease) -> None:
+    talk(stores, lease, ("예산은?", "running costs"), ("서버", "네"))
+    talk(stores, stores.make_session("other"), *((f"질문 {number}", "a budget") for number in range(40)))
+    with stores.database.write() as connection:
+        term_index_of(connection).add_terms(connection, SESSION, 9, "제주 주도")
+        connection.exec_driver_sql("UPDATE message SET content = '[1]' WHERE session_id = 'other' AND position = 2")
+        rebuild_index(connection)
+    with stores.database.read() as connection:
+        found = term_index_of(connection).find_phrases(connection, SESSION, ["예산", "runs", "서버", "제주도"])
+    assert [set(positions) for positions in found.values()] == [{1}, {2}, {3}, set()]
+    assert stores.search.turns("other", "budgets", before_turn=99, limit=99) == list(range(40, 1, -1))
+    stores.sessions.delete(SESSION, OWNER)
+    assert stores.search.sessions(OWNER, "runs", limit=5) == {}
 
 
 def test_what_a_damaged_message_leaves_behind_is_found_in_no_later_session(stores: StoreSet, lease: Lease) -> None:

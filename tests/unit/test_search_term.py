@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sys
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.turn import closing_messages
-from graph.search.term import MAX_PHRASES, broad_words, excerpt, has_words, searchable_text, strict_words
+from graph.search.term import MAX_PHRASES, broad_words, excerpt, has_words, index_terms, searchable_text, strict_words
 from tests.fake.term_index import empty_index, indexed, positions_of, ranked
 
 NOUNS = ["예산", "숙소", "회의", "서울", "부산", "여행", "서버", "사과", "나이", "고양이", "제주도", "데이터베이스"]
@@ -37,6 +39,32 @@ def test_a_noun_is_found_with_and_without_its_particles(noun: str, said: str, as
 @pytest.mark.parametrize("asked", ["booking", "booked", "BOOKS"])
 def test_an_english_word_is_found_in_its_other_forms(said: str, asked: str) -> None:
     assert found(asked, f"I have {said} it.", "Nothing here.") == [f"I have {said} it."]
+
+
+def test_terms_are_those_that_are_in_the_index() -> None:
+    """A test that fails here needs a migration that rebuilds the index."""
+    text = (
+        "Agreed, possibly happily RUNNING relational databases' technologies; hopping filing news universities"
+        " s as is os ids URLs k8s mp3s 1990s ies naïve Straße ﬃ добрый ёлка 예산은 집 3월 東京へ OPS-12 user_id"
+    )
+    assert index_terms(f"{text} {'a' * 70}ing {'a' * 61}ing") == (
+        "agre possibli happili run relat databas technologi hop file new univers"
+        " s as is os id url k8 mp3 1990 i naiv strass ffi добрыи елка 예산 산은 집 3 월 東京 京へ op 12 user id"
+        f" {'a' * 64} {'a' * 61}"
+    )
+
+
+def test_threads_that_index_at_once_get_the_same_terms() -> None:
+    signs = "bcdfghjklmnpqrstvz"
+    texts = [[f"wo{first}{second}{last}rking" for second in signs for last in signs] for first in signs]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            stems = list(threads.map(index_terms, map(" ".join, texts)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert stems == [" ".join(words).replace("ing", "") for words in texts]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""The full-text index in Postgres: each message's terms as a vector.
+"""The full-text index in Postgres: the terms of each message as a vector, and nothing else.
 
-Vectors are computed here, because Postgres's parser knows no character bigrams and splits identifiers differently from
-SQLite. They have no positions: as in SQLite, a phrase matches by its terms anywhere in a message. So matches aren't
-limited by Postgres's maximum of positions; only a vector's size is bounded, and a message with more terms has several
-rows.
+Vectors are made here, as Postgres's own parser knows no pairs of signs and cuts names otherwise than SQLite. They have
+no places: as in SQLite, a phrase is found by its terms wherever they stand in a message. So neither the number of
+places that Postgres keeps nor a look at the row itself limits what is found; only a vector's size is bounded, and a
+message with more terms has several rows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Subquery, and_, cast, column, func, select, table, text, union_all
 from sqlalchemy.dialects.postgresql import TSQUERY
 
-from graph.search.stem import stem
 from graph.search.term import OPEN_END, PHRASE_TERMS, phrase_terms
 
 _INDEX: Final = table("message_search", column("session_id"), column("position"), column("part"), column("terms"))
-# New terms are indexed at once: a pending list would be scanned row by row.
+# New terms go into the index at once: a list of those to come would be searched row by row.
 _CREATE: Final = """
     CREATE TABLE message_search (
         session_id text NOT NULL REFERENCES session ON DELETE CASCADE,
@@ -46,29 +45,36 @@ _PART_BYTES: Final = 2**19
 
 
 def create_index(connection: Connection) -> None:
+    """Creates the empty index."""
     connection.exec_driver_sql(_CREATE)
 
 
+def clear_index(connection: Connection) -> None:
+    """Takes all messages out of the index; the table stays, as it may be distributed."""
+    connection.exec_driver_sql("TRUNCATE message_search")
+
+
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
+    """Adds a message that isn't in the index."""
     place = {"session_id": session_id, "position": position}
     parts = list(split_terms(terms))
-    # Part 0 is a whole message; a long message has parts from 1 on.
+    # Part 0 is a whole message; parts from 1 on are those of a long one.
     first = int(len(parts) > 1)
     for part, words in enumerate(parts, first):
         connection.execute(_ADD, {**place, "part": part, "terms": " ".join(f"'{word}'" for word in words)})
 
 
 def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[int, str]]) -> None:
-    """Does nothing: the rows of a session are deleted by cascade."""
+    """Does nothing: the rows of a session are deleted with it."""
 
 
 def merge_removed(connection: Connection, *, is_first: bool) -> bool:  # noqa: ARG001  # `TermIndex`'s signature
-    """Returns False: Postgres reuses the space of deleted rows by itself."""
+    """Returns that there is nothing to overwrite: Postgres reuses the room of deleted rows by itself."""
     return False
 
 
 def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]) -> Mapping[str, set[int]]:
-    """Maps each phrase, in the given order, to the positions of matching messages."""
+    """Returns for each phrase, in their order, the positions of the session's messages that have it."""
     queries = [_phrase_query(phrase) for phrase in phrases]
     place = {"session_id": session_id, "phrases": queries, "any": " | ".join(queries)}
     found: dict[str, set[int]] = {phrase: set() for phrase in phrases}
@@ -78,34 +84,34 @@ def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]
 
 
 def hits(words: Sequence[Sequence[str]]) -> Subquery:
-    """Selects the messages (`session_id`, `position`) that match every word (any of its phrases)."""
+    """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
     wanted = [cast(" | ".join(map(_phrase_query, phrases)), TSQUERY) for phrases in words]
     place = _INDEX.c.session_id, _INDEX.c.position
     whole = select(*place).where(_INDEX.c.part == 0, *(_has(query) for query in wanted))
-    # The words of a long message may be in different parts.
+    # Of a long message the words may stand in different parts.
     has_each = and_(*(func.bool_or(_has(query)) for query in wanted))
     any_of_them = cast(" | ".join(map(_phrase_query, chain.from_iterable(words))), TSQUERY)
     in_parts = select(*place).where(_INDEX.c.part > 0, _has(any_of_them)).group_by(*place).having(has_each)
     return union_all(whole, in_parts).subquery("hit")
 
 
-def split_terms(terms: str) -> Iterator[list[str]]:
-    """Yields the distinct stems of a message, in as many parts as its vector needs.
+def split_terms(joined: str) -> Iterator[list[str]]:
+    """Yields the different terms of a message, in as many parts as its vector needs.
 
-    Parts overlap by the length of a phrase, so that each phrase of the text is complete in one of them.
+    A part begins with the end of the one before it, so that a phrase as it was written stands whole in one of them.
     """
-    stems = [stem(term) for term in terms.split()]
+    terms = joined.split()
     begin = 0
-    while begin < len(stems):
+    while begin < len(terms):
         part: dict[str, None] = {}
         size, end = 0, begin
-        while end < len(stems) and size < _PART_BYTES:
-            if stems[end] not in part:
-                part[stems[end]] = None
-                size += len(stems[end].encode())
+        while end < len(terms) and size < _PART_BYTES:
+            if terms[end] not in part:
+                part[terms[end]] = None
+                size += len(terms[end].encode())
             end += 1
         yield list(part)
-        begin = end if end == len(stems) else end - PHRASE_TERMS
+        begin = end if end == len(terms) else end - PHRASE_TERMS
 
 
 def _has(query: ColumnElement[Any]) -> ColumnElement[bool]:
@@ -113,6 +119,6 @@ def _has(query: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def _phrase_query(phrase: str) -> str:
-    """Converts a phrase to a tsquery; terms need no escaping, as they consist of letters and digits."""
-    terms = [f"'{stem(term)}'" for term in phrase_terms(phrase)]
+    """Returns what a vector must have; no term has a quote, as they are all letters and digits."""
+    terms = [f"'{term}'" for term in phrase_terms(phrase)]
     return f"({' & '.join(terms)}{':*' if phrase.endswith(OPEN_END) else ''})"

@@ -1,10 +1,10 @@
-"""The full-text index in SQLite: an FTS5 table of terms by row, without texts and positions.
+"""The full-text index in SQLite: an FTS5 table that keeps which rows have a term, and nothing else.
 
-Texts and positions of terms would add as much to the file as the messages themselves. So a phrase matches by its terms
-anywhere in a row, and rows are ranked by matching phrases.
+Texts, and where a term stands in them, would make the file larger by as much as the messages themselves. So a phrase
+is found by its terms wherever they stand in a row, and rows are ranked by the phrases that they have.
 
-A row's id combines the session's number and the message's position, so that a session is a range of ids. FTS5 needs the
-same terms again to remove a row of a table without texts; only SQLite 3.43 can do without.
+A row's id is made of its session's number and its position, so that a session is a range of ids. FTS5 needs the terms
+again to take a row out of a table without texts; only SQLite 3.43 can do without them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ _numbered = search_session_table.c
 _NUMBER: Final = select(_numbered.number).where(_numbered.session_id == bindparam("session_id"))
 _INDEX: Final = table("message_search", column("rowid", Integer))
 _MATCHES: Final = text("message_search MATCH :match")
-# `index_terms` has already split and folded the words of every script; the tokenizer only stems.
+# `index_terms` splits, folds and stems the words of every script; this tokenizer leaves all its terms as they are
+# (`unicode61` splits at letters newer than its tables).
 _CREATE: Final = """
     CREATE VIRTUAL TABLE message_search
-    USING fts5(terms, content='', detail=none, columnsize=0, tokenize='porter ascii')
+    USING fts5(terms, content='', detail=none, columnsize=0, tokenize='ascii')
 """
 _ADD: Final = text("INSERT INTO message_search (rowid, terms) VALUES (:row, :terms)")
 _REMOVE: Final = text("INSERT INTO message_search (message_search, rowid, terms) VALUES ('delete', :row, :terms)")
@@ -36,10 +37,18 @@ _IN_RANGE: Final = select(_INDEX.c.rowid - bindparam("before")).where(_MATCHES, 
 
 
 def create_index(connection: Connection) -> None:
+    """Creates the empty index."""
     connection.exec_driver_sql(_CREATE)
 
 
+def clear_index(connection: Connection) -> None:
+    """Takes all messages out of the index, and makes its table anew: its tokenizer can't be changed."""
+    connection.exec_driver_sql("DROP TABLE message_search")
+    create_index(connection)
+
+
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
+    """Adds a message that isn't in the index."""
     number = _number_of(connection, session_id)
     if number is None:
         added = connection.execute(insert(search_session_table).values(session_id=session_id))
@@ -49,7 +58,7 @@ def add_terms(connection: Connection, session_id: str, position: int, terms: str
 
 
 def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[int, str]]) -> None:
-    """Removes messages by position; each needs the terms it was added with."""
+    """Takes messages out: each one's position, and the same terms that it was added with."""
     number = _number_of(connection, session_id)
     if number is None:
         return
@@ -59,14 +68,14 @@ def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[i
 
 
 def merge_removed(connection: Connection, *, is_first: bool) -> bool:
-    """Overwrites a part of the removed terms, which FTS5 retains until then; returns True if more may be left."""
+    """Overwrites a part of what was taken out, which FTS5 keeps until then; returns whether there may be more of it."""
     before = _total_changes(connection)
     connection.execute(_MERGE, {"pages": -_MERGED_PAGES if is_first else _MERGED_PAGES})
     return _total_changes(connection) - before > 1  # one change is that of the statement itself
 
 
 def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]) -> Mapping[str, Collection[int]]:
-    """Maps each phrase, in the given order, to the positions of matching messages."""
+    """Returns for each phrase, in their order, the positions of the session's messages that have it."""
     number = _number_of(connection, session_id)
     if number is None:
         return {}
@@ -79,9 +88,10 @@ def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]
 
 
 def hits(words: Sequence[Sequence[str]]) -> Subquery:
-    """Selects the messages (`session_id`, `position`) that match every word (any of its phrases)."""
+    """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
     match = " AND ".join(f"({' OR '.join(_match_phrase(phrase) for phrase in phrases)})" for phrases in words)
-    # The limit of -1 means none, and keeps SQLite from running the query again for each joined row.
+    # The limit of -1, which is none, keeps SQLite from joining the index row by row, which would run the query again
+    # for each.
     rows = select(_INDEX.c.rowid).where(_MATCHES.bindparams(match=match)).limit(-1).subquery("matching")
     numbered = rows.join(search_session_table, _numbered.number == rows.c.rowid // _POSITIONS_PER_SESSION)
     position = (rows.c.rowid % _POSITIONS_PER_SESSION).label("position")
@@ -102,5 +112,6 @@ def _total_changes(connection: Connection) -> int:
 
 
 def _match_phrase(phrase: str) -> str:
+    """Returns the FTS5 query for a phrase; every term is quoted."""
     terms = [f'"{term}"' for term in phrase_terms(phrase)]
     return f"({' AND '.join(terms)}{' *' if phrase.endswith(OPEN_END) else ''})"

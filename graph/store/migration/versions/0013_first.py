@@ -8,8 +8,6 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-from graph.store.sqlite.search_index import create_index
-
 revision = "0013"
 down_revision = None
 
@@ -22,7 +20,10 @@ def upgrade() -> None:
     _create_calls()
     _create_programs()
     _create_owners()
-    create_index(op.get_bind())
+    op.execute(
+        "CREATE VIRTUAL TABLE message_search"
+        " USING fts5(terms, content='', detail=none, columnsize=0, tokenize='porter ascii')"
+    )
 
 
 def _create_sessions() -> None:
