@@ -23,7 +23,7 @@ from graph.model.spending import Spending
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
 from graph.recognise.client_chain import to_messages
 from graph.server.settings import Settings
-from graph.store.side_call import AsideCall, AsideStore
+from graph.store.side_call import AsideStore, SideCall
 from graph.value.client import ClientMessage
 from graph.value.error import ClosingError, StoreError, TurnfoldError, TurnStoppedSignal
 from graph.value.record import ArchivedMessage, Record
@@ -154,9 +154,8 @@ class Summaries:
         """Stores what it cost; nothing of its text."""
         self._spending.add_summary(self._owner, drafts, seconds=seconds, error_code=error_code)
         is_usage = bool(drafts) and all(draft.is_usage for draft in drafts)
-        row = AsideCall(
+        row = SideCall(
             owner=self._owner,
-            client=client,
             model=model,
             sent_tokens=spec.source_tokens * max(1, len(drafts)),
             usage_input_tokens=sum(draft.input_tokens for draft in drafts) if is_usage else None,
@@ -167,7 +166,7 @@ class Summaries:
             created_at=self._clock(),
         )
         try:
-            self._asides.add(row)
+            self._asides.add(row, client=client)
         except StoreError as error:  # the summary is worth more than its row
             _LOG.warning("what a summary cost was not kept: %s", error.code)
 

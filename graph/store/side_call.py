@@ -1,4 +1,4 @@
-"""The tables of calls that belong to no turn: side requests of programs, and titles."""
+"""The calls that belong to no turn: side requests of programs, in a table of their own, and titles of sessions."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from graph.store.owner_table import aside_table
 from graph.store.schema import call_table, session_table
 from graph.store.session import change_session, title_values
 
-_ADD = insert(aside_table)
+_ADD: Final = insert(aside_table)
+# What it is made for, and no turn: so it is in no figure of folds, inputs or estimates.
+_KIND: Final = {"kind": "title", "turn": 0, "attempt": 0}
+_call, _session = call_table.c, session_table.c
 
 
 @dataclass(frozen=True)
-class AsideCall:
-    """A model call beside all sessions, such as for a title. Nothing of its text is kept.
+class SideCall:
+    """A model call of no turn that has ended, failed or not. Nothing of its text is kept.
 
     Attributes:
-        client: The name of the program that asked.
         sent_tokens: Our estimate for what was sent.
-        usage_input_tokens: As reported by the provider, None if it wasn't.
-        usage_output_tokens: As reported by the provider, None if it wasn't.
-        usage_cached_tokens: The part of the input read from the provider's cache, None if it wasn't reported.
+        usage_input_tokens: As reported by the provider, None if it wasn't; the same for the next two.
+        usage_cached_tokens: The part of the input read from the provider's cache.
         error_code: Why the call failed, "" if it didn't.
         created_at: When it ended, in UTC.
     """
 
     owner: str
-    client: str
     model: str
     sent_tokens: int
     usage_input_tokens: int | None
@@ -44,48 +44,19 @@ class AsideCall:
 
 
 class AsideStore:
-    """Stores the calls beside sessions."""
+    """Stores the calls of programs beside all sessions, such as for a title."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, call: AsideCall) -> None:
-        """Stores a call that has ended, failed or not."""
+    def add(self, call: SideCall, *, client: str) -> None:
+        """Stores a call that the program of this name asked for."""
         with self._database.write() as connection:
-            connection.execute(_ADD, vars(call))
-
-
-# What it is made for, and no turn: so it is in no figure of folds, inputs or estimates.
-_KIND: Final = {"kind": "title", "turn": 0, "attempt": 0}
-_call, _session = call_table.c, session_table.c
-
-
-@dataclass(frozen=True)
-class TitleCall:
-    """A model call that has ended, failed or not, for the title of a session.
-
-    Attributes:
-        sent_tokens: Our estimate for what was sent.
-        usage_input_tokens: As reported by the provider, None if it wasn't; the same for the next two.
-        usage_cached_tokens: The part of the input read from the provider's cache.
-        error_code: Why the call failed, "" if it didn't.
-        created_at: When it ended, in UTC.
-    """
-
-    session_id: str
-    owner: str
-    model: str
-    sent_tokens: int
-    usage_input_tokens: int | None
-    usage_output_tokens: int | None
-    usage_cached_tokens: int | None
-    seconds: float
-    error_code: str
-    created_at: datetime
+            connection.execute(_ADD, {**vars(call), "client": client})
 
 
 class TitleStore:
-    """Stores calls for titles and what comes of them."""
+    """Stores calls for titles of sessions, among the sessions' other calls, and what comes of them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -95,22 +66,26 @@ class TitleStore:
         with self._database.read() as connection:
             return _tries(connection, session_id)
 
-    def keep(self, call: TitleCall, title: str) -> bool:
+    def keep(self, session_id: str, call: SideCall, title: str) -> bool:
         """Stores a call, and gives its session the title unless it got one meanwhile; tells whether it has it now.
 
         It needs no lease: neither a turn nor what a turn sends depends on a title. A session that is gone has no call.
 
         Args:
+            session_id: The session.
             call: The call.
             title: What came of it, "" for nothing.
         """
-        session_id = call.session_id
         with self._database.write(session_id=session_id) as connection:
             query = select(_session.title_source).where(_session.session_id == session_id, _session.owner == call.owner)
             row = connection.execute(query).one_or_none()
             if row is None:
                 return False
-            place = {"id": f"call-{secrets.token_urlsafe(9)}", "ordinal": _tries(connection, session_id) + 1}
+            place = {
+                "session_id": session_id,
+                "id": f"call-{secrets.token_urlsafe(9)}",
+                "ordinal": _tries(connection, session_id) + 1,
+            }
             sent = {"input_hash": "", "full_tokens": call.sent_tokens, "manifest": "[]"}
             connection.execute(insert(call_table).values({**vars(call), **_KIND, **place, **sent}))
             is_titled = bool(title) and not row.title_source

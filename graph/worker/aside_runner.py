@@ -19,7 +19,7 @@ from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.recognise.client_call import waiting_calls
 from graph.recognise.client_chain import to_messages
-from graph.store.side_call import AsideCall, AsideStore
+from graph.store.side_call import AsideStore, SideCall
 from graph.value.client import ClientOptions, ClientRequest, ClientUsage, CompletionEnd
 from graph.value.error import (
     BadResponseError,
@@ -167,9 +167,8 @@ class AsideRunner:
         """Stores what the call cost; the answer counts more than a row that can't be written."""
         options = aside.request.options
         tools = json.dumps(options.tools, ensure_ascii=False, default=dict) if options.tools else ""
-        call = AsideCall(
+        call = SideCall(
             owner=aside.owner,
-            client=options.name,
             model=aside.request.model or self._models.default_name,
             sent_tokens=sum_tokens(messages) + estimate_tokens(tools),
             usage_input_tokens=usage.input_tokens if usage else None,
@@ -189,7 +188,7 @@ class AsideRunner:
             error_code=error_code,
         )
         try:
-            self._store.add(call)
+            self._store.add(call, client=options.name)
         except StoreError as error:
             _LOG.warning("the cost of an aside was not kept: %s", error.code)
 

@@ -23,7 +23,7 @@ from graph.node.job_queue import JobQueue
 from graph.server.settings import Settings
 from graph.store.owner import OwnerUseStore
 from graph.store.session_row import SessionRow
-from graph.store.side_call import TitleCall, TitleStore
+from graph.store.side_call import SideCall, TitleStore
 from graph.store.stores import ChatStores
 from graph.value.error import TurnfoldError, TurnStoppedSignal
 from graph.value.event import Event, TurnFinished
@@ -151,8 +151,7 @@ class TitleMaker:
     def _keep(self, asked: _Asked, model: str, answer: Answer | None, error_code: str, *, seconds: float) -> None:
         said = text_of(answer.message) if answer else ""
         usage = answer.usage if answer else None
-        call = TitleCall(
-            session_id=asked.session.session_id,
+        call = SideCall(
             owner=asked.session.owner,
             model=model,
             sent_tokens=sum_tokens(asked.request),
@@ -166,8 +165,9 @@ class TitleMaker:
         self._spending.add_call(
             call.owner, "title", usage, sent_tokens=call.sent_tokens, said=said, seconds=seconds, error_code=error_code
         )
-        is_titled = self._titles.keep(call, clean_title(said, user_scripts(asked.said)))
-        _LOG.info("title of session=%s: %s", call.session_id, error_code or ("made" if is_titled else "left"))
+        session_id = asked.session.session_id
+        is_titled = self._titles.keep(session_id, call, clean_title(said, user_scripts(asked.said)))
+        _LOG.info("title of session=%s: %s", session_id, error_code or ("made" if is_titled else "left"))
 
 
 def _is_untitled(session: SessionRow) -> bool:

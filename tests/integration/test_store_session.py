@@ -11,7 +11,7 @@ from graph.store.pin import PinStore
 from graph.store.reset import ResetStore
 from graph.store.schema import METADATA, anchor_table, image_table
 from graph.store.session import SessionStore
-from graph.store.side_call import TitleCall, TitleStore
+from graph.store.side_call import SideCall, TitleStore
 from graph.value.error import NotFoundError
 from tests.fake.store import OWNER, SESSION, StoreSet
 
@@ -148,8 +148,8 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
     assert len(left) >= 11
 
 
-def call_of(stores: StoreSet, session_id: str = SESSION) -> TitleCall:
-    return TitleCall(session_id, OWNER, "small", 120, 100, 9, None, 0.5, "", stores.clock())
+def call_of(stores: StoreSet) -> SideCall:
+    return SideCall(OWNER, "small", 120, 100, 9, None, 0.5, "", stores.clock())
 
 
 def title_of(stores: StoreSet, session_id: str = SESSION) -> tuple[str, str]:
@@ -164,9 +164,9 @@ def test_title_is_kept_with_its_call_unless_there_is_one(stores: StoreSet, sourc
     if source:
         stores.sessions.rename(SESSION, OWNER, "내 제목", source=source)
     before = title_of(stores)
-    assert not titles.keep(replace(call_of(stores), error_code="deadline"), "")
+    assert not titles.keep(SESSION, replace(call_of(stores), error_code="deadline"), "")
     assert (titles.tries(SESSION), title_of(stores)) == (1, before)
-    assert titles.keep(call_of(stores), "서버 이전") == (not source)
+    assert titles.keep(SESSION, call_of(stores), "서버 이전") == (not source)
     assert (titles.tries(SESSION), title_of(stores)) == (2, before if source else ("서버 이전", "model"))
 
 
@@ -174,9 +174,9 @@ def test_no_title_is_kept_of_a_session_that_is_gone_or_anothers(stores: StoreSet
     stores.make_session()
     stores.make_session("other")
     titles = TitleStore(stores.database)
-    assert not titles.keep(call_of(stores, "nowhere"), "서버 이전")
-    assert not titles.keep(replace(call_of(stores), owner="mallory"), "서버 이전")
-    titles.keep(call_of(stores, "other"), "다른 제목")
+    assert not titles.keep("nowhere", call_of(stores), "서버 이전")
+    assert not titles.keep(SESSION, replace(call_of(stores), owner="mallory"), "서버 이전")
+    titles.keep("other", call_of(stores), "다른 제목")
     assert (titles.tries(SESSION), titles.tries("nowhere"), title_of(stores)) == (0, 0, ("", ""))
 
 
@@ -186,7 +186,7 @@ def test_calls_for_titles_are_calls_of_no_turn(stores: StoreSet) -> None:
     for number, name in enumerate(("a", "b"), 1):
         stores.run_turn(lease, name)
         calls.add(lease, stores.make_call(name, number, usage_input_tokens=110), OWNER)
-        titles.keep(replace(call_of(stores), usage_input_tokens=1_000_000), "제목")
+        titles.keep(SESSION, replace(call_of(stores), usage_input_tokens=1_000_000), "제목")
     assert calls.turns(SESSION) == (1, 2)
     assert [(call.id, call.ordinal) for turn in (1, 2) for call in calls.of_turn(SESSION, turn)] == [("a", 1), ("b", 1)]
     assert calls.correction(SESSION) == pytest.approx(1.1)
