@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.messages.tool import tool_call
-from sqlalchemy import Connection, Engine, event, update
+from sqlalchemy import Connection, event, update
+from sqlalchemy import Engine as DatabaseEngine
 
 from graph.recognise.client_chain import ChainKey
 from graph.recognise.decide import Decision
@@ -265,11 +266,11 @@ def counted_reads() -> Iterator[Callable[[], tuple[int, int]]]:
         counts[1] += 1
         return 0
 
-    event.listen(Engine, "before_cursor_execute", before)
+    event.listen(DatabaseEngine, "before_cursor_execute", before)
     try:
         yield lambda: (counts[0], counts[1])
     finally:
-        event.remove(Engine, "before_cursor_execute", before)
+        event.remove(DatabaseEngine, "before_cursor_execute", before)
 
 
 def test_a_history_of_500_messages_is_recognised_by_few_reads(door: Door) -> None:
