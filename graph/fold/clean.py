@@ -1,4 +1,4 @@
-"""Cleans a model's draft of what it says around the summary: reasoning, a fence, a heading, a count."""
+"""Cleans a model's draft: removes reasoning, fences, headings and character counts around the summary."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _MOST_COUNT_SHARE: Final = 2.0
 
 
 def clean_draft(text: str) -> str:
-    """Returns a draft without what stands around the summary; the same words inside it stay.
+    """Removes text around the summary; the same words inside stay.
 
-    Removed are, from the outside in: `<think>…</think>` at the beginning, also unclosed; a fence round the whole; a
+    Removed from the outside in: `<think>…</think>` at the beginning, even if unclosed; a fence round the whole; a
     heading line at the beginning ("요약:", "Here is the summary:"); a count at the end ("(총 612자)").
     """
     cleaned = text.strip()

@@ -1,4 +1,4 @@
-"""Summarises a source deterministically by its own highest-scoring sentences."""
+"""Summarises a source deterministically by extracting the highest-scoring sentences."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Row:
     """A record of a JSON text.
 
     Attributes:
-        label: The key under which the record or its list stands, "" at the top.
-        keys: The names of the values, in order, "" for that of the record itself; none for a list of values.
-        values: Numbers and short texts as they are written.
+        label: The key of the record or of the list around the record, "" at the top.
+        keys: The names of the values in order, "" for the key of the record; empty for a list of values.
+        values: Numbers and short texts as written.
     """
 
     label: str
@@ -40,21 +40,21 @@ class Row:
 
     @property
     def head(self) -> str:
-        """The label with the keys: it precedes the first of several rows of one kind."""
+        """Label with keys, printed before the first of several rows with the same label and keys."""
         keys = ", ".join(key or "key" for key in self.keys)
         return f"{self.label} ({keys})" if self.label and keys else self.label or keys
 
     @property
     def text(self) -> str:
-        """The values with the label alone."""
+        """Values with the label only."""
         values = ", ".join(self.values)
         return f"{self.label}: {values}" if self.label else values
 
 
 def read_rows(text: str) -> list[Row | str]:
-    """Returns the records of a JSON object or array in order, and its long texts as they are; none for other text.
+    """Returns the records and long texts of a JSON object or array in order; empty for other text.
 
-    An object with nothing but short values is part of the record around it; one with nothing but objects is their list.
+    An object with short values only joins the record around it; an object with object values only is read as a list.
     """
     if text.lstrip()[:1] not in ("{", "["):
         return []
@@ -91,7 +91,7 @@ def _of_object(entries: Mapping[str, object], label: str) -> Iterator[Row | str]
 
 
 def _flattened(entries: Mapping[str, object]) -> tuple[dict[str, str], list[tuple[str, object]]]:
-    """Returns an object's own short values by name, those of its plain objects among them, and what else it has."""
+    """Splits an object into short values by name, inner flat objects included, and everything else."""
     row: dict[str, str] = {}
     rest: list[tuple[str, object]] = []
     for key, entry in entries.items():
@@ -133,10 +133,10 @@ class Statement:
     """A sentence of a text, or a row of JSON.
 
     Attributes:
-        position: Its place among all statements, from 1.
-        terms: What it is about.
-        weight: How much it counts by who says it and what for; 1 for what the assistant states.
-        head: What precedes the first of several rows of one kind: label and keys; "" for a sentence.
+        position: Number among all statements, from 1.
+        terms: Content terms.
+        weight: Factor for the speaker and the kind of statement; 1 for an assertion by the assistant.
+        head: Label and keys, printed before the first of several rows; "" for a sentence.
     """
 
     position: int
@@ -147,7 +147,7 @@ class Statement:
 
     @property
     def headed_text(self) -> str:
-        """The text with its head, whose label isn't repeated."""
+        """Text with its head; the label isn't repeated."""
         if not self.head:
             return self.text
         label = self.head.partition(" (")[0]
@@ -159,9 +159,10 @@ def read_statements(
 ) -> tuple[list[Statement], list[Statement]]:
     """Returns the useful and the dull statements in order, without duplicates.
 
-    The user's own count for more than the assistant's, their rules and prohibitions most. Questions that the other side
-    has answered count for little; so do the assistant's own, once the user has gone on. Those of the last message are
-    still open. What `recall` found stands in the turns that it was said in.
+    The user's statements weigh more than the assistant's, rules and prohibitions most. Answered questions weigh
+    little, and so do the assistant's questions once the user has replied; questions in the last message are still
+    open. Results of `recall` and of the project's note tools are skipped: their content is in earlier turns or in the
+    project.
     """
     useful: list[Statement] = []
     dull: list[Statement] = []
@@ -180,7 +181,7 @@ def read_statements(
 
 
 def _split(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the sentences of a text without a head, the rows of a JSON text with theirs."""
+    """Yields each sentence with an empty head, and each row of a JSON text with its head."""
     for part in read_rows(text) or [text]:
         if isinstance(part, Row):
             yield " ".join(part.text.split()), " ".join(part.head.split())
@@ -190,7 +191,7 @@ def _split(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _answered(messages: Sequence[AnyMessage]) -> list[bool]:
-    """Returns for each message whether the other side says something later that isn't only asking back."""
+    """Returns for each message whether a later message of the opposite side makes a statement, not only asks."""
     answered: list[bool] = []
     user_follows = assistant_follows = False
     for message in reversed(messages):
@@ -258,28 +259,23 @@ _KINDS: Final = (
 
 @dataclass(frozen=True)
 class TermCounts:
-    """In how many texts each content term occurs.
+    """Number of texts in which each content term occurs.
 
     Attributes:
-        texts: How many texts were counted.
-        by_term: The number of texts with the term; terms of no text may be absent.
+        texts: Number of texts counted.
+        by_term: Document frequency; terms that occur nowhere may be absent.
     """
 
     texts: int
     by_term: Mapping[str, int]
 
     def rarity(self, term: str) -> float:
-        """Returns how much a term says: its smoothed inverse document frequency, `ln(1 + N / (1 + n))`, above 0."""
+        """Returns the smoothed inverse document frequency, `ln(1 + N / (1 + n))`, above 0."""
         return log(1 + self.texts / (1 + self.by_term.get(term, 0)))
 
 
 def count_terms(texts: Iterable[str], before: TermCounts | None = None) -> TermCounts:
-    """Counts the terms of texts, e.g. of all messages of a session.
-
-    Args:
-        texts: The texts.
-        before: Earlier texts' counts, to be added to.
-    """
+    """Counts the terms of texts and adds the counts in `before`."""
     by_term = Counter(before.by_term if before else ())
     number = before.texts if before else 0
     for text in texts:
@@ -316,18 +312,19 @@ def extract_summary(
     counts: TermCounts | None = None,
     is_dull: Callable[[str], bool] = is_casual,
 ) -> str:
-    """Returns the highest-scoring statements in source order, about `target_chars` characters together.
+    """Returns the highest-scoring statements in source order, about `target_chars` characters in all.
 
-    The result has 50 to 110 % of the target if the source is long enough; it is empty only if the source has no words.
-    A statement is a sentence or a row of JSON. It scores by the terms that no better one has, the rarer in the session
-    the more, and by its numbers, dates, identifiers, names and decisions; times its weight (`read_statements`), for its
-    length. Repetitions and dull sentences come last. A sentence too long for the target is cut and ends in "…".
+    The result has 50 to 110 % of the target if the source is long enough, and is empty only if the source has no
+    words. A statement is a sentence or a row of JSON. The score adds the rarity of terms that no better statement has
+    and the weight of numbers, dates, identifiers, names and decisions, multiplied by the statement's weight
+    (`read_statements`) and reduced with length. Repetitions and dull sentences come last. A sentence too long for the
+    target is cut and ends in "…".
 
     Args:
         messages: What to condense, tool results included.
         target_chars: Length to aim at; less than 1 counts as 1.
-        counts: The terms of the whole session's messages; None counts those of `messages`.
-        is_dull: Whether a sentence is useless in a summary; by default greetings and thanks are.
+        counts: Term counts of the whole session; None counts the terms of `messages`.
+        is_dull: Returns True for a sentence that is useless in a summary; greetings and thanks by default.
     """
     pick = _Pick(max(1, target_chars))
     useful, dull = read_statements(messages, is_dull)
@@ -344,14 +341,14 @@ def extract_summary(
 
 
 def rank_sentences(texts: Sequence[str]) -> list[int]:
-    """Returns the places of the sentences of one text by their score, highest first; those without words come last."""
+    """Returns the indexes of a text's sentences by score, highest first; those without content terms last."""
     told = [Statement(place, text, frozenset(content_terms(text)), 1.0) for place, text in enumerate(texts, 1)]
     ranked = _Ranking([each for each in told if each.terms], count_terms(texts)).by_score
     return [each.position - 1 for each in (*ranked, *(each for each in told if not each.terms))]
 
 
 class _Pick:
-    """The statements picked so far, within a number of characters."""
+    """Statements picked so far, within a number of characters."""
 
     def __init__(self, target_chars: int) -> None:
         self.chosen: dict[int, Statement] = {}
@@ -361,23 +358,21 @@ class _Pick:
 
     @property
     def share(self) -> float:
-        """The filled share of the target."""
         return self._chars / self._target_chars
 
     def take(self, statements: Iterable[Statement]) -> None:
-        """Takes each statement that still fits, in the given order."""
         for statement in statements:
             self.add(statement)
 
     def take_cut(self, statements: Iterable[Statement]) -> None:
-        """Fills the remaining length with the beginning of the first statement not yet taken."""
+        """Fills the remaining length with the beginning of the first statement not yet picked."""
         missing = next((statement for statement in statements if statement.position not in self.chosen), None)
         if missing is not None:
             left_chars = self._target_chars - self._chars - (1 if self.chosen else 0)
             self.add(replace(missing, text=cut_at_word(missing.text, left_chars), head=""))
 
     def add(self, statement: Statement) -> bool:
-        """Takes a statement if it fits and isn't taken yet; returns whether it did."""
+        """Adds a statement if it fits and isn't picked yet; returns whether it was added."""
         text = statement.text if statement.head in self._heads else statement.headed_text
         chars = self._chars + len(_ended(text)) + 1 if self.chosen else len(text)
         if statement.position in self.chosen or not text or chars > self._target_chars:
@@ -388,7 +383,7 @@ class _Pick:
         return True
 
     def text(self) -> str:
-        """Returns the picked statements in source order; all but the last get a full stop where they have no end."""
+        """Joins the picked statements in source order; all but the last get a full stop where they have no end."""
         said: set[str] = set()
         ordered: list[str] = []
         for _, statement in sorted(self.chosen.items()):
@@ -402,7 +397,7 @@ def _ended(sentence: str) -> str:
 
 
 def cut_at_word(text: str, limit_chars: int) -> str:
-    """Cuts a text to that many characters, between words or inside a long one, with "…" at the end."""
+    """Cuts a text to `limit_chars` characters, between words or inside a long word, with "…" at the end."""
     if len(text) <= limit_chars:
         return text
     if limit_chars <= 1:
@@ -413,7 +408,7 @@ def cut_at_word(text: str, limit_chars: int) -> str:
 
 
 class _Ranking:
-    """Scores statements by what each adds to those that are taken already."""
+    """Scores statements by the new terms that each adds to the picked ones."""
 
     def __init__(self, statements: Sequence[Statement], counts: TermCounts) -> None:
         self._rarity = {term: counts.rarity(term) for statement in statements for term in statement.terms}
@@ -423,10 +418,10 @@ class _Ranking:
         self.by_score = sorted(statements, key=lambda statement: (-self._score(statement, set()), statement.position))
 
     def fill(self, pick: _Pick) -> None:
-        """Takes the best statement that fits, again and again; leaves out those that say nearly nothing new."""
+        """Repeatedly picks the best statement that fits, skipping statements with nearly no new terms."""
         known: set[str] = set()
         taken = 0
-        # A score only falls as more is known, so an old one is an upper bound and few have to be computed anew.
+        # A score only falls as more is known, so an old one is an upper bound and few have to be recomputed.
         heap = [(-self._score(each, known), each.position, taken, each) for each in self.by_score]
         heapq.heapify(heap)
         while heap:

@@ -1,4 +1,4 @@
-"""Finds the facts of a text, tells which of them another text holds, and writes the missing ones in a line."""
+"""Finds the facts of a text, checks which of them a summary contains, and writes the missing ones in a line."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ _SHORT: Final = re.compile(r"(?<![0-9.])0(?=[0-9](?![0-9.]))")
 
 
 def narrow(text: str) -> str:
-    """Returns a text with full-width forms as ASCII and no-break spaces as spaces; every character keeps its place."""
+    """Returns a text with full-width forms as ASCII and no-break spaces as spaces; offsets don't change."""
     return text.translate(_WIDE).replace("\u00a0", " ").replace("\u3000", " ")
 
 
 def key_of(text: str) -> str:
-    """Returns the key of a text: its tokens between single spaces, with a space at each end; " " if it has none.
+    """Returns a text's comparison key: tokens between single spaces, with a space at each end; " " without tokens.
 
-    A token is a number, an ASCII word, a currency or unit mark, or one other letter, so that Hangul is found whatever
-    particle follows. "AUTH-4821" and "auth 4821", "1,800,000원" and "1800000 원", "2027-01-17" and "2027. 1. 17." are
-    the same; "17" is not in "170", "1.7", "17:30" or "K17".
+    A token is a number, an ASCII word, a currency or unit mark, or a single other letter, so that Hangul is found
+    whatever particle follows. "AUTH-4821" and "auth 4821", "1,800,000원" and "1800000 원", "2027-01-17" and "2027. 1.
+    17." are equal; "17" is not in "170", "1.7", "17:30" or "K17".
     """
     dated = _DATE_DOTS.sub(r"\1-\2-", narrow(text))
     return "".join([" ", *(f"{_canonical(match[0])} " for match in _TOKEN.finditer(dated))])
 
 
 def inner_places(text: str) -> bytearray:
-    """Returns a byte for each place between two characters, 1 where it lies inside a token; a fact never ends there."""
+    """Returns a byte for each offset, 1 inside a token; no fact begins or ends there."""
     places = bytearray(len(text) + 1)
     for match in _TOKEN.finditer(text):
         start, end = match.span()
@@ -66,7 +66,7 @@ def _canonical(token: str) -> str:
 
 
 def one_of(words: str) -> str:
-    """Returns a regular expression of any of these words, which stand between spaces; the longest is tried first."""
+    """Returns a regular expression that matches any of the space-separated words, longest first."""
     return f"(?:{'|'.join(sorted(words.split(), key=len, reverse=True))})"
 
 
@@ -79,7 +79,7 @@ PARTICLE: Final = one_of("""
 """)
 """Regular expression of a particle, the longest first."""
 NOUN_END: Final = rf"(?={PARTICLE}?(?![가-힣]))"
-"""Regular expression of the place where a noun ends: at a particle that ends the word, or at the end of the word."""
+"""Regular expression of the end of a noun: a particle that ends the word, or the end of the word."""
 
 _PARTICLE_END: Final = re.compile(rf"{PARTICLE}$")
 _HANGUL_END: Final = re.compile(r"[가-힣]{1,8}$")
@@ -97,9 +97,9 @@ _WHOLE: Final = frozenset(_WHOLE_WORD_LIST.split())
 
 
 def strip_particle(word: str) -> str:
-    """Returns a word without the Korean particle at its end; unchanged where what is left would be no noun.
+    """Returns a word without the Korean particle at its end; unchanged if the rest would be no noun.
 
-    What is left has at least two syllables, or one behind a space or another script. A noun that merely ends like a
+    The rest has at least two syllables, or one after a space or another script. A noun that merely ends like a
     particle (회의, 지도) stays whole.
     """
     run = _HANGUL_END.search(word)
@@ -131,11 +131,11 @@ _PLACE: Final = one_of("""
 대학교 대학원 고등학교 중학교 초등학교 경찰서 엔터테인먼트 게스트하우스 연구소 미술관 박물관 위원회 은행 그룹 전자
 항공 호텔 공항 병원 료칸 신문 일보 협회 재단 법원 구청 시청 센터 공원 빌딩 극장 역
 """)
-# 지역, 구역, 무역 …: words that end like a station.
+# 지역, 구역, 무역 …: words that end in 역 but are no stations.
 _NO_STATION: Final = "(?<![지무통방전영용해광현주단반번권수노병배]역)(?<![^입]구역)"
 _LATIN_WORD: Final = r"[A-Z][A-Za-z0-9]{1,30}+(?:['’&-][A-Za-z0-9]{1,30}+)?(?<!['’]s)"
 _LATIN_NAME: Final = rf"{_LATIN_WORD}(?: {_LATIN_WORD}){{0,4}}(?![A-Za-z0-9_])"
-# Capitalised in the middle of a sentence, though no name.
+# Capitalised within a sentence, but no names.
 _NO_LATIN_NAME: Final = (
     r"(?!(?:I'|Never|The|This|That|It|If|But|And|So|OK|Okay|Yes|No|Please|Also|Then|We|You|My|In|On|A)(?![A-Za-z]))"
 )
@@ -179,7 +179,7 @@ DATES_BY_SIGN: Final = (
     rf"{START}[0-9]{{4}}\. [0-9]{{1,2}}\. [0-9]{{1,2}}(?![0-9])",
     rf"{START}[0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?(?:\s?[ap]\.?m\.?|\s?[AP]M)?(?![0-9A-Za-z:])",
 )
-"""Dates and times in figures alone; they come before identifiers, which could be taken for them."""
+"""Dates and times in figures only; tried before identifiers, which would match them too."""
 DATES: Final = (
     rf"(?<![A-Za-z]){_MONTH}\s{_DAY}{_YEAR}(?![0-9A-Za-z:])",
     rf"{START}{_DAY}\s(?:of\s)?{_MONTH}{_YEAR}{_END}",
@@ -240,7 +240,7 @@ _MONTH_OR_HOUR: Final = one_of("년 월 일 시 초 주 개국")
 INDEFINITE: Final = (
     rf"(?<![가-힣])[십백천]?몇\s?(?:십|백|천|만|억)?\s?(?:{_KO_COUNTED}|{_COUNTER}|{_MONTH_OR_HOUR}){NOUN_END}",
 )
-"""How many, in a question or for "a few": never compared, and neither is the number word in 몇 천 원."""
+"""Indefinite amounts, "how many" or "a few": never compared, nor is the number word in 몇 천 원."""
 _VAGUE_WORD: Final = one_of("""
 이날 오늘 어제 내일 모레 그제 전날 다음날 이튿날 전일 작년 올해 내년 지난해 재작년 지난달 이달 내달 지난주 주말 평일
 하루 이틀 사흘 나흘 열흘 보름 일주일 반년 일년 매년 매해 매달 매주 매일 크리스마스 설날 추석 한글날 삼일절 광복절 여름
@@ -259,7 +259,7 @@ Kind = Literal[
     "rule", "negation", "identifier", "code", "link", "email", "path",
     "money", "date", "number", "quoted", "name", "count", "vague",
 ]  # fmt: skip
-"""What a fact is. "count" is a quantity in words; "vague" is too common to be compared: 오늘, 하나, today."""
+""""count" is a quantity in words; "vague" is too common to be compared: 오늘, 하나, today."""
 
 _LINKS: Final = (r"(?<![A-Za-z])https?://[!#-&(*-;=?-Z^-_a-z|~]{1,300}(?<![.,;:!?])",)
 _EMAILS: Final = (
@@ -293,14 +293,14 @@ _CODE_WORDS: Final = (
 )
 _QUOTED: Final = (
     r"(?<![0-9A-Za-z가-힣.!?…])['‘](?P<fact>[^'‘’\n]{2,40})['’](?![0-9A-Za-z])",
-    # The keys of JSON are none.
+    # JSON keys are no quoted terms.
     r"(?<![0-9A-Za-z가-힣.!?…])[\"“](?P<fact>[^\"“”\n]{2,40})[\"”](?!\s?:)",
     r"[「『《〈](?P<fact>[^「『《〈」』》〉\n]{1,40})[」』》〉]",
 )
 
 
 _BESIDE_NUMBER: Final = r"[0-9]\s?[A-Za-z가-힣]|[A-Za-z가-힣.$€£¥₩]\s?[0-9]"
-# The third is what a line must have, or none of the patterns is tried: most lines are short and have little of it.
+# The third is a precondition for trying the patterns, as most lines are short and fail it.
 _TABLE: Final[tuple[tuple[Kind, tuple[str, ...], str], ...]] = (
     ("link", _LINKS, "://"),
     ("email", _EMAILS, "@"),
@@ -321,7 +321,7 @@ _TABLE: Final[tuple[tuple[Kind, tuple[str, ...], str], ...]] = (
 
 
 class FactPatterns(NamedTuple):
-    """The patterns of a kind, and what a line needs to be searched for them."""
+    """The patterns of a kind, and a pattern that a line must match before they are tried."""
 
     kind: Kind
     patterns: tuple[re.Pattern[str], ...]
@@ -331,16 +331,16 @@ class FactPatterns(NamedTuple):
 PATTERNS: Final = tuple(
     FactPatterns(kind, tuple(map(re.compile, patterns)), re.compile(needed)) for kind, patterns, needed in _TABLE
 )
-"""Each takes what none before it took; a group named `fact` is the fact, else the whole is."""
+"""Each matches only text that no earlier one matched; a group named `fact` is the fact, else the whole match."""
 QUOTED: Final = tuple(re.compile(pattern) for pattern in _QUOTED)
-"""Found beside the others, as a quoted term may hold them."""
+"""Matched independently, as a quoted term may contain other facts."""
 
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
 _MAX_CHARS: Final = 120
 _KNOWN_WORDS: Final = 4_096
 
-# Where an English order begins; elsewhere "always" and "never" tell a story.
+# Where an English order begins; elsewhere "always" and "never" are mostly narrative.
 _ORDER: Final = r"(?:^|[,;:]\s|\b(?:please|and|but|so)\s)"
 _FORBIDS: Final = re.compile(
     r"절대(?:로)?[^.!?\n]{0,40}?(?:안|못|말|마|않|없|금지|싫|빼)"
@@ -359,13 +359,13 @@ _RULES: Final = re.compile(
     r"(?<![가-힣])(?:앞으로(?:는|도)?|항상|언제나|반드시|매번|꼭)\s[^.!?\n]{0,60}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합니다|해야|할\s?것|답해|써)"
     rf"|(?i:\bfrom now on\b|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b))"
 )
-# Who asks what was forbidden forbids nothing: "what did I say must never be used?" is no prohibition.
+# A question about a prohibition forbids nothing: "what did I say must never be used?".
 _ASKS: Final = re.compile(
     r"(?:라고|다고|자고|하게)\s?(?:말씀)?(?:한|했|하신|하셨|말한|말했)[^.!?。！？\n]{0,60}[?？]$"
     r"|(?i:^(?:(?:and|so|but|exactly)\s)?(?:which|what|who|why)\b[^\n]*[?？]$)"
 )
 _FIRST_PERSON: Final = re.compile(r"알레르기|알러지|못\s?먹|안\s?먹|(?i:allergic|\bI\s)")
-# As summaries put it. In a user's own words these alone make no fact: "never" may tell a story there.
+# Wording of summaries. In a user's message these words alone make no fact: "never" may be narrative there.
 _TOLD: Final = re.compile(
     r"절대|금지|제외|항상|언제나|반드시|무조건|앞으로는|규칙|안\s?(?:돼|되|됩|된|됨)|(?<![가-힣])안 [가-힣]"
     r"|지\s?(?:마(?:세요|십시오|라|요|시고|셔)?(?=[\s.,!~…]|$)|말(?:아|고|자|것|기|라)|않기|않아야)"
@@ -395,16 +395,16 @@ _NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
 
 
 class SaidSentence(NamedTuple):
-    """A sentence that may say what a wish says: its key, and whether it is negated."""
+    """A sentence that an instruction is compared with: its key, and whether it is negated."""
 
     key: str
     is_negated: bool
 
 
 def wishes_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]]]:
-    """Yields the place of each sentence of a line that forbids something, or says what is to hold from now on.
+    """Yields start, end and kind of each sentence of a line that forbids something or sets a lasting rule.
 
-    A sentence longer than 120 characters gives the stretch around its mark.
+    A sentence longer than 120 characters gives the stretch around the matched words.
     """
     for start, end in _sentences(line):
         sentence = line[start:end]
@@ -420,12 +420,12 @@ def wishes_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]
 
 
 def is_rule(sentence: str) -> bool:
-    """Whether a sentence forbids something or says what is to hold, as a user puts it or as a summary does."""
+    """Returns True if a sentence forbids something or sets a rule, in a user's or a summary's wording."""
     return any(pattern.search(sentence) for pattern in (_FORBIDS, _RULES, _TOLD))
 
 
 def wish_key(sentence: str) -> str:
-    """Returns the key of a wish: the keys of its content words, joined by "|"; "" if it has none."""
+    """Returns the key of an instruction: the keys of its content words joined by "|"; "" without content words."""
     plain = narrow(sentence)
     words = dict.fromkeys(map(_key_of_word, _HANGUL.findall(plain)))
     others = dict.fromkeys(
@@ -435,7 +435,7 @@ def wish_key(sentence: str) -> str:
 
 
 def said_sentences(line: str) -> Iterator[SaidSentence]:
-    """Yields the sentences of a line, as wishes are compared with them."""
+    """Yields the sentences of a line in the form that instructions are compared with."""
     plain = narrow(line)
     for start, end in _sentences(plain):
         sentence = plain[start:end]
@@ -443,7 +443,7 @@ def said_sentences(line: str) -> Iterator[SaidSentence]:
 
 
 def holds_wish(key: str, said: Iterable[SaidSentence], *, is_negated: bool) -> bool:
-    """Whether one of these sentences has at least half of the words of a wish and, if asked for, is negated."""
+    """Returns True if a sentence has at least half of an instruction's words and, if required, is negated."""
     words = key.split("|")
     return any(
         2 * sum(word in sentence.key for word in words) >= len(words)
@@ -468,7 +468,7 @@ def _key_of_word(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Returns a word without particle or the ending of a verb; "" for a word that only negates."""
+    """Returns a word without particle or verb ending; "" for a word that only negates."""
     if word in _NO_CONTENT or word[0] in "않못말":
         return ""
     return strip_particle(_VERB_END.sub("", word))
@@ -504,13 +504,12 @@ LINE_LABELS: Final[Mapping[Literal["ko", "en"], str]] = {"ko": "사실: ", "en":
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that is right or wrong letter for letter: an identifier, a number, a date, a name, a prohibition.
+    """Text that is right or wrong letter for letter: an identifier, a number, a date, a name, a prohibition.
 
     Attributes:
-        kind: What it is.
-        text: As it is written, without a Korean particle behind it.
-        key: What it is compared by (`key_of`); of a rule or prohibition, the words that it is about.
-        weight: How much its loss would hurt; above 0.
+        text: As written, without a Korean particle behind it.
+        key: Comparison key (`key_of`); for a rule or prohibition, its content words (`wish_key`).
+        weight: Cost of losing the fact; above 0.
     """
 
     kind: Kind
@@ -520,22 +519,22 @@ class Fact:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What is the same for two that say the same; never for a wish and a fact of another kind."""
+        """Equal for facts with the same meaning; a rule or prohibition never equals a fact of another kind."""
         return self.kind if self.kind in _WISHES else "", self.key
 
     @property
     def says_little(self) -> bool:
-        """Whether it is a number of one or two digits without a unit, which means nothing away from its place."""
+        """True for a number of one or two digits without a unit, meaningless out of context."""
         return self.text.isdigit() and len(self.text) <= _LITTLE_DIGITS
 
     @property
     def is_firm(self) -> bool:
-        """Whether it is a rule, a prohibition or an identifier of weight, which comes before any running text."""
+        """True for rules, prohibitions and identifiers of weight, which take precedence over running text."""
         return self.weight >= _FIRM_WEIGHT
 
 
 class HeldFacts:
-    """What a text holds, for many facts to be looked for in it; it may grow by lines."""
+    """Index of a text for looking up many facts; lines may be added."""
 
     def __init__(self, text: str = "") -> None:
         self._keys = ""
@@ -545,12 +544,11 @@ class HeldFacts:
             self.add(line)
 
     def add(self, line: str) -> None:
-        """Adds a line."""
         self._keys += f"{key_of(line)}\n"
         self._lines.append(line)
 
     def has(self, fact: Fact) -> bool:
-        """Whether the text holds a fact; see `kept_in`."""
+        """Returns True if the text contains a fact, by the rules of `kept_in`."""
         if not is_wish(fact):
             return fact.key in self._keys
         while self._lines:
@@ -559,7 +557,7 @@ class HeldFacts:
 
 
 class FactLine(NamedTuple):
-    """A line of facts, "" if none fits, and the facts that it holds, in its order."""
+    """A line of facts, "" if none fits, and the facts in it, in order."""
 
     text: str
     facts: tuple[Fact, ...]
@@ -567,10 +565,10 @@ class FactLine(NamedTuple):
 
 @lru_cache(maxsize=_KNOWN_TEXTS)
 def facts_in(text: str) -> tuple[Fact, ...]:
-    """Returns the facts of a text in the order of their places, each once; time is linear in the text.
+    """Returns the facts of a text in order, each once; time is linear in the text.
 
-    No fact goes over the end of a line. Of facts with the same key the first stands for all, but a rule or prohibition
-    never for a fact of another kind. Of pasted data with thousands not all are returned; see `places_of`.
+    No fact crosses the end of a line. Of facts with the same key the first is returned; a rule or prohibition never
+    replaces a fact of another kind. Of pasted data with thousands of facts not all are returned; see `places_of`.
     """
     seen: dict[tuple[str, str], Fact] = {}
     for _, _, fact in places_of(text):
@@ -579,10 +577,10 @@ def facts_in(text: str) -> tuple[Fact, ...]:
 
 
 def places_of(text: str) -> Iterator[tuple[int, int, Fact]]:
-    """Yields each fact of a text with the place where it begins and the one where it ends, line by line.
+    """Yields start, end and fact for each fact of a text, line by line.
 
-    A quoted term, rule or prohibition may lie over other facts; no others overlap. If there are far more than anything
-    is compared with, only rules and prohibitions are looked for in the middle of the text, and so are at most 4,000.
+    A quoted term, rule or prohibition may overlap other facts; no others overlap. Beyond about 4,000 facts at the
+    beginning and 1,000 at the end, a text is searched only for rules and prohibitions, up to 4,000 in all.
     """
     lines = text.split("\n")
     places_in = cache(_places_in)  # pasted data may have a line many times
@@ -616,11 +614,11 @@ def _places_in(line: str, *, only_wishes: bool = False) -> tuple[tuple[int, int,
 
 
 def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
-    """Returns the facts of messages by weight, heaviest first, of equals the earlier one; each once, by its key.
+    """Returns the facts of messages, heaviest first and then in order; each once, by key.
 
-    What the user said weighs most, then answers, then tool results. Rules and prohibitions count as the user's alone;
-    words too common to be compared are left out, and so is what only repeats: what `recall` found, what a
-    project's tools answered, and the answers of the embedded model.
+    Facts of the user's messages weigh most, then answers, then tool results. Rules and prohibitions count only in the
+    user's messages. Left out are words too common to be compared, and repetitions: results of `recall`, answers of a
+    project's tools, and answers of the embedded model.
     """
     heaviest: dict[tuple[str, str], Fact] = {}
     for message in filterfalse(is_repetition, messages):
@@ -638,11 +636,11 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
 
 
 def fact_as_written(text: str, known: Mapping[str, Fact]) -> Fact:
-    """Returns the fact that was written down as this text, e.g. in a record.
+    """Returns the fact that was stored as this text, e.g. in a record.
 
     Args:
         text: The fact alone.
-        known: Facts of the text that it was found in by key, for what only its place there shows to be a fact.
+        known: Facts of the surrounding text by key, for a fact that is recognised only by its context.
     """
     key = key_of(text)
     found = facts_in(text)
@@ -653,35 +651,35 @@ def fact_as_written(text: str, known: Mapping[str, Fact]) -> Fact:
 
 
 def is_wish(fact: Fact) -> bool:
-    """Whether it is a rule or a prohibition."""
     return fact.kind in _WISHES
 
 
 def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
-    """Returns the facts that a text doesn't hold, in their order."""
+    """Returns the facts that a text doesn't contain, in order."""
     return _divide(facts, text)[1]
 
 
 def kept_in(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
-    """Returns the facts that a text holds, in their order.
+    """Returns the facts that a text contains, in order.
 
-    Spacing, case, separators and particles don't count; another number never holds: "17" is not in "170" or "1.7". A
-    rule or prohibition is held by a sentence with at least half of its words; a prohibition's must be negated as well.
+    Spacing, case, separators and particles are ignored; a different number never matches: "17" is not in "170" or
+    "1.7". A rule or prohibition matches a sentence with at least half of its words; for a prohibition the sentence
+    must be negated as well.
     """
     return _divide(facts, text)[0]
 
 
 def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], max_chars: int) -> FactLine:
-    """Writes facts in one line, `사실: …` or `Facts: …`, the heaviest first, in at most `max_chars` characters.
+    """Writes facts in one line, `사실: …` or `Facts: …`, heaviest first, in at most `max_chars` characters.
 
-    A fact that doesn't fit gives way to the next; one that the line holds already isn't written again, nor a number
-    that says little away from its place.
+    A fact that doesn't fit is skipped. Left out are facts already in the line and numbers without a meaning of their
+    own.
     """
     return line_within(missing, language, lambda line, _: len(line) <= max_chars)
 
 
 def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Callable[[str, Fact], bool]) -> FactLine:
-    """Writes the same line as long as it fits; `fits` is given the longer line and the fact that makes it so."""
+    """Writes the same line while `fits` accepts it; `fits` gets the longer line and the fact added to it."""
     line = ""
     taken: list[Fact] = []
     last: Fact | None = None
@@ -697,7 +695,7 @@ def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Ca
 
 
 def _between(last: Fact, fact: Fact) -> str:
-    """Returns what divides two facts of a line: identifiers stand side by side, which takes the fewest tokens."""
+    """Returns the separator of two facts: a space between identifiers, which takes the fewest tokens, else ", "."""
     is_list = last.kind == fact.kind == "identifier" and not any(char.isspace() for char in last.text + fact.text)
     return " " if is_list else ", "
 
@@ -730,7 +728,7 @@ def _scan(line: str, *, only_wishes: bool) -> Iterator[tuple[int, int, Kind]]:
     inner = inner_places(line)
     taken = bytearray(len(line))
     for start, end, kind in found:
-        # A fact that ends inside a number or a word would be another one.
+        # A fact that ends inside a number or a word would be a different fact.
         if not inner[start] and not inner[end] and taken.find(1, start, end) < 0:
             taken[start:end] = b"\x01" * (end - start)
             yield start, end, kind

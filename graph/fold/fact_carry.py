@@ -1,4 +1,4 @@
-"""Reads the facts that records hold, so that whatever replaces these records carries them on."""
+"""Reads the facts of records, so that a replacing record carries them on."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _MARK: Final = re.compile(r"\[(?:\d+-\d+í„´|Turns \d+-\d+)\]|\((?:\d+(?:-\d+)?í„
 
 
 class _Place(NamedTuple):
-    """Where a fact stands among those of equal weight: its place in its record's list, and how old the record is."""
+    """Sort key among facts of equal weight: position in its record's list, then the record's age."""
 
     place: int
     age: int
 
 
 def without_marks(text: str) -> str:
-    """Returns a summary without the labels and marks of its turns."""
+    """Returns a summary without labels and turn marks."""
     return _MARK.sub(" ", text)
 
 
 def without_line(summary: str) -> str:
-    """Returns a summary without the line of facts behind it."""
+    """Returns a summary without the line of facts at its end."""
     text, _, last = summary.rpartition("\n")
     return text if text and last.startswith(tuple(LINE_LABELS.values())) else summary
 
 
 def carried_facts(records: Sequence[Record]) -> tuple[Fact, ...]:
-    """Returns the facts that records hold, weightiest first; each once.
+    """Returns the facts of records, heaviest first; each once.
 
-    The kind alone weighs: rules and prohibitions, then identifiers, and so on. Of equal ones, each record's first come
-    before any record's second, and its list begins with what the user said; of these the newest record's. So none of
-    the records loses all of its facts to the others.
+    Weight depends on the kind alone: rules and prohibitions, then identifiers, and so on. Among equal weights, the
+    first facts of each record precede all second ones, the newest record first; a record's list begins with the user's
+    facts. So no record loses all of its facts to the others.
 
     Args:
         records: Completed records, oldest first.
@@ -64,16 +64,16 @@ def carried_line(
     *,
     fits: Callable[[str], bool] = lambda _: True,
 ) -> FactLine:
-    """Writes the line of the facts that a record carries on: in up to a third of its tokens.
+    """Writes the line of facts that a record carries on, in up to a third of its tokens.
 
-    Rules, prohibitions and identifiers may take up to two thirds: they say something by themselves, and no sentence is
-    worth more. Bare numbers and names need the sentences that they stood in.
+    Rules, prohibitions and identifiers may take up to two thirds, as they are meaningful alone and worth more than any
+    sentence. Bare numbers and names need their sentences.
 
     Args:
-        facts: What the text lacks, weightiest first.
+        facts: Facts missing from the text, heaviest first.
         language: The session's language.
-        max_tokens: The bound on the whole record, our estimate.
-        fits: Whether there is room for such a line.
+        max_tokens: Bound on the whole record, estimated.
+        fits: Returns True if there is room for a line.
     """
 
     def is_allowed(line: str, fact: Fact) -> bool:
@@ -84,16 +84,16 @@ def carried_line(
 
 
 def room_for_firm(facts: Iterable[Fact], language: Literal["ko", "en"]) -> int:
-    """Returns the tokens of a record that has room for all rules, prohibitions and identifiers in its line."""
+    """Returns the smallest size of a record, in tokens, whose line of facts has room for all firm facts."""
     line = line_within((fact for fact in facts if fact.is_firm), language, lambda *_: True).text
     return ceil(estimate_tokens(line) / _FIRM_LINE_SHARE)
 
 
 def _held(record: Record) -> Iterator[Fact]:
-    """Yields the facts that a record's summary holds: those that it was found to have, then what else is in its text.
+    """Yields the facts of a record's summary: first the stored ones, then others found in the text.
 
-    A summary's own sentences may sound like an order though no user gave it, so they count as rules and prohibitions
-    only if the record was never compared with its source.
+    A summary's own sentences may read like a rule that no user gave, so they count as rules and prohibitions only if
+    the record was never compared with its source.
     """
     told = facts_in(without_marks(without_line(record.summary)))
     kinds = {fact.key: fact for fact in told if not is_wish(fact)}

@@ -1,4 +1,4 @@
-"""Compares an adopted summary with the facts of its source, and adds a line of the missing ones."""
+"""Compares an adopted summary with the facts of its source and appends a line of missing facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHORTENINGS: Final = 2
 
 
 class CheckedText(NamedTuple):
-    """A summary with its line of facts; what it keeps of its source's facts and what it misses, weightiest first."""
+    """A summary with its line of facts, and the contained and missing facts of its source, heaviest first."""
 
     text: str
     kept: tuple[str, ...]
@@ -30,18 +30,18 @@ class CheckedText(NamedTuple):
 
 
 def check_facts(text: str, source: Source) -> CheckedText:
-    """Returns the summary with a line of the facts that it lacks, as far as there is room, and what it holds.
+    """Returns the summary with a line of its missing facts, as far as there is room.
 
-    The line takes at most 30 % of the target, of a target that is only an upper bound a half. Where records are
-    replaced, their own facts are carried on as well (`carried_line`), and their rules, prohibitions and identifiers
-    take the place of the text's sentences of least weight. The 100 weightiest facts are compared.
+    The line takes at most 30 % of the target, or half of a target that is only an upper bound. Where records are
+    replaced, their facts are carried on as well (`carried_line`), and sentences of least weight are dropped to make
+    room for their rules, prohibitions and identifiers. The 100 heaviest facts are compared.
     """
     facts = _weightiest(source)
     return _compared((_with_carried if source.carried else _with_line)(text, source, facts), facts)
 
 
 def compare_facts(text: str, source: Source) -> CheckedText:
-    """Returns what a summary that stays as it is holds of its source's facts; see `check_facts`."""
+    """Compares an unchanged summary with the facts of its source; see `check_facts`."""
     return _compared(text, _weightiest(source))
 
 
@@ -64,10 +64,10 @@ def _with_line(text: str, source: Source, facts: Sequence[Fact]) -> str:
 
 
 def _with_carried(text: str, source: Source, facts: Sequence[Fact]) -> str:
-    """Returns the text with the line behind it, shortened where firm facts need its room."""
+    """Returns the text with the line appended, shortened where firm facts need room."""
     language = source.session_language
     most_tokens = source.tokens if source.max_tokens is None else source.max_tokens
-    # A sentence that goes may have held a fact, which then needs room in the line as well.
+    # A dropped sentence may have contained a fact, which then needs room in the line as well.
     for _ in range(_SHORTENINGS):
         missing = missing_from(facts, text)
         firm = carried_line([fact for fact in missing if fact.is_firm], language, most_tokens).text
@@ -93,7 +93,7 @@ def _joined(text: str, line: str, source: Source) -> str:
 
 
 def _told(source: Source) -> Iterator[AnyMessage]:
-    """Yields the messages; those that are summaries without their marks, and none whose facts are carried already."""
+    """Yields the messages with facts; summaries lose their marks, or are left out if their facts are carried."""
     for message in source.messages:
         is_summary = source.is_summary or isinstance(message, SystemMessage)
         if is_summary and source.carried:

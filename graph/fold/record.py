@@ -1,4 +1,4 @@
-"""The record of a fold from its start to its end, as plain values, and what its drafts are compared with."""
+"""Creates the record of a fold at its start and its end, and the source that drafts are compared with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from graph.value.record import Record
 
 
 def begin_record(session_id: str, spec: FoldSpec, *, model: str, source_key: str, created_at: datetime) -> Record:
-    """Returns the record of a fold that is about to be made."""
     return Record(
         id=f"rec-{secrets.token_urlsafe(9)}",
         thread_id=session_id,
@@ -51,11 +50,11 @@ def begin_record(session_id: str, spec: FoldSpec, *, model: str, source_key: str
 
 
 def source_of(spec: FoldSpec, *, is_quoted: bool) -> Source:
-    """Returns what the drafts of a fold are compared with.
+    """Returns the source that a fold's drafts are compared with.
 
     Args:
         spec: The fold.
-        is_quoted: Whether the drafts are picked sentences. These may be in any language of the source.
+        is_quoted: True for extracted sentences, which may be in any language of the source.
     """
     return Source(
         spec.messages,
@@ -74,7 +73,7 @@ def source_of(spec: FoldSpec, *, is_quoted: bool) -> Source:
 
 
 def _scripts_of(spec: FoldSpec) -> frozenset[str]:
-    """Returns the scripts that its summary may be in: the user's and the session's; none if the user wrote no words."""
+    """Returns the allowed scripts of a summary, the user's and the session's; empty if the user wrote no words."""
     found = user_scripts(spec.messages)
     return found | {"ko" if spec.language == "ko" else "latin"} if found else found
 
@@ -88,15 +87,15 @@ def end_record(
     seconds: float,
     is_fallback: bool = False,
 ) -> Record:
-    """Returns the record as it ends: COMPLETED with the adopted text, or FAILED with an error code.
+    """Returns the finished record: COMPLETED with the adopted text, or FAILED with an error code.
 
     Args:
-        record: The record as it began.
+        record: The record as it was started.
         source: What the drafts are compared with.
-        drafts: All drafts that were written, in order.
-        error_code: Why none was written; ignored if one was.
-        seconds: How long it took.
-        is_fallback: Whether sentences were picked because the summary model failed.
+        drafts: All drafts in order.
+        error_code: Reason for a missing draft; ignored if there is a draft.
+        seconds: Duration.
+        is_fallback: True if sentences were extracted because the summary model failed.
     """
     cost: dict[str, object] = {
         "input_tokens": sum(draft.input_tokens for draft in drafts),
@@ -109,7 +108,7 @@ def end_record(
 
 
 def end_verbatim(record: Record, source: Source) -> Record:
-    """Returns the record of a source that is too short for a summary: its words, which cost nothing."""
+    """Returns the record of a source too short for a summary: the quoted source, at no cost."""
     return _ended(
         record,
         source,
@@ -122,7 +121,7 @@ def end_verbatim(record: Record, source: Source) -> Record:
 def _ended(record: Record, source: Source, review: Review, cost: Mapping[str, object], *, is_fallback: bool) -> Record:
     if not review.text:
         return record.with_changes(status="FAILED", outcome=review.outcome, error_code=review.error_code, **cost)
-    # What stands word for word has all its facts.
+    # A verbatim text contains all its facts.
     checked = CheckedText(review.text, (), ()) if review.is_verbatim else check_facts(review.text, source)
     return record.with_changes(
         status="COMPLETED",

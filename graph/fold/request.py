@@ -1,4 +1,4 @@
-"""Builds the requests for a summary: a quoted source by its parts, and what goes behind a draft to have it mended."""
+"""Builds the requests for a summary: a quoted source in parts, a request in place, and the repair of a draft."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PROMPT_VERSION: Final = "/".join(
 
 
 class _GetPrompt(Protocol):
-    """Renders all that is asked for a summary; see `summary_generator.get_prompt`."""
+    """Renders rules and source of a summary prompt; see `summary_generator.get_prompt`."""
 
     def __call__(
         self,
@@ -67,13 +67,13 @@ _PROMPTS: Final[Mapping[PromptStyle, tuple[Callable[[str], str], _GetPrompt]]] =
 
 @dataclass(frozen=True)
 class SummaryRequest:
-    """What a summary model is sent for one part of a source.
+    """Request to a summary model for one part of a source.
 
     Attributes:
-        aim_chars: Length that it asks for.
-        most_chars: Length that it allows.
+        aim_chars: Requested length.
+        most_chars: Allowed length.
         language: Of the summary: "ko", "en" or the script of the user's own words.
-        tools: Schemas that are sent beside the messages, though none may be called; () for none.
+        tools: Schemas sent beside the messages, though none may be called; () for none.
     """
 
     messages: list[BaseMessage]
@@ -91,8 +91,8 @@ def requests_for(
     Args:
         messages: What to condense.
         target_chars: Length to aim at, over all parts.
-        asked: What it is asked for with.
-        source_tokens: How many tokens of the source fit into one request.
+        asked: Style, language and context of the request.
+        source_tokens: Number of source tokens that fit into one request.
     """
     get_rules, get_prompt = _PROMPTS[asked.style]
     if asked.style == "merge":
@@ -119,9 +119,9 @@ def requests_for(
 
 
 def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, asked: Asked) -> str:
-    """Returns the request with facts to keep and the user's wish before its last line, the size.
+    """Inserts the facts to keep and the user's instruction before the last line, which states the size.
 
-    A merge names its own facts. Only the prompts of plain summaries and merges are in the session's language.
+    A merge prompt names its own facts. Only the prompts of plain summaries and merges are in the session's language.
     """
     language = language_of(messages, asked) if asked.style in ("plain", "merge") else "en"
     named = () if asked.style == "merge" else facts_to_name(messages, target_chars, asked.language)
@@ -131,13 +131,13 @@ def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, 
 
 
 def language_of(messages: Sequence[AnyMessage], asked: Asked) -> str:
-    """Returns the session's language; where that isn't Korean, the script that the user writes in."""
+    """Returns "ko" for a Korean session, else the script of the user's messages; "en" if Korean or unknown."""
     script = user_language(messages)
     return "ko" if asked.language == "ko" else "en" if script in (None, "ko") else script
 
 
 def lengths_of(target_chars: int, style: PromptStyle) -> tuple[int, int]:
-    """Returns the characters that a prompt of this style asks for, and the most that it allows."""
+    """Returns the length that a prompt of this style requests and the length that it allows, in characters."""
     if style == "plain":
         return summary_generator.sizes(target_chars)
     chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)
@@ -145,9 +145,9 @@ def lengths_of(target_chars: int, style: PromptStyle) -> tuple[int, int]:
 
 
 def messages_behind(request: SummaryRequest, place: int, draft: SummaryDraft, flaw: Flaw) -> list[BaseMessage]:
-    """Returns the draft and what is wrong with it, the messages behind the request that it answered.
+    """Returns the draft and a repair prompt, to be sent after the original request.
 
-    Of a source in parts each is told what it lacks itself.
+    For a source in parts, each prompt names only the missing facts of its own part.
     """
     text = draft.parts[place] if place < len(draft.parts) else draft.text
     is_part = len(draft.parts) > 1
@@ -178,7 +178,7 @@ def _split(numbered: Iterable[tuple[AnyMessage, int]], limit_tokens: int) -> Ite
 
 
 def _cut(message: AnyMessage, limit_tokens: int) -> Iterator[AnyMessage]:
-    """Cuts a message into pieces of at most `limit_tokens`, between words where possible; nothing is lost."""
+    """Cuts a message into pieces of at most `limit_tokens`, between words where possible, without loss."""
     tokens = message_tokens(message)
     if tokens <= limit_tokens:
         yield message
@@ -200,17 +200,17 @@ def _cut(message: AnyMessage, limit_tokens: int) -> Iterator[AnyMessage]:
 
 # Providers ask a tenth of the price for input that they have cached.
 CACHED_PRICE: Final = 0.1
-# What is said behind a draft to have it mended.
+# The repair prompt after a draft.
 _REPAIR_TOKENS: Final = 200
 
 
 @dataclass(frozen=True)
 class LastInput:
-    """What the chat model of a session was last sent for an answer without tool calls, and that answer.
+    """Last input of a session's chat model for an answer without tool calls, and the answer.
 
     Attributes:
-        model: The name that the endpoint knows the model by.
-        tools: The schemas sent beside the messages.
+        model: Model name at the endpoint.
+        tools: Schemas sent beside the messages.
     """
 
     model: str
@@ -219,7 +219,7 @@ class LastInput:
     answer: AIMessage
 
     def holds(self, spec: FoldSpec) -> bool:
-        """Whether all that a fold covers stands in it: its messages word for word, the records that it replaces."""
+        """Returns True if the input contains a fold's messages word for word and the records that it replaces."""
         items = self.model_input.items
         sent = {item.id for item in items if item.kind == "message"} | {str(self.answer.id)}
         if not {item.id for item in items if item.kind == "record"}.issuperset(spec.sources):
@@ -227,7 +227,7 @@ class LastInput:
         texts = {str(m.id): _squeeze(text_of(m)) for m in [*self.model_input.messages, self.answer]}
 
         def is_held(source_id: str, message: AnyMessage) -> bool:
-            # A message without a place of its own stands in one that joins several.
+            # A message that isn't sent by itself is part of a message that joins several.
             places = [texts[source_id]] if source_id in texts else texts.values()
             return source_id in sent and any(_squeeze(text_of(message)) in place for place in places)
 
@@ -238,9 +238,9 @@ class LastInput:
 
 
 def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
-    """Returns the last input with its answer and the instruction behind it; None if the fold must be quoted.
+    """Returns the last input followed by its answer and the instruction; None if the source must be quoted.
 
-    A merge is quoted, and so is a block with anything in it that the input doesn't hold whole.
+    Quoted are merges, and blocks with any text that the input doesn't contain whole.
     """
     style = spec.style
     if style == "merge" or (style == "plain" and spec.sources) or not last.holds(spec):
@@ -262,42 +262,42 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
         language=language,
         has_previous=bool(spec.sources),
     )
-    # The user's alone: what else is named stands above, and each token of the list is one that isn't cached.
+    # Facts of the user only: the others are in the input above, and tokens of this list aren't cached.
     told = with_facts(instruction, asked, min(spec.target_chars, MAX_TARGET_CHARS), spec.asked)
     sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(told)]
     return SummaryRequest(sent, aim_chars, most_chars, language, last.tools)
 
 
 def price_in_place(last: LastInput, request: SummaryRequest) -> float:
-    """Estimates what a first draft in place reads, in tokens at full price; the last input is cached."""
+    """Estimates the cost of a first draft in place, in tokens at full price; the last input is cached."""
     cached_tokens = last.model_input.sent_tokens
     return CACHED_PRICE * cached_tokens + _new_tokens(last, request)
 
 
 def price_quoted(spec: FoldSpec, source_tokens: int) -> int:
-    """Estimates what a first draft reads if its source is quoted.
+    """Estimates the tokens read for a first draft of a quoted source.
 
     Args:
         spec: The fold.
-        source_tokens: How many tokens of the source fit into one request.
+        source_tokens: Number of source tokens that fit into one request.
     """
     requests = requests_for(spec.messages, spec.target_chars, spec.asked, source_tokens)
     return sum(estimate_tokens(message.text) for request in requests for message in request.messages)
 
 
 def input_tokens_in_place(last: LastInput, request: SummaryRequest) -> int:
-    """Estimates the largest input of a request in place: with a draft behind it, and what is wrong with that.
+    """Estimates the largest input of a request in place: the request, a draft and the repair prompt.
 
-    A character is counted as a token: more than that no draft has.
+    A character is counted as a token, an upper bound for any draft.
     """
     return last.model_input.sent_tokens + _new_tokens(last, request) + request.most_chars + _REPAIR_TOKENS
 
 
 def _new_tokens(last: LastInput, request: SummaryRequest) -> int:
-    """Estimates what isn't cached: the answer and the instruction."""
+    """Estimates the uncached tokens: the answer and the instruction."""
     return message_tokens(last.answer) + estimate_tokens(request.messages[-1].text)
 
 
 def _squeeze(text: str) -> str:
-    """Returns a text without white space: where messages stand in one text, further lines are indented."""
+    """Returns a text without white space: where messages are joined in one text, further lines are indented."""
     return "".join(text.split())

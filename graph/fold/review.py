@@ -21,7 +21,7 @@ from graph.value.record import RecordOutcome
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 
-# So much of a summary may be facts that are named; the rest says what they are about.
+# Share of a summary that the named facts may take; the rest is their context.
 _NAMED_SHARE: Final = 0.3
 _MOST_NAMED: Final = 100
 _MOST_TRIED: Final = 1_000
@@ -30,17 +30,17 @@ _GONE_SHARE: Final = 1 / 3
 
 
 class Lack(NamedTuple):
-    """The named facts that a draft lacks, weightiest first, and whether too many of the user's are among them."""
+    """Named facts missing from a draft, heaviest first, and whether too many of the user's are missing."""
 
     missing: tuple[str, ...]
     is_large: bool
 
 
 def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: Language) -> tuple[Fact, ...]:
-    """Returns the weightiest facts that fit into 30 % of a summary, the user's rules and prohibitions first.
+    """Returns the heaviest facts that fit into 30 % of a summary, the user's rules and prohibitions first.
 
-    A previous summary isn't searched, nor what the user pasted: a summary in the session's language can't keep the
-    dates of a foreign letter as they are, and its prohibitions are none of the user's.
+    Neither previous summaries nor the user's pasted text are searched: a summary in the session's language can't quote
+    the dates of a foreign letter as they are, and prohibitions in the letter aren't the user's.
 
     Args:
         messages: What is condensed.
@@ -54,7 +54,7 @@ def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: L
 
 
 def pasted_wishes(messages: Sequence[AnyMessage], language: Language) -> frozenset[tuple[str, str]]:
-    """Returns the identities of what sounds like the user's rule or prohibition but stands in pasted text alone."""
+    """Returns the identities of apparent rules and prohibitions that occur in the user's pasted text only."""
     script = _script(messages, language)
     users = [message for message in messages if isinstance(message, HumanMessage)]
     own = {fact.identity for fact in facts_of([_own(message, script) for message in users])}
@@ -62,12 +62,12 @@ def pasted_wishes(messages: Sequence[AnyMessage], language: Language) -> frozens
 
 
 def lack_of(text: str, messages: Sequence[AnyMessage], target_chars: int, language: Language) -> Lack:
-    """Compares a draft with the facts that its request named; it lacks too many if a third of the user's are gone.
+    """Compares a draft with the facts named in its request; the lack is large if a third of the user's are missing.
 
     Args:
         text: The draft.
         messages: What is condensed.
-        target_chars: Length of the summary. What can't stand in it can't be gone.
+        target_chars: Length of the summary; facts that don't fit into it can't be missing.
         language: The session's language.
     """
     users = [message for message in messages if isinstance(message, HumanMessage)]
@@ -88,7 +88,7 @@ def _own(message: AnyMessage, script: str) -> AnyMessage:
 
 
 def _fitting(facts: Iterable[Fact], target_chars: int) -> tuple[Fact, ...]:
-    """Returns the facts that fit, in their order; one that doesn't gives way to the next, and no two say the same."""
+    """Returns the facts that fit, in order and without duplicates; a fact that doesn't fit is skipped."""
     left_chars = int(target_chars * _NAMED_SHARE)
     taken: list[Fact] = []
     held = HeldFacts()
@@ -124,13 +124,13 @@ _TAIL_CHARS: Final = 100
 
 
 def is_copy(draft: str, said: Iterable[str]) -> bool:
-    """Whether a draft begins with a copy of its source: its first 200 characters stand there, white space aside.
+    """Returns True if the first 200 characters of a draft occur in its source, white space ignored.
 
-    Shorter drafts are none: a good summary may be one sentence of its source.
+    Shorter drafts are never copies: a good summary may be one sentence of its source.
 
     Args:
-        draft: The draft. Tags and speakers that it copied along don't hide a copy.
-        said: The texts of the messages that it was made from.
+        draft: The draft. Copied tags and speakers don't hide a copy.
+        said: The texts of the source messages.
     """
     copied = _OUR_TAG.sub("", draft).strip()[:_COPIED_CHARS]
     return len(copied) == _COPIED_CHARS and _squeeze(copied) in _squeeze("".join(said))
@@ -141,17 +141,17 @@ def _squeeze(text: str) -> str:
 
 
 def is_answer(draft: str) -> bool:
-    """Whether a draft answers the chat, or refuses to, where a summary was asked for.
+    """Returns True if a draft answers the chat, or refuses to, instead of summarising.
 
-    Taken for one only if three signs meet: it opens as an answer does ("네, …", "Sure, …", "죄송하지만 …"), it ends as
-    one does ("… 좋은 하루 보내세요!", "Let me know …", a refusal), and it has no turn mark, which is asked for.
+    Three signs must meet: an opening like an answer's ("네, …", "Sure, …", "죄송하지만 …"), an ending like an answer's
+    ("… 좋은 하루 보내세요!", "Let me know …", a refusal), and no turn mark, although the prompt asks for one.
     """
     text = draft.strip()
     return bool(_OPENING.match(text) and _CLOSING.search(text[-_TAIL_CHARS:]) and not _TURN_MARK.search(text))
 
 
 SMALL_TARGET_CHARS: Final = 80
-# A draft within these shares of what is asked for is taken as it is; a longer one is shortened to the share below.
+# A draft within these shares of the requested length is unchanged; a longer one is shortened to the share below.
 MIN_SHARE: Final = 0.6
 MAX_SHARE: Final = 1.3
 SHORTENED_SHARE: Final = 1.25
@@ -172,14 +172,14 @@ FlawKind = Literal["empty", "language", "copy", "answer", "cut", "long", "short"
 
 @dataclass(frozen=True)
 class SummaryDraft:
-    """A summary as it was written, before its review.
+    """A summary before its review.
 
     Attributes:
-        input_tokens: Tokens read to write it, over all calls.
-        output_tokens: Tokens written.
-        is_usage: Whether the provider reported both; otherwise they are our estimates.
-        is_cut: Whether the model stopped at its length limit; the text may then end anywhere.
-        parts: The text by the parts of its source, if that was too large for one call.
+        input_tokens: Tokens read, over all calls.
+        output_tokens: Tokens written, over all calls.
+        is_usage: True if the provider reported both; otherwise they are estimates.
+        is_cut: True if the model stopped at its length limit; the text may then end anywhere.
+        parts: Texts for the parts of a source too large for one call.
     """
 
     text: str
@@ -192,10 +192,10 @@ class SummaryDraft:
 
 @dataclass(frozen=True)
 class Flaw:
-    """What is wrong with a draft, for the one request to mend it.
+    """Defect of a draft, named in the one request to repair it.
 
     Attributes:
-        missing: What the draft lacks, by name, weightiest first; only of one that is short or lacks facts.
+        missing: Texts of missing facts, heaviest first; only for a draft that is short or lacks facts.
     """
 
     kind: FlawKind
@@ -208,13 +208,13 @@ class Source:
 
     Attributes:
         label: Precedes the summary in the model input and counts towards its size.
-        scripts: The scripts that a draft may be in: those of the user's own words and of the session; empty for any.
-        is_bound: Whether the target is only an upper bound.
+        scripts: Allowed scripts of a draft: the user's and the session's; empty for any.
+        is_bound: True if the target is only an upper bound.
         max_tokens: Upper bound on the adopted text with its label, None for no bound.
-        is_quoted: Whether the drafts are sentences of the source itself, which are never hollow and no copies.
-        is_summary: Whether the source is made of summaries, whose words may well be carried over.
+        is_quoted: True if the drafts are sentences of the source, which are never hollow and no copies.
+        is_summary: True if the source consists of summaries, whose words may be carried over.
         session_language: The language of the fixed words around a verbatim text.
-        carried: Facts of the records that are replaced, weightiest first.
+        carried: Facts of the replaced records, heaviest first.
     """
 
     messages: Sequence[AnyMessage]
@@ -232,29 +232,29 @@ class Source:
 
     @property
     def asked_chars(self) -> int:
-        """The length that the prompt asks for: the target within its limit."""
+        """Length requested by the prompt: the target within its limit."""
         return max(1, min(self.target_chars, MAX_TARGET_CHARS))
 
     @property
     def least_chars(self) -> float:
-        """The visible characters below which a draft is hollow."""
+        """Minimum of visible characters; a shorter draft is hollow."""
         if self.is_quoted:
             return 1
         return max(1, self.asked_chars * (_LEAST_BOUND_SHARE if self.is_bound else _LEAST_SHARE))
 
     @property
     def is_small(self) -> bool:
-        """Whether the target is too short for a retry or a cut."""
+        """True if the target is too short for a retry or a cut."""
         return self.target_chars < SMALL_TARGET_CHARS and not self.is_bound
 
 
 @dataclass(frozen=True)
 class Review:
-    """The result of a fold: a text that replaces its source, or none.
+    """Result of a fold: a text that replaces its source, or none.
 
     Attributes:
         text: The adopted text, "" if there is none.
-        is_verbatim: Whether the text is the quoted source itself, because no draft was shorter.
+        is_verbatim: True if the text is the quoted source, because no draft was shorter.
         error_code: Why no text was adopted, "" otherwise.
     """
 
@@ -272,7 +272,7 @@ _UNFIT: Final[Mapping[FlawKind, Review]] = {
 
 
 def flaw_of(draft: SummaryDraft, source: Source) -> Flaw | None:
-    """Returns what is wrong with a first draft, for the one request to mend it; None if there is nothing to mend."""
+    """Returns the defect of a first draft to be repaired in one request; None if there is nothing to repair."""
     if source.is_small:
         return None
     text = draft.text.strip()
@@ -289,14 +289,14 @@ def flaw_of(draft: SummaryDraft, source: Source) -> Flaw | None:
 
 
 def _lack(text: str, source: Source) -> Lack:
-    """Returns which facts of its source a draft lacks; none where they weren't named to whoever wrote it."""
+    """Returns the missing facts of a draft; none where its request named no facts."""
     if source.is_quoted or source.is_summary:
         return Lack((), is_large=False)
     return lack_of(text, source.messages, source.asked_chars, source.session_language)
 
 
 def _unfit(text: str, source: Source) -> FlawKind | None:
-    """Says why a text is no summary of its source, however long it is; None if it is one."""
+    """Returns why a text of any length is no summary of its source; None if it is a summary."""
     if source.is_quoted:
         return None
     said = (text_of(message) for message in source.messages if not isinstance(message, SystemMessage))
@@ -315,13 +315,13 @@ def _wrong_length(text: str, source: Source) -> FlawKind | None:
 
 
 def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
-    """Chooses among all drafts of one fold: complete ones first, then those with the user's facts, then by length.
+    """Chooses among all drafts of a fold: complete ones first, then those with the user's facts, then by length.
 
-    The nearest to the requested length is the best; a draft is compared with the facts as it would be adopted.
-    A draft is adopted only if it isn't hollow, is a summary (no copy, no answer) in a script of the user's own words,
-    and is smaller than its source in characters and in tokens, label included. Beyond 130 % of the requested length its
-    sentences of least weight go (`shorten`); one that broke off loses its unfinished last sentence. A small source
-    (target under 80 characters) without such a draft is quoted verbatim.
+    The length nearest to the requested one is the best; facts are compared with the text as it would be adopted. A
+    draft is adopted only if it isn't hollow, is a summary (no copy, no answer) in an allowed script, and is smaller
+    than its source in characters and in tokens, label included. Beyond 130 % of the requested length sentences of
+    least weight are dropped (`shorten`); a draft that broke off loses its unfinished last sentence. A small source
+    (target under 80 characters) without an adoptable draft is quoted verbatim.
     """
     written = [draft for draft in drafts if visible_chars(draft.text)]
     unfit = [_unfit(draft.text.strip(), source) for draft in written]
@@ -344,7 +344,7 @@ def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
 
 
 def _adoptable(draft: SummaryDraft, source: Source) -> str:
-    """Returns the text of a draft as it would be adopted: without an unfinished sentence, within its bounds."""
+    """Returns the text of a draft as adopted: without an unfinished sentence, within its bounds."""
     text = draft.text.strip()
     whole = until_last_sentence(text) if draft.is_cut else text
     return whole if source.is_small else _within_bounds(whole, source)
@@ -360,12 +360,12 @@ def _best(drafts: Sequence[tuple[SummaryDraft, str]], source: Source) -> tuple[S
 
 
 def visible_chars(text: str) -> int:
-    """Counts the characters that a reader sees, not control, format or filler characters; a run of spaces is one."""
+    """Counts visible characters, not control, format or filler characters; a run of spaces counts as one."""
     return sum(char not in _BLANKS and unicodedata.category(char)[0] != "C" for char in " ".join(text.split()))
 
 
 def _within_bounds(text: str, source: Source) -> str:
-    """Returns the text within 130 % of the requested length and the bound in tokens, shortened if it isn't.
+    """Returns the text within 130 % of the requested length and the bound in tokens, shortened if necessary.
 
     Rules and decisions alone may take up to twice the requested length.
     """
@@ -385,7 +385,7 @@ def _within_bounds(text: str, source: Source) -> str:
 
 
 def is_within(text: str, source: Source) -> bool:
-    """Whether a text is smaller than its source and within the bound in tokens, its label included."""
+    """Returns True if a text with its label is smaller than its source and within the bound in tokens."""
     is_bounded = source.max_tokens is None or estimate_tokens(source.label + text) <= source.max_tokens
     return is_bounded and _is_smaller(text, source)
 
@@ -396,7 +396,7 @@ def _is_smaller(text: str, source: Source) -> bool:
 
 
 def until_last_sentence(text: str) -> str:
-    """Removes the unfinished last sentence of a text that broke off, or its last word if it has no sentence end."""
+    """Removes the unfinished last sentence of a text that broke off, or its last word if no sentence ends."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     if ends:
         return text[: ends[-1]].rstrip()
@@ -404,7 +404,7 @@ def until_last_sentence(text: str) -> str:
 
 
 def quote(messages: Sequence[AnyMessage], language: Language) -> str:
-    """Renders messages verbatim as quoted text with its speakers; messages without text are left out."""
+    """Renders messages verbatim as quoted text with their speakers; messages without text are left out."""
     lines: list[str] = []
     for message in messages:
         text = text_of(message).strip()

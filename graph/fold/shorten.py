@@ -1,4 +1,4 @@
-"""Shortens a summary by its sentences of least weight, wherever they stand."""
+"""Shortens a summary by dropping its sentences of least weight, wherever they are."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ _QUESTION: Final = re.compile(
     r"|\b(?:asked|asks|asking|awaiting|waiting for|open question)\b",
     re.IGNORECASE,
 )
-# Marks and openings aren't counted, so what is about right is looked at closely.
+# Marks and openings aren't counted, so `fits` is called only when the rough length is close.
 _ROUGH_SHARE: Final = 1.1
 _OPTION: Final = re.compile(r"^\(?\d{1,2}[).]")
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """A part that is dropped or kept whole: a sentence, a clause of a very long one, a block of code or a headline.
+    """A unit that is dropped or retained whole: a sentence, a clause of a very long one, a code block or a headline.
 
     Attributes:
-        line: The line that it stands in.
-        opening: What that line begins with, e.g. a list mark.
-        turn: The turn mark that holds for it, "" before the first one.
+        line: Line number.
+        opening: Beginning of the line, e.g. a list mark.
+        turn: The turn mark that applies, "" before the first one.
     """
 
     line: int
@@ -50,17 +50,17 @@ class _Piece:
 
 
 def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit: Callable[[str], bool]) -> str:
-    """Returns the text without its sentences of least weight, so that it fits.
+    """Drops sentences of least weight until the text fits.
 
-    Repetitions go first, then what has few facts. The last question with its options, rules, prohibitions and
-    decisions stay, even if the text is then too long; only if it must fit do they go too, the question last. A turn
-    mark stays with the sentences of its turn. One sentence alone is cut at a word.
+    Repetitions are dropped first, then sentences with few facts. The last question with its options, rules,
+    prohibitions and decisions stay, even if the text remains too long; they are dropped only for `must_fit`, the
+    question last. A turn mark stays with the sentences of its turn. A single sentence is cut at a word.
 
     Args:
         text: The summary.
-        fits: Whether a text is short enough.
+        fits: Returns True if a text is short enough.
         max_chars: About how many characters fit; a sentence longer than half of them is dropped by clauses.
-        must_fit: What the result has to fulfil at any price.
+        must_fit: Condition that the result always fulfils, unless a single character is left.
     """
     if fits(text):
         return text
@@ -74,7 +74,7 @@ def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit:
         rough_chars -= len(kept.pop(place).text) + 1
     if not must_fit(_render(kept)):
         dropped = [place for place in _weighty(texts) if place in kept][: len(kept) - 1]
-        # As few as are enough: what is left gets shorter with each.
+        # Bisects for the fewest pieces: the text gets shorter with each.
         places = range(len(dropped))
         count = bisect_left(places, x=True, key=lambda count: must_fit(_render(_without(kept, dropped[:count]))))
         kept = _without(kept, dropped[:count])
@@ -91,7 +91,7 @@ def _without(kept: Mapping[int, _Piece], dropped: Iterable[int]) -> dict[int, _P
 
 
 def _light(texts: Sequence[str]) -> list[int]:
-    """Returns the places of what may go, the lightest first: repetitions from the end on, then by weight."""
+    """Returns the indexes of droppable pieces, lightest first: repetitions from the end on, then by weight."""
     first = {_key(text): place for place, text in reversed(list(enumerate(texts)))}
     repeated = [place for place in reversed(range(len(texts))) if first[_key(texts[place])] != place]
     stay = {*repeated, *_question(texts), *(place for place, text in enumerate(texts) if _is_firm(text))}
@@ -99,7 +99,7 @@ def _light(texts: Sequence[str]) -> list[int]:
 
 
 def _weighty(texts: Sequence[str]) -> list[int]:
-    """Returns the places of what goes only at need: decisions, rules and headlines by weight, then the question."""
+    """Returns all indexes in the order of dropping at need: by weight, the question last."""
     question = set(_question(texts))
     ranked = list(reversed(rank_sentences(texts)))
     return sorted(ranked, key=lambda place: place in question)
@@ -110,7 +110,7 @@ def _is_firm(text: str) -> bool:
 
 
 def _question(texts: Sequence[str]) -> Iterator[int]:
-    """Yields the places of the last question and the options behind it; of the last sentence if nothing is asked."""
+    """Yields the indexes of the last question and the options after it; of the last piece if there is no question."""
     asked = [place for place, text in enumerate(texts) if _QUESTION.search(text)]
     place = asked[-1] if asked else len(texts) - 1
     yield place
@@ -123,7 +123,7 @@ def _key(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    """Yields the pieces of a text in order; a block of code between fences is one."""
+    """Yields the pieces of a text in order; a fenced code block is one piece."""
     code: list[str] = []
     turn = ""
     for number, line in enumerate(text.splitlines()):
@@ -144,7 +144,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _sentences(line: str) -> tuple[str, list[str]]:
-    """Returns what a line begins with, and its sentences; a headline or the row of a table is one."""
+    """Returns the beginning of a line and its sentences; a headline or a table row is one sentence."""
     if _HEADLINE.match(line) or line.lstrip().startswith("|"):
         return "", [line.rstrip()]
     marked = _LIST_MARK.match(line)

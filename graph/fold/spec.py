@@ -1,4 +1,4 @@
-"""What a fold covers, what its summariser reads and how long the result may be; `fold_of` makes every spec."""
+"""Describes a fold: the covered turns, the text to summarise and the target length; `fold_of` makes every spec."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Block:
 
 
 def should_summarize(turn_count: int) -> bool:
-    """Whether a block falls due when this turn begins: exactly at 4, 7, 10, 13 and so on."""
+    """Returns True if a block is due when this turn starts: exactly at 4, 7, 10, 13 and so on."""
     return turn_count > BLOCK_TURNS and turn_count % BLOCK_TURNS == 1
 
 
 def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
-    """Returns the blocks that are complete and not covered, oldest first.
+    """Returns the complete blocks that no record covers, oldest first.
 
     If another strategy's record ends inside a block, the first block is shorter.
 
     Args:
-        complete_turns: How many turns of the session have their answer.
-        covered_turn: The last turn that an active record covers, 0 if none does.
+        complete_turns: Number of answered turns.
+        covered_turn: The last turn covered by an active record, 0 if none is.
     """
     blocks = []
     first = covered_turn + 1
@@ -54,7 +54,7 @@ def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
 
 
 def next_block(complete_turns: int, covered_turn: int) -> Block:
-    """Returns the block that is due first: one of `due_blocks`, or else the one that more turns will complete."""
+    """Returns the first of `due_blocks`, or else the block that further turns will complete."""
     due = due_blocks(complete_turns, covered_turn)
     return due[0] if due else Block(covered_turn + 1, complete_turns + BLOCK_TURNS - complete_turns % BLOCK_TURNS)
 
@@ -72,13 +72,12 @@ def round_rate(rate: float) -> float:
 
 
 def target_chars(original_chars: int, compression_rate: float) -> int:
-    """Returns the target length: `int(original_chars * compression_rate)` (seed 002)."""
     return int(original_chars * compression_rate)
 
 
 PromptStyle = Literal["plain", "merge", "rolling", "structured"]
 
-# A call reads some 500 tokens of rules beside its source.
+# A call reads some 500 tokens of rules in addition to its source.
 VERBATIM_CHARS = 300
 # A summary has more tokens per character than its source: fewer characters keep it within its tokens.
 _DENSITY_MARGIN = 0.95
@@ -86,16 +85,16 @@ _DENSITY_MARGIN = 0.95
 
 @dataclass(frozen=True)
 class Asked:
-    """What a summary is asked for with, beside its messages and its length.
+    """Parameters of a summary request, apart from messages and length.
 
     Attributes:
-        style: Which prompt asks for it.
+        style: Selects the prompt.
         language: The session's language.
-        before: What the conversation stands on before the messages: the record before them, or the words.
-        turns: The turn of each message, 0 for a previous summary; () if it isn't known.
-        answer_tokens: How long the answer should be at most; None leaves it to the model.
+        before: Context before the messages: the previous record, or its words.
+        turns: The turn of each message, 0 for a previous summary; () if unknown.
+        answer_tokens: Limit on the answer; None leaves it to the model.
         carried: The line of facts that a merge carries on where its text lacks them; "" for none.
-        wish: What the user asks of the summary beside its length, "" for nothing.
+        wish: The user's instruction for the summary, "" for none.
     """
 
     style: PromptStyle = "plain"
@@ -113,31 +112,31 @@ class FoldSpec:
 
     Attributes:
         turns: All covered turn numbers, those of its sources included.
-        messages: What the summariser reads: messages, or older summaries as messages.
-        source_ids: Ids of the messages read, for the key; they change when a turn gets another attempt.
-        original_chars: Characters of everything that it covers in the archive.
-        source_chars: Characters of what the summariser reads; the result must be smaller.
-        language: The session's language, in which the summary is asked for and its label is written.
-        sources: Ids of the records that it replaces.
-        style: Which prompt asks for it.
-        is_bound: Whether the target is only an upper bound, so that a shorter draft is as good.
-        max_tokens: Upper bound on the result, our estimate; None for no bound.
+        messages: Input of the summariser: messages, or older summaries as messages.
+        source_ids: Ids of these messages, for the key; they change when a turn gets another attempt.
+        original_chars: Characters covered in the archive.
+        source_chars: Characters of the summariser's input; the result must be smaller.
+        language: The session's language, used for the prompt and the label.
+        sources: Ids of the replaced records.
+        style: Selects the prompt.
+        is_bound: True if the target is only an upper bound, so that a shorter draft is as good.
+        max_tokens: Upper bound on the result, estimated; None for no bound.
         until_message_id: The last covered message; "" for the last one of `source_ids`.
-        covered_message_count: How many live messages it covers, those of its sources included.
-        covered_token_count: Our estimate for these messages.
+        covered_message_count: Number of covered live messages, those of its sources included.
+        covered_token_count: Estimate for these messages.
         version: Version of a rolling summary; 1 for other kinds.
         context_messages: Messages in the context before a compaction; 0 for other kinds.
         context_messages_after: Messages in the context after it.
-        context_tokens: Our estimate for the context before it.
-        answer_tokens: How long the summary model's answer should be at most; None leaves it to the model.
-        is_exact: Whether a result must be for exactly these messages. Otherwise any finished one of its kind fits that
-            leaves no gap, so that a slow summary isn't discarded because the chat went on.
-        is_waited: Whether a turn may wait for it (once, for a bounded time).
-        before: What the conversation stands on before it, so that "option 2" can be understood; "" for nothing.
-        message_turns: The turn of each message, 0 for a previous summary; () if it isn't known.
-        carried: Facts of the records that it replaces, weightiest first.
-        wish: What the user asks of the summary beside its length, "" for nothing.
-        set_aside: Id of the record that is active again in place of being made; "" for none.
+        context_tokens: Estimate for the context before it.
+        answer_tokens: Limit on the summary model's answer; None leaves it to the model.
+        is_exact: True if a result must be for exactly these messages. Otherwise any finished result of the same kind
+            that leaves no gap fits, so that a slow summary isn't discarded because the chat went on.
+        is_waited: True if a turn may wait for it (once, for a bounded time).
+        before: Context before the fold, so that "option 2" can be understood; "" for none.
+        message_turns: The turn of each message, 0 for a previous summary; () if unknown.
+        carried: Facts of the replaced records, heaviest first.
+        wish: The user's instruction for the summary, "" for none.
+        set_aside: Id of a record to be activated again instead of making a new one; "" for none.
     """
 
     kind: RecordKind
@@ -175,20 +174,19 @@ class FoldSpec:
 
     @property
     def asked(self) -> Asked:
-        """What its summary is asked for with."""
         line = carried_line(self.carried, self.language, self.max_tokens or 0).text if self.style == "merge" else ""
         return Asked(self.style, self.language, self.before, self.message_turns, self.answer_tokens, line, self.wish)
 
     @property
     def stands_verbatim(self) -> bool:
-        """Whether its source is so short that no call can pay, and is quoted word for word instead."""
+        """True if the source is so short that no call can pay off; it is quoted instead."""
         return self.kind == "interval" and self.source_chars < VERBATIM_CHARS
 
     def bounded(self, max_tokens: int, *, most_chars: int | None = None) -> FoldSpec:
-        """Returns the fold with an upper bound in tokens and a target in characters that keeps to it.
+        """Returns the fold with an upper bound in tokens and a matching target in characters.
 
         Args:
-            max_tokens: The bound on the result, our estimate.
+            max_tokens: Bound on the result, estimated.
             most_chars: Upper bound on the target; None for what the tokens allow.
         """
         chars = int(max_tokens * _DENSITY_MARGIN * self.source_chars / max(1, self.source_tokens))
@@ -206,17 +204,17 @@ def fold_of(
     style: PromptStyle = "plain",
     cut: Callable[[AnyMessage], AnyMessage] = lambda message: message,
 ) -> FoldSpec:
-    """Returns the fold of records and the messages that follow them into one record, with the rate's target.
+    """Returns the fold of records and the following messages into one record, with the rate's target.
 
     Callers that need another length or an upper bound replace these fields.
 
     Args:
-        old: Records that it replaces, oldest first; the summariser reads them as one first message.
-        new: Live messages that follow them, in order. `old` or `new` may be empty, not both.
+        old: Records to replace, oldest first; the summariser reads them as one first message.
+        new: Live messages after them, in order. `old` or `new` may be empty, not both.
         kind: The kind of the new record.
         rate: The current compression rate.
         language: The session's language.
-        style: Which prompt asks for it.
+        style: Selects the prompt.
         cut: Shortens a message for the summariser.
     """
     previous = previous_summary(old, language)
@@ -248,7 +246,7 @@ def fold_of(
 
 
 def previous_summary(active: Sequence[Record], language: Language) -> list[SystemMessage]:
-    """Returns the active summaries as one message for the summariser; none if there are none."""
+    """Returns the active summaries as one message for the summariser; empty if there are none."""
     if not active:
         return []
     if len(active) == 1:
@@ -257,10 +255,10 @@ def previous_summary(active: Sequence[Record], language: Language) -> list[Syste
 
 
 def source_key(spec: FoldSpec, *, model: str, prompt_version: str) -> str:
-    """Hashes everything that a summary depends on, so that a prepared one is used only if nothing has changed.
+    """Hashes all inputs of a summary, so that a prepared one is used only if nothing has changed.
 
-    What stands before the source only explains it and may be merged meanwhile, so it doesn't count. For a fold that
-    isn't exact only its first position and the replaced records count, as the chat may go on meanwhile.
+    The context before the source may be merged meanwhile and isn't hashed. For a fold that isn't exact only the first
+    position and the replaced records are hashed, as the chat may go on meanwhile.
     """
     source = [[str(spec.from_position)]]
     if spec.is_exact:

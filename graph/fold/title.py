@@ -1,4 +1,4 @@
-"""Asks for the title of a session, and cleans what a model answers."""
+"""Requests a session's title and cleans the model's answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graph.fold.spec import Asked
 from prompt import title as prompt
 from prompt.system.framing import Language
 
-# As many turns as a title is made of.
+# Number of turns that a title is based on.
 TITLED_TURNS: Final = 2
 _QUOTED_CHARS: Final = 600
 _LONGEST_LINE: Final = 120
@@ -42,8 +42,8 @@ def title_request(messages: Iterable[AnyMessage], language: Language) -> list[An
     """Returns the request for a title: the rules, and the first turns, clipped and quoted.
 
     Args:
-        messages: The messages of these turns. What tools were asked and answered is left out.
-        language: The session's.
+        messages: The messages of these turns. Tool calls and results are left out.
+        language: The session's language.
     """
     said = [message for message in messages if isinstance(message, HumanMessage) or is_final_answer(message)]
     written_in = language_of(said, Asked(language=language))
@@ -52,14 +52,15 @@ def title_request(messages: Iterable[AnyMessage], language: Language) -> list[An
 
 
 def clean_title(text: str, scripts: Collection[str] = ()) -> str:
-    """Returns the title that a model's answer holds, in one line of at most 40 characters; "" if it holds none.
+    """Returns the title in a model's answer, one line of at most 40 characters; "" if there is none.
 
-    Reasoning, fences, labels, quotes, Markdown, a final period and invisible characters go. A first line of over 120
-    characters is an answer to the chat and no title, and neither is one in another script than the user writes.
+    Reasoning, fences, labels, quotes, Markdown, a final period and invisible characters are removed. A first line of
+    over 120 characters is an answer to the chat, not a title; a title in a script that the user doesn't write is
+    refused.
 
     Args:
         text: The answer.
-        scripts: Those of the user's own words; empty for any.
+        scripts: Scripts of the user's own words; empty for any.
     """
     lines = [line for cut in clean_draft(plain_text(text)).splitlines() if (line := _seen(cut))]
     line = next((line for line in lines if not line.endswith(_COLONS)), "".join(lines[:1]))
@@ -68,13 +69,13 @@ def clean_title(text: str, scripts: Collection[str] = ()) -> str:
 
 
 def _seen(line: str) -> str:
-    """Returns a line without invisible characters and without space around and twice within it."""
+    """Removes invisible characters and redundant white space."""
     kept = (sign for sign in " ".join(line.split()) if unicodedata.category(sign) not in _UNSEEN or sign == _KEPT)
     return " ".join("".join(kept).replace("\ufffd", "").split())
 
 
 def _bare(line: str) -> str:
-    """Returns a line without what models put around a title."""
+    """Removes marks, labels and quotes that models put around a title."""
     bare = _EMPHASIS.sub(r"\1", _MARKUP.sub("", _LINK.sub(r"\1", line)))
     while True:
         before = bare
@@ -88,7 +89,7 @@ def _bare(line: str) -> str:
 
 
 def _unquoted(line: str) -> str:
-    """Returns a line without the quotes that stand round all of it."""
+    """Removes quotes around the whole line."""
     for opening, closing in _PAIRS:
         inner = line[1:-1].strip(opening + closing)
         if line[:1] == opening and line[1:][-1:] == closing and opening not in inner and closing not in inner:
