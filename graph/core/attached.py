@@ -1,4 +1,4 @@
-"""Attached files and images as they stand in a message: a file's text behind a line with its name, in a fence."""
+"""Renders attached files and images in a message: a label line with the file's name, then the text in a fence."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ _HEAD: Final = re.compile(rf"^(?:{_LABELS})\n(`{{3,}})\n", re.MULTILINE)
 
 
 class Attachment(NamedTuple):
-    """A file that was read: its name as it is shown, and its text with line feeds alone between lines."""
+    r"""A file's display name, and its text with "\n" line ends."""
 
     name: str
     text: str
 
 
 def attachment_of(name: str, text: str) -> Attachment:
-    """Returns the attachment with a name of one line, and without blank lines around its text."""
+    """Returns an attachment with a one-line name and without blank lines around the text."""
     return Attachment(_shown(name), text.replace("\r\n", "\n").replace("\r", "\n").strip("\n"))
 
 
 def with_attachments(typed: str, attachments: Sequence[Attachment], language: Language) -> str:
-    """Returns the message of what was typed and the texts of files; `split_attached` takes it apart again."""
+    """Joins the typed text and the texts of files; the inverse of `split_attached`."""
     blocks = [_block(attachment, language) for attachment in attachments]
     return "\n\n".join([typed] * bool(typed) + blocks)
 
 
 def split_attached(message: str) -> tuple[str, list[Attachment]]:
-    """Returns what was typed, and the files in order; a fence that nothing closes is text."""
+    """Returns the typed text and the files in order; an unclosed fence is part of the text."""
     typed: list[str] = []
     found: list[Attachment] = []
     at = 0
@@ -56,7 +56,7 @@ def split_attached(message: str) -> tuple[str, list[Attachment]]:
 
 
 def own_words(message: str) -> str:
-    """Returns the message without the texts of files; their names stay if there is nothing else."""
+    """Returns the message without the texts of files, or their names if there is nothing else."""
     typed, attachments = split_attached(message)
     return typed or "\n".join(attachment.name for attachment in attachments)
 
@@ -68,7 +68,7 @@ def _block(attachment: Attachment, language: Language) -> str:
 
 
 def _blocks(message: str) -> Iterator[tuple[int, int, Attachment]]:
-    """Yields where each block begins and ends, and what it holds."""
+    """Yields start, end and content of each block."""
     at = 0
     unclosed: set[str] = set()
     while (head := _HEAD.search(message, at)) is not None:
@@ -84,7 +84,7 @@ def _blocks(message: str) -> Iterator[tuple[int, int, Attachment]]:
 
 
 def _find_line(message: str, line: str, begin: int) -> int:
-    """Returns where a line begins that is this one, from the beginning of a line on; -1 if there is none."""
+    """Returns the offset of the first whole line equal to `line` from `begin` on, -1 if there is none."""
     found = message.find(f"\n{line}\n", begin - 1)
     if found < 0 and message.endswith(f"\n{line}", begin - 1):
         found = len(message) - len(line) - 1
@@ -92,7 +92,7 @@ def _find_line(message: str, line: str, begin: int) -> int:
 
 
 def _shown(name: str) -> str:
-    """Returns a file's name in one line, composed, without its folders; a long one keeps its ending."""
+    """Returns a file's name in one line, NFC, without folders; a long name keeps its ending."""
     last = _FOLDER.split(unicodedata.normalize("NFC", name))[-1]
     seen = "".join(char if char.isprintable() else " " for char in last).replace("[", "(").replace("]", ")")
     whole = " ".join(seen.split()) or "?"
@@ -109,18 +109,18 @@ _SHOWN_CHARS: Final = 64
 
 
 def question_of(text: str, images: Sequence[str], *, message_id: str) -> HumanMessage:
-    """Returns a user's message as it's archived: its text, and then references to its images.
+    """Returns a user's message as archived: the text, then references to its images.
 
     Args:
-        text: What `plain_text` returns.
-        images: The URLs of its images, each of which `is_image_url` allows.
-        message_id: Its id.
+        text: Result of `plain_text`.
+        images: Image URLs accepted by `is_image_url`.
+        message_id: The message's id.
     """
     return HumanMessage(content_of(text, [reference_of(url) for url in images]), id=message_id)
 
 
 def content_of(text: str, urls: Sequence[str]) -> str | list[str | dict[str, Any]]:
-    """Returns the content of a message with this text and, behind it, these images; without images the text itself."""
+    """Returns message content: the text followed by the images, or the text itself if there are none."""
     if not urls:
         return text
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -128,42 +128,41 @@ def content_of(text: str, urls: Sequence[str]) -> str | list[str | dict[str, Any
 
 
 def reference_of(url: str) -> str:
-    """Returns what the archive has in place of a `data:` URL: its hash; any other URL stands there as it is."""
+    """Returns the archive's substitute for a `data:` URL, its hash; other URLs are returned unchanged."""
     if url[: len(_DATA)].lower() != _DATA:
         return url
     return _REFERENCE + hashlib.sha256(url.encode()).hexdigest()
 
 
 def data_urls(urls: Iterable[str]) -> dict[str, str]:
-    """Returns the `data:` URLs by the references to them; other URLs need none."""
+    """Maps references to their `data:` URLs; other URLs are left out."""
     references = ((reference_of(url), url) for url in urls)
     return {reference: url for reference, url in references if reference != url}
 
 
 def urls_of(message: BaseMessage) -> tuple[str, ...]:
-    """Returns what a message has in place of its images, in order: references, or URLs as they are."""
+    """Returns the image references and URLs of a message, in order."""
     return tuple(str(part["image_url"]["url"]) for part in image_parts(message))
 
 
 def shortened_url(url: str) -> str:
-    """Returns the beginning of a `data:` URL and how long it is, for whoever looks at a request."""
+    """Returns the beginning of a `data:` URL with its length, for display."""
     return url if len(url) <= _SHOWN_CHARS else f"{url[:_SHOWN_CHARS]}… ({len(url)} characters)"
 
 
 def references_in(messages: Iterable[BaseMessage]) -> set[str]:
-    """Returns the references to images that the messages have."""
     return {url for message in messages for url in urls_of(message) if url.startswith(_REFERENCE)}
 
 
 def with_images(messages: Sequence[AnyMessage], found: Mapping[str, str]) -> list[AnyMessage]:
-    """Returns the messages as a provider is sent them: with images in place of their references.
+    """Returns the messages as sent to a provider, with images in place of their references.
 
-    A message whose images can't be found is sent as text. So is that of a turn that failed: a model that takes no
-    images has refused it, and would refuse every later turn.
+    A message whose images can't be found is sent as text, and so is the question of a failed turn: a model without
+    image support would refuse every later turn as well.
 
     Args:
         messages: In order.
-        found: The `data:` URLs by the references to them.
+        found: `data:` URLs by reference.
     """
     failed = {id(turn[0]) for turn in split_turns(messages) if _has_failed(turn)}
     return [_with_images(message, found, is_told=id(message) in failed) for message in messages]

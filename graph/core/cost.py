@@ -1,4 +1,4 @@
-"""Prices of models, and the money that tokens cost."""
+"""Prices of models and the cost of tokens."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from graph.value.view import CostView, Money, SavingsMoney
 PRICED_TOKENS: Final = 1_000_000
 CURRENCY_CHARS: Final = 8
 _HIGHEST: Final = Decimal(1_000_000)
-# So that sums stay exact: with the digits of a price and those of the tokens they fit into a Decimal.
+# Keeps sums exact: the digits of a price and of the tokens fit into a Decimal.
 _DECIMALS: Final = 9
 _SHAPE: Final = 'takes {"currency": "USD", "models": {"name": {"input": 2.5, "output": 10, "cached": 1.25}}}'
 
 
 @dataclass(frozen=True)
 class ModelPrice:
-    """What a million tokens of a model cost.
+    """Prices of a million tokens of a model.
 
     Attributes:
-        input: Read anew.
-        output: Written.
-        cached: Read from the provider's cache.
+        input: Uncached input.
+        output: Output.
+        cached: Input from the provider's cache.
     """
 
     input: Decimal
@@ -42,8 +42,8 @@ class PriceList:
     """The prices of a server's models.
 
     Attributes:
-        currency: Their currency, as it is shown.
-        models: By the model's name.
+        currency: As displayed.
+        models: Prices by model name.
     """
 
     currency: str
@@ -51,14 +51,14 @@ class PriceList:
 
 
 def read_prices(text: str) -> PriceList:
-    """Returns the prices of a JSON object: a currency, and for each model what a million tokens cost.
+    """Parses the prices of a JSON object: a currency, and for each model the prices of a million tokens.
 
     Args:
-        text: `{"currency": "USD", "models": {"name": {"input": 2.5, "output": 10, "cached": 1.25}}}`; without
-            "cached" that is the price of the input.
+        text: `{"currency": "USD", "models": {"name": {"input": 2.5, "output": 10, "cached": 1.25}}}`; without "cached"
+            the input price applies.
 
     Raises:
-        ValueError: It has another form; the message says which one is taken, and what isn't right.
+        ValueError: Malformed; the message states the expected form and the defect.
     """
     try:
         read = json.loads(
@@ -112,14 +112,14 @@ _FREE = ModelPrice(Decimal(0), Decimal(0), Decimal(0))
 
 
 class TokenUse(NamedTuple):
-    """What the calls of one model took together.
+    """Total usage of a model's calls.
 
     Attributes:
-        model: Its name; "" for the server's default, which rows of earlier versions don't name.
-        is_summary: Whether they made summaries; a summary counts as one call.
-        estimated_count: How many of the calls the provider reported nothing of.
-        input_tokens: Read anew.
-        cached_tokens: Read from the provider's cache, beside those. What of a summary's input was cached isn't kept.
+        model: Model name; "" for the server's default, which rows of earlier versions don't name.
+        is_summary: True for calls that made summaries; a summary counts as one call.
+        estimated_count: Number of calls without usage reported by the provider.
+        input_tokens: Uncached input.
+        cached_tokens: Input from the provider's cache, not included in `input_tokens`. Not recorded for summaries.
     """
 
     model: str
@@ -132,11 +132,11 @@ class TokenUse(NamedTuple):
 
 
 class SentCall(NamedTuple):
-    """What an answered call was sent.
+    """Input of an answered call.
 
     Attributes:
-        unsent_tokens: The whole history minus what was sent, by our estimate.
-        is_cached: Whether the provider read any of it from its cache.
+        unsent_tokens: The whole history minus the input, estimated.
+        is_cached: True if the provider read any of the input from its cache.
     """
 
     model: str
@@ -146,12 +146,12 @@ class SentCall(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What folding did to the answer calls of one model.
+    """Effect of folding on the answer calls of a model.
 
     Attributes:
-        unsent_tokens: The whole history minus what was sent.
-        lost_tokens: What was sent again behind a fold, and could have been cached.
-        is_cached: Whether the provider read any of their input from its cache.
+        unsent_tokens: The whole history minus the input.
+        lost_tokens: Tokens sent again after a fold that could have been cached.
+        is_cached: True if the provider read any input from its cache.
     """
 
     model: str
@@ -161,7 +161,7 @@ class Saved(NamedTuple):
 
 
 def saved_by_model(calls: Sequence[SentCall]) -> list[Saved]:
-    """Returns what folding did to these calls, which are in order, by model."""
+    """Returns the effect of folding on consecutive calls, by model."""
     lost = dict.fromkeys((call.model for call in calls), 0)
     for before, call in pairwise(calls):
         if before.model == call.model:  # another model has a cache of its own
@@ -178,12 +178,12 @@ def saved_by_model(calls: Sequence[SentCall]) -> list[Saved]:
 
 
 def cost_of(uses: Sequence[TokenUse], prices: PriceList, *, default_model: str) -> CostView:
-    """Returns what these calls cost.
+    """Returns the cost of calls.
 
     Args:
-        uses: By model.
-        prices: The prices.
-        default_model: Whose price counts for calls that name no model, as an estimate.
+        uses: Usage by model.
+        prices: The price list.
+        default_model: Its price is the estimate for calls that name no model.
     """
     priced = [(use, price) for use in uses if (price := _price_of(use.model or default_model, prices)) is not None]
     unpriced = [use for use in uses if _price_of(use.model or default_model, prices) is None]
@@ -198,7 +198,7 @@ def cost_of(uses: Sequence[TokenUse], prices: PriceList, *, default_model: str) 
 def savings_of(
     saved: Sequence[Saved], folds: Sequence[TokenUse], prices: PriceList, *, default_model: str
 ) -> SavingsMoney | None:
-    """Returns what folding has saved; None if a model has no price."""
+    """Returns the savings by folding; None if a model has no price."""
     unsent = lost = Decimal(0)
     for each in saved:
         price = _price_of(each.model or default_model, prices)

@@ -1,4 +1,4 @@
-"""What a message of a file may have: what a model is sent of it, and all of that is what its transcript shows."""
+"""Reduces an imported message to the fields that the transcript shows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _METADATA: Final = ("model_name", "finish_reason")
 
 
 def shown_message(message: AnyMessage) -> AnyMessage:
-    """Returns the message with what this program writes into one; what else it has could be sent without being seen.
+    """Returns the message with the fields that this program writes; unknown fields could be sent without being shown.
 
     Raises:
-        LookupError: It isn't built as this program builds messages; or TypeError, ValueError.
+        LookupError: The message isn't built as this program builds messages; or TypeError, ValueError.
     """
     mark = _mark_of(message)
     kwargs: dict[str, Any] = {} if mark is None else {MARK: mark}
@@ -53,7 +53,7 @@ def _plain_call(call: ToolCall) -> ToolCall:
 
 
 def _mark_of(message: AnyMessage) -> Mapping[str, Any] | None:
-    """Returns our own mark; an answer that is hidden as the fixed sentence of a closed turn is one, or is shown."""
+    """Returns the program's mark; a closed turn's answer other than a fixed sentence is marked partial, so shown."""
     mark = message.additional_kwargs.get(MARK)
     if mark is None or not isinstance(mark, dict):
         return None

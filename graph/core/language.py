@@ -1,4 +1,4 @@
-"""The language and sentences of a text, and whether a message is small talk."""
+"""Detects languages, splits sentences and recognises small talk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SCRIPTS: Final = (
     ("arabic", re.compile(r"[\u0600-\u06ff]")),
     ("latin", re.compile(r"[A-Za-z\u00c0-\u024f]")),
 )
-# A protocol's speakers look like those of a conversation, so they are left out with what they say.
+# A pasted transcript's speakers look like those of a conversation, so their lines are left out.
 _PASTED: Final = re.compile(
     r"```.*?(?:```|\Z)|^[^\S\n]*+(?:>|\[(?:user|assistant|system|tool|previous summary)\]|</?[a-z])[^\n]*",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
@@ -41,31 +41,31 @@ _KNOWN_TEXTS: Final = 16
 
 
 def user_language(messages: Iterable[AnyMessage]) -> str | None:
-    """Returns the script of most of the user's messages, each judged by itself; None if there are no words.
+    """Returns the script of most of the user's messages; None if there are no words.
 
-    Each message has one vote, so that a long text that the user pastes doesn't outvote what the user says. A fifth of
-    Hangul words is enough for "ko": Korean text may consist mostly of Latin terms, and other text has none. Of equal
-    scripts the one that was found first counts.
+    Each message has one vote, so that a long pasted text doesn't outvote the user's own words. A fifth of Hangul words
+    is enough for "ko": Korean text may consist mostly of Latin terms, and other text has none. Of equal scripts the
+    first one found wins.
     """
     votes = Counter(script for message in messages if (script := _script_of(message)) is not None)
     return max(votes, key=lambda script: votes[script]) if votes else None
 
 
 def user_scripts(messages: Iterable[AnyMessage]) -> frozenset[str]:
-    """Returns every script that one of the user's messages has at least two own words in."""
+    """Returns every script with at least two own words in a message of the user."""
     return frozenset(
         script for message in messages for script, count in _own_words(message).items() if count >= _MIN_OWN_WORDS
     )
 
 
 def session_language(opening: AnyMessage | None) -> Language:
-    """Returns the language of a session's fixed sentences by its first message; Korean if that has no words."""
+    """Returns the language of a session's fixed sentences by its first message; Korean if it has no words."""
     script = user_language([] if opening is None else [opening])
     return "ko" if script in (None, "ko") else "en"
 
 
 def is_written_in(text: str, scripts: Collection[str]) -> bool:
-    """Whether a text is in one of these scripts; also true if this can't be decided (no script, or too few words)."""
+    """Returns True if a text is in one of the scripts, or if undecidable (no script, or too few words)."""
     if not scripts or len(text.split(maxsplit=_MIN_WORDS)) < _MIN_WORDS:
         return True
     shares = _shares(_count_words(_without_quoted(text)))
@@ -74,11 +74,7 @@ def is_written_in(text: str, scripts: Collection[str]) -> bool:
 
 @lru_cache(maxsize=_KNOWN_TEXTS)
 def own_lines(text: str, script: str) -> str:
-    """Returns a user's text without what was pasted into it.
-
-    That is files, blocks of code, and lines that are quoted, in another script, markup, or a protocol's with their
-    speaker.
-    """
+    """Returns a user's text without pasted files, code blocks, quotes, markup, speakers' lines, and other scripts."""
     return "\n".join(line for line in _PASTED.sub(" ", own_words(text)).split("\n") if is_written_in(line, {script}))
 
 
@@ -87,10 +83,10 @@ def _least_share(script: str) -> float:
 
 
 def _script_of(message: AnyMessage) -> str | None:
-    """Returns the script of one message of the user, None if it has no words."""
+    """Returns the script of a user's message, None if it has no words."""
     text = _own_text(message)
     lines = text.splitlines()
-    # What the user asks stands before or behind a long text that is pasted.
+    # The user's question precedes or follows a long pasted text.
     for counts in (_first_counts(lines), _first_counts(reversed(lines))):
         if counts["ko"] >= _MIN_OWN_WORDS and counts["ko"] >= counts.total() / 2:
             return "ko"
@@ -102,7 +98,7 @@ def _script_of(message: AnyMessage) -> str | None:
 
 
 def _first_counts(lines: Iterable[str]) -> Counter[str]:
-    """Returns the counts of the first line that has any words."""
+    """Returns the counts of the first line with any words."""
     return next((counts for line in lines if (counts := _count_words(line))), Counter())
 
 
@@ -114,7 +110,7 @@ def _own_text(message: AnyMessage) -> str:
 
 
 def _without_quoted(text: str) -> str:
-    """Returns a text without code, addresses and quotations."""
+    """Returns a text without code, URLs and quotations."""
     left = _NOT_OWN_WORDS.sub(" ", text)
     for opening, closing in _QUOTES:
         left = _without_pairs(left, opening, closing)
@@ -122,9 +118,9 @@ def _without_quoted(text: str) -> str:
 
 
 def _without_pairs(text: str, opening: str, closing: str) -> str:
-    """Returns a text without what stands between two marks in one line.
+    """Removes text between two marks in the same line.
 
-    A pattern would look for the closing mark to the end of the line from each opening mark again.
+    Linear time; a regular expression would search for the closing mark from each opening mark again.
     """
     kept: list[str] = []
     at = 0
@@ -286,7 +282,7 @@ _TAIL_CHARS: Final = 1_000
 
 
 def is_casual(text: str, previous_answer: str = "") -> bool:
-    """Whether the message is nothing but a greeting, thanks, an acknowledgement or a farewell.
+    """Returns True if the message is nothing but a greeting, thanks, an acknowledgement or a farewell.
 
     Args:
         text: The user's message.
@@ -303,7 +299,7 @@ def is_casual(text: str, previous_answer: str = "") -> bool:
 
 
 def _asks_or_offers(answer: str) -> bool:
-    """Whether the last paragraphs of an answer ask the user something or offer a next step."""
+    """Returns True if the last paragraphs of an answer ask the user something or offer a next step."""
     answer = answer.strip()
     # Whole paragraphs, because a question can precede the list that it is about.
     begin = answer.rfind("\n\n", 0, max(0, len(answer) - _TAIL_CHARS))

@@ -1,6 +1,6 @@
-"""Writes the list of what a model call was sent as a difference to the call before, and reads it back.
+"""Encodes the blocks of a model call as a difference to the previous call, and decodes them.
 
-A written list is JSON: `[depth, step, step, …]`. `depth` is how many earlier lists are needed to read it, 0 for a
+An encoded list is JSON: `[depth, step, step, …]`. `depth` is the number of earlier lists needed for decoding, 0 for a
 whole list. The steps walk through the blocks of the previous list: a positive number keeps that many of them, a
 negative one drops that many, and a block `[kind, id, version, tokens]` is inserted. A block's version is omitted if it
 is 1, and then its kind too if it is "message".
@@ -28,12 +28,12 @@ _BLOCK_TYPES: Final = ([str, int], [str, str, int], [str, str, int, int])
 
 
 def encode_manifest(manifest: Manifest, before: Sequence[str] = ()) -> str:
-    """Writes a list whole or as a difference to the last one of `before`, whichever is shorter.
+    """Encodes a list whole or as a difference to the last one of `before`, whichever is shorter.
 
     Args:
-        manifest: What was sent, block by block.
-        before: The written lists of earlier calls, oldest first; the newest `LONGEST_CHAIN` are enough. The last one
-            isn't used if it is unreadable, from an older database, or ends a chain of that length.
+        manifest: The blocks sent.
+        before: Encoded lists of earlier calls, oldest first; the newest `LONGEST_CHAIN` are enough. The last one isn't
+            used if it is unreadable, from an older database, or ends a chain of that length.
     """
     whole = _write(0, manifest)
     if not before:
@@ -54,13 +54,13 @@ def encode_manifest(manifest: Manifest, before: Sequence[str] = ()) -> str:
 
 
 def decode_manifest(texts: Sequence[str]) -> Manifest:
-    """Reads the last one of these written lists of consecutive calls, oldest first.
+    """Decodes the last of the encoded lists of consecutive calls, oldest first.
 
     Args:
-        texts: The list to read comes last; `LONGEST_CHAIN` lists in all are always enough.
+        texts: Encoded lists, the requested one last; `LONGEST_CHAIN` lists in all are always enough.
 
     Raises:
-        ValueError: A list is malformed, or the one that it is a difference to is missing.
+        ValueError: A list is malformed, or the base of a difference is missing.
     """
     length, _ = _read(texts[-1])
     manifest: Manifest = ()
@@ -74,10 +74,10 @@ def decode_manifest(texts: Sequence[str]) -> Manifest:
 
 
 def decode_all(texts: Sequence[str]) -> list[Manifest]:
-    """Reads the written lists of a session's calls, oldest first, from the first one on.
+    """Decodes all lists of a session's calls, oldest first, from the first call on.
 
     Raises:
-        ValueError: A list is malformed, or the one that it is a difference to is missing.
+        ValueError: A list is malformed, or the base of a difference is missing.
     """
     manifests: list[Manifest] = []
     before = -1
@@ -92,7 +92,7 @@ def decode_all(texts: Sequence[str]) -> list[Manifest]:
 
 
 def without_gaps(texts: Sequence[str]) -> list[str]:
-    """Returns the written lists of a session's calls, oldest first, with an empty one for each that can't be read."""
+    """Replaces each undecodable list of a session's calls, oldest first, with an empty one."""
     found: list[str] = []
     base: Manifest = ()
     before = -1
@@ -139,7 +139,6 @@ def _steps(base: Manifest, manifest: Manifest) -> list[int | Block]:
 
 
 def _apply(steps: Sequence[Any], base: Manifest) -> Manifest:
-    """Applies the steps to `base`."""
     blocks: list[Block] = []
     place = 0
     for step in steps:
@@ -167,7 +166,7 @@ def _shortened(kind: str, name: str, version: int, tokens: int) -> list[str | in
 
 
 def _filled(block: list[Any]) -> Block:
-    """Returns a block with its omitted values."""
+    """Returns a block with its omitted values filled in."""
     match block:
         case [name, tokens]:
             return _USUAL_KIND, name, _USUAL_VERSION, tokens

@@ -1,4 +1,4 @@
-"""Builds the model input, lists its blocks, and compares it with the one before."""
+"""Builds the model input, lists its blocks, and compares them with the previous input."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ SHORTENED: Final = "shortened"
 CUT: Final = "cut"
 KEPT_CHARS: Final = "turnfold_kept_chars"
 WHOLE_CHARS: Final = "turnfold_whole_chars"
-# Tells a context block from what was said.
+# Distinguishes a context block from a message.
 CONTEXT: Final = "context"
-# Before a record's id: the message that a summary is sent as where no question can have it in front.
+# Precedes a record's id in the id of a summary sent as a message, where no question can be prefixed with it.
 SUMMARY_PREFIX: Final = "summary-"
 
 
 @dataclass(frozen=True)
 class InputItem:
-    """One block of a model input. Its text is not copied: the tables have it under (kind, id, version).
+    """A block of a model input. Its text isn't copied: the tables have it under (kind, id, version).
 
     Attributes:
         kind: "system", "context" (its id is the block's name), "record", "pin" (a pinned message under its record),
             "message", "tools" or "note". If the guard shrank it for this call: "shortened" (a verbatim record as its
             summary) or "cut" (a tool result). If a tool asks a model: "call" for the arguments of the tool call.
-        version: Of a record, a context block or the system prompt; for a cut message the number of characters kept; 1
-            for the others.
-        tokens: Our estimate for the block.
+        version: Of a record, a context block or the system prompt; for a cut message the number of characters sent; 1
+            for others.
+        tokens: Estimate for the block.
     """
 
     kind: str
@@ -55,14 +55,14 @@ class InputItem:
 
 @dataclass(frozen=True)
 class ModelInput:
-    """The messages of one model call and the blocks that they consist of, in the order sent."""
+    """The messages of a model call and their blocks, in the order sent."""
 
     messages: tuple[AnyMessage, ...]
     items: tuple[InputItem, ...]
 
     @property
     def sent_tokens(self) -> int:
-        """Our estimate for the whole input."""
+        """Estimate for the whole input."""
         return sum(item.tokens for item in self.items)
 
     def digest(self) -> str:
@@ -73,18 +73,18 @@ class ModelInput:
 
 @dataclass(frozen=True)
 class SystemPart:
-    """The part of an input that nobody said: the product's own, and what the turn's context adds.
+    """The part of an input outside the conversation: the product's own text and the turn's context.
 
     Attributes:
         text: The beginning of the system prompt; the same bytes in every turn of a session.
         tool_schema: JSON of the tools sent beside the messages; counted, not rendered. "" for none.
         note: A sentence appended to the last tool result, so that the cached prefix stays unchanged.
-        name: Tells with the version which text it is; see `prompt.system.chat.read_prompt`.
+        name: Identifies the text together with the version; see `prompt.system.chat.read_prompt`.
         language: The language of the labels, headings and notes; the same in every turn of a session.
-        front: Stands behind `text`.
-        client: The instructions of a program; stands behind `front`.
-        volatile: Stands before the user's words of the open turn.
-        pins: Those that aren't among the messages stand under their records.
+        front: Follows `text`.
+        client: The instructions of a client program; follows `front`.
+        volatile: Precedes the user's words of the open turn.
+        pins: Those that aren't among the messages are sent under their records.
     """
 
     text: str
@@ -100,11 +100,11 @@ class SystemPart:
 
     @property
     def standing(self) -> list[ContextBlock]:
-        """The blocks that stand behind its text and stay the same from turn to turn."""
+        """The blocks in the system prompt, which stay the same from turn to turn."""
         return [block for block in (self.front, self.client) if block is not None]
 
     def with_block(self, block: ContextBlock) -> SystemPart:
-        """Returns it with this block in the place of the one of its kind."""
+        """Replaces the block of the same kind."""
         match block.kind:
             case "front":
                 return replace(self, front=block)
@@ -115,32 +115,32 @@ class SystemPart:
 
     @property
     def item_count(self) -> int:
-        """How many blocks of the system prompt it is: its text, and those that stand behind it."""
+        """Number of blocks in the system prompt: its text and the standing blocks."""
         return 1 + len(self.standing)
 
 
 def stored_system(name: str, version: int) -> SystemPart:
-    """Returns the system part of a call that was sent the prompt of this name and version.
+    """Returns the system part of a call with the prompt of this name and version.
 
     Raises:
-        KeyError: There is no such prompt.
+        KeyError: Unknown prompt.
     """
     language, text = chat.read_prompt(name, version)
     return SystemPart(text, version, name=name, language=language)
 
 
 def system_part(language: Language, *, can_recall: bool) -> SystemPart:
-    """Returns the system part of a session in this language.
+    """Returns the system part of a session.
 
     Args:
         language: The session's language.
-        can_recall: Whether the tool `recall` is offered.
+        can_recall: True if the tool `recall` is offered.
     """
     return stored_system(chat.prompt_id(language, can_recall=can_recall), chat.PROMPT_VERSION)
 
 
 def render_system(system: SystemPart, history: Sequence[HistoryEntry | Pin]) -> str:
-    """Renders the system prompt: its own text, the blocks that stand, then records and pins under their heading."""
+    """Renders the system prompt: its own text, the standing blocks, then records and pins under their heading."""
     parts = [system.text]
     for block in system.standing:
         parts += ["", block.text]
@@ -152,24 +152,23 @@ def render_system(system: SystemPart, history: Sequence[HistoryEntry | Pin]) -> 
 
 
 def line_of(entry: HistoryEntry | Pin, language: Language) -> str:
-    """Renders a record or a pin behind its label."""
+    """Renders a record or a pin after its label."""
     if isinstance(entry, Pin):
         return entry.line(language)
     return labelled(label_of(entry["turns"], language), entry["summary"])
 
 
 def schema_id(schema: str) -> str:
-    """Returns the id of the block of the tools with this `tool_schema`."""
+    """Returns the id of the tools block."""
     return hashlib.sha256(schema.encode()).hexdigest()[:16]
 
 
 def _behind(volatile: ContextBlock, text: str) -> str:
-    """Renders the user's words of the open turn behind the block of this turn."""
+    """Renders the user's words of the open turn after the turn's block."""
     return f"{volatile.text}\n\n{CURRENT_PART.format(text=text)}"
 
 
 def record_item(entry: HistoryEntry | Pin, language: Language) -> InputItem:
-    """Returns the block of a record or a pin."""
     if isinstance(entry, Pin):
         return InputItem(PIN, entry.message_id, 1, entry.tokens(language))
     kind = SHORTENED if entry["kind"] == SHORTENED else "record"
@@ -197,7 +196,7 @@ def _prompt_tokens(prompt: str) -> int:
 def raw_messages(messages: Messages, language: Language) -> list[AnyMessage]:
     """Returns the messages to send, beginning with a user's message, as many models require.
 
-    A compaction can end inside a turn; then a fixed user message replaces the folded beginning of that turn.
+    A compaction can end inside a turn; then a fixed user message replaces the folded beginning of the turn.
     """
     raw = list(messages)
     if raw and not isinstance(raw[0], HumanMessage):
@@ -206,10 +205,10 @@ def raw_messages(messages: Messages, language: Language) -> list[AnyMessage]:
 
 
 def assemble(system: SystemPart, history: History, messages: Messages) -> ModelInput:
-    """Builds `[system prompt with blocks and records] + [raw turns] + [open turn behind the block of this turn]`.
+    """Builds `[system prompt with blocks and records] + [raw turns] + [turn block and open turn]`.
 
     Args:
-        system: The part of the input that nobody said.
+        system: The part of the input outside the conversation.
         history: Active records, oldest first.
         messages: The working set.
     """
@@ -220,7 +219,7 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     prompt = render_system(system, told)
     items = [record_item(entry, system.language) for entry in told]
     items[:0] = [_block_item(block, _prompt_tokens(block.text)) for block in system.standing]
-    # The prompt and the records' heading; a difference, so that the items add up to what is sent.
+    # The prompt and the records' heading; a difference, so that the items add up to the tokens sent.
     own_tokens = max(0, _prompt_tokens(prompt) - sum(item.tokens for item in items))
     items.insert(0, InputItem("system", system.name, system.version, own_tokens))
     place = len(raw) - len(extract_current_turn(raw))
@@ -239,9 +238,10 @@ NOTE: Final = "note"
 
 
 def same_blocks(before: Manifest, after: Manifest) -> tuple[bool, ...]:
-    """Returns for each block of `after` whether it stands in the beginning that it shares with `before`.
+    """Returns for each block of `after` whether it belongs to the common prefix with `before`.
 
-    The tools stand last in a list, but providers read them before everything else: with other tools nothing is shared.
+    The tools come last in a list, but providers read them before everything else: with different tools nothing is
+    shared.
     """
     if _tools(before) != _tools(after):
         return (False,) * len(after)
@@ -251,10 +251,11 @@ def same_blocks(before: Manifest, after: Manifest) -> tuple[bool, ...]:
 
 
 def lost_tokens(before: Manifest, after: Manifest) -> int:
-    """Returns our estimate for what a call sent again because something before it was folded, unfolded or left out.
+    """Estimates the tokens that a call sent again because an earlier part was folded, unfolded or left out.
 
-    That is what both inputs have behind the first block that differs. Not counted is what a provider would have had to
-    read anew with the whole history as well: behind a changed context or a changed prompt, or with other tools.
+    Counted are blocks that both inputs have after the first differing block. Not counted are tokens that a provider
+    would have read uncached with the whole history as well: after a changed context or prompt, or with different
+    tools.
     """
     if _tools(before) != _tools(after):
         return 0
@@ -263,13 +264,13 @@ def lost_tokens(before: Manifest, after: Manifest) -> int:
     if place >= min(len(old), len(new)) or {old[place][0], new[place][0]} & {"system", CONTEXT}:
         return 0
     if (old[place][0], new[place][0]) == (NOTE, "message"):
-        return 0  # where all stands in one message, the newest part of the history goes before the note
+        return 0  # if all is in one message, the newest part of the history precedes the note
     cached = {block[:3] for block in takewhile(lambda block: block[0] != CONTEXT, old[place:])}
     return sum(block[3] for block in new[place:] if block[:3] in cached)
 
 
 def _shared(before: Sequence[Block], after: Sequence[Block]) -> int:
-    """Returns how many blocks both begin with; a block is the same under any estimate of its tokens."""
+    """Returns the length of the common prefix; token estimates of blocks are ignored."""
     pairs = zip(before, after, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0][:3] == pair[1][:3], pairs))
 

@@ -1,4 +1,4 @@
-"""Context blocks and pinned messages: what is sent beside records and turns."""
+"""Context blocks and pinned messages, sent in addition to records and turns."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MOST_TOKENS: Final = 4_000
 
 @dataclass(frozen=True)
 class Pin:
-    """A message that its user pinned.
+    """A pinned message.
 
     Attributes:
-        position: Its place in the archive.
+        position: In the archive.
         role: "human" or "ai".
     """
 
@@ -36,22 +36,20 @@ class Pin:
     text: str
 
     def line(self, language: Language) -> str:
-        """Renders it behind its label; its further lines are indented, as those of a record are."""
+        """Renders the message after its label; further lines are indented, as in a record."""
         return labelled(PIN_LABEL[language][self.role].format(turn=self.turn), self.text)
 
     def tokens(self, language: Language) -> int:
-        """Returns our estimate for its line."""
         return _tokens(self.line(language))
 
 
 def pin_of(entry: ArchivedMessage) -> Pin:
-    """Returns an archived message as a pin."""
     message = entry.message
     return Pin(str(message.id), entry.position, entry.turn, message.type, text_of(message).strip())
 
 
 def budget_tokens(input_tokens: int) -> int:
-    """Returns how many tokens a session's pins may take in all.
+    """Returns the budget in tokens for all pins of a session.
 
     Args:
         input_tokens: The largest whole input of the session's model.
@@ -60,9 +58,9 @@ def budget_tokens(input_tokens: int) -> int:
 
 
 def fitting(pins: Sequence[Pin], most_tokens: int, language: Language) -> tuple[Pin, ...]:
-    """Returns the pins that a model of so large a budget is sent, by position: the newest ones that it has room for.
+    """Returns the newest pins that fit into the budget, by position.
 
-    More may be pinned than that: with another model, or before the window was set to less.
+    More may have been pinned with another model, or before the window was reduced.
     """
     kept: list[Pin] = []
     for pin in sorted(pins, key=lambda pin: pin.position, reverse=True):
@@ -73,7 +71,7 @@ def fitting(pins: Sequence[Pin], most_tokens: int, language: Language) -> tuple[
 
 
 def unsent(pins: Sequence[Pin], messages: Sequence[AnyMessage]) -> list[Pin]:
-    """Returns the pins that aren't among these messages, by position."""
+    """Returns the pins that aren't among the messages, by position."""
     if not pins:
         return []
     sent = {str(message.id) for message in messages}
@@ -81,11 +79,11 @@ def unsent(pins: Sequence[Pin], messages: Sequence[AnyMessage]) -> list[Pin]:
 
 
 def place_pins(history: Sequence[HistoryEntry], pins: Sequence[Pin]) -> list[HistoryEntry | Pin]:
-    """Returns the records, each with the pins that it covers behind it; the other pins come last.
+    """Inserts each pin after the record that covers it; other pins come last.
 
     Args:
         history: Records, oldest first.
-        pins: Those that aren't sent otherwise, by position.
+        pins: Pins that aren't sent otherwise, by position.
     """
     placed: list[HistoryEntry | Pin] = []
     left = list(pins)
@@ -105,22 +103,21 @@ BlockKind = Literal["front", "client", "volatile"]
 # Those that stand in the system prompt, in order.
 STANDING: Final[tuple[BlockKind, ...]] = ("front", "client")
 _KINDS: Final[dict[str, BlockKind]] = {kind: kind for kind in get_args(BlockKind)}
-# Of what a model's input has beside the prompt, the tools and the question: together they leave a quarter of it for all
+# Of a model's input without prompt, tools and question: together they leave a quarter of it for everything
 # else, and half without a program's.
 LARGEST_SHARES: Final[dict[BlockKind, int]] = {"front": 3, "client": 4, "volatile": 6}
 
 
 @dataclass(frozen=True)
 class ContextBlock:
-    """One block as it is sent; the table has it under (session, kind, version).
+    """A block as sent; the table has it under (session, kind, version).
 
     Attributes:
-        kind: "front" stands in the system prompt and stays the same from turn to turn, as does "client" behind it: the
-            instructions of the program that asks; "volatile" stands before the user's words of the open turn, and isn't
-            sent again with them later.
+        kind: "front" and, after it, "client" (instructions of a client program) are in the system prompt and stay the
+            same from turn to turn; "volatile" precedes the user's words of the open turn and isn't sent again later.
         version: Counts the session's blocks of this kind, from 1.
-        text: As it is sent.
-        kept_lines: How many of its lines are sent; None for all of them. The table has it whole.
+        text: As sent.
+        kept_lines: Number of lines sent; None for all of them. The table has the whole block.
     """
 
     kind: BlockKind
@@ -130,13 +127,13 @@ class ContextBlock:
 
     @property
     def name(self) -> str:
-        """Tells which block it is in the list of what was sent: "front", or "front/12" if it is cut to 12 lines."""
+        """Name in the list of blocks: "front", or "front/12" if cut to 12 lines."""
         return self.kind if self.kept_lines is None else f"{self.kind}/{self.kept_lines}"
 
     def within(self, most_tokens: int, language: Language) -> ContextBlock:
-        """Returns the block with as many of its lines as have room; it is cut for the calls of one turn, never kept so.
+        """Returns the block cut to the lines that fit; the cut block is used for the calls of one turn, never stored.
 
-        The note that it is cut stays whatever room there is.
+        The note about the cut is added even if there is no room for it.
         """
         if estimate_tokens(self.text) <= most_tokens:
             return self
@@ -146,19 +143,18 @@ class ContextBlock:
 
 @dataclass(frozen=True)
 class ContextRequest:
-    """What the blocks of a turn are composed of.
+    """Input for composing the blocks of a turn.
 
     Attributes:
         root: The real path of the session's project, "" for none.
-        has_memory: Whether the session starts with the project's memory.
+        has_memory: True if the session starts with the project's memory.
         language: The language of the session's fixed sentences.
         turn: The number of the turn.
         message: The user's message.
-        context: What the request says of its own context, such as `currentFile` and `selection`; not checked further
-            than that it is text.
-        front: The session's front as it was last sent; "" before the first one, and after a change of `root` or
-            `has_memory`. What is returned unchanged keeps the provider's cached prefix valid.
-        tools: What the model reads of each tool that it is offered, by its name.
+        context: Client context of the request, such as `currentFile` and `selection`; checked only to be text.
+        front: The session's front block as last sent; "" before the first one, and after a change of `root` or
+            `has_memory`. Returning it unchanged keeps the provider's cached prefix valid.
+        tools: Descriptions of the offered tools by name, as sent to the model.
     """
 
     session_id: str
@@ -179,23 +175,23 @@ ContextSource = Callable[[ContextRequest], tuple[str, str]]
 
 
 def lines_within(text: str, most_tokens: int, language: Language) -> int:
-    """Returns how many lines of a block that is too long have room beside the note that it is cut."""
+    """Returns how many lines of a block that is too long fit together with the note about the cut."""
     left_tokens = most_tokens - estimate_tokens(BLOCK_CUT[language])
     used = accumulate(estimate_tokens(line) + 1 for line in text.splitlines())
     return sum(1 for _ in takewhile(lambda tokens: tokens <= left_tokens, used))
 
 
 def cut_at(text: str, kept_lines: int, language: Language) -> str:
-    """Returns a block's first lines, and the note that it is cut."""
+    """Returns the first lines of a block and the note about the cut."""
     return "\n".join([*text.splitlines()[:kept_lines], BLOCK_CUT[language]])
 
 
 def read_name(name: str) -> tuple[BlockKind, int | None]:
-    """Returns which block this is the `ContextBlock.name` of, and how many of its lines were sent.
+    """Parses `ContextBlock.name` into the block's kind and number of lines sent.
 
     Raises:
-        KeyError: There is no such kind of block.
-        ValueError: What stands behind the kind is no number.
+        KeyError: Unknown kind.
+        ValueError: The suffix is no number.
     """
     kind, _, kept = name.partition("/")
     return _KINDS[kind], int(kept) if kept else None

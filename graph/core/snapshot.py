@@ -1,4 +1,4 @@
-"""Snapshot of a session, from which strategies decide what to fold."""
+"""Snapshot of a session, the basis for strategies to decide what to fold."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from prompt.system.framing import Language
 
 @dataclass(frozen=True)
 class SessionSnapshot:
-    """What a strategy decides on.
+    """Input of a strategy's decision.
 
     Attributes:
-        complete_turns: How many turns of the session have their answer.
+        complete_turns: Number of answered turns.
         active: The active records, oldest first; together they cover the session's beginning without a gap.
         raw: The live messages that no record covers, oldest first, those of an open turn included.
         rate: The current compression rate.
-        correction: Factor from our estimates to the provider's usage, at least 1.0; that while it reports none.
-        restored_tokens: Our estimate for the context when a compaction was last undone, 0 if there was none since the
-            last one. No automatic compaction is made until the context has grown past it.
-        input_tokens: The largest input for the session's model, beside the front; None for no bound.
+        correction: Factor from estimates to the provider's usage, at least 1.0, the default without reported usage.
+        restored_tokens: Estimate for the context when a compaction was last undone, 0 if there was none since the last
+            one. No automatic compaction is made until the context has grown past it.
+        input_tokens: The largest input for the session's model, minus front and pins; None for no bound.
         language: The language of the session's fixed sentences.
-        front_tokens: Our estimates for the blocks that stand in the session's system prompt, by their kinds.
-        pin_tokens: Our estimate for the session's pins.
-        undone: The first and last positions of merges that the user undid: only for want of room is it merged again.
-        set_aside: Records, in no order, that were active behind a compaction that was undone, and cover raw messages
-            alone: each may stand again for what it covers once all before that is folded.
+        front_tokens: Estimates for the blocks in the session's system prompt, by kind.
+        pin_tokens: Estimate for the session's pins.
+        undone: The first and last positions of merges that the user undid: merged again only for want of room.
+        set_aside: Records, in no order, that were active, at positions after an undone compaction, and cover raw
+            messages only: each may be activated again once everything before it is folded.
     """
 
     complete_turns: int
@@ -47,7 +47,7 @@ class SessionSnapshot:
     set_aside: Sequence[Record] = ()
 
     def within(self, input_tokens: int) -> SessionSnapshot:
-        """Returns the snapshot for a model whose whole input is at most that; what stands in front is cut for it."""
+        """Returns the snapshot with the input bound that remains beside front blocks and pins, cut as for sending."""
         front_tokens = sum(min(used, input_tokens // LARGEST_SHARES[kind]) for kind, used in self.front_tokens.items())
         pin_tokens = min(self.pin_tokens, budget_tokens(input_tokens))
         return replace(self, input_tokens=input_tokens - front_tokens - pin_tokens)
@@ -59,23 +59,23 @@ class SessionSnapshot:
 
     @property
     def complete_raw(self) -> list[ArchivedMessage]:
-        """The raw messages of turns that have their answer."""
+        """The raw messages of answered turns."""
         return [entry for entry in self.raw if entry.turn <= self.complete_turns]
 
     @property
     def context_tokens(self) -> int:
-        """Our estimate for the context: the active records and the raw messages of complete turns."""
+        """Estimate for the context: the active records and the raw messages of complete turns."""
         record_tokens = sum(record.summary_tokens for record in self.active)
         return record_tokens + sum(entry.tokens for entry in self.complete_raw)
 
     @property
     def message_count(self) -> int:
-        """How many messages the context has; the records together count as one."""
+        """Number of messages in the context; the records together count as one."""
         return len(self.complete_raw) + bool(self.active)
 
 
 def without_overlap(records: Sequence[Record], active: Sequence[Record]) -> list[Record]:
-    """Returns those of the records that cover nothing which an active one, or one before them, covers too."""
+    """Returns the records that overlap neither an active record nor an earlier one of the list."""
     taken = list(active)
     for record in records:
         if all(record.to_position < each.from_position or each.to_position < record.from_position for each in taken):
@@ -128,7 +128,7 @@ def find_zone(text: str) -> str:
 
 
 def without_places(text: str) -> str:
-    """Returns the text without the places and zones that `find_zone` knows."""
+    """Returns the text without the places and zones known to `find_zone`."""
     text = _IANA.sub(" ", text)
     for _, pattern in _PATTERNS:
         text = pattern.sub(" ", text)

@@ -1,4 +1,4 @@
-"""Cleans and measures the text of a message, and makes a session's title of it."""
+"""Cleans and measures the text of messages, and derives session titles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u
 
 
 def plain_text(text: str) -> str:
-    """Returns the text as every database and endpoint accepts it.
+    """Returns the text in a form that every database and endpoint accepts.
 
     NUL and lone surrogates become U+FFFD; a surrogate pair becomes its character.
     """
@@ -61,8 +61,8 @@ def check_text(text: str, *, max_chars: int) -> None:
 
 
 def has_visible(text: str) -> bool:
-    """Whether the text has a visible character; `str.strip` keeps invisible ones such as a zero-width space."""
-    # Most texts begin with one; of a file of ten million line feeds each different sign is looked at once.
+    """Returns True if a character is visible; `str.strip` keeps invisible ones such as a zero-width space."""
+    # Most texts begin with one; the set keeps a file of ten million line feeds cheap.
     return any(map(_is_visible, text[:_BEGINNING])) or any(map(_is_visible, set(text)))
 
 
@@ -94,7 +94,7 @@ _CLASSES: Final = (
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimates how many tokens a text is; 0 for an empty text, else at least 1."""
+    """Estimates the tokens of a text; 0 for an empty text, else at least 1."""
     if not text:
         return 0
     # Counter counts in C, and a long prompt has 10,000 characters but only some hundred different ones.
@@ -103,7 +103,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def _saved(digits: int) -> float:
-    """Returns by how much the weight of its digits is too much for a number: a token a group, and one to begin it."""
+    """Returns the excess weight of a number's digits: a number has one token per group, and one to begin it."""
     return digits * _DIGIT_WEIGHT - (1 - -digits // _GROUP_DIGITS)
 
 
@@ -127,5 +127,4 @@ def measure(message: AnyMessage) -> tuple[int, int]:
 
 
 def sum_tokens(messages: Iterable[AnyMessage]) -> int:
-    """Estimates the tokens of several messages."""
     return sum(message_tokens(message) for message in messages)

@@ -22,22 +22,21 @@ from prompt.system.framing import (
 )
 
 RECALL_TOOL: Final = "recall"
-# They note in a project what the user said, and answer with what stands there then.
+# Tools that write notes to a project and return its resulting state.
 NOTE_TOOLS: Final = frozenset({"record_decision", "open_task", "complete_task", "switch_plan", "note_open_files"})
-# Stands for an image wherever a message is text: in summaries, on the page, in the search.
+# Replaces an image wherever a message is text: in summaries, on the page, in the search.
 IMAGE_MARK: Final = "[image]"
-# What the endpoint names the model that is built in, also in archived answers.
+# Name of the embedded model at the endpoint, also in archived answers.
 EMBEDDED_MODEL: Final = "offline-mini"
 
 
 def text_of(message: AnyMessage) -> str:
-    """Returns the text content of a message: the text blocks of a list joined, then a line for each image."""
+    """Returns the text content of a message: the text blocks joined, then a line for each image."""
     text = words_of(message)
     return "\n".join([*([text] if text else []), *[IMAGE_MARK] * len(image_parts(message))])
 
 
 def words_of(message: BaseMessage) -> str:
-    """Returns the text content of a message without its images."""
     content = message.content
     if isinstance(content, str):
         return content
@@ -46,34 +45,33 @@ def words_of(message: BaseMessage) -> str:
 
 
 def image_parts(message: BaseMessage) -> list[dict[str, Any]]:
-    """Returns the blocks of a message that are images, in order."""
     blocks = [] if isinstance(message.content, str) else message.content
     return [block for block in blocks if isinstance(block, dict) and block.get("type") == "image_url"]
 
 
 def without_images(message: AnyMessage) -> AnyMessage:
-    """Returns the message with its images told as text."""
+    """Returns the message with a text mark in place of each image."""
     return message.model_copy(update={"content": text_of(message)}) if image_parts(message) else message
 
 
 def with_words(message: AnyMessage, text: str) -> AnyMessage:
-    """Returns the message with another text; its images stay."""
+    """Replaces the text of a message; its images stay."""
     images = image_parts(message)
     return message.model_copy(update={"content": [{"type": "text", "text": text}, *images] if images else text})
 
 
 def is_recalled(message: BaseMessage) -> bool:
-    """Whether a message is what `recall` found, which was said before and stands in the archive already."""
+    """Returns True for a result of `recall`: its content is in the archive already."""
     return isinstance(message, ToolMessage) and message.name == RECALL_TOOL
 
 
 def is_note(message: BaseMessage) -> bool:
-    """Whether a message is the answer of a tool that notes things in a project, which keeps them."""
+    """Returns True for a result of a tool that writes to the project's own storage."""
     return isinstance(message, ToolMessage) and message.name in NOTE_TOOLS
 
 
 def is_repetition(message: BaseMessage) -> bool:
-    """Whether a message only repeats what is known: what `recall` found, notes, each answer of the embedded model."""
+    """Returns True for `recall` results, project notes and answers of the embedded model, which add nothing new."""
     answered_by = message.response_metadata.get("model_name") if isinstance(message, AIMessage) else None
     return is_recalled(message) or is_note(message) or answered_by == EMBEDDED_MODEL
 
@@ -83,12 +81,12 @@ def _is_text(block: str | dict[str, object]) -> bool:
 
 
 def is_final_answer(message: AnyMessage) -> bool:
-    """Whether the message completes a turn: an `AIMessage` without tool calls (None or [])."""
+    """Returns True if the message completes a turn: an `AIMessage` without tool calls (None or [])."""
     return isinstance(message, AIMessage) and not message.tool_calls
 
 
 def is_cut(message: AnyMessage) -> bool:
-    """Whether the model stopped at its length limit."""
+    """Returns True if the model stopped at its length limit."""
     return isinstance(message, AIMessage) and message.response_metadata.get("finish_reason") == "length"
 
 
@@ -107,17 +105,11 @@ def split_turns(messages: Iterable[AnyMessage]) -> list[list[AnyMessage]]:
 
 
 def is_complete(turn: Sequence[AnyMessage]) -> bool:
-    """Whether the turn has its answer."""
     return bool(turn) and is_final_answer(turn[-1])
 
 
 def extract_last_n_turns(messages: Sequence[AnyMessage], n: int) -> list[AnyMessage]:
-    """Returns the messages of the last `n` complete turns, in order; the open turn is left out.
-
-    Args:
-        messages: Messages of a session, oldest first.
-        n: How many turns; 0 or less gives none.
-    """
+    """Returns the messages of the last `n` complete turns, in order; the open turn is left out."""
     if n <= 0:
         return []
     complete = [turn for turn in split_turns(messages) if is_complete(turn)]
@@ -125,7 +117,7 @@ def extract_last_n_turns(messages: Sequence[AnyMessage], n: int) -> list[AnyMess
 
 
 def extract_current_turn(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
-    """Returns the messages of the open turn; none if the last turn is complete."""
+    """Returns the messages of the open turn; empty if the last turn is complete."""
     turns = split_turns(messages)
     return [] if not turns or is_complete(turns[-1]) else turns[-1]
 
@@ -162,8 +154,8 @@ def closing_messages(
         open_turn: The messages of the turn so far, the user's first.
         status: How the turn ended.
         code: The error's code, "" if it was stopped.
-        partial_text: The last saved part of the streamed answer. It is replaced by a fixed sentence if it is blank, or
-            if the turn has archived these words since, before a tool call.
+        partial_text: The last saved part of the streamed answer. Replaced by a fixed sentence if blank, or if already
+            archived in the turn, before a tool call.
         language: The language of the fixed sentences.
         message_id: The id of the marked answer and the prefix of the tool messages' ids.
     """
@@ -183,7 +175,7 @@ def closing_messages(
 
 
 def is_archived(partial_text: str, open_turn: Sequence[AnyMessage]) -> bool:
-    """Whether the text is blank or the beginning of the turn's newest archived answer."""
+    """Returns True if the text is blank or the beginning of the turn's newest archived answer."""
     newest = next((text_of(message) for message in reversed(open_turn) if isinstance(message, AIMessage)), "")
     return newest.strip().startswith(partial_text.strip())
 
@@ -195,11 +187,11 @@ def closed_mark(message: AnyMessage) -> dict[str, object] | None:
 
 
 def ending_of(said: Sequence[AnyMessage], *, stop_requested: bool) -> tuple[Literal["finished"] | ClosedStatus, str]:
-    """Returns how a turn ended whose worker wrote no result, and the error's code.
+    """Returns the end status and error code of a turn whose worker wrote no result.
 
     Args:
-        said: The messages of the turn's last attempt, as archived.
-        stop_requested: Whether the user had asked it to stop.
+        said: The archived messages of the turn's last attempt.
+        stop_requested: True if the user had asked to stop.
     """
     if not is_complete(said):
         return ("stopped", "") if stop_requested else ("failed", INTERRUPTED)
@@ -228,23 +220,23 @@ def label_of(turns: Sequence[int], language: Language) -> str:
 
 
 def labelled(label: str, text: str) -> str:
-    """Renders a text behind its label; further lines are indented, so that none of them can imitate a label."""
+    """Renders a text after its label; further lines are indented, so that none of them can imitate a label."""
     return label + f"\n{_INDENT}".join(text.splitlines())
 
 
 def unlabelled(text: str) -> str:
-    """Renders a text without a label; a first line that imitates one, or a block's heading, is indented too."""
+    """Renders a text without a label; a first line that imitates a label or a block's heading is indented too."""
     block = labelled("", text)
     return _INDENT + block if block.startswith(_BLOCK_HEADINGS) else _indented(block)
 
 
 def undivided(text: str) -> str:
-    """Renders a context block, headings of its own included; lines that imitate another divider are indented."""
+    """Renders a context block with its own headings; lines that imitate any other divider are indented."""
     return "\n".join(map(_indented, text.splitlines()))
 
 
 def headed(heading: str, text: str) -> str:
-    """Renders a text from outside below its heading; lines that imitate a divider or a block's heading are indented."""
+    """Renders external text below a heading; lines that imitate a divider or a block's heading are indented."""
     return "\n".join(
         [
             heading,
