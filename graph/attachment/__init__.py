@@ -1,8 +1,9 @@
-"""Files that a user attaches to a message: read as text, put into it, and told apart again.
+"""Files that a user attaches to a message: read as text, added to the message, and extracted again.
 
-attachment = read_attachment("report.pdf", data, max_chars=200_000)
-message = with_attachments("What does it say?", [attachment], "en")
-typed, attachments = split_attached(message)
+Example:
+    attachment = read_attachment("report.pdf", data, max_chars=200_000)
+    message = with_attachments("What does it say?", [attachment], "en")
+    typed, attachments = split_attached(message)
 """
 
 from graph.attachment.reading import EXTENSIONS, MAX_BYTES, MAX_FILES, read_attachment

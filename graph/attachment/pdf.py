@@ -1,4 +1,4 @@
-"""Has the text of a PDF read by a child process with a deadline, and limits of time, memory, pages and characters."""
+"""Extracts the text of a PDF in a child process with limits of time, memory, pages and characters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHILD: Final = Path(__file__).with_name("pdf_child.py")
 _MEMORY_BYTES: Final = 512 * 1024 * 1024
 _MAX_PAGES: Final = 500
 _SECONDS: Final = 20
-# A server with two cores goes on answering while somebody sends one heavy file after another.
+# Leaves processor time for other requests while heavy files are sent.
 _AT_ONCE: Final = threading.BoundedSemaphore(2)
 
 
@@ -25,14 +25,14 @@ def pdf_pages(name: str, data: bytes, *, max_chars: int, seconds: int = _SECONDS
     """Returns the text of each page.
 
     Args:
-        name: What the file is called.
+        name: File name, used in errors.
         data: The file.
-        max_chars: The most characters of all pages together.
-        seconds: How long it may take, also of the processor's time.
+        max_chars: Maximum characters of all pages together.
+        seconds: Limit of the wall time and of the processor time.
 
     Raises:
-        AttachmentError: `damaged`, `encrypted`, `too_heavy`, `too_long` or `too_many_pages`; `busy` if others keep the
-            server at this.
+        AttachmentError: `damaged`, `encrypted`, `too_heavy`, `too_long` or `too_many_pages`; `busy` if other files are
+            being read for too long.
     """
     limits = map(str, (seconds, _MEMORY_BYTES, _MAX_PAGES, max_chars))
     with _turn(name, seconds):

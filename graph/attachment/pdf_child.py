@@ -1,6 +1,7 @@
-"""Reads the text of a PDF in a process of its own: from standard input, as JSON to standard output.
+"""Extracts the text of a PDF in a separate process: from standard input, as JSON to standard output.
 
-It runs as a script, imports nothing of ours and has no environment: a hostile file has at most this process.
+Runs as a script with an empty environment and imports nothing of the product, so that a hostile file controls at most
+this process.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 
 
 def main() -> None:
-    """Prints a list of the pages' texts, or one of the reasons for which a file is refused."""
+    """Prints a list of the pages' texts, or the reason for refusing the file."""
     cpu_seconds, memory_bytes, max_pages, max_chars = map(int, sys.argv[1:])
     for kind, most in (
         (resource.RLIMIT_AS, memory_bytes),
@@ -29,8 +30,8 @@ def main() -> None:
 
 
 def read(data: bytes, max_pages: int, max_chars: int) -> list[str] | str:
-    """Returns the text of each page, or why there is none."""
-    from pypdf import PasswordType, PdfReader  # noqa: PLC0415  # under the limits that are set by now
+    """Returns the text of each page, or the reason for refusing the file."""
+    from pypdf import PasswordType, PdfReader  # noqa: PLC0415  # under the limits set above
     from pypdf.errors import DependencyError  # noqa: PLC0415  # see above
 
     try:

@@ -1,4 +1,4 @@
-"""Reads a file that a user attaches to a message, as text."""
+"""Reads an attached file as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graph.core.text import has_visible, plain_text
 from graph.value.error import AttachmentError
 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# What no text has; nearly every binary file has one of them.
+# Characters of no text; nearly every binary file has one of them.
 _CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 # A syllable or sign of EUC-KR. Text in CP949 has some; a Western text with one of CP949's rare syllables for each curly
 # apostrophe has none.
@@ -21,10 +21,10 @@ _EUC_KR: Final = re.compile(rb"[\xa1-\xfe]{2}")
 
 
 def decode(data: bytes) -> str | None:
-    """Returns the text of UTF-8, of UTF-16 with a byte order mark, or of CP949, which has all of EUC-KR.
+    """Decodes UTF-8, UTF-16 with a byte order mark, or CP949, a superset of EUC-KR.
 
     Returns:
-        None if it is none of these, or binary.
+        None for any other encoding and for binary data.
     """
     encodings = ("utf-16",) if data.startswith(_UTF_16) else ("utf-8-sig", "cp949")
     for encoding in encodings:
@@ -42,7 +42,7 @@ def decode(data: bytes) -> str | None:
 MAX_FILES: Final = 10
 MAX_BYTES: Final = 10 * 1024 * 1024
 _PDF: Final = ".pdf"
-# Endings of files that are text; what stands in them is looked at all the same.
+# Extensions of text files; the content is checked all the same.
 _TEXT: Final = [
     ".txt",
     ".text",
@@ -140,12 +140,12 @@ def read_attachment(name: str, data: bytes, *, max_chars: int) -> Attachment:
     """Returns the text of a file with its name.
 
     Args:
-        name: What the user's computer calls it; its ending says of what kind it is.
+        name: File name; its extension determines the kind.
         data: The file.
-        max_chars: The most characters that its text may have.
+        max_chars: Maximum characters of the text.
 
     Raises:
-        AttachmentError: It isn't of a kind that is taken, too large or too long, or there is no text in it.
+        AttachmentError: The file is of an unsupported kind, too large or too long, or contains no text.
     """
     shown = attachment_of(name, "").name
     ending = PurePath(shown).suffix.lower()
@@ -165,7 +165,7 @@ def read_attachment(name: str, data: bytes, *, max_chars: int) -> Attachment:
 
 
 def _pdf_text(name: str, data: bytes, max_chars: int) -> str:
-    """Returns the pages below each other, each behind its number if there are several."""
+    """Joins the pages, each after its number if there are several."""
     pages = [_without_trailing(page) for page in pdf_pages(name, data, max_chars=max_chars)]
     if len(pages) == 1 or not any(map(has_visible, pages)):
         return "\n".join(pages)

@@ -1,4 +1,4 @@
-"""Makes one call of a chat model, with a deadline, bounded retries and a way to cancel it."""
+"""Makes a cancellable chat model call with a deadline and bounded retries."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _POLL_SECONDS: Final = 0.05
 
 
 class StopWatch:
-    """Looks at the stop events of all calls in one thread, which ends when there are none.
+    """Polls the stop events of all calls in one thread, which ends when no calls are left.
 
-    If each call looked at its own, hundreds of them would wake up thousands of times a second, and hold up all else.
+    One polling thread per call would cause thousands of wake-ups a second with hundreds of calls.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class StopWatch:
 
     @contextmanager
     def watching(self, stop: threading.Event, wake: Callable[[], None]) -> Iterator[None]:
-        """Calls `wake` when `stop` is set, and again until the block ends; in a thread of its own."""
+        """Calls `wake` in another thread when `stop` is set, repeatedly until the block ends."""
         key = object()
         with self._lock:
             self._wakes[key] = stop, wake
@@ -80,8 +80,7 @@ _BACKOFF: Final = wait_exponential(multiplier=_FIRST_WAIT_SECONDS, max=_MAX_WAIT
 )
 
 
-def drop(*_: object) -> None:
-    """No-op callback."""
+def drop(*_: object) -> None: ...
 
 
 class ModelCaller:
@@ -91,7 +90,7 @@ class ModelCaller:
         secrets: Strings that no error may show, such as the configured key.
 
     Attributes:
-        loop: Where the calls run.
+        loop: The event loop of the calls.
     """
 
     def __init__(self, *, secrets: Iterable[str] = ()) -> None:
@@ -100,7 +99,6 @@ class ModelCaller:
         self._stops = StopWatch()
 
     def __enter__(self) -> Self:
-        """Starts the loop."""
         self.loop.__enter__()
         return self
 
@@ -124,18 +122,18 @@ class ModelCaller:
     ) -> Answer:
         """Calls the model and returns its whole answer.
 
-        Only transient failures are retried, and only before the deadline. A stream that is cut after some text arrived
-        isn't retried: the user has read the text, and the caller keeps it.
+        Only transient failures are retried, and only before the deadline. A stream that breaks off after some text
+        isn't retried: the user has read the text, and the caller retains it.
 
         Args:
             model: A chat model, or one with tools bound.
             messages: The model input.
-            stop: When set, the call ends within a tenth of a second, even while it waits for data.
+            stop: When set, the call ends within a tenth of a second, even while waiting for data.
             deadline_seconds: Limit for all attempts and the waits between them.
             attempts: Maximum number of attempts.
             on_text: Receives each piece of text, in the calling thread.
-            on_restart: Called before a retry if text of the failed attempt was passed on; that text is void.
-            may_restart: Whether there may be such a retry: what a program was sent can't be taken back.
+            on_restart: Called before a retry if text of the failed attempt was passed on, which is then void.
+            may_restart: False to prevent a retry after text was passed on: text sent to a client can't be revoked.
 
         Raises:
             TurnStoppedSignal: `stop` was set, or the caller is being closed.
@@ -177,11 +175,11 @@ class ModelCaller:
 
 @dataclass
 class _Call:
-    """One call with all its attempts.
+    """A call with all its attempts.
 
     Attributes:
         ends_at: The deadline on the monotonic clock.
-        is_heard: Whether text of the newest attempt was passed on.
+        is_heard: True if text of the newest attempt was passed on.
     """
 
     loop: CallLoop
@@ -197,7 +195,7 @@ class _Call:
     is_heard: bool = False
 
     def attempt(self) -> Answer:
-        """Makes one attempt and returns its answer, or raises our error."""
+        """Makes one attempt and returns its answer; errors of the client are converted."""
         self._check()
         if self.is_heard:
             self.is_heard = False
@@ -222,7 +220,7 @@ class _Call:
         raise ours from None
 
     def should_retry(self, error: BaseException) -> bool:
-        """Whether another attempt after this error may succeed before the deadline."""
+        """Returns True if another attempt after this error may succeed before the deadline."""
         if not isinstance(error, ModelError) or not error.is_transient:
             return False
         if self.is_heard and (isinstance(error, CutStreamError) or not self.may_restart):
@@ -239,7 +237,7 @@ class _Call:
             except Empty:
                 continue
             if chunk is None:
-                self._check()  # it may be the one that wakes a stopped call
+                self._check()  # None also wakes a stopped call
             return chunk
 
     def _check(self) -> None:
@@ -253,7 +251,7 @@ class _Call:
 
 
 def _wait_seconds(state: RetryCallState) -> float:
-    """Returns how long to wait before the next attempt: the provider's Retry-After, else an exponential backoff."""
+    """Returns the wait before the next attempt: the provider's Retry-After, else an exponential backoff."""
     error = state.outcome.exception() if state.outcome is not None else None
     asked = error.retry_after_seconds if isinstance(error, ModelError) else None
     return _BACKOFF(state) if asked is None else asked

@@ -1,4 +1,4 @@
-"""The models that an endpoint lists, and the context window of each."""
+"""The models of an endpoint and their context windows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Fetch = Callable[[], Iterable[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """A chat model of the endpoint; `window_tokens` is None if the endpoint doesn't say."""
+    """A chat model of the endpoint; `window_tokens` is None if unknown to the endpoint."""
 
     name: str
     window_tokens: int | None
@@ -47,12 +47,12 @@ class CatalogEntry:
 class Catalog:
     """The endpoint's models, fetched at first use and cached for five minutes (half a minute after a failure).
 
-    Fetches run one at a time in a background thread. Nobody waits for a refresh: the old list is used meanwhile.
+    Fetches run one at a time in a background thread. No caller waits for a refresh: the old list is used meanwhile.
 
     Args:
         fetch: Returns the entries of the endpoint's list; has its own timeout and may raise a TurnfoldError.
         clock: A monotonic clock in seconds.
-        first_wait_seconds: How long `known` waits for the first list.
+        first_wait_seconds: Longest wait of `known` for the first list.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Catalog:
         self._was_fetched = False
 
     def entries(self) -> tuple[CatalogEntry, ...]:
-        """Returns the chat models in the endpoint's order; waits for the list only while none is known.
+        """Returns the chat models in the endpoint's order; waits only if no list is known.
 
         Raises:
             ModelError: The endpoint failed, and no earlier list is known.
@@ -88,7 +88,7 @@ class Catalog:
             return self._entries
 
     def known(self) -> tuple[CatalogEntry, ...]:
-        """Returns the chat models that are known now; only the first fetch is waited for, for at most a second."""
+        """Returns the chat models known now; waits for the first fetch only, at most a second by default."""
         fetching = self._renew_if_old()
         if fetching is not None and not self._was_fetched:
             fetching.wait(max(0.0, self._first_wait_ends_at - time.monotonic()))
@@ -121,9 +121,9 @@ class Catalog:
 
 
 def guess_window_tokens(name: str) -> int:
-    """Returns the context window in LangChain's profile of a model's name; 8,192 for a name without one.
+    """Returns the context window in LangChain's profile of a model's name; 8,192 for a name without a profile.
 
-    A provider's prefix, the date of a release and a fine-tuning are ignored.
+    A provider prefix, release date and fine-tuning suffix are ignored.
     """
     plain = _FINE_TUNED.sub(r"\1", name.rsplit("/", 1)[-1].lower()).removeprefix("chat")
     return _profile_tokens(plain) or _profile_tokens(_EDITION.sub("", plain)) or UNKNOWN_WINDOW_TOKENS
@@ -139,7 +139,7 @@ def _profile_tokens(name: str) -> int | None:
 
 
 def _to_entry(item: Mapping[str, Any]) -> CatalogEntry | None:
-    """Returns the entry of one item of the list, or None if it's no chat model."""
+    """Returns the entry of a list item, or None if it is no chat model."""
     name = item.get("id")
     if not isinstance(name, str) or not name or _NO_CHAT.search(name):
         return None

@@ -1,4 +1,4 @@
-"""Builds an answer from the chunks of one stream, strictly."""
+"""Builds an answer from the chunks of a stream, with strict validation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_TOKENS: Final = 2**24
 
 @dataclass(frozen=True)
 class Usage:
-    """The tokens that the provider reported for a call; `cached_tokens` are the input tokens read from its cache."""
+    """Tokens reported by the provider for a call; `cached_tokens` are the input tokens read from its cache."""
 
     input_tokens: int
     output_tokens: int
@@ -30,7 +30,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer; `usage` is None if the provider reported none."""
+    """A complete answer; `usage` is None if the provider reported none."""
 
     message: AIMessage
     usage: Usage | None
@@ -38,7 +38,7 @@ class Answer:
 
 @dataclass
 class _Call:
-    """A tool call so far; `arguments` is the raw text of all its fragments."""
+    """A partial tool call; `arguments` is the raw text of all fragments."""
 
     id: str | None
     name: str
@@ -46,12 +46,13 @@ class _Call:
 
 
 class AnswerBuilder:
-    """Collects chunks and builds the answer, or raises why there is none.
+    """Collects chunks and builds the answer or raises an error.
 
-    LangChain's own merge isn't used: it repairs the half arguments of a cut stream, and such a call would then run.
+    LangChain's merge isn't used: it repairs the incomplete arguments of a stream that broke off, and the call would
+    run.
 
     Attributes:
-        has_chunk: Whether any chunk was added.
+        has_chunk: True once a chunk was added.
     """
 
     def __init__(self) -> None:
@@ -77,7 +78,7 @@ class AnswerBuilder:
             for fragment in chunk.tool_call_chunks:
                 self._add_fragment(fragment)
         else:
-            # A model that can't stream returns the whole message at once, so it can't be a cut one.
+            # A model that can't stream returns the whole message at once, so it is complete.
             self._finish_reason = "stop"
             self._calls += [_Call(call["id"], call["name"], json.dumps(call["args"])) for call in chunk.tool_calls]
         metadata = chunk.response_metadata
@@ -85,7 +86,7 @@ class AnswerBuilder:
         self._model_name = metadata.get("model_name") or self._model_name
         self._is_refused = self._is_refused or bool(chunk.additional_kwargs.get("refusal"))
         self._has_choice = self._has_choice or bool(text or self._calls or self._finish_reason or metadata)
-        # No input has no tokens: some servers fill in what they don't count.
+        # No input has zero tokens: some servers send 0 for values that they don't count.
         if chunk.usage_metadata is not None and chunk.usage_metadata["input_tokens"] > 0:
             # The last report wins: some servers send a running total with every chunk.
             details = chunk.usage_metadata.get("input_token_details", {})
@@ -146,12 +147,12 @@ class AnswerBuilder:
 
 
 def _count(reported: int | None) -> int:
-    """Returns a number of tokens that a provider reported, within what is possible: servers report anything."""
+    """Clamps a reported number of tokens to a plausible range."""
     return min(max(0, reported or 0), _MOST_TOKENS)
 
 
 def _is_next_call(known: _Call, fragment: ToolCallChunk) -> bool:
-    """Whether a fragment begins another call under the same index: some servers number all calls 0."""
+    """Returns True if a fragment starts another call under the same index: some servers number all calls 0."""
     if not fragment["name"] or not known.name:
         return False
     if fragment["id"] and known.id:
@@ -160,7 +161,7 @@ def _is_next_call(known: _Call, fragment: ToolCallChunk) -> bool:
 
 
 def _parse(arguments: str) -> dict[str, Any] | None:
-    """Returns the arguments as a dict, or None if they aren't exactly one JSON object; blank text counts as {}."""
+    """Returns the arguments as a dict, or None unless they are exactly one JSON object; blank text counts as {}."""
     if not arguments.strip():
         return {}
     try:
@@ -176,7 +177,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _split_calls(calls: list[_Call]) -> tuple[list[ToolCall], list[InvalidToolCall]]:
-    """Returns the calls whose arguments parse and those whose don't; missing and repeated ids get a random one."""
+    """Splits calls by whether their arguments parse; missing and repeated ids are replaced by random ones."""
     valid: list[ToolCall] = []
     invalid: list[InvalidToolCall] = []
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""LangChain's OpenAI client, with refusals kept; the factory imports it late, because that takes seconds."""
+"""LangChain's OpenAI client with refusals preserved; the factory imports it late, because that takes seconds."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ _FIRST: Final = {"model": 0, "stream": 1, "messages": 2}
 
 
 class PlainCompletions:
-    """Streams chat completions as the JSON that they are.
+    """Streams chat completions as plain JSON.
 
-    The SDK would make an object of each chunk, which LangChain takes apart again: nine tenths of what a chunk costs.
+    The SDK would build an object of each chunk, which LangChain takes apart again: nine tenths of the cost of a chunk.
     """
 
     def __init__(self, client: AsyncOpenAI) -> None:
         self._client = client
 
     async def create(self, *, extra_body: Mapping[str, Any] | None = None, **body: Any) -> AsyncStream[object]:  # noqa: ANN401  # JSON
-        """Posts the request, and returns its chunks."""
         return await self._client.post(
             "/chat/completions",
             cast_to=object,
@@ -37,12 +36,12 @@ class PlainCompletions:
 
 
 def _in_order(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a body in the SDK's order: of two that begin with the same messages, the bytes begin alike too."""
+    """Returns a body in the SDK's key order, so that requests with the same first messages have a common prefix."""
     return {name: body[name] for name in sorted(body, key=lambda name: (_FIRST.get(name, len(_FIRST)), name))}
 
 
 class EndpointChat(ChatOpenAI):
-    """`ChatOpenAI` that streams plain JSON, keeps refusals and raises BadResponseError for a malformed stream."""
+    """`ChatOpenAI` that streams plain JSON, preserves refusals and raises BadResponseError for a malformed stream."""
 
     @model_validator(mode="after")
     def _stream_plainly(self) -> Self:
@@ -52,7 +51,7 @@ class EndpointChat(ChatOpenAI):
     def request_body(
         self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, tool_choice: str | None
     ) -> dict[str, Any]:
-        """Returns the body of the request that a call of this model sends; the key isn't in it, but in a header."""
+        """Returns the request body of a call; the key is in a header, not in the body."""
         chosen = {} if tool_choice is None else {"tool_choice": tool_choice}
         offered: dict[str, Any] = {"tools": [dict(tool) for tool in tools], **chosen} if tools else {}
         streamed = {"stream": True, "stream_options": {"include_usage": True}}

@@ -1,4 +1,4 @@
-"""Makes chat models and summarisers for the endpoint that the settings name, and the body of their requests."""
+"""Creates the chat models and summarisers of the configured endpoint, and their request bodies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ListEntries = Callable[[], Sequence[CatalogEntry]]
 
 
 class ChatModels:
-    """The models of one server. Nothing is sent to the endpoint until a model or the list of models is used.
+    """The models of a server. Nothing is sent to the endpoint until a model or the list of models is used.
 
     Attributes:
         caller: Makes the calls of these models only, because their connections belong to its loop.
@@ -53,11 +53,11 @@ class ChatModels:
 
     @property
     def default_name(self) -> str:
-        """The model of a new session; "" while it depends on the endpoint's list and the list isn't known."""
+        """The model of a new session; "" while it depends on the endpoint's list and the list is unknown."""
         return self.known_name("")
 
     def known_name(self, name: str) -> str:
-        """Returns what `resolve` does, as far as it is known without asking the endpoint; otherwise the name itself."""
+        """Resolves a name without asking the endpoint; returns it unchanged if that fails."""
         try:
             return self._resolve(name, self._known_entries)
         except ModelError:
@@ -66,7 +66,8 @@ class ChatModels:
     def resolve(self, name: str) -> str:
         """Returns the name of the model that answers for a session's model name.
 
-        "" and the offline model's name mean the default model; without an endpoint every name means the offline model.
+        "" and the embedded model's name mean the default model; without an endpoint every name means the embedded
+        model.
 
         Raises:
             ModelError: The default depends on the endpoint's list, and the endpoint failed.
@@ -114,7 +115,7 @@ class ChatModels:
         )
 
     def options(self) -> tuple[ModelOption, ...]:
-        """Returns the models to choose from: the default one, then those that the endpoint lists."""
+        """Returns the selectable models: the default, then the endpoint's list by name."""
         if self._settings.is_offline:
             return (ModelOption(EMBEDDED_MODEL, is_offline=True),)
         listed = [entry.name for entry in self._known_entries()]
@@ -122,14 +123,14 @@ class ChatModels:
         return tuple(ModelOption(name, is_offline=False) for name in names)
 
     def window_tokens(self, name: str) -> int:
-        """Returns the context window: from the settings, the endpoint's list or the name; 8,192 if it's unknown."""
+        """Returns the context window: from the settings, the endpoint's list or the name; 8,192 if unknown."""
         told = self.told_window_tokens(name)
         if told is not None:
             return told
         return UNKNOWN_WINDOW_TOKENS if self._settings.is_offline else guess_window_tokens(name)
 
     def told_window_tokens(self, name: str) -> int | None:
-        """Returns the context window if the settings or the endpoint's list tell it, so that it is no guess."""
+        """Returns the context window from the settings or the endpoint's list; None if it could only be guessed."""
         if self._settings.model_window_tokens is not None:
             return self._settings.model_window_tokens
         # OpenAI's own list has no windows, so there's no need to wait for it.
@@ -139,7 +140,7 @@ class ChatModels:
         return next((entry.window_tokens for entry in entries if entry.name == name), None) or None
 
     def input_tokens(self, name: str) -> int:
-        """Returns how large the whole input of a session's model may be: the guard's share of its window."""
+        """Returns the largest whole input for a session's model: the guard's share of the context window."""
         try:
             resolved = self.resolve(name)
         except ModelError:
@@ -168,7 +169,7 @@ class ChatModels:
         return _OPENAI_DEFAULT if has_key and _OPENAI_DEFAULT in listed else listed[0]
 
     def _known_entries(self) -> tuple[CatalogEntry, ...]:
-        """Returns the endpoint's models that are known now, so that no page and no turn waits for a hung endpoint."""
+        """Returns the endpoint's models known now, so that no page and no turn waits for a hung endpoint."""
         import openai  # noqa: F401, PLC0415  # slow to import: that must not use up the wait for the first list
 
         return self._catalog.known()
@@ -201,7 +202,7 @@ class ChatModels:
         )
 
     def _connect(self) -> httpx2.AsyncClient:
-        """Returns our own connection pool; LangChain shares its pool across the event loops of a process."""
+        """Returns a connection pool of this object; LangChain shares its pool across the event loops of a process."""
         from openai import DefaultAsyncHttpx2Client  # noqa: PLC0415  # slow to import, and offline never needs it
 
         if self._connections is None:
@@ -255,7 +256,7 @@ def request_body(
     *,
     tool_choice: str | None,
 ) -> dict[str, Any]:
-    """Returns what a call of this model sends; of one without an endpoint, what it is handed, in the same shape."""
+    """Returns the request body of a call; for the embedded model, the same input in the same shape."""
     if not isinstance(chat, OfflineChat):
         from graph.model.endpoint import EndpointChat  # noqa: PLC0415  # slow to import, see there
 

@@ -1,4 +1,4 @@
-"""Maps the errors of the OpenAI client and its HTTP library to ours; no other module knows them."""
+"""Maps errors of the OpenAI client and its HTTP library to `ModelError`; no other module depends on them."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ _BY_STATUS: Final[Mapping[int, type[ModelError]]] = {
 
 
 def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> BaseException:
-    """Returns our error, whose detail shows none of the secrets; an error that isn't a model call's stays as it is."""
+    """Returns the matching `ModelError` with secrets removed from its detail; other errors are returned unchanged."""
     import httpx2  # noqa: PLC0415  # slow to import, and the offline model never needs it
     import openai  # noqa: PLC0415  # slow to import, and the offline model never needs it
     from pydantic import ValidationError  # noqa: PLC0415  # needed only with these two
 
     if isinstance(error, openai.APIStatusError):
         return _from_response(error, secrets)
-    # In this order: a timeout of the client is one of its connection errors too.
+    # In this order: the client's timeout is a subclass of its connection error.
     plain: dict[type[ModelError], tuple[type[BaseException], ...]] = {
         BadResponseError: (openai.APIResponseValidationError, json.JSONDecodeError, UnicodeError, ValidationError),
         DeadlineError: (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
@@ -94,7 +94,7 @@ def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:
 
 
 def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
-    """Maps an error that came as an event of the stream, after HTTP status 200."""
+    """Maps an error sent as an event of the stream, after HTTP status 200."""
     status = int(error.code) if error.code and _HTTP_ERROR.fullmatch(error.code) else 500
     words = _words(error)
     if _RATE_LIMIT.search(words):
@@ -103,7 +103,7 @@ def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
 
 
 def _from_status(status: int, words: str, detail: str, retry_after_seconds: float | None) -> ModelError:
-    """Maps an HTTP status and the words (codes, message) that came with it."""
+    """Maps an HTTP status and the words (codes, message) of the error."""
     kind: type[ModelError]
     if _CONTEXT_LENGTH.search(words) and status not in (401, 403, 404, 429):
         kind = ContextLengthError
@@ -123,13 +123,13 @@ def _from_status(status: int, words: str, detail: str, retry_after_seconds: floa
 
 
 def _words(error: APIError) -> str:
-    """Returns all text that may name the reason of an error: its message and the fields of its body."""
+    """Returns all text that may name the cause of an error: its message and the fields of its body."""
     fields = error.body.values() if isinstance(error.body, Mapping) else ()
     return " ".join([error.message, *(str(field) for field in fields if isinstance(field, (str, dict)))])
 
 
 def _scrub(sentence: str, secrets: Iterable[str]) -> str:
-    """Returns the sentence on one line, cut to 200 characters, with secrets and whatever looks like a key hidden."""
+    """Returns the sentence on one line, cut to 200 characters, with secrets and anything like a key masked."""
     for secret in secrets:
         if secret:
             sentence = sentence.replace(secret, _HIDDEN)
@@ -138,7 +138,7 @@ def _scrub(sentence: str, secrets: Iterable[str]) -> str:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds that a Retry-After header (a number or a date) asks to wait; None without a valid one."""
+    """Returns the seconds to wait by a Retry-After header (a number or a date); None without a valid one."""
     value = headers.get("retry-after")
     if value is None:
         return None

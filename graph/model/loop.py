@@ -1,4 +1,4 @@
-"""An event loop in its own thread, in which model calls run so that they can be cancelled."""
+"""An event loop in its own thread that makes model calls cancellable."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ class CallLoop:
         self._is_closing = False
 
     def __enter__(self) -> Self:
-        """Starts the loop's thread."""
         self._portal = self._stack.enter_context(start_blocking_portal())
         return self
 
@@ -65,9 +64,9 @@ class CallLoop:
             call.cancel()
 
     def start_call(self, model: ChatRunnable, messages: list[BaseMessage], put: Put) -> Future[None]:
-        """Starts reading one answer of a model; cancelling the future closes its connection.
+        """Starts reading an answer of a model; cancelling the future closes its connection.
 
-        `put` receives each chunk and at last None, however the stream ends; it's called on the loop's thread.
+        `put` is called on the loop's thread with each chunk and finally with None, however the stream ends.
 
         Raises:
             TurnStoppedSignal: The loop is being closed.
@@ -126,7 +125,7 @@ async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Put) -> N
 def _release(error: BaseException | None) -> None:
     """Clears traceback frames, so that half-read streams are finalised now, on the loop's thread.
 
-    Otherwise the garbage collector may finalise one end of the chain in another thread while the loop closes the other,
+    Otherwise the garbage collector may finalise one end of the chain in another thread while the loop closes the rest,
     and Python reports a generator that is already running.
     """
     while error is not None:

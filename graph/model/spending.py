@@ -1,4 +1,4 @@
-"""What model calls cost: counted among the server's figures, and against the caps of the owners they were made for."""
+"""Records the cost of model calls: in the server's metrics, and against the caps of their owners."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from graph.store.owner import OwnerUseStore
 
 
 class Spending:
-    """Hears of every model call once it has ended, from whichever part makes it.
+    """Called after every model call, whoever made it.
 
     Attributes:
-        metrics: The server's figures.
+        metrics: The server's metrics.
     """
 
     def __init__(self, use: OwnerUseStore, metrics: Metrics) -> None:
@@ -32,15 +32,15 @@ class Spending:
         seconds: float,
         error_code: str = "",
     ) -> None:
-        """Counts what is known to be spent, such as all calls of one fold; never fails.
+        """Counts known usage, such as all calls of a fold; never fails.
 
         Args:
-            owner: For whom it was made.
-            kind: What it was made for.
-            input_tokens: As reported by the provider, or else our estimate; 0 if nothing came of it.
+            owner: The user charged.
+            kind: The purpose of the call.
+            input_tokens: As reported by the provider, or else estimated; 0 if the call produced nothing.
             output_tokens: Likewise.
-            seconds: How long it took.
-            error_code: Why it failed, "" if it didn't.
+            seconds: Duration.
+            error_code: Cause of a failure, "" on success.
         """
         self.metrics.called(kind, input_tokens=input_tokens, output_tokens=output_tokens, seconds=seconds)
         if error_code:
@@ -58,18 +58,18 @@ class Spending:
         seconds: float,
         error_code: str = "",
     ) -> None:
-        """Counts a call as its provider reported it, or else by our estimates; never fails.
+        """Counts a call as reported by its provider, or else by estimates; never fails.
 
         Args:
-            owner: For whom it was made.
-            kind: What it was made for.
-            usage: What the provider reported, None for nothing.
-            sent_tokens: Our estimate of what was sent.
-            said: What the model has said, as far as anybody counts it.
-            seconds: How long it took.
-            error_code: Why it failed, "" if it didn't.
+            owner: The user charged.
+            kind: The purpose of the call.
+            usage: The provider's report, None if there is none.
+            sent_tokens: Estimate of the input.
+            said: Text produced by the model, as far as it is counted.
+            seconds: Duration.
+            error_code: Cause of a failure, "" on success.
         """
-        # One that failed before its first word costs nothing, as far as anybody knows.
+        # A call that failed before its first word is assumed to cost nothing.
         is_paid = bool(said) or not error_code
         self.add(
             owner,

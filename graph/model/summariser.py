@@ -1,4 +1,4 @@
-"""Writes the text of a summary, with a model or by picking sentences."""
+"""Writes the text of a summary, with a model or by extracting sentences."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from prompt.summary.summary_generator import MAX_TARGET_CHARS
 __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]
 
 _SOURCE_SHARE: Final = 0.75
-# The rules, what stands before, and the tags.
+# The rules, the preceding context, and the tags.
 _PROMPT_TOKENS: Final = 1_600
-# Providers count a reasoning model's hidden thoughts as part of its answer.
+# Providers count a reasoning model's hidden reasoning as part of its answer.
 _REASONING_FACTOR: Final = 4
-# What a model that repeats itself writes beyond is no summary, and would only be shortened.
+# A model that repeats itself may write more, which would only be shortened.
 _MOST_CHARS: Final = 10 * MAX_TARGET_CHARS
 _TAGGED: Final = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
 _END_TAG: Final = "</summary>"
@@ -47,12 +47,12 @@ def generate_summary(
     *,
     drafts: list[SummaryDraft] | None = None,
 ) -> str:
-    """Returns a draft summary of about `target_length` characters; `review_drafts` decides whether it's used.
+    """Returns a draft summary of about `target_length` characters; `review_drafts` decides whether it is used.
 
     Args:
         messages: Messages of complete turns, tool calls and results included.
         target_length: `int(original_chars * compression_rate)`.
-        summarise: Writes the draft (`Summariser.summarise`); None picks sentences without a model.
+        summarise: Writes the draft (`Summariser.summarise`); None extracts sentences without a model.
         drafts: The draft with its cost is appended here.
 
     Raises:
@@ -67,7 +67,7 @@ def generate_summary(
 
 
 class ExtractiveSummariser:
-    """Picks the highest-scoring sentences; needs no model and no network, and costs no tokens."""
+    """Extracts the highest-scoring sentences; needs no model and no network, and costs no tokens."""
 
     name = "extractive"
     prompt_version = "2"
@@ -75,12 +75,12 @@ class ExtractiveSummariser:
     def summarise(
         self, messages: Sequence[AnyMessage], target_chars: int, *, counts: TermCounts | None = None, **_: object
     ) -> SummaryDraft:
-        """Returns the picked sentences; ignores the other arguments of `ModelSummariser.summarise`.
+        """Returns the extracted sentences; ignores other arguments of `ModelSummariser.summarise`.
 
         Args:
             messages: What to condense, tool results included.
             target_chars: Length to aim at.
-            counts: The terms of the whole session; None counts those of `messages`.
+            counts: Term counts of the whole session; None counts the terms of `messages`.
             _: Ignored.
         """
         text = extract_summary(
@@ -90,7 +90,7 @@ class ExtractiveSummariser:
 
 
 class ModelSummariser:
-    """Asks a chat model for the summary.
+    """Requests summaries from a chat model.
 
     Args:
         attempts: Maximum number of attempts of a call that may be retried.
@@ -99,7 +99,7 @@ class ModelSummariser:
 
     Attributes:
         window_tokens: As given.
-        source_tokens: How many tokens of a quoted source fit into one request.
+        source_tokens: Number of tokens of a quoted source that fit into one request.
         prompt_version: Changes whenever the words of any style's prompt change.
     """
 
@@ -140,10 +140,10 @@ class ModelSummariser:
         Args:
             messages: What to condense, tool results included.
             target_chars: Length to aim at.
-            asked: What it is asked for with; None for the plain prompt in Korean.
-            in_place: The request behind the chat itself; None to quote the messages.
-            flawed: The first draft and what is wrong with it. The same request goes out again with both behind it.
-            may_retry: Whether transient failures are retried.
+            asked: Style, language and context of the request; None for the plain prompt in Korean.
+            in_place: The request that follows the chat itself; None to quote the messages.
+            flawed: The first draft and its defect, both appended to the same request to repair the draft.
+            may_retry: True to retry transient failures.
             stop: When set, the call ends at once.
             deadline_seconds: Limit for all parts together.
 
@@ -170,7 +170,7 @@ class ModelSummariser:
         )
 
     def answer_limit_tokens(self, asked: Asked) -> int | None:
-        """Returns the limit that the endpoint is told for an answer; None for the endpoint's own."""
+        """Returns the answer limit sent to the endpoint; None for the endpoint's own."""
         return None if asked.answer_tokens is None else asked.answer_tokens * _REASONING_FACTOR
 
     def _ask(
@@ -195,12 +195,12 @@ class ModelSummariser:
         try:
             answer = self._tool_choice.ask(self.name, self._model, request.tools, call)
         except EmptyAnswerError:
-            return SummaryDraft("", asked_tokens, 0, is_usage=False)  # looked at and mended as any other draft
+            return SummaryDraft("", asked_tokens, 0, is_usage=False)  # reviewed and repaired like any other draft
         said = (
             "" if request.tools and calls_tools(answer.message) else text_of(answer.message)
-        )  # what stands beside a call is no summary
+        )  # text beside a tool call is no summary
         is_cut = answer.message.response_metadata.get("finish_reason") == "length" and _END_TAG not in said
-        text = clean_draft(inside_tags(clean_draft(said)))  # thoughts may hold tags, too
+        text = clean_draft(inside_tags(clean_draft(said)))  # reasoning may contain tags, too
         if len(text) > _MOST_CHARS:
             text, is_cut = text[:_MOST_CHARS], True
         if (usage := answer.usage) is not None:
@@ -212,6 +212,6 @@ Summariser = ModelSummariser | ExtractiveSummariser
 
 
 def inside_tags(text: str) -> str:
-    """Returns the text between `<summary>` tags; to its end without a closing tag, all of it without an opening one."""
+    """Returns the text between `<summary>` tags, up to the end if unclosed; all of it without an opening tag."""
     tagged = _TAGGED.search(text)
     return (tagged.group(1) if tagged else text).strip()

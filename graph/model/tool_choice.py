@@ -31,7 +31,7 @@ class ToolChoice:
         self._refused_by: set[str] = set()
 
     def is_refused_by(self, name: str) -> bool:
-        """Whether this model's endpoint has refused it since the server began."""
+        """Returns True if this model's endpoint has refused it since the server started."""
         return name in self._refused_by
 
     def answer_without_calls(
@@ -39,9 +39,9 @@ class ToolChoice:
     ) -> Answer:
         """Returns an answer that calls no tool.
 
-        `model` has no tools bound; `tools` are the schemas that other calls offer, and `model_input` counts them. If
-        the model calls a tool nevertheless and says nothing, its endpoint ignores `tool_choice`: it's asked once more
-        without the tools.
+        `model` has no tools bound; `tools` are the schemas that other calls offer, counted in `model_input`. If the
+        model calls a tool nevertheless and returns no text, its endpoint ignores `tool_choice`: the call is repeated
+        once without the tools.
 
         Raises:
             ToolRoundsError: The model only calls tools.
@@ -54,7 +54,7 @@ class ToolChoice:
         return _without_calls(answer)
 
     def ask(self, name: str, model: BaseChatModel, tools: Tools, call: Callable[[ChatRunnable], Answer]) -> Answer:
-        """Returns the model's answer as it comes: tool calls of an endpoint that ignores `tool_choice` are in it.
+        """Returns the model's answer unfiltered: an endpoint that ignores `tool_choice` may include tool calls.
 
         Raises:
             ModelError: The call failed.
@@ -73,7 +73,7 @@ class ToolChoice:
 
 
 def calls_tools(message: AIMessage) -> bool:
-    """Whether an answer calls tools, with arguments that can be read or not."""
+    """Returns True if an answer calls tools, with valid or invalid arguments."""
     return bool(message.tool_calls or message.invalid_tool_calls)
 
 
