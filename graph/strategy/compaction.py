@@ -35,7 +35,7 @@ _GROWN_SHARE: Final = 1.1
 
 
 class CompactionStrategy:
-    """Replaces everything but the last 4 messages by a summary each time the context reaches 75 %."""
+    """Replaces everything but the last 4 messages with a summary each time the context reaches 75 %."""
 
     name = "compaction"
     sends_records = True
@@ -46,7 +46,7 @@ class CompactionStrategy:
         self._limits = limits
 
     def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
-        """Returns how far the context is from its threshold; no threshold if only the user compacts."""
+        """Returns the size of the context and its threshold; no threshold if only the user compacts."""
         limits = self._limits.within(snapshot.input_tokens)
         if not limits.enable_auto_compaction:
             return NextFold()
@@ -57,7 +57,6 @@ class CompactionStrategy:
         )
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
-        """Returns the compaction if one is due."""
         limits = self._limits.within(snapshot.input_tokens)
         if not limits.enable_auto_compaction or not should_compact(snapshot, limits):
             return ()
@@ -67,7 +66,7 @@ class CompactionStrategy:
     def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:
         """Builds `[summary as a user message] + [all raw messages]`.
 
-        If a user's message follows, the two are joined: no model takes two user messages in a row.
+        A following user message is joined with the summary: no model takes two user messages in a row.
         """
         if not history:
             return assemble(system, (), messages)
@@ -90,7 +89,7 @@ class CompactionStrategy:
 
 
 def should_compact(snapshot: SessionSnapshot, limits: Limits) -> bool:
-    """Whether there is enough to compact and the context has reached its threshold (seed 004).
+    """Returns True if there is enough to compact and the context has reached its threshold (seed 004).
 
     A compaction that the user undid isn't repeated until the context has grown by a tenth.
     """
@@ -102,7 +101,6 @@ def should_compact(snapshot: SessionSnapshot, limits: Limits) -> bool:
 
 
 def threshold_of(limits: Limits) -> int:
-    """Returns the size of the context at which it is compacted."""
     return int(limits.max_context_tokens * limits.compaction_threshold)
 
 
@@ -111,7 +109,7 @@ def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSp
 
     Args:
         snapshot: The session's snapshot.
-        preserve_messages: How many messages stay raw; a tool result never stays without its call.
+        preserve_messages: Number of messages that stay raw; a tool result always stays with its call.
     """
     if snapshot.message_count <= preserve_messages + _SPARE_MESSAGES:
         return None
@@ -128,7 +126,7 @@ def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSp
     whole_turns = tuple(turn for turn in spec.turns if turn not in kept_turns)
     return replace(
         spec.bounded(max_tokens, most_chars=SUMMARY_CHARS),
-        # A turn that is cut in two counts as covered only if no other is.
+        # A turn that is cut in two counts as covered only if no whole turn is covered.
         turns=whole_turns or spec.turns,
         context_messages=snapshot.message_count,
         context_messages_after=len(kept) + 1,
@@ -139,9 +137,9 @@ def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSp
 
 
 def _half_tokens(covered_tokens: int, kept_tokens: int) -> int:
-    """Returns the summary's upper bound with which the context shrinks to half.
+    """Returns the summary's upper bound that halves the context.
 
-    If what is kept is nearly half or more by itself, what is covered shrinks to half instead.
+    If the preserved messages take nearly half or more, the covered messages are halved instead.
     """
     half = (covered_tokens + kept_tokens) // 2 - kept_tokens
     return half if half > covered_tokens // _LEAST_SHARE else covered_tokens // 2

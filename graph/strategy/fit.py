@@ -1,4 +1,4 @@
-"""Shrinks a model input below its limit; its caller makes and stores the folds that this needs."""
+"""Shrinks a model input below its limit; the caller makes and stores the necessary folds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SLACK_TOKENS: Final = 16
 
 @dataclass(frozen=True)
 class Fit:
-    """What an input is built from, uncut, and the input as it is sent."""
+    """The uncut parts of an input, and the input as sent."""
 
     system: SystemPart
     history: History
@@ -38,7 +38,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Folded:
-    """The session's snapshot after a fold, and the records and messages to build the input from now."""
+    """The session's snapshot after a fold, and the records and messages of the next input."""
 
     snapshot: SessionSnapshot
     history: History
@@ -46,12 +46,12 @@ class Folded:
 
 
 class Fitting:
-    """Fits one input below a limit.
+    """Fits an input below a limit.
 
     Args:
-        assemble: Makes the input, as the strategy does.
-        system: The part of the input that nobody said.
-        allowed_tokens: The largest allowed input, by our estimate.
+        assemble: The strategy's `assemble`.
+        system: The part of the input outside the conversation.
+        allowed_tokens: The largest allowed input, estimated.
         merged_tokens: The upper bound on a merged record.
     """
 
@@ -64,13 +64,13 @@ class Fitting:
         self._least_tokens = max(_LEAST_TOKENS, min(_ENOUGH_TOKENS, allowed_tokens // _LEAST_SHARE))
 
     def by_folding(self, begun: Fit, snapshot: SessionSnapshot, fold: Callable[[FoldSpec], Folded | None]) -> Fit:
-        """Makes the input fit as far as possible.
+        """Shrinks the input as far as possible, with folds.
 
         In this order: verbatim records are shortened for this call; tool results of the open turn are cut if it leaves
         no room for earlier turns; records are merged; the oldest raw turns are folded; all tool results are cut; the
-        oldest records and turns are left out of this call, and then as much as `_least` has to. What is too large by
-        more than two inputs isn't folded while the user waits, as nothing useful would be left of it: the schedule
-        folds it behind the answers.
+        oldest records and turns are left out of this call; last come the cuts of `_least`. An excess of more than two
+        inputs isn't folded while the user waits, as the fold would retain nothing useful: the schedule folds it after
+        the answers.
 
         Args:
             begun: The input so far.
@@ -105,9 +105,9 @@ class Fitting:
         return Fit(self._system, history, messages, shown)
 
     def by_leaving_out(self, begun: Fit) -> Fit:
-        """Makes the input of a strategy that sends no records fit.
+        """Shrinks the input of a strategy that sends no records.
 
-        In this order: its oldest turns are left out, tool results are cut, and as much as `_least` has to is left out.
+        In this order: the oldest turns are left out, tool results are cut, and last come the cuts of `_least`.
         """
         fewer = self._without_oldest((), begun.messages)
         shown = fewer.model_input
@@ -117,10 +117,10 @@ class Fitting:
         return Fit(self._system, begun.history, fewer.messages, shown)
 
     def _least(self, fit: Fit) -> ModelInput:
-        """Leaves out of this call what has to go once no record and no earlier turn is left of it.
+        """Cuts an input that has no records and no earlier turns left.
 
-        In this order: the oldest pins; what is left of tool results; the oldest calls of the open turn; lines of the
-        context blocks, those of the block of this turn alone first.
+        In this order: the oldest pins; the rest of tool results; the oldest calls of the open turn; lines of the
+        context blocks, first those of the turn's block.
         """
         for shrink in (self._without_pins, self._without_results, self._without_rounds, self._with_cut_blocks):
             if self._excess(fit.model_input) <= 0:
@@ -164,7 +164,7 @@ class Fitting:
         return Fit(system, history, messages, self._assemble(system, history, messages))
 
     def _without_oldest(self, history: History, messages: Messages) -> Fit:
-        """Builds the input without its oldest records and turns, as few as are too many."""
+        """Builds the input without its oldest records and turns, leaving out as few as necessary."""
         fit = self._built(self._system, history, messages)
         while (excess := self._excess(fit.model_input)) > 0:
             fewer = without_oldest(fit.history, fit.messages, _sizes(fit.model_input), excess)
@@ -178,7 +178,7 @@ class Fitting:
         return self._assemble(self._system, shortened, self._with_open_cut(messages, cut_tokens))
 
     def _with_open_cut(self, messages: Messages, cut_tokens: int) -> Messages:
-        """Returns the messages with that many tokens cut from the tool results of the open turn."""
+        """Cuts about `cut_tokens` from the tool results of the open turn."""
         opened = extract_current_turn(messages)
         return [*messages[: len(messages) - len(opened)], *cut_results(opened, cut_tokens, self._language)]
 
@@ -186,12 +186,12 @@ class Fitting:
         return shown.sent_tokens - self._allowed_tokens
 
     def _has_room(self, shown: ModelInput, messages: Messages) -> bool:
-        """Whether there is room for a useful record and a useful turn beside what no fold shrinks."""
+        """Returns True if a useful record and a useful turn fit beside the parts that no fold shrinks."""
         return self._allowed_tokens - _fixed_tokens(shown, messages) >= 2 * self._least_tokens
 
 
 def _sizes(shown: ModelInput) -> dict[str, int]:
-    """Returns the tokens of each record and each message in the input by id."""
+    """Returns the tokens of each record and message in the input by id."""
     return {item.id: item.tokens for item in shown.items if item.kind in ("record", "shortened", "message", "cut")}
 
 

@@ -30,7 +30,7 @@ class IntervalStrategy:
         self._limits = limits
 
     def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
-        """Returns the oldest block that isn't folded: one that is due, or the one that is growing."""
+        """Returns the oldest block that isn't folded: a due one, or the incomplete one."""
         raw = next((part for part, record in _parts(snapshot) if record is None), [])
         after = (raw[0].turn if raw else snapshot.complete_turns + 1) - 1
         block = next_block(snapshot.complete_turns, after)
@@ -47,7 +47,7 @@ class IntervalStrategy:
         )
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
-        """Returns the complete blocks that no record covers, oldest first, then a merge if one is due."""
+        """Returns the folds of complete blocks, oldest first, then a merge if one is due."""
         limits = self._limits.within(snapshot.input_tokens)
         blocks = list(_blocks(snapshot))
         merge = due_merge(
@@ -68,7 +68,7 @@ class IntervalStrategy:
 
 
 def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
-    """Yields the folds of the due blocks; raw turns in front of a record are folded up to that record."""
+    """Yields the folds of the due blocks; raw turns before a record are folded up to the record."""
     fold = partial(fold_of, (), kind="interval", rate=snapshot.rate, language=snapshot.language)
     for part, record in _parts(snapshot):
         if record is not None:
@@ -82,7 +82,7 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
 
 
 def _parts(snapshot: SessionSnapshot) -> Iterator[tuple[list[ArchivedMessage], Record | None]]:
-    """Yields the stretches of raw messages in order, cut at the records that were set aside, each with its record."""
+    """Yields raw messages in order, split at the records that were set aside, each part with its record."""
     for stretch in raw_stretches(snapshot):
         ids = {entry.message.id for entry in stretch}
         waiting = [record for record in snapshot.set_aside if record.covered_until_message_id in ids]
@@ -95,7 +95,7 @@ def _parts(snapshot: SessionSnapshot) -> Iterator[tuple[list[ArchivedMessage], R
 
 
 def _text_before(snapshot: SessionSnapshot, position: int) -> str:
-    """Returns the summary or the message that stands right before this archive position; "" if nothing does."""
+    """Returns the summary or message right before an archive position; "" if there is none."""
     ends = {record.to_position: record.summary for record in snapshot.active}
     said = {entry.position: text_of(entry.message) for entry in snapshot.raw}
     last = max((place for place in (*ends, *said) if place < position), default=0)
@@ -103,7 +103,7 @@ def _text_before(snapshot: SessionSnapshot, position: int) -> str:
 
 
 def _excess_tokens(snapshot: SessionSnapshot, blocks: Sequence[FoldSpec], limits: Limits) -> int:
-    """Estimates by how much the next input is too large once the due blocks are folded."""
+    """Estimates the excess of the next input once the due blocks are folded."""
     if limits.room_tokens is None:
         return 0
     folded_tokens = sum(block.source_tokens for block in blocks)

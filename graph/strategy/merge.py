@@ -1,4 +1,4 @@
-"""When old records are merged into one of the next level, so that the input stays bounded."""
+"""Merges old records into one of the next level, so that the input stays bounded."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def due_merge(
     language: Language,
     undone: Collection[tuple[int, int]] = (),
 ) -> FoldSpec | None:
-    """Returns the merge that is due: the oldest 8 records of one level, or None.
+    """Returns the due merge: the oldest 8 records of a level, or None.
 
-    The newest 16 records are never merged. A turn is re-summarised once per level, so at most log8(records) times.
+    The newest 16 records are never merged. A turn is summarised again once per level, so at most log8(records) times.
 
     Args:
         active: The active records, oldest first.
-        rate: The current compression rate. It is only stored: the length comes from the budget.
-        limits: The budget and how many records become one.
-        raw: The messages that no record covers. Records with one of these between them aren't merged.
+        rate: The current compression rate, stored only: the length follows from the budget.
+        limits: The budget and the number of records to merge.
+        raw: The messages that no record covers. Records separated by one of them aren't merged.
         language: The session's language.
-        undone: The first and last positions of merges that the user undid. Their records stay as they are, and so does
-            what the user undid otherwise.
+        undone: The first and last positions of merges that the user undid. Their records aren't merged, nor are
+            records from any undone fold.
     """
     if sum(record.summary_tokens for record in active) <= limits.records_budget_tokens:
         return None
@@ -74,12 +74,12 @@ def merge_for_room(
 ) -> FoldSpec | None:
     """Returns the smallest merge that frees enough tokens; None if none does.
 
-    Records of one level are tried first, the lowest level and the oldest records before the others, then records of
-    all levels together. So a turn is re-summarised a few times at most, however small the window is.
+    Records of one level are tried first, from the lowest level and the oldest records on, then records of all levels
+    together. So a turn is summarised again a few times at most, however small the window is.
 
     Args:
         snapshot: The session's snapshot.
-        excess_tokens: By how much the input is too large.
+        excess_tokens: Excess of the input.
         merged_tokens: The upper bound on a merged record.
         sizes: Tokens of the records in the input by record id, where they differ from `summary_tokens`.
     """
@@ -96,7 +96,7 @@ def merge_for_room(
 def unbroken(
     active: Sequence[Record], raw: Sequence[ArchivedMessage], apart: Sequence[Record] = ()
 ) -> list[list[Record]]:
-    """Splits the records where an uncovered message, or a record that stays apart, lies between two of them."""
+    """Splits the records wherever an uncovered message or an excluded record lies between two of them."""
     places = [*(entry.position for entry in raw), *(record.from_position for record in apart)]
     return _split(
         [record for record in active if record not in apart],
@@ -113,7 +113,7 @@ def raw_stretches(snapshot: SessionSnapshot) -> list[list[ArchivedMessage]]:
 
 
 def _split(entries: Sequence[_T], is_gap: Callable[[_T, _T], bool]) -> list[list[_T]]:
-    """Splits entries wherever `is_gap` is true of two neighbours."""
+    """Splits entries between two neighbours for which `is_gap` returns True."""
     stretches: list[list[_T]] = []
     for entry in entries:
         if not stretches or is_gap(stretches[-1][-1], entry):
@@ -123,23 +123,23 @@ def _split(entries: Sequence[_T], is_gap: Callable[[_T, _T], bool]) -> list[list
 
 
 def _runs(active: Sequence[Record], raw: Sequence[ArchivedMessage], apart: Sequence[Record] = ()) -> list[list[Record]]:
-    """Returns the runs of records of one level: the lowest level first, within a level the oldest."""
+    """Returns the runs of records of one level, by level and then by age, oldest first."""
     stretches = unbroken(active, raw, apart)
     runs = [list(run) for stretch in stretches for _, run in groupby(stretch, key=lambda record: record.level)]
     return sorted(runs, key=lambda run: run[0].level)
 
 
 def _groups(snapshot: SessionSnapshot) -> Iterator[Sequence[Record]]:
-    """Yields the groups that may be merged in order of preference; the newest record takes part last."""
+    """Yields the groups that may be merged in order of preference; groups with the newest record come last."""
     for old in (snapshot.active[:-1], snapshot.active):
         yield from _runs(old, snapshot.raw)
         yield from unbroken(old, snapshot.raw)
 
 
 def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int, language: Language) -> FoldSpec:
-    """Returns the fold of adjacent records, oldest first, into one of the next level with `max_tokens` at most.
+    """Returns the fold of adjacent records, oldest first, into one of the next level with at most `max_tokens`.
 
-    Their lines of facts aren't condensed but carried on, so the text is asked for in what the new line leaves.
+    Their lines of facts aren't condensed but carried on; the target of the text is the rest of the bound.
     """
     messages = tuple(
         HumanMessage(label_of(record.turns, language) + without_line(record.summary)) for record in sources

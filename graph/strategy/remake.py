@@ -1,4 +1,4 @@
-"""The fold of what a record covers already: to make it anew, or to compare another text with its source."""
+"""The fold of an existing record's sources, to regenerate its text or to check an edited one."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def fold_anew(
     Args:
         record: The record, in any version.
         sources: The records that it was made from, oldest first.
-        said: The live messages behind these that it covers.
-        kind: What it was before it was undone.
-        rate: The share of its source to aim at.
+        said: The covered live messages after these.
+        kind: The kind before the record was undone.
+        rate: Target share of the source.
         language: The session's language.
     """
     if kind == "merge":

@@ -1,4 +1,4 @@
-"""Seed 003's strategy: one summary that grows by versions, and the messages since in one user message."""
+"""Seed 003's strategy: a versioned summary, and the messages since then in one user message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SUMMARY_CHARS: Final = 3_000
 
 
 class RollingStrategy:
-    """Joins the previous summary and the messages since, once these pass the threshold after an answer."""
+    """Joins the previous summary and later messages once these pass the threshold after an answer."""
 
     name = "rolling"
     sends_records = True
@@ -38,7 +38,7 @@ class RollingStrategy:
         self._limits = limits
 
     def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
-        """Returns how far the un-summarised messages are from the threshold."""
+        """Returns the size of the un-summarised messages and the threshold."""
         limits = self._limits.within(snapshot.input_tokens)
         return NextFold(
             tokens=sum(entry.tokens for entry in snapshot.complete_raw),
@@ -55,7 +55,7 @@ class RollingStrategy:
         spec = fold_of(
             old, new, kind="rolling", rate=snapshot.rate, language=snapshot.language, style="rolling", cut=_cut
         )
-        # Messages are cut for the summariser, so what it reads is smaller than the messages' own estimates.
+        # Messages are cut for the summariser, so its input is smaller than the messages' own estimates.
         tokens = sum(estimate_tokens(text_of(message)) for message in spec.messages)
         bounded = replace(spec, source_tokens=tokens).bounded(
             SUMMARY_TOKENS, most_chars=min(SUMMARY_CHARS, spec.source_chars // 2)
@@ -93,7 +93,7 @@ class RollingStrategy:
 
 
 def _due_messages(snapshot: SessionSnapshot, limits: Limits) -> list[ArchivedMessage]:
-    """Returns the messages of the summary that is due, oldest first; none if none is due.
+    """Returns the messages of the due summary, oldest first; empty if none is due.
 
     The newest exchange stays raw if all un-summarised messages are sent, so that the next input has it word for word.
     """
@@ -106,7 +106,7 @@ def _due_messages(snapshot: SessionSnapshot, limits: Limits) -> list[ArchivedMes
 
 
 def unsent_count(prior: Messages, recent_messages: int) -> int:
-    """Counts the oldest messages that aren't among the recent ones; a tool result always stays with its call."""
+    """Counts the messages before the recent ones; a tool result always stays with its call."""
     cut = max(0, len(prior) - recent_messages)
     while 0 < cut < len(prior) and isinstance(prior[cut], ToolMessage):
         cut -= 1
@@ -114,7 +114,7 @@ def unsent_count(prior: Messages, recent_messages: int) -> int:
 
 
 def render_summary(history: Sequence[HistoryEntry | Pin], language: Language) -> str:
-    """Renders the one summary without a label, or several records of another strategy with theirs; then the pins."""
+    """Renders a single summary without a label, or records of another strategy with their labels; then the pins."""
     is_alone = sum(not isinstance(entry, Pin) for entry in history) == 1
     return "\n".join(
         unlabelled(entry["summary"]) if is_alone and not isinstance(entry, Pin) else line_of(entry, language)
@@ -155,7 +155,7 @@ def _all_words(message: AnyMessage) -> str:
 
 
 def cut_text(text: str, max_chars: int) -> str:
-    """Cuts a text to that many characters, the last of them an ellipsis."""
+    """Cuts a text to `max_chars` characters, the last of them an ellipsis."""
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 

@@ -30,7 +30,7 @@ _LEAST_ROUNDS: Final = 2
 def guard_fold(
     snapshot: SessionSnapshot, sizes: Mapping[str, int], excess_tokens: int, *, merged_tokens: int, least_tokens: int
 ) -> FoldSpec | None:
-    """Returns the next fold that removes the excess from an input; None if there is nothing to fold.
+    """Returns the next fold to remove the excess from an input; None if there is nothing to fold.
 
     Records are merged before a raw turn is folded, as the newest exchanges matter most for the current question. Then
     the fewest oldest raw turns that suffice are folded, together with the records if that leaves more turns raw.
@@ -38,7 +38,7 @@ def guard_fold(
     Args:
         snapshot: The session's snapshot.
         sizes: The tokens of each record and message in the input by id.
-        excess_tokens: By how much the input is too large.
+        excess_tokens: Excess of the input.
         merged_tokens: The upper bound on a merged record.
         least_tokens: The smallest useful bound on a record.
     """
@@ -52,7 +52,7 @@ def guard_fold(
         return merge_fold(active, snapshot.rate, min(left, record_tokens // 2), snapshot.language)
     if not stretches:
         return None
-    # Records take part in a fold of raw turns if they end where these begin.
+    # Records join a fold of raw turns if they end where the turns begin.
     old = active if is_whole and active[-1].to_position < stretches[0][0].position else ()
     covered: list[ArchivedMessage] = []
     for _, turn in groupby(stretches[0], key=lambda entry: entry.turn):
@@ -69,7 +69,7 @@ def guard_fold(
 def _raw_fold(
     snapshot: SessionSnapshot, old: Sequence[Record], covered: Sequence[ArchivedMessage], max_tokens: int
 ) -> FoldSpec:
-    """Returns the fold of records and the raw messages that follow them into half their tokens at most."""
+    """Returns the fold of records and the following raw messages into at most half their tokens."""
     spec = fold_of(old, covered, kind="compaction", rate=snapshot.rate, language=snapshot.language, style="rolling")
     max_tokens = max(1, min(max_tokens, spec.source_tokens // 2))
     return replace(
@@ -102,13 +102,13 @@ def without_oldest(
 ) -> tuple[History, Messages] | None:
     """Returns the input without its oldest records and, once it has none, its oldest complete turns.
 
-    The rest of a turn whose beginning a compaction covers is older than the first turn, and goes before it.
+    The rest of a turn whose beginning a compaction covers counts as the oldest turn.
 
     Args:
         history: The records.
         messages: The messages; the last turn stays if it is open.
         sizes: The tokens of each record and message in the input by id.
-        excess_tokens: Only as many are left out as free this.
+        excess_tokens: Tokens to free; no more is left out than necessary.
 
     Returns:
         None if there is nothing to leave out.
@@ -127,7 +127,7 @@ def without_oldest(
 
 
 def without_oldest_round(messages: Messages) -> Messages | None:
-    """Returns the messages without the open turn's oldest calls and their results; None if it has no more than one."""
+    """Returns the messages without the open turn's oldest round of calls; None with fewer than two rounds."""
     opened = extract_current_turn(messages)
     rounds = [place for place, message in enumerate(opened) if isinstance(message, AIMessage)]
     if len(rounds) < _LEAST_ROUNDS:
@@ -139,15 +139,15 @@ def without_oldest_round(messages: Messages) -> Messages | None:
 def cut_results(
     messages: Messages, excess_tokens: int, language: Language, *, least_chars: int = _MIN_RESULT_CHARS
 ) -> list[AnyMessage]:
-    """Cuts tool results, the longest first, until about that many tokens are saved; each notes what is missing.
+    """Cuts tool results, the longest first, until about `excess_tokens` are saved; each notes its missing length.
 
-    One that is cut already is cut further, and still notes how long it was at first.
+    A result that is cut already is cut further and still notes its original length.
 
     Args:
         messages: The messages.
-        excess_tokens: How many tokens to save.
+        excess_tokens: Number of tokens to save.
         language: The session's language.
-        least_chars: How much of each result stays.
+        least_chars: Minimum of each result that stays.
     """
     cut = list(messages)
     longest_first = sorted(

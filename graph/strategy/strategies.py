@@ -1,4 +1,4 @@
-"""All strategies by name; a new one is one file and one line here."""
+"""All strategies by name; a new one needs one file and one line here."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _CLASSES = (IntervalStrategy, RollingStrategy, CompactionStrategy, WindowStrateg
 
 @dataclass(frozen=True)
 class Strategies:
-    """The strategies of one server.
+    """The strategies of a server.
 
     Attributes:
-        by_name: All that a session can choose, in display order.
-        default: The strategy of sessions that chose none.
+        by_name: All selectable strategies, in display order.
+        default: The strategy of sessions without a choice.
     """
 
     by_name: Mapping[str, Strategy]
     default: Strategy
 
     def of(self, name: str) -> Strategy:
-        """Returns the strategy of that name; the default one for "" or a name that no longer exists."""
+        """Returns the strategy by name; the default one for "" or a name that no longer exists."""
         return self.by_name.get(name, self.default)
 
 
@@ -35,10 +35,10 @@ def build_strategies(limits: Limits, *, default_name: str, is_enabled: bool) -> 
     """Builds the strategies.
 
     Args:
-        limits: The limits that all of them follow.
-        default_name: The strategy of sessions that chose none.
-        is_enabled: `APP_CONTEXT_ENABLED`. False makes "window" with the current turn alone the default. A session that
-            chooses "window" gets the same, so that a name means one thing.
+        limits: The limits of all strategies.
+        default_name: The strategy of sessions without a choice.
+        is_enabled: `APP_CONTEXT_ENABLED`. False makes "window" with only the current turn the default. A session that
+            chooses "window" gets the same, so that the name has one meaning.
     """
     limits = limits if is_enabled else replace(limits, window_turns=0)
     by_name: dict[str, Strategy] = {kind.name: kind(limits) for kind in _CLASSES}

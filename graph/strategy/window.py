@@ -21,11 +21,9 @@ class WindowStrategy:
         self.whole_turns = limits.window_turns
 
     def next_fold(self, _snapshot: SessionSnapshot, /) -> NextFold:
-        """Returns how many turns are sent instead."""
         return NextFold(sent_turns=self.whole_turns)
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:  # noqa: ARG002 - the protocol's; nothing is due
-        """Returns no folds."""
         return ()
 
     def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:  # noqa: ARG002 - the protocol's; records of other strategies aren't sent
