@@ -1,4 +1,4 @@
-"""The calls that an open turn waits for a program to answer, and the program's answers matched with them."""
+"""Matches a client's tool results with the calls that an open turn waits for."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ _ID_CHARS: Final = 64
 
 
 def waiting_calls(open_turn: Sequence[AnyMessage]) -> tuple[ClientCall, ...]:
-    """Returns the calls of the newest answer that have no result yet, in order; () for a turn that waits for nothing.
-
-    Args:
-        open_turn: The messages of the turn so far.
-    """
+    """Returns the calls of the newest answer without a result, in order; () if the turn waits for none."""
     waiting = set(unanswered_calls(open_turn))
     return tuple(
         ClientCall(str(call["id"]), call["name"], json.dumps(call["args"], ensure_ascii=False))
@@ -33,18 +29,18 @@ def waiting_calls(open_turn: Sequence[AnyMessage]) -> tuple[ClientCall, ...]:
 
 
 def results_of(open_turn: Sequence[AnyMessage], sent: Sequence[ClientMessage], *, message_id: str) -> list[ToolMessage]:
-    """Returns the results of the waiting calls, in the order of the calls; none if all of them are there already.
+    """Returns the results of the waiting calls, in the order of the calls; empty if all have results already.
 
-    Calls are compared by their ids and their parsed arguments, as libraries write JSON anew.
+    Calls are compared by id and parsed arguments, as libraries re-serialise JSON.
 
     Args:
         open_turn: The messages of the turn so far, the user's first.
-        sent: The program's answers, in any order; its copy of the assistant's message may be among them.
+        sent: The client's results, in any order; its copy of the assistant's message may be among them.
         message_id: The prefix of the results' ids.
 
     Raises:
-        InputError: `unknown_call` (an answer to no call of the newest answer, or to another one than was made) or
-            `unanswered_call` (a call has no answer); the detail names their ids.
+        InputError: `unknown_call` (a result for no call of the newest answer, or a changed call) or `unanswered_call`
+            (a call without a result); the detail names their ids.
     """
     calls = {str(call["id"]): call["args"] for call in newest_calls(open_turn)}
     known = {message.tool_call_id: message.content for message in open_turn if isinstance(message, ToolMessage)}
@@ -57,14 +53,14 @@ def results_of(open_turn: Sequence[AnyMessage], sent: Sequence[ClientMessage], *
     waiting = [name for name in calls if name not in known]
     if missing := [name for name in waiting if name not in given]:
         raise InputError("unanswered_call", _named(missing))
-    # Without the tool's name: `recall` of a program isn't ours.
+    # Without the tool's name: a client's `recall` isn't the server's.
     return [
         ToolMessage(given[name], tool_call_id=name, id=f"{message_id}-{index}") for index, name in enumerate(waiting)
     ]
 
 
 def newest_calls(open_turn: Sequence[AnyMessage]) -> list[ToolCall]:
-    """Returns the calls of the newest answer, [] for none; those with a result included."""
+    """Returns the calls of the newest answer, with or without a result; [] for none."""
     return next((message.tool_calls for message in reversed(open_turn) if isinstance(message, AIMessage)), [])
 
 

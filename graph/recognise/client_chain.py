@@ -1,4 +1,4 @@
-"""Keyed hashes over the messages of a program: equal histories have equal hashes, which tell nobody the text."""
+"""Keyed hashes over a client's messages: equal histories have equal hashes, which don't reveal the text."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from graph.value.view import TurnStatus
 
 HASH_BYTES: Final = 16
 _ROLES: Final[Mapping[ClientRole, bytes]] = {"user": b"u", "assistant": b"a", "tool": b"t"}
-# What front ends show of thoughts and tools within an answer, and may or may not send again.
+# Reasoning and tools as front ends show them within an answer, and may or may not send again.
 _TAG: Final = re.compile(r"<(/?)(?:(think)>|(details)\b([^<>]*)>)", re.IGNORECASE)
 _TYPE: Final = re.compile(r"\btype=", re.IGNORECASE)
-# The value that Open WebUI sends for a temporary chat: all those of a tab have it.
+# The value that Open WebUI sends for all temporary chats of a tab.
 _TEMPORARY: Final = "local:"
 
 
 class EndedAnchor(NamedTuple):
-    """What a response is recognised by once it is whole.
+    """Fingerprint of a complete response.
 
     Attributes:
-        asked: Says which of the turn's responses it is.
-        chain: Of the history with this answer behind it; None if nothing was sent, as are the others.
-        answer: Of the answer alone.
+        asked: Identifies the response within its turn.
+        chain: Hash of the history including the answer; None if nothing was sent.
+        answer: Hash of the answer alone; None if nothing was sent.
     """
 
     asked: bytes
@@ -47,9 +47,9 @@ class Link(NamedTuple):
     """A message that counts for recognition.
 
     Attributes:
-        at: Its place among the request's messages.
-        text: Its canonical text.
-        chain: The hash of the history up to it.
+        at: Index among the request's messages.
+        text: Canonical text.
+        chain: Hash of the history up to the message.
     """
 
     at: int
@@ -60,7 +60,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class ChainKey:
-    """The server's key for these hashes; two servers with different keys recognise nothing of each other.
+    """The server's key for these hashes; servers with different keys recognise nothing of each other.
 
     Usage:
         >>> key = ChainKey(bytes(32))
@@ -90,12 +90,12 @@ class ChainKey:
         return self.hash("answer", scope, _bytes(text))
 
     def next(self, before: bytes, role: ClientRole, text: str) -> bytes:
-        """Returns the hash of a history with one more message, by its canonical text."""
-        # Of parts of fixed lengths but for the last, and beginning unlike those of `hash`: one for each message counts.
+        """Returns the hash of a history with another message appended, by its canonical text."""
+        # Unambiguous without lengths, hence faster: only the last part varies, and `hash` input begins differently.
         return hmac.digest(self.secret, _ROLES[role] + before + text.encode(), "sha256")[:HASH_BYTES]
 
     def hash(self, purpose: str, *fields: bytes) -> bytes:
-        """Returns the keyed hash of these fields. Their lengths are in it, so that no two lists of fields are one."""
+        """Returns the keyed hash of the fields and their lengths, so that no two lists are encoded alike."""
         whole = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose.encode(), *fields))
         return hmac.digest(self.secret, whole, "sha256")[:HASH_BYTES]
 
@@ -103,7 +103,7 @@ class ChainKey:
         chain = scope
         for index, message in enumerate(messages):
             text = canonical(message.role, message.text)
-            # An assistant's message that only calls tools is left out by some clients, and kept by others.
+            # Some clients leave out an assistant's message that only calls tools.
             if message.role == "user" or (message.role == "assistant" and text):
                 chain = self.next(chain, message.role, text)
                 yield Link(index, message.role, text, chain)
@@ -116,12 +116,12 @@ class ChainKey:
 
 @dataclass(frozen=True)
 class OpenAnchor:
-    """What a request whose answer isn't there yet is recognised by.
+    """Fingerprint of a request without an answer yet.
 
     Attributes:
-        scope: Whose histories it is told from: an owner's, or those of one end user.
-        asked: Of the history up to the question, or up to the answered tool calls.
-        idempotency: Of `asked` with the request's Idempotency-Key; None without one.
+        scope: Separates histories: by owner, or by end user of an owner.
+        asked: Hash of the history up to the question, or up to the answered tool calls.
+        idempotency: Hash of `asked` and the request's Idempotency-Key; None without one.
         state: The chain that the answer continues.
     """
 
@@ -132,7 +132,7 @@ class OpenAnchor:
     state: bytes
 
     def ended(self, sent_text: str) -> EndedAnchor:
-        """Returns what completes it, given all of the text that the response sent."""
+        """Returns the complete fingerprint, given the whole text of the response."""
         text = canonical("assistant", sent_text)
         if not text:
             return EndedAnchor(self.asked, None, None)
@@ -146,8 +146,9 @@ class RequestChain:
 
     Attributes:
         links: One for each message that counts, oldest first.
-        answered: The ids of the tool calls that its last messages answer, sorted; none if it ends with a question.
-        family: The hash of the client's own id of the chat, in hex; "" for none.
+        answered: The ids of the tool calls answered by the last messages, sorted; empty if the request ends with a
+            question.
+        family: The hash of the client's own chat id, in hex; "" for none.
     """
 
     links: tuple[Link, ...]
@@ -157,7 +158,7 @@ class RequestChain:
 
 
 def canonical(role: ClientRole, text: str) -> str:
-    """Returns the text in the form in which it is compared: clients differ in what they make of the same words."""
+    """Normalises a text for comparison, as clients change the form of the same words."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text if _is_encodable(text) else plain_text(text))
     if "\x00" in text:
@@ -170,7 +171,7 @@ def canonical(role: ClientRole, text: str) -> str:
 
 
 def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
-    """Returns the ids of the tool calls that the last messages answer, sorted."""
+    """Returns the ids of the tool calls answered by the last messages, sorted."""
     calls: list[str] = []
     for message in reversed(messages):
         if message.role != "tool":
@@ -180,9 +181,9 @@ def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
 
 
 def _without_asides(text: str) -> str:
-    """Drops `<think>…</think>` and `<details type=…>…</details>` where they are closed.
+    """Drops closed `<think>…</think>` and `<details type=…>…</details>` blocks.
 
-    Tag by tag: one pattern for a whole block would read the rest of a hostile text again from each of its tags.
+    Scans tag by tag: a pattern for a whole block would read the rest of a hostile text again from each of its tags.
     """
     tags = [(tag, str(tag[2] or tag[3]).lower()) for tag in _TAG.finditer(text)]
     last_end = {name: tag.start() for tag, name in tags if tag[1]}
@@ -198,7 +199,7 @@ def _without_asides(text: str) -> str:
 
 
 def _is_encodable(text: str) -> bool:
-    """Whether the text has no lone surrogate; far quicker than to search for one."""
+    """Returns True if the text has no lone surrogate; far faster than a search."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -211,7 +212,7 @@ def _bytes(text: str) -> bytes:
 
 
 def to_messages(messages: Iterable[ClientMessage]) -> list[AnyMessage]:
-    """Returns the messages as a model is sent them, without ids; arguments that can't be read stay as they came."""
+    """Converts to model messages without ids; unreadable arguments are passed on unchanged."""
     return [_to_message(message) for message in messages]
 
 
@@ -252,16 +253,16 @@ AnchorHash = Literal["asked", "idempotency", "chain", "answer"]
 
 @dataclass(frozen=True)
 class AnchorRow:
-    """An anchor with what its turn and its session are now; times are UTC.
+    """A stored response fingerprint with the current state of its turn and session; times are UTC.
 
     Attributes:
-        family: The session's.
-        chain: None until the response is whole, and if nothing was sent.
-        status: The turn's, in its last attempt; "failed" if its server died, as the next message will close it.
-        model: The turn's, in its last attempt; "" for the default one.
-        is_live: Whether the turn's last attempt gave the response.
-        is_last: Whether the turn is the session's last one.
-        is_head: Whether no later turn of the session has an anchor of this scope.
+        family: The session's chat group.
+        chain: None until the response is complete, and if nothing was sent.
+        status: The status of the turn's last attempt; "failed" if its server died, as the next message will close it.
+        model: The model of the turn's last attempt; "" for the default one.
+        is_live: True if the response is from the turn's last attempt.
+        is_last: True if the turn is the session's last one.
+        is_head: True if no later turn of the session has a fingerprint of this scope.
     """
 
     session_id: str
@@ -280,15 +281,15 @@ class AnchorRow:
 
 @dataclass(frozen=True)
 class SaidTurn:
-    """A turn as the archive has it, in canonical texts.
+    """An archived turn in canonical texts.
 
     Attributes:
-        answer: All that the assistant said, and what was kept of it if the turn was stopped; "" for nothing.
-        status: In its last attempt.
-        model: That of its last attempt; "" for the default one.
-        is_elsewhere: Whether the page or another program asked, so that this one never saw it.
-        is_imported: Whether the program brought it along.
-        images: What the archive has in place of the question's images, in order.
+        answer: The assistant's whole text, or the archived part if the turn was stopped; "" for none.
+        status: Of the last attempt.
+        model: Of the last attempt; "" for the default one.
+        is_elsewhere: True if the page or another client asked, so that this client never saw the turn.
+        is_imported: True if the client's request imported the turn.
+        images: References to the question's images, in order.
     """
 
     number: int
@@ -302,24 +303,24 @@ class SaidTurn:
 
 
 class Known(Protocol):
-    """What the server knows of the histories of one scope."""
+    """Stored histories of one scope."""
 
     def find(self, kind: AnchorHash, hashes: Sequence[bytes]) -> Sequence[AnchorRow]:
-        """Returns the anchors that have one of these hashes, newest first."""
+        """Returns the fingerprints with one of the hashes, newest first."""
         ...
 
     def turns(self, session_id: str, first: int, last: int) -> Sequence[SaidTurn]:
-        """Returns these turns of a session (both ends included) as far as there are any, oldest first."""
+        """Returns the turns `first` to `last` of a session, oldest first; missing ones are left out."""
         ...
 
     def head(self, session_id: str) -> int:
-        """Returns the newest turn of a session that has an anchor of the scope, 0 if none has."""
+        """Returns the newest turn of a session with a fingerprint of the scope, 0 if there is none."""
         ...
 
     def count_seen(self, session_id: str, last: int) -> int:
-        """Returns how many of a session's turns, up to this one, programs asked or brought along."""
+        """Returns the number of a session's turns up to `last` that clients asked or imported."""
         ...
 
     def open_calls(self, session_id: str) -> frozenset[str]:
-        """Returns the ids of the calls behind which a session's last turn can go on: it waits, or its server died."""
+        """Returns the ids of calls after which a session's last turn can resume: it waits, or its server died."""
         ...

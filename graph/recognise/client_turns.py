@@ -1,4 +1,4 @@
-"""Makes turns of the messages that a program sent: in any order of roles, they become what every provider accepts."""
+"""Converts a client's messages, in any order of roles, into turns that every provider accepts."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def check_history(messages: Sequence[ClientMessage]) -> None:
 
 
 def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str) -> list[list[AnyMessage]]:
-    """Returns the messages as complete turns, oldest first; none if no message says anything.
+    """Returns the messages as complete turns, oldest first; empty if no message has content.
 
-    Messages of one speaker in a row become one. A call without a result gets one that says so, a result without a call
-    gets a call, and a turn without an answer is closed. If the assistant speaks first, a fixed sentence stands for the
-    user's.
+    Consecutive messages of one speaker are joined. A call without a result gets a result that states so, a result
+    without a call gets a call, and a turn without an answer is closed. If the assistant speaks first, a fixed sentence
+    replaces the user's message.
 
     Args:
         messages: Oldest first. NUL and lone surrogates become U+FFFD.
-        id_prefix: What the ids of the messages begin with; those of calls are new, as programs number theirs alike.
+        id_prefix: Prefix of the messages' ids; call ids are new, as different clients use the same ones.
     """
     said = list(_joined(filter(_says_anything, map(_plain, messages))))
     history = _History(id_prefix, _language_of(said))
@@ -74,7 +74,7 @@ class _History:
         self._language: Language = language
         self._id_prefix = id_prefix
         self._id_count = self._call_count = 0
-        self._waiting: dict[str, str] = {}  # the program's ids of open calls, and ours
+        self._waiting: dict[str, str] = {}  # the client's ids of open calls, and the new ones
 
     def add(self, message: ClientMessage) -> None:
         if message.role == "user":
@@ -120,7 +120,7 @@ class _History:
         self._turns[-1].append(ToolMessage(message.text, tool_call_id=call_id, id=self._new_id()))
 
     def _make_call(self) -> str:
-        """Adds a call for a result that has none, to the answer before it if that has no calls; returns its id."""
+        """Adds a call for a result without one, to the preceding answer if it has no calls; returns its id."""
         self._end_calls()
         turn, call = self._turns[-1], self._new_call(_UNNAMED, {})
         text = turn.pop().text if isinstance(turn[-1], AIMessage) else ""
@@ -143,13 +143,13 @@ class _History:
         return f"{self._id_prefix}-{self._id_count}"
 
     def _new_call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
-        """Returns a call whose id has nine letters and digits, as some providers take no other."""
+        """Returns a call with an id of nine letters and digits, the only form that some providers accept."""
         self._call_count += 1
         return tool_call(name=name, args=arguments, id=f"call{self._call_count:05}")
 
 
 def _plain(message: ClientMessage) -> ClientMessage:
-    """Returns the message with text that can be stored, and only images that a provider can be sent."""
+    """Returns the message with storable text and with images that a provider accepts."""
     images = [plain_text(url) for url in message.images]
     sent = tuple(url for url in images if message.role == "user" and is_image_url(url))
     text = _with_marks(plain_text(message.text), len(images) - len(sent))
@@ -158,7 +158,7 @@ def _plain(message: ClientMessage) -> ClientMessage:
 
 
 def _with_marks(text: str, image_count: int) -> str:
-    """Returns the text with a mark for each image that isn't sent; "" if nothing of it can be seen."""
+    """Returns the text with a mark for each image that isn't sent; "" without visible content."""
     return "\n".join([*([text] if has_visible(text) else []), *[IMAGE_MARK] * image_count])
 
 
@@ -167,7 +167,7 @@ def _says_anything(message: ClientMessage) -> bool:
 
 
 def _joined(messages: Iterable[ClientMessage]) -> Iterator[ClientMessage]:
-    """Yields the messages; those that one speaker said in a row as one. Calls end what the assistant said."""
+    """Joins consecutive messages of one speaker; a message with calls isn't joined with the next one."""
     before: ClientMessage | None = None
     for message in messages:
         if before is not None and before.role == message.role != "tool" and not before.calls:
@@ -182,7 +182,7 @@ def _joined(messages: Iterable[ClientMessage]) -> Iterator[ClientMessage]:
 
 
 def _language_of(said: list[ClientMessage]) -> Language:
-    """Returns the language of the first words of the user, or else of the assistant."""
+    """Returns the language of the user's first words, or else of the assistant's."""
     first = sorted(said, key=lambda message: message.role != "user")[:1]
     return session_language(HumanMessage(first[0].text) if first else None)
 
@@ -192,7 +192,7 @@ def _name_of(call: ClientCall) -> str:
 
 
 def _arguments_of(call: ClientCall) -> dict[str, Any]:
-    """Returns the arguments; those that aren't an object, or nested deeper than anyone means it, as text."""
+    """Returns the arguments; as text if they are no object or nested implausibly deep."""
     depth = max(accumulate(1 if sign in "[{" else -1 for sign in _BRACKET.findall(call.arguments)), default=0)
     if depth <= _DEEPEST:
         try:
@@ -213,9 +213,9 @@ _TYPES: Final[Mapping[ClientRole, str]] = {"user": "human", "assistant": "ai", "
 
 
 def lead_block(messages: Iterable[ClientMessage], language: Language) -> str:
-    """Returns the messages below their heading, each behind its speaker; "" if none says anything.
+    """Renders the messages below their heading, each after its speaker; "" without content.
 
-    No line of theirs can be taken for a label, a divider or a heading. A mark stands for each image.
+    No line can be mistaken for a label, a divider or a heading. A mark replaces each image.
     """
     said = [
         labelled(f"{SPEAKER[language][_TYPES[each.role]]}: ", words) for each in messages if (words := _words(each))

@@ -1,4 +1,4 @@
-"""Decides which session a program's request goes on with, or that it needs none."""
+"""Decides which session a client's request continues, or that it needs none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graph.recognise.place import Case, Place, find_place
 from graph.value.client import ClientMessage, ClientRequest, Matched
 from graph.value.error import BusyError, InputError
 
-# How long a request that is sent again is answered by the response that its first try began.
+# How long a repeated request gets the response that its first try started.
 RETRIED_FOR: Final = timedelta(minutes=10)
 
 DecisionKind = Literal["aside", "retry", "append", "resume", "regenerate", "fork", "new"]
@@ -21,24 +21,24 @@ DecisionKind = Literal["aside", "retry", "append", "resume", "regenerate", "fork
 
 @dataclass(frozen=True)
 class Decision:
-    """What a request is.
+    """Interpretation of a request.
 
     Attributes:
-        kind: "aside" is answered without any session; "retry" is given the response that its first try began; "append"
-            is the next turn of a session, "resume" goes on with the turn that waits for its program, "regenerate" is
-            a new attempt of the last turn (which finished, failed or was stopped); "fork" and "new" begin a session.
-        matched: How it was found.
-        session_id: The session; for "fork" the one that it is forked from; "" for "aside" and "new".
-        after_turn: Of "fork": the last turn that the new session has from the other one; 0 for none.
-        turn: Of "retry": the turn of the response. Of "append" and "regenerate": the session's last turn as it was
-            read, if another one makes this out of date; 0 if none does.
-        attempt: That of `turn`.
-        imported: Of "append", "fork" and "new": what the program and another model said, to be archived as imported
+        kind: "aside" is answered without any session; "retry" gets the response that its first try started; "append"
+            is the next turn of a session, "resume" continues the turn that waits for the client, "regenerate" is a new
+            attempt of the last turn (which finished, failed or was stopped); "fork" and "new" start a session.
+        matched: How the session was found.
+        session_id: The session; for "fork" its source; "" for "aside" and "new".
+        after_turn: For "fork": the last turn taken from the source session; 0 for none.
+        turn: For "retry": the turn of the response. For "append" and "regenerate": the session's last turn when read,
+            if a later one makes the decision out of date; 0 if none does.
+        attempt: The attempt of `turn`.
+        imported: For "append", "fork" and "new": messages of the client and other models, to be archived as imported
             turns before the question.
-        lead: What stands in front of the history that is known: the program's own context.
-        stop_first: Whether the session's running turn is to be stopped first, as the program no longer listens to it.
-        family: Of "fork" and "new": the new session's family, "" for none.
-        anchor: What the turn is begun with; of "retry", what its first try began it with. None for "aside".
+        lead: Messages before the known history: the client's own context.
+        stop_first: True to stop the session's running turn first, as the client no longer listens to it.
+        family: For "fork" and "new": the new session's chat group, "" for none.
+        anchor: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".
     """
 
     kind: DecisionKind
@@ -55,18 +55,19 @@ class Decision:
 
 
 def decide(case: Case, *, now: datetime) -> Decision:
-    """Returns what a request is that isn't an aside.
+    """Interprets a request that isn't a side request.
 
-    A position in a session is only taken from what an assistant said there, or from the client's own id of the chat
-    beside the words: two chats that begin with the same words stay two.
+    A position in a session is derived only from the assistant's words there, or from the client's own chat id in
+    addition to the words: two chats with the same first words stay separate.
 
     Args:
-        case: The request beside what is known; a session that it names exists.
+        case: The request and the stored histories; a session named by the request exists.
         now: The time in UTC.
 
     Raises:
-        BusyError: The turn of the session in `detail` is in progress, and this is another question for the same model.
-        InputError: `unknown_call`: it answers tool calls, and no turn waits for any of them.
+        BusyError: The turn of the session in `detail` is in progress, and the request is a different question for the
+            same model.
+        InputError: `unknown_call`: the request answers tool calls, and no turn waits for any of them.
     """
     decision = _tried_before(case, now) or (_resume(case) if case.chain.answered else None)
     if decision is not None:
@@ -82,7 +83,7 @@ def decide(case: Case, *, now: datetime) -> Decision:
 
 
 def _tried_before(case: Case, now: datetime) -> Decision | None:
-    """Finds the first try of a request: by its Idempotency-Key, or if its library says that it tries again."""
+    """Finds the first try of a request: by its Idempotency-Key, or if the client library signals a retry."""
     anchor = case.chain.anchor
     rows = case.find("idempotency", [anchor.idempotency]) if anchor.idempotency else []
     if not rows and case.request.is_retry:
@@ -91,7 +92,7 @@ def _tried_before(case: Case, now: datetime) -> Decision | None:
     if row is None or not case.has_images_of(row):
         return None
     if row.status in {"failed", "stopped"}:
-        # There is no whole answer to send again. What answered calls may still go on with their turn.
+        # There is no complete answer to repeat. A request that answers calls may still resume its turn.
         is_anew = row.is_last and not case.chain.answered
         return Decision("regenerate", "retry", row.session_id, anchor=anchor) if is_anew else None
     return Decision("retry", "retry", row.session_id, turn=row.turn, attempt=row.attempt, anchor=anchor)
@@ -115,7 +116,7 @@ def _resume(case: Case) -> Decision:
 
 
 def _asked_before(case: Case) -> Decision | None:
-    """Finds the same question behind the same history."""
+    """Finds the same question after the same history."""
     rows = [row for row in case.find("asked", [case.chain.anchor.asked]) if case.history or case.is_pinned(row)]
     row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_family(row), row.is_last), default=None)
     if row is None or _has_twin(case, row, rows):
@@ -128,9 +129,9 @@ def _asked_before(case: Case) -> Decision | None:
 
 
 def _has_twin(case: Case, row: AnchorRow, asked: Iterable[AnchorRow]) -> bool:
-    """Whether a chat of the same words so far ends where the question is asked, which it wasn't there yet.
+    """Returns True if another chat with the same history ends before the question.
 
-    Several models in one chat of a client may answer with the same words: then each goes on in its own session.
+    Several models in one chat of a client may answer with the same words: then each continues in its own session.
     """
     others = {other.session_id for other in asked}
     ends = case.find("chain", [case.history[-1].chain]) if case.history else []
@@ -144,14 +145,14 @@ def _has_twin(case: Case, row: AnchorRow, asked: Iterable[AnchorRow]) -> bool:
 
 
 def _at(case: Case, place: Place) -> Decision:
-    """Decides by where the history ends: at the newest turn that the program knows, or before it."""
+    """Decides by the end of the history: at the newest turn known to the client, or before it."""
     row, lead = place.row, case.messages[: place.lead_end]
     if place.is_replaced:
         first = max((link.at for link in case.history if link.role == "user" and link.at < place.index), default=0)
         return _fork(case, row, place.turn - 1, imported=case.messages[first:-1], lead=lead)
     rest = case.messages[place.index + 1 : -1]
     if all(link.at <= place.index for link in case.chain.links[:-1]):
-        rest = ()  # only tool messages of what is known
+        rest = ()  # only tool messages of known turns
     head = case.known.head(row.session_id)
     if place.turn >= head:
         matched = "tail" if place.is_tail and not case.request.session else _matched(case, [row])
@@ -172,7 +173,7 @@ def _at(case: Case, place: Place) -> Decision:
 
 
 def _unknown(case: Case) -> Decision:
-    """Decides about a history of which no answer is known."""
+    """Decides about a history without any known answer."""
     said, anchor = case.messages[:-1], case.chain.anchor
     session_id, family = case.request.session, case.chain.family
     if session_id and case.known.turns(session_id, 1, 1):
@@ -211,7 +212,7 @@ def _matched(case: Case, rows: Iterable[AnchorRow]) -> Matched:
     return "hint" if any(case.is_in_family(row) for row in rows) else "history"
 
 
-# The fixed words of known front ends. A user who quotes them has said something before, or puts words of his own first.
+# The fixed words of known front ends. A user who quotes them has sent earlier messages or begins with other words.
 _TEMPLATES: Final = tuple(
     re.compile(pattern, re.DOTALL | re.IGNORECASE)
     for pattern in (
@@ -225,13 +226,13 @@ _TEMPLATES: Final = tuple(
 
 
 def is_aside(request: ClientRequest, *, is_hinted: bool) -> bool:
-    """Whether a request is answered without memory: it says so, or a front end asks for a title or tags of its chat.
+    """Returns True if a request is answered without memory: on request, or for a front end's title or tags.
 
-    Whether the chat is known doesn't count: Open WebUI asks for its title before it sends the chat's first request.
+    Regardless of whether the chat is known: Open WebUI requests a title before the chat's first request.
 
     Args:
         request: The request.
-        is_hinted: Whether it has the client's own id of a chat.
+        is_hinted: True if the request has the client's own chat id.
     """
     if request.is_plain or request.task.strip():
         return True

@@ -1,4 +1,4 @@
-"""Finds where in the sessions that are known the history of a program's request ends."""
+"""Finds the end of a request's history in the known sessions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _FLOOR_CHARS: Final = 200
 
 @dataclass(frozen=True)
 class Exchange:
-    """What users said in a row, and the answer to it, in canonical texts.
+    """Consecutive messages of users and the answer, in canonical texts.
 
     Attributes:
-        first: The place of its first message among the request's.
-        last: The place of its last message that counts.
+        first: Index of the first message in the request.
+        last: Index of the last message that counts.
         question: "" if the history was cut before it.
     """
 
@@ -39,14 +39,14 @@ def exchanges_of(links: Sequence[Link]) -> list[Exchange]:
 
 
 def count_exchanges(links: Sequence[Link]) -> int:
-    """Returns how many exchanges `exchanges_of` returns."""
+    """Returns the number of exchanges that `exchanges_of` returns."""
     return len(_starts(links)) + 1 if links else 0
 
 
 def align_backwards(exchanges: Sequence[Exchange], turns: Sequence[SaidTurn]) -> int:
-    """Returns how many of the newest exchanges are the newest of these turns, one behind the other.
+    """Counts the newest exchanges that match the newest turns consecutively.
 
-    Turns that the program never saw, or that gave no answer, may stand between them.
+    Turns that the client never saw, and turns without an answer, may be interspersed.
     """
     aligned = 0
     earlier = reversed(turns)
@@ -63,16 +63,17 @@ def align_backwards(exchanges: Sequence[Exchange], turns: Sequence[SaidTurn]) ->
 
 
 def align_forwards(exchanges: Sequence[Exchange], turns: Sequence[SaidTurn]) -> tuple[int, int]:
-    """Follows exchanges from a known place on.
+    """Matches exchanges with the turns from a known position on.
 
-    All of them may have turns between them that the program no longer sends, because it shortens what it resends.
+    If all exchanges match, turns may be missing between them: some clients shorten the history that they send again.
 
     Args:
-        exchanges: What the request says behind that place.
-        turns: What the session has behind it.
+        exchanges: The request's exchanges after the position.
+        turns: The session's turns after the position.
 
     Returns:
-        How many of the oldest exchanges are turns of the session in the same order, and the last such turn, 0 for none.
+        The number of oldest exchanges that are turns of the session in the same order, and the last such turn, 0 for
+            none.
     """
     with_gaps = _follow(exchanges, turns, has_gaps=True)
     if with_gaps[0] == len(exchanges):
@@ -81,16 +82,16 @@ def align_forwards(exchanges: Sequence[Exchange], turns: Sequence[SaidTurn]) -> 
 
 
 def is_enough(exchanges: Sequence[Exchange]) -> bool:
-    """Whether these exchanges, known to be of one session, are too much to be of another by chance."""
+    """Returns True if these exchanges, known to be of one session, are too many to match another by chance."""
     pairs = [exchange for exchange in exchanges if exchange.question]
     return len(pairs) >= _FLOOR_PAIRS or any(len(exchange.answer) >= _FLOOR_CHARS for exchange in exchanges)
 
 
 def is_same(exchange: Exchange, turn: SaidTurn) -> bool:
-    """Whether an exchange is this turn: the answer is ours, and one question contains the other.
+    """Returns True if an exchange matches a turn: equal answers, and one question contains the other.
 
-    Front ends add found documents to a question and resend it without them. A stopped answer may have been received in
-    part.
+    Front ends add found documents to a question and send it again without them. A stopped answer may have been
+    received in part.
     """
     theirs, ours = _squeeze(exchange.answer), _squeeze(turn.answer)
     if not theirs or not (theirs == ours or (turn.status != "finished" and ours.startswith(theirs))):
@@ -100,7 +101,7 @@ def is_same(exchange: Exchange, turn: SaidTurn) -> bool:
 
 
 def is_begun_by(answer: str, part: str) -> bool:
-    """Whether a text that isn't empty is the beginning of an answer."""
+    """Returns True if a non-empty text is the beginning of an answer."""
     begun = _squeeze(part)
     return bool(begun) and _squeeze(answer).startswith(begun)
 
@@ -125,7 +126,7 @@ def _may_be_missing(turn: SaidTurn) -> bool:
 
 
 def _starts(links: Sequence[Link]) -> list[int]:
-    """Returns where exchanges begin behind the first one."""
+    """Returns the indexes at which exchanges start, without the first one."""
     roles = [link.role for link in links]
     return [index for index, pair in enumerate(pairwise(roles), 1) if pair == ("assistant", "user")]
 
@@ -137,7 +138,7 @@ def _exchange(links: Sequence[Link]) -> Exchange:
 
 
 def _squeeze(text: str) -> str:
-    """Drops white space: front ends join the parts of an answer in their own ways."""
+    """Drops white space: front ends join the parts of an answer in different ways."""
     return "".join(text.split())
 
 
@@ -148,10 +149,10 @@ _MISSING_TURNS: Final = 20
 
 @dataclass(frozen=True)
 class Case:
-    """A request beside what is known.
+    """A request and the stored histories.
 
     Attributes:
-        default_model: What "" as the name of a model means.
+        default_model: Replaces an empty model name.
     """
 
     request: ClientRequest
@@ -161,7 +162,6 @@ class Case:
 
     @property
     def messages(self) -> tuple[ClientMessage, ...]:
-        """The request's messages."""
         return self.request.messages
 
     @cached_property
@@ -173,44 +173,44 @@ class Case:
 
     @property
     def unanswered(self) -> Sequence[Link]:
-        """The users' messages behind the history, but for the question."""
+        """The users' messages after the history, without the question."""
         return self.chain.links[len(self.history) : -1]
 
     def find(self, kind: AnchorHash, hashes: Sequence[bytes]) -> list[AnchorRow]:
-        """Returns the anchors with these hashes, newest first; those of the named session alone, if one is named."""
+        """Returns the fingerprints with these hashes, newest first, of the named session only if there is one."""
         rows = self.known.find(kind, hashes) if hashes else ()
         return [row for row in rows if self.request.session in ("", row.session_id)]
 
     def is_in_family(self, row: AnchorRow) -> bool:
-        """Whether the row's session is of the chat that the client's own id means."""
+        """Returns True if the row's session belongs to the client's chat id."""
         return bool(self.chain.family) and row.family == self.chain.family
 
     def is_pinned(self, row: AnchorRow) -> bool:
-        """Whether the request says by more than its history that it means the row's session."""
+        """Returns True if the request identifies the row's session by more than its history."""
         return bool(self.request.session) or self.is_in_family(row)
 
     def has_images_of(self, row: AnchorRow) -> bool:
-        """Whether the question has the images of the row's; hashes are of words alone, as programs leave images out."""
+        """Returns True if the question has the row's images; hashes cover words only, as clients leave images out."""
         sent = tuple(map(reference_of, self.messages[-1].images))
         return not sent or any(turn.images == sent for turn in self.known.turns(row.session_id, row.turn, row.turn))
 
     def is_same_model(self, name: str) -> bool:
-        """Whether the request asks for this model."""
+        """Returns True if the request is for this model."""
         return (self.request.model or self.default_model) == (name or self.default_model)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where the history of a request ends.
+    """End of a request's history in a session.
 
     Attributes:
-        row: Its session.
-        turn: The last turn that the history has.
-        index: Where that turn's last message stands among the request's.
-        lead_end: How many messages stand in front of the history that is known.
-        is_tail: Whether the history was shortened in front.
-        is_replaced: Whether the answer is of an attempt that another one has replaced.
-        is_running: Whether the turn runs, although the program goes on.
+        row: Fingerprint that identifies the session.
+        turn: The last turn in the history.
+        index: Index of the turn's last message in the request.
+        lead_end: Number of messages before the known history.
+        is_tail: True if the beginning of the history is missing.
+        is_replaced: True if the answer is from a replaced attempt.
+        is_running: True if the turn is running although the client sent the next message.
     """
 
     row: AnchorRow
@@ -223,7 +223,7 @@ class Place:
 
 
 def find_place(case: Case) -> Place | None:
-    """Returns where the request's history ends; None if no session is known by it for certain."""
+    """Returns the end of the request's history; None if no session matches for certain."""
     if not case.history:
         place = None
     else:
@@ -235,7 +235,7 @@ def find_place(case: Case) -> Place | None:
 
 
 def _by_chain(case: Case) -> Place | None:
-    """Returns the place of the newest answer up to which every word is known."""
+    """Returns the position of the newest answer up to which the whole history matches."""
     answers = [link for link in case.history if link.role == "assistant"]
     last = answers[-1]
     rows = case.find("chain", [last.chain])
@@ -251,7 +251,7 @@ def _by_chain(case: Case) -> Place | None:
 
 
 def _by_beginning(case: Case) -> Place | None:
-    """Returns the place of the last answer if the program kept only the beginning of what it was sent."""
+    """Returns the position of the last answer if the client has only the beginning of the response."""
     last = case.history[-1]
     before = case.history[-2] if len(case.history) > 1 else None
     if before is None or before.role != "user":
@@ -265,7 +265,7 @@ def _by_beginning(case: Case) -> Place | None:
 
 
 def _further(case: Case, place: Place) -> Place:
-    """Follows the session from there by what was said: a front end changes some messages when it sends them again."""
+    """Matches further turns by their words: a front end changes some messages when it sends them again."""
     if place.is_replaced or place.index == case.history[-1].at:
         return place
     rest = exchanges_of([link for link in case.history if link.at > place.index])
@@ -278,7 +278,7 @@ def _further(case: Case, place: Place) -> Place:
 
 
 def _with_lead(case: Case, place: Place) -> Place:
-    """Finds what of a known history was never archived: it was the program's own context before, too."""
+    """Finds the messages before the known history that were never archived: the client's own context."""
     links = [link for link in case.history if link.at <= place.index]
     session_id = place.row.session_id
     if count_exchanges(links) == case.known.count_seen(session_id, place.turn):
@@ -292,7 +292,7 @@ def _with_lead(case: Case, place: Place) -> Place:
 
 
 def _by_words(case: Case) -> Place | None:
-    """Returns the place of a history of which the end is known: it was shortened in front, or wrapped in documents."""
+    """Returns the position of a history with a known end, shortened at its beginning or wrapped in documents."""
     exchanges = exchanges_of(case.history)
     found: dict[str, tuple[int, AnchorRow]] = {}
     for row in _candidates(case):
@@ -306,10 +306,9 @@ def _by_words(case: Case) -> Place | None:
 
 
 def _candidates(case: Case) -> list[AnchorRow]:
-    """Returns the newest anchors of the last answer, those of the client's own chat first.
+    """Returns the newest fingerprints of the last answer, those of the client's own chat first.
 
-    One of a chat with an id that isn't the request's is none, however much was said there word for word: it may be
-    somebody else's.
+    Chats with a different id than the request's are excluded, however many words match: they may be somebody else's.
     """
     last = case.history[-1]
     key, scope = case.chain.anchor.key, case.chain.anchor.scope
@@ -319,7 +318,7 @@ def _candidates(case: Case) -> list[AnchorRow]:
 
 
 def _only_best(case: Case, found: Iterable[tuple[int, AnchorRow]]) -> tuple[int, AnchorRow] | None:
-    """Returns the session that has most of the history; None if two have as much, as one of them were wrong."""
+    """Returns the session that matches most of the history; None for a tie, as one of the two would be wrong."""
     ranked = [((case.is_pinned(row), aligned), (aligned, row)) for aligned, row in found]
     most = max((rank for rank, _ in ranked), default=None)
     best = [item for rank, item in ranked if rank == most]
@@ -340,7 +339,7 @@ def _place_of_tail(case: Case, exchanges: Sequence[Exchange], aligned: int, row:
 
 
 def _past_unanswered(case: Case, place: Place | None) -> Place | None:
-    """Goes on behind questions that got no answer, as the turn failed or was stopped."""
+    """Skips questions without an answer, whose turns failed or were stopped."""
     for link in case.unanswered:
         for row in case.find("asked", [link.chain]):
             is_next = case.is_pinned(row) if place is None else row.session_id == place.row.session_id
