@@ -1,4 +1,4 @@
-"""The embedded offline model: a LangChain chat model that streams what `offline.reply` composes."""
+"""The embedded offline model: a LangChain chat model that streams the replies of `offline.reply`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OfflineChat(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,  # noqa: ANN401  # the base class's signature
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Returns the model with these tools; it calls `get_current_time` and `recall`, nothing if told `none`."""
+        """Binds tools; the model calls `get_current_time` and `recall`, or none for `tool_choice="none"`."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice, **kwargs)
 
     def _generate(

@@ -1,4 +1,4 @@
-"""Reads a model input sentence by sentence: what the message asks for, and what was said before that answers it."""
+"""Splits a model input into sentences, detects the request in the message, and finds earlier relevant sentences."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Intent = Literal[
 ]  # fmt: skip
 
 QUOTATIONS: Final = 3
-"""How many sentences answer a question."""
+"""Number of sentences quoted per question."""
 
 _NOTE: Final = re.compile(
     r"(?:꼭\s)?(?:기억|메모|적어)(?:해)?\s?(?:줘요?|주세요|둬요?|두세요|놔)\s*[:：,.!]*\s*"
@@ -113,7 +113,7 @@ _SMALL_TALK: Final = {intent: re.compile(wording, re.IGNORECASE) for intent, wor
 
 
 def find_intent(text: str) -> Intent:
-    """Returns what the message asks for; "statement" if it asks for nothing."""
+    """Returns the intent of a message; "statement" if it requests nothing."""
     stripped = text.strip()
     if is_casual(stripped):
         return _first_match(_SMALL_TALK, stripped, "acknowledged")
@@ -129,7 +129,7 @@ def _first_match(patterns: Mapping[Intent, re.Pattern[str]], text: str, default:
 
 
 def _is_time_question(text: str) -> bool:
-    """Whether it asks for the current time: only a place may be named beside it, so not "when is the meeting"."""
+    """Returns True for the current time, with nothing but a place named; "when is the meeting" doesn't count."""
     if not _TIME.search(text):
         return False
     rest = content_terms(_TIME_FILLER.sub(" ", _TIME.sub(" ", without_places(text))))
@@ -137,7 +137,7 @@ def _is_time_question(text: str) -> bool:
 
 
 def asks_to_look_up(sentence: str) -> bool:
-    """Whether it asks for something that may have been said: a question, or a request to tell, find or show."""
+    """Returns True for a question, and for a request to tell, find or show something."""
     intent = find_intent(sentence)
     return intent == "question" or (intent == "request" and bool(_TELL.search(sentence)))
 
@@ -153,9 +153,9 @@ _RULE: Final = "\n\n---\n\n"
 
 
 def unpacked(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
-    """Returns the messages as "interval" would send them: a summary in a system message, each message by itself.
+    """Returns the messages in the form of the "interval" strategy: summaries in a system message, single messages.
 
-    All lines within a frame that aren't its own are indented, so that nothing said can be taken for one of them.
+    Relies on indentation: within a frame, all lines of quoted text are indented, so that none can imitate the frame.
     """
     return [part for message in messages for part in _parts(message)]
 
@@ -195,28 +195,28 @@ _QUOTED_SPEAKER: Final = re.compile(rf"^(?:{_SPEAKERS}): ")
 
 @dataclass(frozen=True)
 class Passage:
-    """A sentence said earlier, with the turns of its summary or the one that `recall` found it in; "" for a raw one."""
+    """An earlier sentence, with the turns of its summary or the turn found by `recall`; "" for a raw turn."""
 
     text: str
     turns: str
     is_recalled: bool = False
 
     def source(self, language: Language) -> str:
-        """Names where it was said, as the answer quotes it."""
+        """Renders the source of a quotation."""
         return label_source(language, self.turns, is_recalled=self.is_recalled)
 
 
 def read_passages(messages: Iterable[BaseMessage]) -> list[Passage]:
     """Returns the sentences of summaries and messages, oldest first and without duplicates.
 
-    Questions, requests, small talk and the offline model's own phrases are left out; so are answers in raw turns,
-    which repeat what the user said.
+    Left out are questions, requests, small talk and the embedded model's own phrases, and answers in raw turns, which
+    repeat the user's words.
     """
     return _distinct(Passage(each, turns) for text, turns in _sources(messages) for each in _statements(text))
 
 
 def read_recalled(result: str) -> list[Passage]:
-    """Returns the sentences that a result of `recall` shows, the oldest turn first and without duplicates."""
+    """Returns the sentences in a result of `recall`, the oldest turn first and without duplicates."""
     turns = sorted(recalled_texts(result), key=lambda said: said.turn)
     return _distinct(
         Passage(each, str(said.turn), is_recalled=True) for said in turns for each in _statements(said.text)
@@ -224,12 +224,11 @@ def read_recalled(result: str) -> list[Passage]:
 
 
 def has_summaries(messages: Iterable[BaseMessage]) -> bool:
-    """Whether the system prompt has summaries."""
     return any(isinstance(message, SystemMessage) and _HEADING.search(message.text) for message in messages)
 
 
 def _sources(messages: Iterable[BaseMessage]) -> Iterator[tuple[str, str]]:
-    """Yields each text with the turns of its summary, "" for a raw message's."""
+    """Yields each text with the turns of its summary, "" for a raw message."""
     for message in messages:
         if isinstance(message, SystemMessage):
             heading = _HEADING.search(message.text)
@@ -248,7 +247,6 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def _distinct(passages: Iterable[Passage]) -> list[Passage]:
-    """Returns the first passage of each text."""
     found: dict[str, Passage] = {}
     for passage in passages:
         found.setdefault(passage.text, passage)
@@ -258,7 +256,7 @@ def _distinct(passages: Iterable[Passage]) -> list[Passage]:
 _LEAST_SCORE: Final = 0.25
 _MISSING_WEIGHT: Final = 0.3
 _NAME: Final = re.compile(r"이름|누구|\b(?:name|who)\b", re.IGNORECASE)
-# What kind of fact answers which question: "what's my name" shares no word with its answer "I'm Alex".
+# Kinds of facts by kinds of questions: "what's my name" shares no word with its answer "I'm Alex".
 _ASKED_KINDS: Final = (
     (_NAME, INTRODUCTION, 0.5),
     (re.compile(r"언제|며칠|날짜|몇\s?[시월일]|\b(?:when|date|day)\b", re.IGNORECASE), DATE, 0.15),
@@ -268,19 +266,19 @@ _ASKED_KINDS: Final = (
         0.15,
     ),
 )
-# They name nothing, and stand beside what is asked for.
+# Words without content of their own, next to the subject of the question.
 _POINTING: Final = re.compile(
     r"(?<!\S)(?:제|내|네|너|나|저|우리|그|이|좀|이야기\S*|얘기\S*|내용\S*)(?!\S)|\b(?:remind|exactly|please)\b",
     re.IGNORECASE,
 )
-# The last word of a Korean question, or that before "알려 줘"; its answer has another form of it.
+# The last word of a Korean question, or the one before "알려 줘"; the answer has a different form of it.
 _VERB: Final = re.compile(r"(?<=\S)\s++[가-힣]+(?:지\s[가-힣\s]{1,40}+)?[\s?？!.~…]*+$")
 
 
 def find_relevant(passages: Sequence[Passage], question: str, limit: int = QUOTATIONS) -> list[Passage]:
-    """Returns the passages that share most terms with the question, best first; none if they share too little.
+    """Returns the passages that share most terms with the question, best first; empty if they share too few.
 
-    Rare terms count for more. Of equal passages the later one goes first, as it may correct the earlier.
+    Rare terms weigh more. Of equal passages the later one comes first, as it may correct the earlier one.
     """
     asked = content_terms(question)
     terms = [content_terms(passage.text) for passage in passages]
@@ -300,7 +298,7 @@ def find_relevant(passages: Sequence[Passage], question: str, limit: int = QUOTA
 
 
 def is_answered(question: str, passages: Sequence[Passage]) -> bool:
-    """Whether the most relevant passages together have every word of the question except its verb."""
+    """Returns True if the most relevant passages together have every word of the question except its verb."""
     found = "\n".join(passage.text for passage in find_relevant(passages, question))
     # "I'm Alex" answers "what's my name" with none of its words.
     words = _NAME.sub(" ", question) if INTRODUCTION.search(found) else question

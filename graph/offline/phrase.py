@@ -95,7 +95,7 @@ ENGLISH: Final = {
     ),
 }
 PHRASES: Final[dict[Language, dict[str, str]]] = {"ko": KOREAN, "en": ENGLISH}
-# What it once wrote under every answer: stored chats have it.
+# Earlier versions added a signature to every answer, which stored chats still have.
 _FORMER: Final = {"— 내장 오프라인 모델", "— embedded offline model"}
 _SENTENCES: Final = _FORMER | {
     sentence for phrases in PHRASES.values() for phrase in phrases.values() for sentence in split_sentences(phrase)
@@ -108,7 +108,7 @@ _SOURCE_LABEL: Final = re.compile(
 
 
 def label_source(language: Language, turns: str, *, is_recalled: bool) -> str:
-    """Names the source of a quotation: a summary of these turns, the turn that was looked up, or "" for a raw turn."""
+    """Renders the source of a quotation: summarised turns, the turn found by `recall`, or "" for a raw turn."""
     if is_recalled:
         return f"({turns}턴의 원문에서)" if language == "ko" else f"(from turn {turns})"
     if language == "ko":
@@ -117,5 +117,5 @@ def label_source(language: Language, turns: str, *, is_recalled: bool) -> str:
 
 
 def is_own_phrase(sentence: str) -> bool:
-    """Whether a sentence is a phrase of the offline model or a quotation that it made."""
+    """Returns True for a phrase of the embedded model or a quotation made by it."""
     return sentence in _SENTENCES or sentence.startswith(_NOTED) or bool(_SOURCE_LABEL.search(sentence))

@@ -1,4 +1,4 @@
-"""Composes the embedded offline model's answer from what it was sent; pure and deterministic."""
+"""Composes the embedded offline model's answer from its input; pure and deterministic."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LETTER: Final = re.compile(r"[^\W\d_]")
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _CLOCK: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d):\d\d \w+, (\S+) \((UTC\S*)\)")
 _CONVERSING: Final = ("question", "request", "statement")
-# Each question is compared with all that was said.
+# Each question is compared with every passage.
 _MOST_QUESTIONS: Final = 10
 _QUERY_CHARS: Final = 200
 _NOTED_CHARS: Final = 200
@@ -50,7 +50,7 @@ _LEAST_ROWS: Final = 3
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer: a text, or with a `tool` the call of that tool with these arguments."""
+    """An answer: a text, or the call of `tool` with `arguments`."""
 
     text: str = ""
     tool: str = ""
@@ -60,7 +60,7 @@ class Reply:
 def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Reply:
     """Composes the answer to the last user message from the summaries and turns in the model input.
 
-    It is a text, or the turn's one call: of the clock, or of `recall` for what is asked for and was folded away.
+    The answer is a text, or the turn's only tool call: the clock, or `recall` for a question about folded turns.
     """
     messages = unpacked(messages)
     last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
@@ -79,26 +79,26 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
         body = _answer(intent, question, passages, language)
     if last >= 0 and image_parts(messages[last]):
         body = "\n\n".join([PHRASES[language]["blind"], *([body] if question else [])])
-    # It says what it is in the first answer and when asked; the page names it beside every other.
+    # The model introduces itself in the first answer and when asked; the page names it with every answer.
     is_introduced = intent not in ("identity", "ability") and not _is_first(messages)
     return Reply(body if is_introduced else f"{body}\n\n{PHRASES[language]['introduction']}")
 
 
 def _language(messages: Sequence[BaseMessage]) -> Language:
-    """Returns the language of the newest user message that has letters; Korean if there is none."""
+    """Returns the language of the newest user message with letters; Korean if there is none."""
     texts = (message.text for message in reversed(messages) if isinstance(message, HumanMessage))
     written = next((text for text in texts if _LETTER.search(text)), "")
     return "en" if written and not _HANGUL.search(written) else "ko"
 
 
 def _is_first(messages: Sequence[BaseMessage]) -> bool:
-    """Whether the session has neither an answer nor a summary yet."""
+    """Returns True if the session has neither an answer nor a summary yet."""
     has_answers = any(isinstance(message, AIMessage) and not message.tool_calls for message in messages)
     return not has_answers and not has_summaries(messages)
 
 
 def _query(intent: Intent, question: str, passages: Sequence[Passage]) -> str:
-    """Returns what to look up before this is answered, "" for nothing."""
+    """Returns the query for `recall` before the answer, "" if nothing has to be looked up."""
     if intent not in _CONVERSING:
         return ""
     asked = [sentence for sentence in _sentences(question) if asks_to_look_up(sentence)]
@@ -125,7 +125,7 @@ def _tell_result(result: ToolMessage, question: str, passages: Sequence[Passage]
 
 
 def _tell_clock(result: str, language: Language) -> str:
-    """Returns the clock's result as a sentence; "" if it names no time."""
+    """Renders the clock's result as a sentence; "" if it contains no time."""
     found = _CLOCK.search(result)
     if found is None:
         return ""
@@ -167,7 +167,7 @@ def _answer(intent: Intent, question: str, passages: Sequence[Passage], language
 
 
 def _converse(question: str, passages: Sequence[Passage], language: Language, *, has_looked: bool = False) -> str:
-    """Notes what the message states, and answers what it asks from the passages; `has_looked`: `recall` was called."""
+    """Confirms statements and answers questions from the passages; `has_looked`: `recall` was called."""
     say, intent = PHRASES[language], find_intent(question)
     sentences = [(sentence, find_intent(sentence)) for sentence in _sentences(question)]
     stated = [fact for sentence, kind in sentences if kind == "statement" and (fact := without_note(sentence))]
@@ -192,7 +192,7 @@ def _list(heading: str, passages: Sequence[Passage], language: Language) -> str:
 
 
 def _table(question: str, passages: Sequence[Passage], language: Language) -> str:
-    """Renders a table of what relates to the question, or of the newest passages if hardly anything does."""
+    """Renders a table of passages relevant to the question, or of the newest ones if fewer than three are."""
     say = PHRASES[language]
     relevant = set(find_relevant(passages, question, _TABLE_ROWS))
     chosen = [p for p in passages if p in relevant] if len(relevant) >= _LEAST_ROWS else passages[-_TABLE_ROWS:]

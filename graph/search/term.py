@@ -16,10 +16,10 @@ from graph.core.turn import closed_mark, is_recalled, text_of
 from graph.fold.extract import cut_at_word
 
 MAX_PHRASES: Final = 32
-# Of a longer query the beginning counts; the first 32 words nearly always stand there.
+# A longer query is cut; the first 32 words are nearly always within the limit.
 QUERY_CHARS: Final = 2_000
 PHRASE_TERMS: Final = 64
-# Stands at the end of a phrase whose last term may go on.
+# Suffix of a phrase whose last term may be a prefix.
 OPEN_END: Final = "*"
 
 _TERM_CHARS: Final = 64
@@ -50,10 +50,10 @@ _ASKING: Final = re.compile(
 
 
 def searchable_text(message: AnyMessage) -> str:
-    """Returns what is indexed of a message.
+    """Returns the indexed text of a message.
 
-    It is "" for what `recall` found, which would be found again and again, and for the fixed sentence of a turn without
-    an answer.
+    Empty for `recall` results, which would be found again and again, and for the fixed sentence of a turn without an
+    answer.
     """
     if is_recalled(message):
         return ""
@@ -62,18 +62,17 @@ def searchable_text(message: AnyMessage) -> str:
 
 
 def index_terms(text: str) -> str:
-    """Returns the terms of a text with spaces between them: Hangul, Han and kana in pairs of signs, other words whole.
+    """Returns the space-separated terms of a text: Hangul, Han and kana as bigrams, other words whole.
 
-    Words are in lower case, without accents, and stemmed as English (Porter, 1980).
-
-    A change of what it returns needs a migration that fills the index again: rows are taken out by the same terms.
+    Words are in lower case, without accents, and stemmed as English (Porter, 1980). A change of the result needs a
+    migration that rebuilds the index: rows are deleted by the same terms.
     """
     runs = _RUN.findall(unicodedata.normalize("NFC", text))
     return " ".join(chain.from_iterable(_terms_of(run) for run in runs))
 
 
 def phrase_terms(phrase: str) -> list[str]:
-    """Returns the different terms that a message must have to have a phrase: those among its first 64."""
+    """Returns the different terms of a phrase, of its first 64, that a matching message must have."""
     return list(dict.fromkeys(index_terms(phrase).split()[:PHRASE_TERMS]))
 
 
@@ -100,24 +99,24 @@ def _stem(word: str) -> str:
 
 
 def broad_words(query: str) -> list[list[str]]:
-    """Returns for each word of a query its phrases, for a search in which any of them counts; 32 in all at most.
+    """Returns the alternative phrases of each word of a query, at most 32 in all, for a search for any word.
 
-    A phrase is a part of the query as written. Beside the word there are its stems without Korean particles ("예산은"
-    gives "예산") and, as compounds may be written apart, its parts. Stop words are left out, unless there is nothing
-    else.
+    Phrases are the word as written, its stems without Korean particles ("예산은" gives "예산") and its parts, as
+    compounds may be written apart. Stop words are left out, unless there is nothing else.
     """
     return _within_bound([[*_forms(word), *_parts(word)] for word in _content_words(query)])
 
 
 def strict_words(query: str) -> list[list[str]]:
-    """Returns the same without the parts of words, for a search in which every word must be found."""
+    """Returns the alternative phrases of each word without word parts, for a search for every word."""
     return _within_bound([_forms(word) for word in _content_words(query)])
 
 
 def has_words(text: str, words: Iterable[Iterable[str]]) -> bool:
-    """Whether a text that has the terms of one phrase of each word has those in Hangul, Han and kana also as written.
+    """Returns True if a matching text contains the Hangul, Han and kana phrases as written.
 
-    Pairs of signs may stand apart; the terms of other words are words themselves, and may have other endings.
+    Needed after a search by terms: bigrams may be scattered in the text. Terms of other scripts are whole words, whose
+    endings may differ.
     """
     folded = unicodedata.normalize("NFC", text)
     return all(
@@ -157,7 +156,7 @@ def _forms(word: str) -> list[str]:
 
 
 def _parts(word: str) -> list[str]:
-    """Returns the parts of a word that may stand alone: a compound's pairs of syllables, a path's names."""
+    """Returns the parts of a word that may be separate words: a compound's pairs of syllables, a path's names."""
     if not _UNSPACED.match(word):
         runs = _RUN.findall(word)
         return [run for run in runs if len(run) > 1 and run not in STOP_WORDS] if len(runs) > 1 else []
@@ -167,7 +166,7 @@ def _parts(word: str) -> list[str]:
 
 
 def _within_bound(words: Iterable[list[str]]) -> list[list[str]]:
-    """Leaves out what passes the bound: the parts before the stems, and these before the words."""
+    """Drops phrases beyond the limit: parts before stems, and stems before words."""
     by_rank = zip_longest(*(dict.fromkeys(phrases) for phrases in words))
     numbered = ((place, phrase) for rank in by_rank for place, phrase in enumerate(rank) if phrase is not None)
     kept: dict[int, list[str]] = {}
@@ -177,7 +176,7 @@ def _within_bound(words: Iterable[list[str]]) -> list[list[str]]:
 
 
 def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
-    """Returns the sentence of a text that has most of these words, from the first of them on if it's too long."""
+    """Returns the sentence with most of the words; a long sentence is cut around the first of them."""
     surfaces = [list(_surfaces(phrases)) for phrases in words]
     best, most = "", -1
     for sentence in split_sentences(unicodedata.normalize("NFC", text)):
@@ -193,16 +192,16 @@ def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
 
 
 def has_content_of(text: str, query: str) -> bool:
-    """Whether a text has each word of a query, or a part of it, in any form; stop words don't count."""
+    """Returns True if a text has each word of a query, or a part of it, in any form; stop words are ignored."""
     normal = unicodedata.normalize("NFC", text)
     words = (word for word in _words(query) if not _is_stop_word(word))
     return all(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words)
 
 
 def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
-    """Returns the part of a text, at most `limit_chars` long, that has most of these words; "…" marks what is left out.
+    """Returns the part of a text, at most `limit_chars` long, with most of the words; "…" marks omissions.
 
-    The beginning is returned if it has as many as any other part.
+    The beginning is preferred among equal parts.
     """
     if len(text) <= limit_chars:
         return text
@@ -219,13 +218,13 @@ def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> s
 
 
 def _surfaces(phrases: Iterable[str]) -> Iterator[str]:
-    """Yields how phrases begin in a text; a word of another script may have another ending there."""
+    """Yields the beginnings of phrases as they occur in a text; words of other scripts may have different endings."""
     for phrase in phrases:
         surface = phrase.removesuffix(OPEN_END)
         yield surface if _UNSPACED.match(surface) else surface[: max(_PREFIX_CHARS, len(surface) - _PREFIX_CHARS)]
 
 
 def _find(sentence: str, surfaces: Iterable[str]) -> int:
-    """Returns where the first of these begins that the sentence has, -1 if it has none."""
+    """Returns the offset of the first phrase that the sentence contains, -1 if there is none."""
     folded = sentence.lower()
     return next((place for surface in surfaces if (place := folded.find(surface)) >= 0), -1)

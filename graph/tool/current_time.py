@@ -1,4 +1,4 @@
-"""The tools that return the current time in a zone, and that reason in a call of their own."""
+"""Tools for the current time in a zone and for reasoning in a separate model call."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def _arguments(language: Language) -> type[BaseModel]:
 
 
 def tell_time(moment: datetime, zone: str, language: Language) -> str:
-    """Renders a moment as `2026-11-21 08:50:12 Saturday, Asia/Seoul (UTC+09:00)`; the weekday is in this language."""
+    """Renders a moment as `2026-11-21 08:50:12 Saturday, Asia/Seoul (UTC+09:00)`, the weekday in `language`."""
     offset = f"{moment:%z}"
     return f"{moment:%Y-%m-%d %H:%M:%S} {WEEKDAYS[language][moment.weekday()]}, {zone} (UTC{offset[:3]}:{offset[3:5]})"
 
 
 def _open_zone(name: str) -> ZoneInfo | None:
-    """Returns the zone of an IANA name, or None: the model may pass any text."""
+    """Returns the zone by IANA name, or None: the model may pass any text."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -67,7 +67,7 @@ _DEADLINE_SHARE: Final = 0.9
 
 
 def build_reasoning(context: ToolContext) -> BaseTool:
-    """Returns `reasoning`, which asks the turn's own model about the material; its answer is the tool's result."""
+    """Returns `reasoning`, which sends material and question to the turn's model; the answer is the tool's result."""
 
     def reasoning(material: str, question: str, tool_call_id: str) -> str:
         messages = SystemMessage(prompt.SYSTEM), HumanMessage(prompt.get_prompt(material, question))
@@ -101,6 +101,6 @@ def _reasoning_arguments(language: Language) -> type[BaseModel]:
         "Arguments",
         material=(str, Field(description=words.reasoning_material)),
         question=(str, Field(description=words.reasoning_question)),
-        # Injected: not in the schema that the model is sent.
+        # Injected: not in the schema sent to the model.
         tool_call_id=(Annotated[str, InjectedToolCallId], ...),
     )

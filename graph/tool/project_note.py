@@ -1,4 +1,4 @@
-"""The tools by which the model keeps a project's memory and reads its rules."""
+"""The tools with which the model edits a project's memory and reads its rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from prompt.tool.project import DESCRIPTIONS, no_rule
 
 _MOST_LINES: Final = 20
 _ID_CHARS: Final = 64
-# A shorter quotation must be the whole of a message: "a" stands in almost every one.
+# A shorter quotation must be a whole message: almost every message contains "a".
 _LEAST_QUOTE_CHARS: Final = 4
 _AROUND: Final = "\"'`“”‘’「」『』«»"
 
@@ -31,13 +31,13 @@ _AROUND: Final = "\"'`“”‘’「」『』«»"
 def build_project_notes(
     open_memory: Callable[[], ProjectMemory], user_words: Callable[[], Iterable[str]], language: Language
 ) -> list[BaseTool]:
-    """Returns the tools; each one answers with what stands there now, and a refusal says why and what there is.
+    """Returns the tools; results list the resulting state, and refusals the reason and the available items.
 
     Args:
-        open_memory: Opens the memory of the session's project: only when a tool is called, so that the same tools are
-            offered while it can't be.
-        user_words: Returns the user's messages, as they were written.
-        language: Of descriptions and results.
+        open_memory: Opens the memory of the session's project, only when a tool is called, so that the same tools are
+            offered while it can't be opened.
+        user_words: Returns the user's messages as written.
+        language: Language of descriptions and results.
     """
     notes, told = ProjectNotes(open_memory, user_words, language), words.DESCRIPTIONS[language]
     text = Field(description=told.decision_text)
@@ -53,9 +53,9 @@ def build_project_notes(
 
 
 class ProjectNotes:
-    """What the tools do; each method's arguments are those of the tool of its name.
+    """Implementation of the tools; the arguments of each method are those of its tool.
 
-    Every method raises `ToolException` with a sentence for the model if nothing was noted.
+    If nothing was noted, the methods raise `ToolException` with a sentence for the model.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class ProjectNotes:
         self._language = language
 
     def record_decision(self, text: str, said: str, replaces: str = "") -> str:
-        """Records what the user decided; the quotation of the user's words must stand in what the user wrote."""
+        """Records a decision of the user; `said` must be a quotation of the user's messages."""
         if not is_quoted(said, self._user_words()):
             raise ToolException(words.NEEDS_WORDS[self._language])
         with self._refusals(replaces, self._decisions):
@@ -83,21 +83,18 @@ class ProjectNotes:
             return self._tasks()
 
     def complete_task(self, task_id: str) -> str:
-        """Marks a task as done."""
         with self._refusals(task_id, self._tasks):
             workflow = WorkflowManager.load(self._memory)
             workflow.complete_task(workflow.task(task_id).id)
             return self._tasks()
 
     def switch_plan(self, plan_id: str) -> str:
-        """Makes another plan the active one."""
         with self._refusals(plan_id, self._plans):
             workflow = WorkflowManager.load(self._memory)
             workflow.switch_plan(workflow.plan(plan_id).id)
             return f"{self._plans()}\n{self._tasks()}"
 
     def note_open_files(self, paths: list[str]) -> str:
-        """Notes which files are open."""
         with self._refusals("", self._plans):
             noted = ContextManager(self._memory).note_open_files(paths)
             return self._listed(words.FILES, noted)
@@ -108,7 +105,7 @@ class ProjectNotes:
 
     @contextmanager
     def _refusals(self, name: str, present: Callable[[], str]) -> Iterator[None]:
-        """Turns our errors into a sentence for the model; behind an unknown id stands what there is."""
+        """Converts errors to a sentence for the model; an unknown id is answered with the present items."""
         language = self._language
         try:
             yield
@@ -147,13 +144,13 @@ class ProjectNotes:
         return f"{item.id}{done}: {item.title}"
 
     def _listed(self, heading: words.Heading, lines: Iterable[str]) -> str:
-        """Renders lines that others may have written: one line each, without secrets."""
+        """Renders lines of untrusted origin: one line each, without secrets."""
         plain = [mask_secrets(_plain(line)) for line in lines]
         return words.listed(heading, plain, _MOST_LINES, self._language)
 
 
 def is_quoted(quote: str, messages: Iterable[str]) -> bool:
-    """Returns whether the words stand in one of the messages; spaces and line breaks count as one space."""
+    """Returns True if a message contains the quotation; consecutive white space counts as one space."""
     wanted = _plain(_plain(quote).strip(_AROUND))
     said = (_plain(message) for message in messages)
     if len(wanted) < _LEAST_QUOTE_CHARS:
@@ -176,7 +173,7 @@ def _tool(function: Callable[..., str], description: str, **arguments: tuple[obj
 
 
 def build_read_rule(find: Callable[[str], str | None], language: Language) -> BaseTool:
-    """Returns `read_rule`; `find` returns the quoted text of a rule that the owner agreed to, None if there is none."""
+    """Returns `read_rule`; `find` returns the quoted text of a rule agreed to by the owner, None if there is none."""
     told = DESCRIPTIONS[language]
 
     def read_rule(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The tool that looks up earlier turns of the session in the archive: whole exchanges, by words or by their numbers."""
+"""The tool for reading earlier turns of the session from the archive: whole exchanges, by words or turn numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FOUND_TURNS: Final = 5
 _READ_TURNS: Final = 20
 _RANKED_TURNS: Final = 200
 _TOOL_CHARS: Final = 600
-# A shorter rest of the result is left empty: a turn that doesn't fit is named instead.
+# A shorter rest of the result stays empty: a turn that doesn't fit is only named.
 _LEAST_CHARS: Final = 300
 _FRAME_CHARS: Final = 160
 _RANGE: Final = re.compile(
@@ -33,12 +33,12 @@ _RANGE: Final = re.compile(
 
 
 def opened_turns(tool: str, result: str) -> tuple[int, ...] | None:
-    """Returns the earlier turns that a result of `recall` shows, in order; None for any other tool."""
+    """Returns the turns in a result of `recall`, in order; None for any other tool."""
     return recalled_numbers(result) if tool == RECALL_TOOL else None
 
 
 def build_recall(past: PastTurns, language: Language) -> BaseTool:
-    """Returns `recall`; what it finds is text for the model, cut to the size of a tool's result."""
+    """Returns `recall`; its result is text for the model, cut to the size of a tool result."""
     described = DESCRIPTIONS[language]
 
     def recall(query: str = "", turns: str = "") -> str:
@@ -67,7 +67,7 @@ def build_recall(past: PastTurns, language: Language) -> BaseTool:
     )
 
 
-@cache  # to make one anew for each call of a model takes half a millisecond
+@cache  # building it takes half a millisecond, for each call of a model
 def _arguments(language: Language) -> type[BaseModel]:
     described = DESCRIPTIONS[language]
     return create_model(
@@ -78,7 +78,7 @@ def _arguments(language: Language) -> type[BaseModel]:
 
 
 def _numbers(turns: str, least: int, last: int) -> list[int]:
-    """Returns the numbers that a text names, such as "3", "2-4" or "1, 5", as far as there are such turns."""
+    """Returns the existing turn numbers in a text such as "3", "2-4" or "1, 5"."""
     named: dict[int, None] = {}
     for match in _RANGE.finditer(turns):
         first = int(match[1])
@@ -88,7 +88,7 @@ def _numbers(turns: str, least: int, last: int) -> list[int]:
 
 
 class _Result:
-    """Renders turns within the size of a result."""
+    """Renders turns within the size of a tool result."""
 
     def __init__(
         self, past: PastTurns, first_turn: int, query_words: Sequence[Sequence[str]], language: Language
@@ -99,11 +99,11 @@ class _Result:
         self._language = language
 
     def render(self, shown: Sequence[int], others: Sequence[int]) -> str:
-        """Renders the turns in this order, as far as they fit; names those that don't, and the neighbours."""
+        """Renders the turns in order while they fit; names the remaining ones and the neighbours."""
         most_chars = self._past.result_chars - len(recalled([], self._more(shown, shown), self._language))
         parts: list[str] = []
         for place, number in enumerate(shown):
-            # The best turn may take half of the room, or all of it if it's the only one.
+            # The best turn may take half of the room, or all of it if there is no other.
             share = most_chars if place == len(shown) - 1 else max(most_chars // 2, _LEAST_CHARS)
             if most_chars < _LEAST_CHARS and parts:
                 break
@@ -143,7 +143,7 @@ class _Result:
 
 
 def _shared(lengths: Sequence[int], most_chars: int) -> list[int]:
-    """Shares the room out: each text gets its length, the longest ones only what is left for each of them."""
+    """Distributes the room: short texts get their full length, the longest ones equal shares of the rest."""
     limits = list(lengths)
     left, open_texts = max(0, most_chars), len(lengths)
     for place in sorted(range(len(lengths)), key=lambda place: lengths[place]):

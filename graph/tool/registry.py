@@ -1,4 +1,4 @@
-"""The list of tools that a model may call; a new tool is a file in this package and a line here."""
+"""The list of tools offered to models; a new tool is a file in this package and a line here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from prompt.system.framing import Language
 
 __all__ = ["TOOL_NAMES", "ToolContext", "build_tools"]
 
-# All that there are; which of them a turn has depends on its strategy and its project.
+# All tools; the tools of a turn depend on its strategy and its project.
 TOOL_NAMES: Final = NOTE_TOOLS | {"get_current_time", "web_search", "reasoning", RECALL_TOOL, "read_rule"}
 
 
@@ -45,21 +45,20 @@ Schemas = Sequence[dict[str, Any]]
 
 
 def schemas_of(tools: Sequence[BaseTool]) -> list[dict[str, Any]]:
-    """Returns the schemas of tools in OpenAI's shape."""
     return [convert_to_openai_tool(tool) for tool in tools]
 
 
 def schema_text(schemas: Schemas) -> str:
-    """Returns schemas as they are counted and known by, "" for none."""
+    """Returns the JSON of schemas, the basis of their id and token estimate; "" for none."""
     return json.dumps(schemas, ensure_ascii=False) if schemas else ""
 
 
 class KnownTools:
-    """The tools that this version of the server offers. Their schemas aren't stored; each call keeps the id of its own.
+    """The tools of this version of the server. Their schemas aren't stored; each call keeps only the id of its own.
 
     Args:
         build: Makes the tools of a turn.
-        caller: See `ToolContext`; nothing is called.
+        caller: See `ToolContext`; never called.
         clock: Likewise.
     """
 
@@ -72,10 +71,10 @@ class KnownTools:
         self._made = lru_cache(self._make)
 
     def find(self, wanted: str, language: Language, *, off: Collection[str]) -> Schemas:
-        """Returns the schemas that have this id; () if they aren't of this version, or a program's own are among them.
+        """Returns the schemas by id; () if they are of a different version or include a client's tools.
 
         Args:
-            wanted: The id of the block of the tools.
+            wanted: The id of the tools block.
             language: The session's language.
             off: Names of tools that the session may have had replaced.
         """
@@ -103,5 +102,5 @@ class KnownTools:
 
 
 def _never(*_: object) -> NoReturn:
-    """Stands for what only a call of a tool would use."""
+    """Placeholder for callables that only a tool call would use."""
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What the tools of one run get."""
+"""Dependencies of the tools in a run."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Search = Callable[[str, int, float], list[Mapping[str, str]]]
 
 @dataclass(frozen=True)
 class SideCall:
-    """A model call that a tool made itself.
+    """A model call made by a tool.
 
     Attributes:
-        call_id: The tool call it was made for; the input follows from its arguments.
+        call_id: The tool call; the input follows from its arguments.
         messages: The tool's system prompt, then the material.
         usage: The provider's report, None without one.
-        error_code: Why the call failed, "" if it didn't.
+        error_code: Cause of a failure, "" on success.
     """
 
     call_id: str
@@ -38,14 +38,14 @@ class SideCall:
 
 @dataclass(frozen=True)
 class PastTurns:
-    """The turns of the session before the open one, back to the last reset: the user had the model forget the others.
+    """The session's turns between the last reset and the open turn; the user reset earlier ones to be forgotten.
 
     Attributes:
         open_turn: The number of the open turn.
-        result_chars: How long a result may be.
-        find: Returns the numbers of turns from a number on with words of a query, at most so many, the best first.
-        read: Returns the live messages of these turns, both ends included.
-        first_turn: Returns the number of the first turn behind the last reset.
+        result_chars: Maximum length of a result.
+        find: Searches for words: (query, first turn, limit) to turn numbers, the best first.
+        read: Returns the live messages from a first to a last turn.
+        first_turn: Returns the first turn after the last reset.
     """
 
     open_turn: int
@@ -60,8 +60,8 @@ class ProjectAccess:
     """The session's project.
 
     Attributes:
-        memory: Opens where its decisions, tasks and files are noted.
-        find_rule: Returns the quoted text of a rule that the owner agreed to, by its name; None if there is none.
+        memory: Opens the storage of decisions, tasks and files.
+        find_rule: Returns the quoted text of a rule agreed to by the owner, by name; None if there is none.
     """
 
     memory: Callable[[], ProjectMemory]
@@ -75,17 +75,17 @@ class ToolContext:
     Attributes:
         caller: Makes calls of `model`.
         model: The chat model of the turn, without tools.
-        stop: Set when the turn is to end.
+        stop: Set to end the turn.
         time_zone: IANA name of the user's zone, "" for UTC.
         clock: Returns the current time, with a zone.
-        deadline_seconds: How long one tool call may take.
-        language: The session's language, that of the descriptions and results.
+        deadline_seconds: Limit for one tool call.
+        language: The session's language, used for descriptions and results.
         search: Searches the web: (query, number of results, seconds) to entries with `title`, `href` and `body`;
             raises ModelError. None for DuckDuckGo.
-        keep: Stores the row of a model call that a tool made.
-        past: What `recall` looks up; None if it isn't offered.
-        project: What the tools of a project use; None if the session has none: they aren't offered.
-        user_words: Returns the user's messages since the last reset, that of the open turn too.
+        keep: Stores the row of a model call made by a tool.
+        past: Turns searched by `recall`; None if the tool isn't offered.
+        project: The session's project; None without one, and its tools aren't offered.
+        user_words: Returns the user's messages since the last reset, including the open turn's.
     """
 
     caller: ModelCaller

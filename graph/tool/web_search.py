@@ -24,7 +24,7 @@ _BODY_CHARS: Final = 500
 
 
 def build_web_search(context: ToolContext) -> BaseTool:
-    """Returns `web_search`; the result of a failed search is a text for the model, with the status of an error."""
+    """Returns `web_search`; a failed search is a result with error status and a text for the model."""
     search, language, described = context.search or search_duckduckgo, context.language, DESCRIPTIONS[context.language]
 
     def web_search(query: str, max_results: int = _USUAL_RESULTS) -> str:
