@@ -13,7 +13,6 @@ import sys
 
 
 def main() -> None:
-    """Prints a list of the pages' texts, or the reason for refusing the file."""
     cpu_seconds, memory_bytes, max_pages, max_chars = map(int, sys.argv[1:])
     for kind, most in (
         (resource.RLIMIT_AS, memory_bytes),

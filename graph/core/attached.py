@@ -68,7 +68,6 @@ def _block(attachment: Attachment, language: Language) -> str:
 
 
 def _blocks(message: str) -> Iterator[tuple[int, int, Attachment]]:
-    """Yields start, end and content of each block."""
     at = 0
     unclosed: set[str] = set()
     while (head := _HEAD.search(message, at)) is not None:
@@ -120,7 +119,6 @@ def question_of(text: str, images: Sequence[str], *, message_id: str) -> HumanMe
 
 
 def content_of(text: str, urls: Sequence[str]) -> str | list[str | dict[str, Any]]:
-    """Returns message content: the text followed by the images, or the text itself if there are none."""
     if not urls:
         return text
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -135,13 +133,11 @@ def reference_of(url: str) -> str:
 
 
 def data_urls(urls: Iterable[str]) -> dict[str, str]:
-    """Maps references to their `data:` URLs; other URLs are left out."""
     references = ((reference_of(url), url) for url in urls)
     return {reference: url for reference, url in references if reference != url}
 
 
 def urls_of(message: BaseMessage) -> tuple[str, ...]:
-    """Returns the image references and URLs of a message, in order."""
     return tuple(str(part["image_url"]["url"]) for part in image_parts(message))
 
 

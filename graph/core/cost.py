@@ -161,7 +161,6 @@ class Saved(NamedTuple):
 
 
 def saved_by_model(calls: Sequence[SentCall]) -> list[Saved]:
-    """Returns the effect of folding on consecutive calls, by model."""
     lost = dict.fromkeys((call.model for call in calls), 0)
     for before, call in pairwise(calls):
         if before.model == call.model:  # another model has a cache of its own

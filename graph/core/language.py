@@ -83,7 +83,6 @@ def _least_share(script: str) -> float:
 
 
 def _script_of(message: AnyMessage) -> str | None:
-    """Returns the script of a user's message, None if it has no words."""
     text = _own_text(message)
     lines = text.splitlines()
     # The user's question precedes or follows a long pasted text.
@@ -98,7 +97,6 @@ def _script_of(message: AnyMessage) -> str | None:
 
 
 def _first_counts(lines: Iterable[str]) -> Counter[str]:
-    """Returns the counts of the first line with any words."""
     return next((counts for line in lines if (counts := _count_words(line))), Counter())
 
 
@@ -110,7 +108,6 @@ def _own_text(message: AnyMessage) -> str:
 
 
 def _without_quoted(text: str) -> str:
-    """Returns a text without code, URLs and quotations."""
     left = _NOT_OWN_WORDS.sub(" ", text)
     for opening, closing in _QUOTES:
         left = _without_pairs(left, opening, closing)
@@ -132,7 +129,6 @@ def _without_pairs(text: str, opening: str, closing: str) -> str:
 
 
 def _own_words(message: AnyMessage) -> Counter[str]:
-    """Counts the user's own words by script, outside code and quotes; none in other messages."""
     return _count_words(_own_text(message))
 
 
@@ -299,7 +295,6 @@ def is_casual(text: str, previous_answer: str = "") -> bool:
 
 
 def _asks_or_offers(answer: str) -> bool:
-    """Returns True if the last paragraphs of an answer ask the user something or offer a next step."""
     answer = answer.strip()
     # Whole paragraphs, because a question can precede the list that it is about.
     begin = answer.rfind("\n\n", 0, max(0, len(answer) - _TAIL_CHARS))

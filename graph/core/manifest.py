@@ -166,7 +166,6 @@ def _shortened(kind: str, name: str, version: int, tokens: int) -> list[str | in
 
 
 def _filled(block: list[Any]) -> Block:
-    """Returns a block with its omitted values filled in."""
     match block:
         case [name, tokens]:
             return _USUAL_KIND, name, _USUAL_VERSION, tokens

@@ -55,14 +55,11 @@ class InputItem:
 
 @dataclass(frozen=True)
 class ModelInput:
-    """The messages of a model call and their blocks, in the order sent."""
-
     messages: tuple[AnyMessage, ...]
     items: tuple[InputItem, ...]
 
     @property
     def sent_tokens(self) -> int:
-        """Estimate for the whole input."""
         return sum(item.tokens for item in self.items)
 
     def digest(self) -> str:
@@ -104,7 +101,6 @@ class SystemPart:
         return [block for block in (self.front, self.client) if block is not None]
 
     def with_block(self, block: ContextBlock) -> SystemPart:
-        """Replaces the block of the same kind."""
         match block.kind:
             case "front":
                 return replace(self, front=block)
@@ -115,7 +111,6 @@ class SystemPart:
 
     @property
     def item_count(self) -> int:
-        """Number of blocks in the system prompt: its text and the standing blocks."""
         return 1 + len(self.standing)
 
 
@@ -152,19 +147,16 @@ def render_system(system: SystemPart, history: Sequence[HistoryEntry | Pin]) -> 
 
 
 def line_of(entry: HistoryEntry | Pin, language: Language) -> str:
-    """Renders a record or a pin after its label."""
     if isinstance(entry, Pin):
         return entry.line(language)
     return labelled(label_of(entry["turns"], language), entry["summary"])
 
 
 def schema_id(schema: str) -> str:
-    """Returns the id of the tools block."""
     return hashlib.sha256(schema.encode()).hexdigest()[:16]
 
 
 def _behind(volatile: ContextBlock, text: str) -> str:
-    """Renders the user's words of the open turn after the turn's block."""
     return f"{volatile.text}\n\n{CURRENT_PART.format(text=text)}"
 
 

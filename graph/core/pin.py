@@ -36,7 +36,6 @@ class Pin:
     text: str
 
     def line(self, language: Language) -> str:
-        """Renders the message after its label; further lines are indented, as in a record."""
         return labelled(PIN_LABEL[language][self.role].format(turn=self.turn), self.text)
 
     def tokens(self, language: Language) -> int:
@@ -71,7 +70,6 @@ def fitting(pins: Sequence[Pin], most_tokens: int, language: Language) -> tuple[
 
 
 def unsent(pins: Sequence[Pin], messages: Sequence[AnyMessage]) -> list[Pin]:
-    """Returns the pins that aren't among the messages, by position."""
     if not pins:
         return []
     sent = {str(message.id) for message in messages}
@@ -175,14 +173,12 @@ ContextSource = Callable[[ContextRequest], tuple[str, str]]
 
 
 def lines_within(text: str, most_tokens: int, language: Language) -> int:
-    """Returns how many lines of a block that is too long fit together with the note about the cut."""
     left_tokens = most_tokens - estimate_tokens(BLOCK_CUT[language])
     used = accumulate(estimate_tokens(line) + 1 for line in text.splitlines())
     return sum(1 for _ in takewhile(lambda tokens: tokens <= left_tokens, used))
 
 
 def cut_at(text: str, kept_lines: int, language: Language) -> str:
-    """Returns the first lines of a block and the note about the cut."""
     return "\n".join([*text.splitlines()[:kept_lines], BLOCK_CUT[language]])
 
 

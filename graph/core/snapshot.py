@@ -47,7 +47,7 @@ class SessionSnapshot:
     set_aside: Sequence[Record] = ()
 
     def within(self, input_tokens: int) -> SessionSnapshot:
-        """Returns the snapshot with the input bound that remains beside front blocks and pins, cut as for sending."""
+        """Returns the snapshot with the input bound that remains after front blocks and pins, cut as for sending."""
         front_tokens = sum(min(used, input_tokens // LARGEST_SHARES[kind]) for kind, used in self.front_tokens.items())
         pin_tokens = min(self.pin_tokens, budget_tokens(input_tokens))
         return replace(self, input_tokens=input_tokens - front_tokens - pin_tokens)
@@ -59,7 +59,6 @@ class SessionSnapshot:
 
     @property
     def complete_raw(self) -> list[ArchivedMessage]:
-        """The raw messages of answered turns."""
         return [entry for entry in self.raw if entry.turn <= self.complete_turns]
 
     @property
@@ -70,7 +69,6 @@ class SessionSnapshot:
 
     @property
     def message_count(self) -> int:
-        """Number of messages in the context; the records together count as one."""
         return len(self.complete_raw) + bool(self.active)
 
 
@@ -128,7 +126,6 @@ def find_zone(text: str) -> str:
 
 
 def without_places(text: str) -> str:
-    """Returns the text without the places and zones known to `find_zone`."""
     text = _IANA.sub(" ", text)
     for _, pattern in _PATTERNS:
         text = pattern.sub(" ", text)
@@ -136,7 +133,6 @@ def without_places(text: str) -> str:
 
 
 def name_of(zone: str, *, is_korean: bool) -> str:
-    """Returns the common name of a zone, e.g. Seoul for Asia/Seoul."""
     named = next(((korean, english) for known, korean, english, _ in _PLACES if known == zone), None)
     if named is None:
         return zone.rsplit("/", 1)[-1].replace("_", " ")

@@ -71,7 +71,6 @@ def _is_visible(sign: str) -> bool:
 
 
 def title_of(text: str) -> str:
-    """Returns the first visible line of a text as a title, at most 40 characters."""
     line = next((line.strip() for line in text.splitlines() if has_visible(line)), "")
     line = " ".join(line.lstrip(LEADING_MARKS).split()) or line
     return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1].rstrip() + "…"
@@ -122,7 +121,6 @@ def message_tokens(message: AnyMessage) -> int:
 
 
 def measure(message: AnyMessage) -> tuple[int, int]:
-    """Returns (characters of text content, estimated tokens) of a message."""
     return len(text_of(message)), message_tokens(message)
 
 

@@ -50,7 +50,6 @@ def image_parts(message: BaseMessage) -> list[dict[str, Any]]:
 
 
 def without_images(message: AnyMessage) -> AnyMessage:
-    """Returns the message with a text mark in place of each image."""
     return message.model_copy(update={"content": text_of(message)}) if image_parts(message) else message
 
 
@@ -86,7 +85,6 @@ def is_final_answer(message: AnyMessage) -> bool:
 
 
 def is_cut(message: AnyMessage) -> bool:
-    """Returns True if the model stopped at its length limit."""
     return isinstance(message, AIMessage) and message.response_metadata.get("finish_reason") == "length"
 
 
@@ -123,7 +121,6 @@ def extract_current_turn(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
 
 
 def unanswered_calls(messages: Sequence[AnyMessage]) -> list[str]:
-    """Returns the ids of tool calls without a `ToolMessage`, in order."""
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
     return [
         str(call["id"])
@@ -215,7 +212,6 @@ _BLOCK_HEADINGS: Final = (PERSISTENT_HEADING, VOLATILE_HEADING)
 
 
 def label_of(turns: Sequence[int], language: Language) -> str:
-    """Returns the label of a record in the model input, e.g. `[1-3턴] ` or `[Turns 1-3] `."""
     return RECORD_LABEL[language].format(first=turns[0], last=turns[-1])
 
 

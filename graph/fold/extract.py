@@ -46,7 +46,6 @@ class Row:
 
     @property
     def text(self) -> str:
-        """Values with the label only."""
         values = ", ".join(self.values)
         return f"{self.label}: {values}" if self.label else values
 
@@ -147,7 +146,6 @@ class Statement:
 
     @property
     def headed_text(self) -> str:
-        """Text with its head; the label isn't repeated."""
         if not self.head:
             return self.text
         label = self.head.partition(" (")[0]
@@ -181,7 +179,6 @@ def read_statements(
 
 
 def _split(text: str) -> Iterator[tuple[str, str]]:
-    """Yields each sentence with an empty head, and each row of a JSON text with its head."""
     for part in read_rows(text) or [text]:
         if isinstance(part, Row):
             yield " ".join(part.text.split()), " ".join(part.head.split())
@@ -321,7 +318,7 @@ def extract_summary(
     target is cut and ends in "…".
 
     Args:
-        messages: What to condense, tool results included.
+        messages: Messages to condense, tool results included.
         target_chars: Length to aim at; less than 1 counts as 1.
         counts: Term counts of the whole session; None counts the terms of `messages`.
         is_dull: Returns True for a sentence that is useless in a summary; greetings and thanks by default.
@@ -348,8 +345,6 @@ def rank_sentences(texts: Sequence[str]) -> list[int]:
 
 
 class _Pick:
-    """Statements picked so far, within a number of characters."""
-
     def __init__(self, target_chars: int) -> None:
         self.chosen: dict[int, Statement] = {}
         self._target_chars = target_chars
@@ -372,7 +367,6 @@ class _Pick:
             self.add(replace(missing, text=cut_at_word(missing.text, left_chars), head=""))
 
     def add(self, statement: Statement) -> bool:
-        """Adds a statement if it fits and isn't picked yet; returns whether it was added."""
         text = statement.text if statement.head in self._heads else statement.headed_text
         chars = self._chars + len(_ended(text)) + 1 if self.chosen else len(text)
         if statement.position in self.chosen or not text or chars > self._target_chars:
@@ -408,8 +402,6 @@ def cut_at_word(text: str, limit_chars: int) -> str:
 
 
 class _Ranking:
-    """Scores statements by the new terms that each adds to the picked ones."""
-
     def __init__(self, statements: Sequence[Statement], counts: TermCounts) -> None:
         self._rarity = {term: counts.rarity(term) for statement in statements for term in statement.terms}
         self._last = max((statement.position for statement in statements), default=1)

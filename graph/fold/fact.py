@@ -435,7 +435,6 @@ def wish_key(sentence: str) -> str:
 
 
 def said_sentences(line: str) -> Iterator[SaidSentence]:
-    """Yields the sentences of a line in the form that instructions are compared with."""
     plain = narrow(line)
     for start, end in _sentences(plain):
         sentence = plain[start:end]
@@ -548,7 +547,6 @@ class HeldFacts:
         self._lines.append(line)
 
     def has(self, fact: Fact) -> bool:
-        """Returns True if the text contains a fact, by the rules of `kept_in`."""
         if not is_wish(fact):
             return fact.key in self._keys
         while self._lines:
@@ -655,7 +653,6 @@ def is_wish(fact: Fact) -> bool:
 
 
 def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
-    """Returns the facts that a text doesn't contain, in order."""
     return _divide(facts, text)[1]
 
 

@@ -25,12 +25,10 @@ class _Place(NamedTuple):
 
 
 def without_marks(text: str) -> str:
-    """Returns a summary without labels and turn marks."""
     return _MARK.sub(" ", text)
 
 
 def without_line(summary: str) -> str:
-    """Returns a summary without the line of facts at its end."""
     text, _, last = summary.rpartition("\n")
     return text if text and last.startswith(tuple(LINE_LABELS.values())) else summary
 

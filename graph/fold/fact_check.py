@@ -41,7 +41,6 @@ def check_facts(text: str, source: Source) -> CheckedText:
 
 
 def compare_facts(text: str, source: Source) -> CheckedText:
-    """Compares an unchanged summary with the facts of its source; see `check_facts`."""
     return _compared(text, _weightiest(source))
 
 

@@ -91,7 +91,7 @@ def end_record(
 
     Args:
         record: The record as it was started.
-        source: What the drafts are compared with.
+        source: Reference data for reviewing the drafts.
         drafts: All drafts in order.
         error_code: Reason for a missing draft; ignored if there is a draft.
         seconds: Duration.

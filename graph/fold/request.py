@@ -53,8 +53,7 @@ class _GetPrompt(Protocol):
         language: str = "ko",
         before: str = "",
         turns: Sequence[int] = (),
-    ) -> str:
-        """Returns the rules, an empty line, and the rest."""
+    ) -> str: ...
 
 
 _PROMPTS: Final[Mapping[PromptStyle, tuple[Callable[[str], str], _GetPrompt]]] = {
@@ -89,7 +88,7 @@ def requests_for(
     """Yields the request for each part of a source: a system message with the rules, a user message with the rest.
 
     Args:
-        messages: What to condense.
+        messages: Messages to condense.
         target_chars: Length to aim at, over all parts.
         asked: Style, language and context of the request.
         source_tokens: Number of source tokens that fit into one request.
@@ -294,7 +293,6 @@ def input_tokens_in_place(last: LastInput, request: SummaryRequest) -> int:
 
 
 def _new_tokens(last: LastInput, request: SummaryRequest) -> int:
-    """Estimates the uncached tokens: the answer and the instruction."""
     return message_tokens(last.answer) + estimate_tokens(request.messages[-1].text)
 
 

@@ -43,7 +43,7 @@ def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: L
     the dates of a foreign letter as they are, and prohibitions in the letter aren't the user's.
 
     Args:
-        messages: What is condensed.
+        messages: Messages to condense.
         target_chars: Length of the summary.
         language: The session's language.
     """
@@ -66,7 +66,7 @@ def lack_of(text: str, messages: Sequence[AnyMessage], target_chars: int, langua
 
     Args:
         text: The draft.
-        messages: What is condensed.
+        messages: Messages to condense.
         target_chars: Length of the summary; facts that don't fit into it can't be missing.
         language: The session's language.
     """
@@ -204,7 +204,7 @@ class Flaw:
 
 @dataclass(frozen=True)
 class Source:
-    """What a draft is compared with.
+    """Reference data for reviewing drafts.
 
     Attributes:
         label: Precedes the summary in the model input and counts towards its size.
@@ -237,14 +237,12 @@ class Source:
 
     @property
     def least_chars(self) -> float:
-        """Minimum of visible characters; a shorter draft is hollow."""
         if self.is_quoted:
             return 1
         return max(1, self.asked_chars * (_LEAST_BOUND_SHARE if self.is_bound else _LEAST_SHARE))
 
     @property
     def is_small(self) -> bool:
-        """True if the target is too short for a retry or a cut."""
         return self.target_chars < SMALL_TARGET_CHARS and not self.is_bound
 
 
@@ -344,7 +342,6 @@ def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
 
 
 def _adoptable(draft: SummaryDraft, source: Source) -> str:
-    """Returns the text of a draft as adopted: without an unfinished sentence, within its bounds."""
     text = draft.text.strip()
     whole = until_last_sentence(text) if draft.is_cut else text
     return whole if source.is_small else _within_bounds(whole, source)
@@ -396,7 +393,6 @@ def _is_smaller(text: str, source: Source) -> bool:
 
 
 def until_last_sentence(text: str) -> str:
-    """Removes the unfinished last sentence of a text that broke off, or its last word if no sentence ends."""
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     if ends:
         return text[: ends[-1]].rstrip()

@@ -144,7 +144,6 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _sentences(line: str) -> tuple[str, list[str]]:
-    """Returns the beginning of a line and its sentences; a headline or a table row is one sentence."""
     if _HEADLINE.match(line) or line.lstrip().startswith("|"):
         return "", [line.rstrip()]
     marked = _LIST_MARK.match(line)
@@ -153,7 +152,6 @@ def _sentences(line: str) -> tuple[str, list[str]]:
 
 
 def _clauses(piece: _Piece, max_chars: int) -> list[_Piece]:
-    """Splits a very long sentence into its clauses."""
     if len(piece.text) <= max_chars or "\n" in piece.text:
         return [piece]
     return [replace(piece, text=clause) for clause in _CLAUSE_END.split(piece.text) if clause]

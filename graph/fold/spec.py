@@ -24,8 +24,6 @@ MAX_RATE: Final = 0.5
 
 @dataclass(frozen=True)
 class Block:
-    """Turns `first_turn` to `last_turn`, folded together."""
-
     first_turn: int
     last_turn: int
 

@@ -69,13 +69,11 @@ def clean_title(text: str, scripts: Collection[str] = ()) -> str:
 
 
 def _seen(line: str) -> str:
-    """Removes invisible characters and redundant white space."""
     kept = (sign for sign in " ".join(line.split()) if unicodedata.category(sign) not in _UNSEEN or sign == _KEPT)
     return " ".join("".join(kept).replace("\ufffd", "").split())
 
 
 def _bare(line: str) -> str:
-    """Removes marks, labels and quotes that models put around a title."""
     bare = _EMPHASIS.sub(r"\1", _MARKUP.sub("", _LINK.sub(r"\1", line)))
     while True:
         before = bare
@@ -89,7 +87,6 @@ def _bare(line: str) -> str:
 
 
 def _unquoted(line: str) -> str:
-    """Removes quotes around the whole line."""
     for opening, closing in _PAIRS:
         inner = line[1:-1].strip(opening + closing)
         if line[:1] == opening and line[1:][-1:] == closing and opening not in inner and closing not in inner:

@@ -105,7 +105,6 @@ class ModelCaller:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cancels the calls in progress and stops the loop."""
         self.loop.__exit__(kind, error, trace)
 
     def call(
@@ -195,7 +194,6 @@ class _Call:
     is_heard: bool = False
 
     def attempt(self) -> Answer:
-        """Makes one attempt and returns its answer; errors of the client are converted."""
         self._check()
         if self.is_heard:
             self.is_heard = False
@@ -220,7 +218,6 @@ class _Call:
         raise ours from None
 
     def should_retry(self, error: BaseException) -> bool:
-        """Returns True if another attempt after this error may succeed before the deadline."""
         if not isinstance(error, ModelError) or not error.is_transient:
             return False
         if self.is_heard and (isinstance(error, CutStreamError) or not self.may_restart):
@@ -229,7 +226,6 @@ class _Call:
         return self._remaining_seconds() > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
 
     def _next(self, chunks: SimpleQueue[BaseMessage | None]) -> BaseMessage | None:
-        """Waits for the next chunk; None at the end of the stream."""
         while True:
             self._check()
             try:

@@ -139,7 +139,6 @@ def _profile_tokens(name: str) -> int | None:
 
 
 def _to_entry(item: Mapping[str, Any]) -> CatalogEntry | None:
-    """Returns the entry of a list item, or None if it is no chat model."""
     name = item.get("id")
     if not isinstance(name, str) or not name or _NO_CHAT.search(name):
         return None

@@ -38,8 +38,6 @@ class Answer:
 
 @dataclass
 class _Call:
-    """A partial tool call; `arguments` is the raw text of all fragments."""
-
     id: str | None
     name: str
     arguments: str

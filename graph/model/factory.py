@@ -148,7 +148,6 @@ class ChatModels:
         return int(self.window_tokens(resolved) * self._settings.guard_share)
 
     def close(self) -> None:
-        """Cancels the calls in progress and closes the connections."""
         self.caller.loop.end_calls()
         if self._connections is not None:
             self.caller.run(self._connections.aclose, deadline_seconds=_LIST_SECONDS)
@@ -238,7 +237,6 @@ def _idle_client() -> httpx2.Client:
 
 @contextmanager
 def open_models(settings: Settings) -> Iterator[ChatModels]:
-    """Opens the models; leaving the context cancels their calls and closes their connections."""
     secrets = [settings.openai_api_key.get_secret_value()] if settings.openai_api_key else []
     with ModelCaller(secrets=secrets) as caller:
         models = ChatModels(settings, caller)

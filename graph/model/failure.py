@@ -85,7 +85,6 @@ def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> Base
 
 
 def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:
-    """Maps an HTTP error response; the detail is one short line for the user."""
     sentence = error.body.get("message") if isinstance(error.body, Mapping) else None
     detail = f"HTTP {error.status_code}"
     if isinstance(sentence, str) and sentence:
@@ -103,7 +102,6 @@ def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
 
 
 def _from_status(status: int, words: str, detail: str, retry_after_seconds: float | None) -> ModelError:
-    """Maps an HTTP status and the words (codes, message) of the error."""
     kind: type[ModelError]
     if _CONTEXT_LENGTH.search(words) and status not in (401, 403, 404, 429):
         kind = ContextLengthError
@@ -123,7 +121,6 @@ def _from_status(status: int, words: str, detail: str, retry_after_seconds: floa
 
 
 def _words(error: APIError) -> str:
-    """Returns all text that may name the cause of an error: its message and the fields of its body."""
     fields = error.body.values() if isinstance(error.body, Mapping) else ()
     return " ".join([error.message, *(str(field) for field in fields if isinstance(field, (str, dict)))])
 

@@ -47,7 +47,6 @@ class CallLoop:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cancels the calls in progress and ends the thread."""
         self.end_calls()
         if self._portal is not None:
             # By default the portal waits for its tasks, and one of them may hang until its deadline.

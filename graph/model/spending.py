@@ -81,7 +81,6 @@ class Spending:
         )
 
     def add_summary(self, owner: str, drafts: Sequence[SummaryDraft], *, seconds: float, error_code: str = "") -> None:
-        """Counts a summary with all of its drafts; never fails."""
         self.add(
             owner,
             "summary",

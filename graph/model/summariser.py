@@ -78,7 +78,7 @@ class ExtractiveSummariser:
         """Returns the extracted sentences; ignores other arguments of `ModelSummariser.summarise`.
 
         Args:
-            messages: What to condense, tool results included.
+            messages: Messages to condense, tool results included.
             target_chars: Length to aim at.
             counts: Term counts of the whole session; None counts the terms of `messages`.
             _: Ignored.
@@ -95,7 +95,7 @@ class ModelSummariser:
     Args:
         attempts: Maximum number of attempts of a call that may be retried.
         window_tokens: The model's context window; a larger source is condensed in parts, which are joined.
-        tool_choice: Makes the calls that have tools beside them.
+        tool_choice: Makes the calls that carry tools.
 
     Attributes:
         window_tokens: As given.
@@ -138,7 +138,7 @@ class ModelSummariser:
         """Returns a summary of about `target_chars` characters.
 
         Args:
-            messages: What to condense, tool results included.
+            messages: Messages to condense, tool results included.
             target_chars: Length to aim at.
             asked: Style, language and context of the request; None for the plain prompt in Korean.
             in_place: The request that follows the chat itself; None to quote the messages.

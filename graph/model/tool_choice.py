@@ -73,7 +73,6 @@ class ToolChoice:
 
 
 def calls_tools(message: AIMessage) -> bool:
-    """Returns True if an answer calls tools, with valid or invalid arguments."""
     return bool(message.tool_calls or message.invalid_tool_calls)
 
 

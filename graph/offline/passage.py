@@ -137,13 +137,11 @@ def _is_time_question(text: str) -> bool:
 
 
 def asks_to_look_up(sentence: str) -> bool:
-    """Returns True for a question, and for a request to tell, find or show something."""
     intent = find_intent(sentence)
     return intent == "question" or (intent == "request" and bool(_TELL.search(sentence)))
 
 
 def without_note(statement: str) -> str:
-    """Returns a statement without the words that ask to remember it."""
     return _NOTE.sub("", statement).strip()
 
 
@@ -202,7 +200,6 @@ class Passage:
     is_recalled: bool = False
 
     def source(self, language: Language) -> str:
-        """Renders the source of a quotation."""
         return label_source(language, self.turns, is_recalled=self.is_recalled)
 
 
@@ -228,7 +225,6 @@ def has_summaries(messages: Iterable[BaseMessage]) -> bool:
 
 
 def _sources(messages: Iterable[BaseMessage]) -> Iterator[tuple[str, str]]:
-    """Yields each text with the turns of its summary, "" for a raw message."""
     for message in messages:
         if isinstance(message, SystemMessage):
             heading = _HEADING.search(message.text)

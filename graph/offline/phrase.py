@@ -117,5 +117,4 @@ def label_source(language: Language, turns: str, *, is_recalled: bool) -> str:
 
 
 def is_own_phrase(sentence: str) -> bool:
-    """Returns True for a phrase of the embedded model or a quotation made by it."""
     return sentence in _SENTENCES or sentence.startswith(_NOTED) or bool(_SOURCE_LABEL.search(sentence))

@@ -50,8 +50,6 @@ _LEAST_ROWS: Final = 3
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer: a text, or the call of `tool` with `arguments`."""
-
     text: str = ""
     tool: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -92,13 +90,11 @@ def _language(messages: Sequence[BaseMessage]) -> Language:
 
 
 def _is_first(messages: Sequence[BaseMessage]) -> bool:
-    """Returns True if the session has neither an answer nor a summary yet."""
     has_answers = any(isinstance(message, AIMessage) and not message.tool_calls for message in messages)
     return not has_answers and not has_summaries(messages)
 
 
 def _query(intent: Intent, question: str, passages: Sequence[Passage]) -> str:
-    """Returns the query for `recall` before the answer, "" if nothing has to be looked up."""
     if intent not in _CONVERSING:
         return ""
     asked = [sentence for sentence in _sentences(question) if asks_to_look_up(sentence)]
@@ -125,7 +121,6 @@ def _tell_result(result: ToolMessage, question: str, passages: Sequence[Passage]
 
 
 def _tell_clock(result: str, language: Language) -> str:
-    """Renders the clock's result as a sentence; "" if it contains no time."""
     found = _CLOCK.search(result)
     if found is None:
         return ""

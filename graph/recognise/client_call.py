@@ -60,7 +60,6 @@ def results_of(open_turn: Sequence[AnyMessage], sent: Sequence[ClientMessage], *
 
 
 def newest_calls(open_turn: Sequence[AnyMessage]) -> list[ToolCall]:
-    """Returns the calls of the newest answer, with or without a result; [] for none."""
     return next((message.tool_calls for message in reversed(open_turn) if isinstance(message, AIMessage)), [])
 
 

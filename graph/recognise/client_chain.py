@@ -86,11 +86,9 @@ class ChainKey:
         return RequestChain(links, answered, anchor, self._family(scope, request.hint))
 
     def answer(self, scope: bytes, text: str) -> bytes:
-        """Returns the hash of an answer alone, by its canonical text."""
         return self.hash("answer", scope, _bytes(text))
 
     def next(self, before: bytes, role: ClientRole, text: str) -> bytes:
-        """Returns the hash of a history with another message appended, by its canonical text."""
         # Unambiguous without lengths, hence faster: only the last part varies, and `hash` input begins differently.
         return hmac.digest(self.secret, _ROLES[role] + before + text.encode(), "sha256")[:HASH_BYTES]
 
@@ -132,7 +130,6 @@ class OpenAnchor:
     state: bytes
 
     def ended(self, sent_text: str) -> EndedAnchor:
-        """Returns the complete fingerprint, given the whole text of the response."""
         text = canonical("assistant", sent_text)
         if not text:
             return EndedAnchor(self.asked, None, None)
@@ -171,7 +168,6 @@ def canonical(role: ClientRole, text: str) -> str:
 
 
 def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
-    """Returns the ids of the tool calls answered by the last messages, sorted."""
     calls: list[str] = []
     for message in reversed(messages):
         if message.role != "tool":
@@ -289,7 +285,7 @@ class SaidTurn:
         model: Of the last attempt; "" for the default one.
         is_elsewhere: True if the page or another client asked, so that this client never saw the turn.
         is_imported: True if the client's request imported the turn.
-        images: References to the question's images, in order.
+        images: References or URLs of the question's images, in order.
     """
 
     number: int

@@ -67,8 +67,6 @@ def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str) -> list[list[
 
 
 class _History:
-    """The turns so far; a user's message or the end closes the last one."""
-
     def __init__(self, id_prefix: str, language: Language) -> None:
         self._turns: list[list[AnyMessage]] = []
         self._language: Language = language
@@ -128,7 +126,6 @@ class _History:
         return str(call["id"])
 
     def _end_calls(self) -> None:
-        """Adds a result for each call that has none."""
         for call_id in unanswered_calls(self._turns[-1]):
             text = UNFINISHED_CALL[self._language]
             self._turns[-1].append(ToolMessage(text, tool_call_id=call_id, id=self._new_id(), status="error"))
@@ -182,7 +179,6 @@ def _joined(messages: Iterable[ClientMessage]) -> Iterator[ClientMessage]:
 
 
 def _language_of(said: list[ClientMessage]) -> Language:
-    """Returns the language of the user's first words, or else of the assistant's."""
     first = sorted(said, key=lambda message: message.role != "user")[:1]
     return session_language(HumanMessage(first[0].text) if first else None)
 
@@ -205,7 +201,6 @@ def _arguments_of(call: ClientCall) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> None:
-    """Refuses NaN and Infinity, which are no JSON."""
     raise ValueError(constant)
 
 

@@ -116,7 +116,6 @@ def _resume(case: Case) -> Decision:
 
 
 def _asked_before(case: Case) -> Decision | None:
-    """Finds the same question after the same history."""
     rows = [row for row in case.find("asked", [case.chain.anchor.asked]) if case.history or case.is_pinned(row)]
     row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_family(row), row.is_last), default=None)
     if row is None or _has_twin(case, row, rows):
@@ -173,7 +172,6 @@ def _at(case: Case, place: Place) -> Decision:
 
 
 def _unknown(case: Case) -> Decision:
-    """Decides about a history without any known answer."""
     said, anchor = case.messages[:-1], case.chain.anchor
     session_id, family = case.request.session, case.chain.family
     if session_id and case.known.turns(session_id, 1, 1):

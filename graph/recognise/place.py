@@ -39,7 +39,6 @@ def exchanges_of(links: Sequence[Link]) -> list[Exchange]:
 
 
 def count_exchanges(links: Sequence[Link]) -> int:
-    """Returns the number of exchanges that `exchanges_of` returns."""
     return len(_starts(links)) + 1 if links else 0
 
 
@@ -101,7 +100,6 @@ def is_same(exchange: Exchange, turn: SaidTurn) -> bool:
 
 
 def is_begun_by(answer: str, part: str) -> bool:
-    """Returns True if a non-empty text is the beginning of an answer."""
     begun = _squeeze(part)
     return bool(begun) and _squeeze(answer).startswith(begun)
 
@@ -126,7 +124,6 @@ def _may_be_missing(turn: SaidTurn) -> bool:
 
 
 def _starts(links: Sequence[Link]) -> list[int]:
-    """Returns the indexes at which exchanges start, without the first one."""
     roles = [link.role for link in links]
     return [index for index, pair in enumerate(pairwise(roles), 1) if pair == ("assistant", "user")]
 
@@ -182,7 +179,6 @@ class Case:
         return [row for row in rows if self.request.session in ("", row.session_id)]
 
     def is_in_family(self, row: AnchorRow) -> bool:
-        """Returns True if the row's session belongs to the client's chat id."""
         return bool(self.chain.family) and row.family == self.chain.family
 
     def is_pinned(self, row: AnchorRow) -> bool:
@@ -195,7 +191,6 @@ class Case:
         return not sent or any(turn.images == sent for turn in self.known.turns(row.session_id, row.turn, row.turn))
 
     def is_same_model(self, name: str) -> bool:
-        """Returns True if the request is for this model."""
         return (self.request.model or self.default_model) == (name or self.default_model)
 
 

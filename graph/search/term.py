@@ -143,7 +143,6 @@ def _is_stop_word(word: str) -> bool:
 
 
 def _forms(word: str) -> list[str]:
-    """Returns the word and its stems, the longest first."""
     if not _UNSPACED.match(word):
         return [word]
     if len(word) == 1:

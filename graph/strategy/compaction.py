@@ -46,7 +46,6 @@ class CompactionStrategy:
         self._limits = limits
 
     def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
-        """Returns the size of the context and its threshold; no threshold if only the user compacts."""
         limits = self._limits.within(snapshot.input_tokens)
         if not limits.enable_auto_compaction:
             return NextFold()

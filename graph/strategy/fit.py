@@ -28,8 +28,6 @@ _SLACK_TOKENS: Final = 16
 
 @dataclass(frozen=True)
 class Fit:
-    """The uncut parts of an input, and the input as sent."""
-
     system: SystemPart
     history: History
     messages: Messages
@@ -38,8 +36,6 @@ class Fit:
 
 @dataclass(frozen=True)
 class Folded:
-    """The session's snapshot after a fold, and the records and messages of the next input."""
-
     snapshot: SessionSnapshot
     history: History
     messages: Messages
@@ -164,7 +160,6 @@ class Fitting:
         return Fit(system, history, messages, self._assemble(system, history, messages))
 
     def _without_oldest(self, history: History, messages: Messages) -> Fit:
-        """Builds the input without its oldest records and turns, leaving out as few as necessary."""
         fit = self._built(self._system, history, messages)
         while (excess := self._excess(fit.model_input)) > 0:
             fewer = without_oldest(fit.history, fit.messages, _sizes(fit.model_input), excess)
@@ -178,7 +173,6 @@ class Fitting:
         return self._assemble(self._system, shortened, self._with_open_cut(messages, cut_tokens))
 
     def _with_open_cut(self, messages: Messages, cut_tokens: int) -> Messages:
-        """Cuts about `cut_tokens` from the tool results of the open turn."""
         opened = extract_current_turn(messages)
         return [*messages[: len(messages) - len(opened)], *cut_results(opened, cut_tokens, self._language)]
 
@@ -186,12 +180,11 @@ class Fitting:
         return shown.sent_tokens - self._allowed_tokens
 
     def _has_room(self, shown: ModelInput, messages: Messages) -> bool:
-        """Returns True if a useful record and a useful turn fit beside the parts that no fold shrinks."""
+        """Returns True if a useful record and a useful turn fit in addition to the parts that no fold shrinks."""
         return self._allowed_tokens - _fixed_tokens(shown, messages) >= 2 * self._least_tokens
 
 
 def _sizes(shown: ModelInput) -> dict[str, int]:
-    """Returns the tokens of each record and message in the input by id."""
     return {item.id: item.tokens for item in shown.items if item.kind in ("record", "shortened", "message", "cut")}
 
 

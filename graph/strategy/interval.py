@@ -30,7 +30,6 @@ class IntervalStrategy:
         self._limits = limits
 
     def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
-        """Returns the oldest block that isn't folded: a due one, or the incomplete one."""
         raw = next((part for part, record in _parts(snapshot) if record is None), [])
         after = (raw[0].turn if raw else snapshot.complete_turns + 1) - 1
         block = next_block(snapshot.complete_turns, after)
@@ -47,7 +46,6 @@ class IntervalStrategy:
         )
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
-        """Returns the folds of complete blocks, oldest first, then a merge if one is due."""
         limits = self._limits.within(snapshot.input_tokens)
         blocks = list(_blocks(snapshot))
         merge = due_merge(
@@ -63,7 +61,6 @@ class IntervalStrategy:
         return tuple(blocks) if merge is None else (*blocks, merge)
 
     def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:
-        """Builds `[all summaries] + [raw turns] + [open turn]`."""
         return assemble(system, history, messages)
 
 
@@ -95,7 +92,6 @@ def _parts(snapshot: SessionSnapshot) -> Iterator[tuple[list[ArchivedMessage], R
 
 
 def _text_before(snapshot: SessionSnapshot, position: int) -> str:
-    """Returns the summary or message right before an archive position; "" if there is none."""
     ends = {record.to_position: record.summary for record in snapshot.active}
     said = {entry.position: text_of(entry.message) for entry in snapshot.raw}
     last = max((place for place in (*ends, *said) if place < position), default=0)
@@ -103,7 +99,6 @@ def _text_before(snapshot: SessionSnapshot, position: int) -> str:
 
 
 def _excess_tokens(snapshot: SessionSnapshot, blocks: Sequence[FoldSpec], limits: Limits) -> int:
-    """Estimates the excess of the next input once the due blocks are folded."""
     if limits.room_tokens is None:
         return 0
     folded_tokens = sum(block.source_tokens for block in blocks)

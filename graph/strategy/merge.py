@@ -113,7 +113,6 @@ def raw_stretches(snapshot: SessionSnapshot) -> list[list[ArchivedMessage]]:
 
 
 def _split(entries: Sequence[_T], is_gap: Callable[[_T, _T], bool]) -> list[list[_T]]:
-    """Splits entries between two neighbours for which `is_gap` returns True."""
     stretches: list[list[_T]] = []
     for entry in entries:
         if not stretches or is_gap(stretches[-1][-1], entry):

@@ -38,7 +38,6 @@ class RollingStrategy:
         self._limits = limits
 
     def next_fold(self, snapshot: SessionSnapshot) -> NextFold:
-        """Returns the size of the un-summarised messages and the threshold."""
         limits = self._limits.within(snapshot.input_tokens)
         return NextFold(
             tokens=sum(entry.tokens for entry in snapshot.complete_raw),
@@ -143,7 +142,6 @@ def build_context_prompt(summary: str, recent: Messages, current: str, volatile:
 
 
 def _words(message: AnyMessage) -> str:
-    """Renders a message's text and tool calls, cut at 2,000 characters; "" if it has neither."""
     return cut_text(_all_words(message), INPUT_CHARS)
 
 
@@ -155,7 +153,6 @@ def _all_words(message: AnyMessage) -> str:
 
 
 def cut_text(text: str, max_chars: int) -> str:
-    """Cuts a text to `max_chars` characters, the last of them an ellipsis."""
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 

@@ -27,6 +27,5 @@ class WindowStrategy:
         return ()
 
     def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:  # noqa: ARG002 - the protocol's; records of other strategies aren't sent
-        """Builds `[last N complete turns] + [open turn]`."""
         kept = [*extract_last_n_turns(messages, self.whole_turns), *extract_current_turn(messages)]
         return assemble(system, (), kept)

@@ -54,7 +54,6 @@ def tell_time(moment: datetime, zone: str, language: Language) -> str:
 
 
 def _open_zone(name: str) -> ZoneInfo | None:
-    """Returns the zone by IANA name, or None: the model may pass any text."""
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):

@@ -77,7 +77,6 @@ class ProjectNotes:
             return self._decisions()
 
     def open_task(self, title: str) -> str:
-        """Adds a task to the active plan and makes it active."""
         with self._refusals("", self._tasks):
             WorkflowManager.load(self._memory).open_task(title)
             return self._tasks()

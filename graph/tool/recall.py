@@ -33,7 +33,6 @@ _RANGE: Final = re.compile(
 
 
 def opened_turns(tool: str, result: str) -> tuple[int, ...] | None:
-    """Returns the turns in a result of `recall`, in order; None for any other tool."""
     return recalled_numbers(result) if tool == RECALL_TOOL else None
 
 
@@ -88,8 +87,6 @@ def _numbers(turns: str, least: int, last: int) -> list[int]:
 
 
 class _Result:
-    """Renders turns within the size of a tool result."""
-
     def __init__(
         self, past: PastTurns, first_turn: int, query_words: Sequence[Sequence[str]], language: Language
     ) -> None:
