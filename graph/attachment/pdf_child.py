@@ -37,7 +37,7 @@ def read(data: bytes, max_pages: int, max_chars: int) -> list[str] | str:
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED:
             return "encrypted"
-    except DependencyError:  # AES needs a package that is there for a sign-in only
+    except DependencyError:  # AES needs a package that is installed only for sign-in
         return "encrypted"
     if len(reader.pages) > max_pages:
         return "too_many_pages"

@@ -35,7 +35,7 @@ _ASCII_SCRIPTS: Final = _SCRIPTS[-1:]
 _OWN_SHARE: Final = 0.2
 _MIN_WORDS: Final = 4
 _MIN_OWN_WORDS: Final = 2
-# A longer message is judged by so much of its beginning and of its end.
+# A longer message is judged by this much of its beginning and end.
 _END_CHARS: Final = 5_000
 _KNOWN_TEXTS: Final = 16
 

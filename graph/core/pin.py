@@ -98,11 +98,11 @@ def _tokens(line: str) -> int:
 
 
 BlockKind = Literal["front", "client", "volatile"]
-# Those that stand in the system prompt, in order.
+# The kinds in the system prompt, in order.
 STANDING: Final[tuple[BlockKind, ...]] = ("front", "client")
 _KINDS: Final[dict[str, BlockKind]] = {kind: kind for kind in get_args(BlockKind)}
 # Of a model's input without prompt, tools and question: together they leave a quarter of it for everything
-# else, and half without a program's.
+# else, and half without a client's.
 LARGEST_SHARES: Final[dict[BlockKind, int]] = {"front": 3, "client": 4, "volatile": 6}
 
 
@@ -167,8 +167,8 @@ class ContextRequest:
     tools: Mapping[str, str] = field(default_factory=dict)
 
 
-# Returns the texts of the front and of the block of this turn, "" for none. Raises nothing but a `TurnfoldError`: the
-# turn then goes on with the front as it was.
+# Returns the texts of the front and of the turn block, "" for none. Raises only `TurnfoldError`: the turn then
+# continues with the previous front.
 ContextSource = Callable[[ContextRequest], tuple[str, str]]
 
 

@@ -298,7 +298,7 @@ _LEAST_CHARS: Final = 30
 # Terms are summed (0) or averaged (1), and a score is divided by the length not at all (0) or in full (1).
 _TERMS_EXPONENT: Final = 0.75
 _CHARS_EXPONENT: Final = 0.65
-# So many terms more, or a fragment of one rare word would be the best of all.
+# Added to the number of terms: otherwise a fragment with one rare term would score highest.
 _SMOOTHING_TERMS: Final = 4
 
 

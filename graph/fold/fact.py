@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.turn import is_repetition, text_of
 
-# A list of numbers of three digits looks like one with any number of groups.
+# The number of groups is bounded: a list of three-digit numbers looks like one number.
 _DIGITS: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,7}+(?![0-9])|[0-9]++)"
 # 6천520, 3억 5천만, 180만
 _AMOUNT: Final = rf"(?:{_DIGITS}(?:[십백천만억조]{{1,3}}+(?:\s?{_DIGITS})?+){{0,6}}+)"
@@ -21,7 +21,7 @@ CHAIN: Final = rf"(?:{_AMOUNT}(?:[-./:~∼–]{_AMOUNT}){{0,8}}+)"
 """Regular expression of a whole number: thousands, decimals, Korean magnitudes, a range, a date or time in figures."""
 
 _TOKEN: Final = re.compile(rf"[0-9]++(?=[A-Za-z]+[0-9])[A-Za-z0-9]++|[A-Za-z][A-Za-z0-9]*+|{CHAIN}|[^\W_]|[%$€£¥₩+#°]")
-# Its repetitions are bounded, so that no number is read to its end again and again.
+# Bounded repetitions keep the search linear.
 _NUMBER: Final = re.compile(CHAIN)
 _DATE_DOTS: Final = re.compile(
     r"(?<![0-9A-Za-z_])(?<![0-9A-Za-z_][-./:~])([0-9]{4})\. ([0-9]{1,2})\. (?=[0-9]{1,2}(?![0-9]))"
@@ -84,7 +84,7 @@ NOUN_END: Final = rf"(?={PARTICLE}?(?![가-힣]))"
 _PARTICLE_END: Final = re.compile(rf"{PARTICLE}$")
 _HANGUL_END: Final = re.compile(r"[가-힣]{1,8}$")
 _LEAST_CHARS: Final = 2
-# Nouns that end like a particle; what is left of them would be no noun.
+# Nouns that end like a particle; the rest would be no noun.
 _WHOLE_WORD_LIST: Final = """
 회의 주의 동의 강의 논의 정의 문의 합의 건의 고양이 어린이 아이 나이 차이 종이 오이 사이 놀이 먹이 길이 높이 깊이 넓이
 전화로 도로 경로 진로 서로 별로 새로 바로 따로 국가 평가 휴가 작가 물가 증가 추가 참가 가격대로 지도 제도 속도 온도

@@ -133,7 +133,7 @@ def guess_window_tokens(name: str) -> int:
 def _profile_tokens(name: str) -> int | None:
     from langchain_openai import ChatOpenAI  # noqa: PLC0415  # slow to import, and offline never needs it
 
-    # Made only for its profile and never called; the arguments keep it from reading the environment.
+    # Created only for its profile, never called; the arguments keep it from reading the environment.
     model = ChatOpenAI(model=name, api_key=SecretStr("none"), base_url="http://127.0.0.1", openai_proxy=None)
     return (model.profile or {}).get("max_input_tokens") or None
 

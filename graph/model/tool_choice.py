@@ -31,7 +31,7 @@ class ToolChoice:
         self._refused_by: set[str] = set()
 
     def is_refused_by(self, name: str) -> bool:
-        """Returns True if this model's endpoint has refused it since the server started."""
+        """Returns True if the model's endpoint has refused `tool_choice` since the server started."""
         return name in self._refused_by
 
     def answer_without_calls(

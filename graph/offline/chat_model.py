@@ -61,7 +61,7 @@ class OfflineChat(BaseChatModel):
         self,
         messages: list[BaseMessage],
         stop: list[str] | None = None,  # noqa: ARG002  # the base class's signature
-        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002  # the base class's caller tells it
+        run_manager: CallbackManagerForLLMRun | None = None,  # noqa: ARG002  # the base class notifies it
         **kwargs: Any,  # noqa: ANN401  # the base class's signature
     ) -> Iterator[ChatGenerationChunk]:
         tools = () if kwargs.get("tool_choice") == "none" else kwargs.get("tools", ())

@@ -164,7 +164,7 @@ def _parts(message: BaseMessage) -> Iterator[BaseMessage]:
         yield message
     elif text.startswith(COMPACTION_HEADING):
         summary, _, own = text.removeprefix(COMPACTION_HEADING).partition(_RULE)
-        # A note stands between the summary and the rule.
+        # There is a note between the summary and the rule.
         yield _summary(summary.strip().rpartition("\n\n")[0] if own else summary)
         yield from _parts(with_words(message, own))
     elif text.startswith((_CONTEXT, _RECENT, VOLATILE_HEADING)) and f"\n\n{_CURRENT}" in text:

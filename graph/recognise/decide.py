@@ -73,7 +73,7 @@ def decide(case: Case, *, now: datetime) -> Decision:
     if decision is not None:
         return decision
     if case.request.session and not case.history:
-        place = find_place(case)  # of questions that got no answer
+        place = find_place(case)  # unanswered questions only
         new = Decision("append", "header", case.request.session, imported=case.messages[:-1], anchor=case.chain.anchor)
         return new if place is None else _at(case, place)
     if (decision := _asked_before(case)) is not None:

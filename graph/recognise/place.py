@@ -328,7 +328,7 @@ def _place_of_tail(case: Case, exchanges: Sequence[Exchange], aligned: int, row:
     turns = case.known.turns(row.session_id, 1, row.turn)
     in_front, number = align_forwards(exchanges, turns)
     if any(turn.number == number and not turn.is_imported for turn in turns):
-        # The beginning is known as well: something was changed between the two.
+        # The beginning matches as well: something between it and the end was changed.
         return Place(row, number, exchanges[in_front - 1].last)
     return Place(row, row.turn, last, lead_end=exchanges[-aligned].first, is_tail=True)
 

@@ -41,7 +41,7 @@ _PARTICLE: Final = re.compile(
     r"|이나|에|으로서|으로써|로서|로써|으로부터|에서부터|이며|이고|이든|들)(?:은|는|도|만|의|이|을|까지|부터|고|요)?"
     r"|은|는|이|가|을|를|의|도|나|야|요|이야|이요|이에요|예요|입니다|인가요?|인지|이었\S*|였\S*"
 )
-# A one-syllable noun with one of these can be told from a two-syllable one.
+# A one-syllable noun with one of these can be distinguished from a two-syllable one.
 _CLEAR_PARTICLES: Final = frozenset("은는을를")
 _ASKING: Final = re.compile(
     r"무엇|무슨|뭐|뭘|뭔|언제|어디|어느|어떤|어떻|누구|누가|얼마|알려|말해|말했|기억|찾아|궁금|했[던었더]|그때|아까|우리가?$|제가$|내가$"

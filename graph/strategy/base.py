@@ -76,9 +76,7 @@ def room_within(input_tokens: int) -> int:
 
 
 def first_turn(strategy: Strategy, open_turn: int) -> int:
-    """Returns the first turn that a strategy needs in addition to its records while `open_turn` is open; 1 for
-    all.
-    """
+    """Returns the first turn that a strategy needs apart from its records while `open_turn` is open; 1 for all."""
     return 1 if strategy.whole_turns is None else max(1, open_turn - strategy.whole_turns)
 
 

@@ -20,7 +20,7 @@ from prompt.system.framing import Language
 
 # Without this cap, merging short records would hardly shrink them, and the input would grow with every level.
 _MERGED_SHARE: Final = 0.24
-# Models that keep everything exactly write more than they are asked for, and the line must still fit.
+# Models that keep everything exactly write more than requested, and the line must still fit.
 _TEXT_SHARE: Final = 0.85
 _T = TypeVar("_T", Record, ArchivedMessage)
 
@@ -44,8 +44,8 @@ def due_merge(
         limits: The budget and the number of records to merge.
         raw: The messages that no record covers. Records separated by one of them aren't merged.
         language: The session's language.
-        undone: The first and last positions of merges that the user undid. Their records aren't merged, nor are
-            records from any undone fold.
+        undone: The first and last positions of merges that the user undid. Records in these ranges aren't merged, nor are
+            records that the user undid.
     """
     if sum(record.summary_tokens for record in active) <= limits.records_budget_tokens:
         return None
