@@ -80,7 +80,8 @@ _BACKOFF: Final = wait_exponential(multiplier=_FIRST_WAIT_SECONDS, max=_MAX_WAIT
 )
 
 
-def drop(*_: object) -> None: ...
+def drop(*_: object) -> None:
+    """Does nothing; a default for callbacks."""
 
 
 class ModelCaller:

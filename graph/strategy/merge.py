@@ -44,8 +44,8 @@ def due_merge(
         limits: The budget and the number of records to merge.
         raw: The messages that no record covers. Records separated by one of them aren't merged.
         language: The session's language.
-        undone: The first and last positions of merges that the user undid. Records in these ranges aren't merged, nor are
-            records that the user undid.
+        undone: The first and last positions of merges that the user undid. Records in these ranges aren't merged, nor
+            are records that the user undid.
     """
     if sum(record.summary_tokens for record in active) <= limits.records_budget_tokens:
         return None
