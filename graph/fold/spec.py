@@ -88,7 +88,7 @@ class Asked:
     Attributes:
         style: Selects the prompt.
         language: The session's language.
-        before: Context before the messages: the previous record, or its words.
+        before: Text of the preceding summary or message, as context; "" for none.
         turns: The turn of each message, 0 for a previous summary; () if unknown.
         answer_tokens: Limit on the answer; None leaves it to the model.
         carried: The line of facts that a merge carries on where its text lacks them; "" for none.
