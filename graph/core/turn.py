@@ -37,6 +37,7 @@ def text_of(message: AnyMessage) -> str:
 
 
 def words_of(message: BaseMessage) -> str:
+    """Returns the text content of a message without its images."""
     content = message.content
     if isinstance(content, str):
         return content
@@ -54,7 +55,7 @@ def without_images(message: AnyMessage) -> AnyMessage:
 
 
 def with_words(message: AnyMessage, text: str) -> AnyMessage:
-    """Replaces the text of a message; its images stay."""
+    """Returns a copy of the message with a different text and the same images."""
     images = image_parts(message)
     return message.model_copy(update={"content": [{"type": "text", "text": text}, *images] if images else text})
 
