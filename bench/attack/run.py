@@ -173,7 +173,7 @@ def _run(attack: Attack, attempt: Attempt, row: Row) -> None:
             row.sent = attack.run(attempt)
         except LeftOutError as error:
             row.left_out = str(error)
-        except Exception as error:
+        except Exception as error:  # whatever ends an attack is told in its row
             if not row.ended:  # else this is what became of it
                 row.wrong.append(f"broke off: {type(error).__name__}: {error}"[:200])
 
