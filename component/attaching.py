@@ -36,11 +36,12 @@ def take(files: Sequence[File]) -> None:
     kept: list[Attachment] = []
     refused: list[AttachmentError] = []
     max_chars = service_provider.opened().settings.message_chars
+    language = st.session_state[page_state.LANGUAGE]
     for number, file in enumerate(files, len(_kept()) + 1):
         try:
             if number > MAX_FILES:
                 raise AttachmentError("too_many", file.name)  # noqa: TRY301  # shown like the other errors
-            kept.append(read_attachment(file.name, file.getvalue(), max_chars=max_chars))
+            kept.append(read_attachment(file.name, file.getvalue(), max_chars=max_chars, language=language))
         except AttachmentError as error:
             refused.append(error)
     st.session_state.update({_KEPT: (*_kept(), *kept), _REFUSED: tuple(refused)})
@@ -90,7 +91,8 @@ def draw(words: Words) -> None:
 
 
 def chip_label(words: Words, attachment: Attachment) -> str:
-    return words.attachment.chip.format(name=escape_label(attachment.name), chars=format_count(len(attachment.text)))
+    label = words.attachment.chip.format(name=escape_label(attachment.name), chars=format_count(len(attachment.text)))
+    return f"{label} · {words.attachment.partial}" if attachment.is_partial else label
 
 
 def _kept() -> tuple[Attachment, ...]:

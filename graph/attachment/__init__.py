@@ -6,11 +6,10 @@ Example:
     typed, attachments = split_attached(message)
 """
 
-from graph.attachment.reading import EXTENSIONS, MAX_BYTES, MAX_FILES, read_attachment
+from graph.attachment.reading import MAX_BYTES, MAX_FILES, read_attachment
 from graph.core.attached import Attachment, split_attached, with_attachments
 
 __all__ = [
-    "EXTENSIONS",
     "MAX_BYTES",
     "MAX_FILES",
     "Attachment",

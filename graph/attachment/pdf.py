@@ -21,8 +21,8 @@ _SECONDS: Final = 20
 _AT_ONCE: Final = threading.BoundedSemaphore(2)
 
 
-def pdf_pages(name: str, data: bytes, *, max_chars: int, seconds: int = _SECONDS) -> list[str]:
-    """Returns the text of each page.
+def pdf_pages(name: str, data: bytes, *, max_chars: int, seconds: int = _SECONDS) -> list[str | None]:
+    """Returns the text of each page with its form fields and notes; None for a page that can't be read.
 
     Args:
         name: File name, used in errors.
@@ -53,7 +53,7 @@ def pdf_pages(name: str, data: bytes, *, max_chars: int, seconds: int = _SECONDS
     told: Any = json.loads(done.stdout)
     if isinstance(told, str):
         raise AttachmentError(cast("AttachmentReason", told), name)
-    return list(map(str, told))
+    return [None if page is None else str(page) for page in told]
 
 
 @contextmanager

@@ -5,171 +5,126 @@ from __future__ import annotations
 import codecs
 import re
 from pathlib import PurePath
-from typing import Final
+from typing import Final, NamedTuple
 
 from graph.attachment.pdf import pdf_pages
-from graph.core.attached import Attachment, attachment_of
+from graph.core.attached import Attachment, attachment_of, with_unread
 from graph.core.text import has_visible, plain_text
 from graph.value.error import AttachmentError
+from prompt.system.framing import Language
 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Characters of no text; nearly every binary file has one of them.
 _CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-# A syllable or sign of EUC-KR. Text in CP949 has some; a Western text with one of CP949's rare syllables for each curly
-# apostrophe has none.
-_EUC_KR: Final = re.compile(rb"[\xa1-\xfe]{2}")
+_MARK: Final = "\ufffd"
+_BAD_BYTES: Final = re.compile("[\udc80-\udcff]+")
+_MULTIBYTE: Final = re.compile("[\x80-\ud7ff\ue000-\U0010ffff]")
+_HAN: Final = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
+_HANGUL: Final = re.compile("[가-힣]")
+_KOREAN_SHARE: Final = 0.75
+_PAIR: Final = 2
+_CUT_BYTES: Final = 3  # a character's bytes that a cut through it leaves
+_BYTES_PER_BAD: Final = 1_000
+_CHARS_PER_BAD: Final = 10
 
 
-def decode(data: bytes) -> str | None:
+class Decoded(NamedTuple):
+    """A text, and in how many places bytes were replaced by U+FFFD."""
+
+    text: str
+    bad_count: int
+
+
+def decode(data: bytes) -> Decoded | None:
     """Decodes UTF-8, UTF-16 with a byte order mark, or CP949, a superset of EUC-KR.
+
+    UTF-8 may have a wrong byte here and there, and characters cut in two at both ends.
 
     Returns:
         None for any other encoding and for binary data.
     """
-    encodings = ("utf-16",) if data.startswith(_UTF_16) else ("utf-8-sig", "cp949")
-    for encoding in encodings:
+    if data.startswith(_UTF_16):
         try:
-            text = data.decode(encoding)
+            text = data.decode("utf-16")
         except UnicodeDecodeError:
-            continue
-        is_text = "\0" not in text
-        if encoding == "cp949":
-            is_text = is_text and _EUC_KR.search(data) is not None and not _CONTROL.search(text)
-        return text if is_text else None
-    return None
+            return None
+        return Decoded(text, 0) if "\0" not in text else None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        korean = _as_korean(data)
+        return Decoded(korean, 0) if korean is not None else _as_damaged(data)
+    return Decoded(text, 0) if "\0" not in text else None
+
+
+def _as_korean(data: bytes) -> str | None:
+    """Decodes CP949 if most of what isn't ASCII is Hangul of everyday syllables.
+
+    Bytes of a Western text can form a pair (`öß`), and half of a Chinese text's are Hangul in CP949.
+    """
+    try:
+        text = data.decode("cp949")
+    except UnicodeDecodeError:
+        return None
+    if _CONTROL.search(text):
+        return None
+    hangul = _HANGUL.findall(text)
+    common = sum(1 for char in hangul if len(char.encode("euc_kr", "ignore")) == _PAIR)
+    others = len(hangul) - common + len(_HAN.findall(text))
+    return text if common > 1 and common >= _KOREAN_SHARE * (common + others) else None
+
+
+def _as_damaged(data: bytes) -> Decoded | None:
+    """Decodes UTF-8 with few wrong bytes, which become U+FFFD."""
+    text = data.decode("utf-8-sig", "surrogateescape")
+    if _CONTROL.search(text):
+        return None
+    runs = list(_BAD_BYTES.finditer(text))
+    inner = [run for run in runs if run.start() >= _CUT_BYTES and run.end() <= len(text) - _CUT_BYTES]
+    count = len(_MULTIBYTE.findall(text))
+    is_text = count >= _CHARS_PER_BAD * len(inner) if count else len(data) >= _BYTES_PER_BAD * len(runs)
+    return Decoded(_BAD_BYTES.sub(_MARK, text), len(runs)) if is_text else None
 
 
 MAX_FILES: Final = 10
 MAX_BYTES: Final = 10 * 1024 * 1024
 _PDF: Final = ".pdf"
-# Extensions of text files; the content is checked all the same.
-_TEXT: Final = [
-    ".txt",
-    ".text",
-    ".md",
-    ".markdown",
-    ".rst",
-    ".adoc",
-    ".tex",
-    ".log",
-    ".csv",
-    ".tsv",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".yaml",
-    ".yml",
-    ".toml",
-    ".ini",
-    ".cfg",
-    ".conf",
-    ".properties",
-    ".xml",
-    ".html",
-    ".htm",
-    ".css",
-    ".scss",
-    ".less",
-    ".svg",
-    ".js",
-    ".mjs",
-    ".cjs",
-    ".jsx",
-    ".ts",
-    ".tsx",
-    ".vue",
-    ".svelte",
-    ".py",
-    ".pyi",
-    ".ipynb",
-    ".java",
-    ".kt",
-    ".kts",
-    ".scala",
-    ".groovy",
-    ".gradle",
-    ".c",
-    ".h",
-    ".cc",
-    ".cpp",
-    ".cxx",
-    ".hpp",
-    ".cs",
-    ".go",
-    ".rs",
-    ".swift",
-    ".m",
-    ".mm",
-    ".rb",
-    ".php",
-    ".pl",
-    ".pm",
-    ".lua",
-    ".r",
-    ".jl",
-    ".dart",
-    ".ex",
-    ".exs",
-    ".erl",
-    ".hs",
-    ".ml",
-    ".clj",
-    ".sh",
-    ".bash",
-    ".zsh",
-    ".fish",
-    ".ps1",
-    ".bat",
-    ".cmd",
-    ".sql",
-    ".graphql",
-    ".proto",
-    ".tf",
-    ".diff",
-    ".patch",
-    ".srt",
-    ".vtt",
-    ".ics",
-    ".eml",
-    ".po",
-]
-EXTENSIONS: Final = (_PDF, *_TEXT)
+_PDF_MARK: Final = b"%PDF-"
 
 
-def read_attachment(name: str, data: bytes, *, max_chars: int) -> Attachment:
-    """Returns the text of a file with its name.
+def read_attachment(name: str, data: bytes, *, max_chars: int, language: Language = "en") -> Attachment:
+    """Returns the text of a file with its name: of a PDF, or of whatever decodes as text.
 
-    Args:
-        name: File name; its extension determines the kind.
-        data: The file.
-        max_chars: Maximum characters of the text.
+    What can't be read of a damaged file is marked with U+FFFD, and its last line tells so in the language.
 
     Raises:
         AttachmentError: The file is of an unsupported kind, too large or too long, or contains no text.
     """
     shown = attachment_of(name, "").name
-    ending = PurePath(shown).suffix.lower()
-    if ending not in EXTENSIONS:
-        raise AttachmentError("kind", shown)
+    is_pdf = PurePath(shown).suffix.lower() == _PDF or data.startswith(_PDF_MARK)
     if len(data) > MAX_BYTES:
         raise AttachmentError("too_large", shown)
-    text = _pdf_text(shown, data, max_chars) if ending == _PDF else decode(data)
-    if text is None:
-        raise AttachmentError("not_text", shown)
-    if not has_visible(text):
-        raise AttachmentError("no_text" if ending == _PDF else "empty", shown)
-    read = attachment_of(name, plain_text(text))
+    decoded = _pdf_text(shown, data, max_chars) if is_pdf else decode(data)
+    if decoded is None:
+        is_binary = _CONTROL.search(data.decode("latin-1")) and not data.startswith(_UTF_16)
+        raise AttachmentError("kind" if is_binary else "not_text", shown)
+    if not has_visible(decoded.text):
+        raise AttachmentError("no_text" if is_pdf else "empty", shown)
+    read = attachment_of(name, plain_text(decoded.text))
+    if decoded.bad_count:
+        read = with_unread(read, decoded.bad_count, language)
     if len(read.text) > max_chars:
         raise AttachmentError("too_long", shown)
     return read
 
 
-def _pdf_text(name: str, data: bytes, max_chars: int) -> str:
+def _pdf_text(name: str, data: bytes, max_chars: int) -> Decoded:
     """Joins the pages, each after its number if there are several."""
-    pages = [_without_trailing(page) for page in pdf_pages(name, data, max_chars=max_chars)]
-    if len(pages) == 1 or not any(map(has_visible, pages)):
-        return "\n".join(pages)
-    return "\n\n".join(f"— {number} —\n{page}" for number, page in enumerate(pages, 1))
+    pages = [None if page is None else _without_trailing(page) for page in pdf_pages(name, data, max_chars=max_chars)]
+    if len(pages) == 1 or not any(page is not None and has_visible(page) for page in pages):
+        return Decoded("\n".join(filter(None, pages)), 0)
+    text = "\n\n".join(f"— {number} —\n{_MARK if page is None else page}" for number, page in enumerate(pages, 1))
+    return Decoded(text, pages.count(None))
 
 
 def _without_trailing(page: str) -> str:

@@ -12,13 +12,15 @@ from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
 from graph.core.turn import closed_mark, image_parts, split_turns, without_images, words_of
 from graph.value.image_url import is_image_url
-from prompt.system.framing import ATTACHMENT_LABEL, Language
+from prompt.system.framing import ATTACHMENT_LABEL, UNREAD_NOTE, Language
 
 _NAME_CHARS: Final = 100
 _SHORTEST_FENCE: Final = 3
 _FOLDER: Final = re.compile(r"[/\\]")
 _FENCE: Final = re.compile("`{3,}")
 _LABELS: Final = "|".join(re.escape(label).replace(r"\{name\}", "([^\n]+)") for label in ATTACHMENT_LABEL.values())
+_UNREAD_NOTES: Final = "|".join(re.escape(note).replace(r"\{count\}", r"\d+") for note in UNREAD_NOTE.values())
+_UNREAD: Final = re.compile(rf"\n(?:{_UNREAD_NOTES})\Z")
 _HEAD: Final = re.compile(rf"^(?:{_LABELS})\n(`{{3,}})\n", re.MULTILINE)
 
 
@@ -28,10 +30,20 @@ class Attachment(NamedTuple):
     name: str
     text: str
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether parts of the file couldn't be read; its last line says so."""
+        return _UNREAD.search(self.text) is not None
+
 
 def attachment_of(name: str, text: str) -> Attachment:
     """Returns an attachment with a one-line name and without blank lines around the text."""
     return Attachment(_shown(name), text.replace("\r\n", "\n").replace("\r", "\n").strip("\n"))
+
+
+def with_unread(attachment: Attachment, count: int, language: Language) -> Attachment:
+    """Adds a last line which tells how many parts of the file couldn't be read."""
+    return attachment._replace(text=f"{attachment.text}\n{UNREAD_NOTE[language].format(count=count)}")
 
 
 def with_attachments(typed: str, attachments: Sequence[Attachment], language: Language) -> str:

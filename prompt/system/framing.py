@@ -125,6 +125,11 @@ def note_left_out(left_out: int, total: int, language: Language) -> str:
 
 
 ATTACHMENT_LABEL: Final[Mapping[Language, str]] = {"ko": "[첨부: {name}]", "en": "[Attachment: {name}]"}
+# The last line of a file that was read in part.
+UNREAD_NOTE: Final[Mapping[Language, str]] = {
+    "ko": "[읽지 못한 곳 {count}군데를 �로 표시함]",
+    "en": "[{count} unreadable parts marked �]",
+}
 
 
 _TAG: Final = re.compile(r"<(?=\s*+/?+\s*+rules?\b)", re.IGNORECASE)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from pypdf import PdfWriter
+from pypdf.generic import ArrayObject, DictionaryObject, NameObject, NumberObject, PdfObject, TextStringObject
 
 
 def pdf_of(*pages: str) -> bytes:
@@ -36,12 +38,56 @@ def endless_pdf() -> bytes:
     return _file([b"BT /F1 12 Tf " + b"[(A) -300 (B)] TJ 0 -1 Td " * 400_000 + b"ET"], is_packed=True)
 
 
-def _file(contents: Sequence[bytes], *, is_packed: bool = False) -> bytes:
+def korean_pdf(text: str, encoding: str) -> bytes:
+    """Returns a PDF whose text has one of the encodings of older Korean programs, such as KSCms-UHC-H."""
+    font = b"<< /Type /Font /Subtype /Type0 /BaseFont /Batang /Encoding /%s /DescendantFonts [] >>" % encoding.encode()
+    return _file([b"BT /F1 12 Tf 72 720 Td <%s> Tj ET" % text.encode("cp949").hex().encode()], font=font)
+
+
+def form_pdf(text: str, fields: Mapping[str, str], note: str) -> bytes:
+    """Returns a PDF of a page with filled form fields and a note; a value with a slash is that of a box."""
+    writer = PdfWriter(clone_from=io.BytesIO(pdf_of(text)))
+    for name, value in fields.items():
+        is_box = value.startswith("/")
+        widget: dict[str, PdfObject] = {
+            "/Subtype": NameObject("/Widget"),
+            "/FT": NameObject("/Btn" if is_box else "/Tx"),
+            "/T": TextStringObject(name),
+            "/V": NameObject(value) if is_box else TextStringObject(value),
+            "/Rect": ArrayObject([NumberObject(0)] * 4),
+        }
+        _annotate(writer, widget)
+    _annotate(writer, {"/Subtype": NameObject("/Text"), "/Contents": TextStringObject(note)})
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+def broken_page_pdf(before: str, behind: str) -> bytes:
+    """Returns a PDF of three pages, the second of which can't be read."""
+    writer = PdfWriter(clone_from=io.BytesIO(pdf_of(before, "broken", behind)))
+    content = cast("DictionaryObject", writer.pages[1]["/Contents"].get_object())
+    content[NameObject("/Filter")] = NameObject("/Unknown")
+    written = io.BytesIO()
+    writer.write(written)
+    return written.getvalue()
+
+
+def _annotate(writer: PdfWriter, annotation: Mapping[str, PdfObject]) -> None:
+    page = writer.pages[0]
+    entry = DictionaryObject({NameObject(name): value for name, value in annotation.items()})
+    page[NameObject("/Annots")] = ArrayObject([*page.get("/Annots", ()), writer._add_object(entry)])  # noqa: SLF001  # it has no public way for an object of one's own
+
+
+_HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
+
+
+def _file(contents: Sequence[bytes], *, is_packed: bool = False, font: bytes = _HELVETICA) -> bytes:
     kids = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(len(contents)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(contents)),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        font,
     ]
     for number, content in enumerate(contents):
         objects.append(

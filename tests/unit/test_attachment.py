@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
-from graph.attachment import EXTENSIONS, MAX_BYTES, read_attachment
+from graph.attachment import MAX_BYTES, read_attachment
 from graph.attachment import pdf as pdf_reading
 from graph.attachment.pdf import pdf_pages
 from graph.attachment.reading import decode
@@ -23,10 +23,11 @@ from graph.core.language import own_lines, session_language
 from graph.core.text import title_of
 from graph.value.error import AttachmentError
 from prompt.system.framing import Language
-from tests.fake.pdf import encrypted_pdf, endless_pdf, pdf_of, swelling_pdf
+from tests.fake.pdf import broken_page_pdf, encrypted_pdf, endless_pdf, form_pdf, korean_pdf, pdf_of, swelling_pdf
 
 KOREAN = "이름,값\n김민수,3\n똠방각하,4\n"
 CHARS = 200_000
+HANGUL = {chr(code) for code in range(0xAC00, 0xD7A4)}
 
 
 def refused(name: str, data: bytes, max_chars: int = CHARS) -> str:
@@ -46,13 +47,81 @@ def test_text_is_read_in_whatever_encoding_it_was_saved() -> None:
         KOREAN.replace("\n", "\r\n").encode("cp949"),
     ):
         assert read_attachment("표.CSV", data, max_chars=CHARS) == ("표.CSV", KOREAN.strip())
-    assert decode("한글 문서".encode("euc-kr")) == "한글 문서"
+    assert decode("한글 문서".encode("euc-kr")) == ("한글 문서", 0)
 
 
 @given(st.text().filter(lambda text: "\0" not in text and not text.startswith("\ufeff")))
 def test_every_text_comes_back_from_utf_8_and_utf_16(text: str) -> None:
-    assert decode(text.encode()) == text
-    assert decode(codecs.BOM_UTF16_LE + text.encode("utf-16-le")) == text
+    assert decode(text.encode()) == (text, 0)
+    assert decode(codecs.BOM_UTF16_LE + text.encode("utf-16-le")) == (text, 0)
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", ".env", "LICENSE", "a.mdx", "a.sol", "notes", "표.모름", "a.b.c"])
+def test_text_is_text_whatever_its_ending(name: str) -> None:
+    assert read_attachment(name, KOREAN.encode("cp949"), max_chars=CHARS).text == KOREAN.strip()
+    assert refused(name, b"\x7fELF\x01\x01\0\0") == "kind"
+
+
+WESTERN = ["Größe", "Straße", "±0.5°", "grüßen", "naïve", "señor", "ÄÖÜß", "àéèêç", "§¶", "“text”", "ö", "ÿþ"]
+CHINESE = (
+    "我们计划在下个月搬到新的办公室，请大家把自己的东西整理好，并在星期五之前告诉行政部门需要多少箱子。"
+    "服务器的数据每天晚上两点自动备份，如果失败，系统会给管理员发送邮件，管理员必须在一小时内确认。"
+)
+
+
+@given(st.lists(st.sampled_from(WESTERN), min_size=1).map(" ".join))
+def test_western_text_never_becomes_korean(text: str) -> None:
+    assert not (decoded := decode(text.encode("cp1252"))) or not HANGUL & {*decoded.text}
+
+
+@given(st.integers(0, len(CHINESE) - 30), st.integers(30, 60))
+def test_chinese_text_never_becomes_korean(begin: int, length: int) -> None:
+    decoded = decode(CHINESE[begin : begin + length].encode("gbk"))
+    assert decoded is None or not HANGUL & {*decoded.text}
+
+
+@pytest.mark.parametrize(
+    "text", ["2026년 11월 7일 漢字와 한글이 섞인 글", "가나", "예산: 300만 원 (±5 %)", "똠방각하와 펲시콜라"]
+)
+def test_korean_text_is_read_with_few_signs_of_others(text: str) -> None:
+    assert decode(text.encode("cp949")) == (text, 0)
+
+
+def test_a_wrong_byte_costs_itself_alone_and_is_told() -> None:
+    log = "".join(f"12:00:{second:02} 서버가 시작됨 ok\n" for second in range(60)).encode()
+    middle = log.index(b"\n", len(log) // 2)
+    cut = log[:middle] + b"\xff" + log[middle:]
+    read = read_attachment("a.log", cut, max_chars=CHARS, language="ko")
+    assert read.is_partial
+    assert read.text.endswith("\n[읽지 못한 곳 1군데를 �로 표시함]")
+    assert read.text.count("�") == 2
+    assert read.text.rpartition("\n")[0].replace("�", "") == log.decode().strip()
+    whole = read_attachment("a.log", log, max_chars=CHARS)
+    assert not whole.is_partial
+    # `tail -c` cuts through a character.
+    tail = read_attachment("a.log", "가나다".encode()[1:-1], max_chars=CHARS)
+    assert tail.text == "�나�\n[2 unreadable parts marked �]"
+    assert read_attachment("a.log", b"x" * 3_000 + b"\xe9 y", max_chars=CHARS).is_partial
+
+
+def test_korean_pdf_of_an_older_program_is_read() -> None:
+    for encoding in ("KSCms-UHC-H", "KSC-EUC-H", "KSCms-UHC-HW-V"):
+        data = korean_pdf("한글 결산서 2023", encoding)
+        assert read_attachment("결산.pdf", data, max_chars=CHARS).text == "한글 결산서 2023"
+
+
+def test_filled_fields_and_notes_stand_behind_their_page() -> None:
+    text = read_attachment(
+        "form.pdf",
+        form_pdf("Applicant:", {"name": "김민수", "agreed": "/Yes", "other": "/Off"}, "check this"),
+        max_chars=CHARS,
+    ).text
+    assert text == "Applicant:\nname: 김민수\nagreed: Yes\ncheck this"
+
+
+def test_a_page_that_cant_be_read_costs_itself_alone() -> None:
+    read = read_attachment("a.pdf", broken_page_pdf("first", "third"), max_chars=CHARS)
+    assert read.text == "— 1 —\nfirst\n\n— 2 —\n�\n\n— 3 —\nthird\n[1 unreadable parts marked �]"
 
 
 @given(st.binary(max_size=2_000), st.sampled_from([".txt", ".csv", ".py"]))
@@ -67,10 +136,9 @@ def test_any_bytes_are_text_that_can_be_stored_or_are_refused(data: bytes, endin
     ("name", "data", "reason"),
     [
         ("photo.png", b"\x89PNG\r\n\x1a\n", "kind"),
-        ("no-ending", b"text", "kind"),
-        ("report.pdf.exe", b"MZ", "kind"),
-        ("photo.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "not_text"),
-        ("nul.txt", "가\0".encode(), "not_text"),
+        ("report.pdf.exe", b"MZ\0", "kind"),
+        ("photo.txt", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "kind"),
+        ("nul.txt", "가\0".encode(), "kind"),
         ("cut.txt", codecs.BOM_UTF16_LE + b"a", "not_text"),
         ("latin.txt", "café ".encode("latin-1"), "not_text"),
         ("windows.txt", "It’s John’s book, don’t worry.".encode("cp1252"), "not_text"),
@@ -130,11 +198,6 @@ def test_a_pdf_waits_no_longer_than_its_time_for_its_turn() -> None:
     finally:
         for _ in held:
             pdf_reading._AT_ONCE.release()  # noqa: SLF001  # see above
-
-
-def test_endings_are_small_letters_with_their_dot() -> None:
-    assert all(ending.startswith(".") and ending == ending.lower() for ending in EXTENSIONS)
-    assert len(set(EXTENSIONS)) == len(EXTENSIONS)
 
 
 # What a file can have that looks like the frame around it.
