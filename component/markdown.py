@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict, deque
 from collections.abc import Iterator
+from textwrap import dedent
 from typing import Final, NamedTuple
 
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE: Final = re.compile(
-    r"[ \t]*(?:>[ \t]?|(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?P<mark>`{3,}(?=[^`]*$)|~{3,}|\${2,}(?=[^$]*$))", re.MULTILINE
+    r"(?P<before>[ \t]*(?:>[ \t]?|(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?P<mark>`{3,}(?=[^`]*$)|~{3,}|\${2,}(?=[^$]*$))",
+    re.MULTILINE,
 )
 _QUOTE: Final = re.compile(r"[ \t>]*")
 _LIST_ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
@@ -17,6 +19,8 @@ _BLOCK: Final = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]|[>|])")
 _INDENTED: Final = re.compile(r" {4}| {0,3}\t")
 _DISPLAY: Final = re.compile(r"([ \t]*)\\\[")
 _MOST_FORMULA_CHARS: Final = 4_000
+_MARKER: Final = re.compile(r"[^\s>]")
+_BLANK_LINE: Final = re.compile(r"\n[ \t>]*\n")
 
 _RUN: Final = re.compile(r"`+|\$+")
 _MARK: Final = re.compile(r"`+|\$+|\\.|(?:https?://|www\.)[^\s<>]+", re.DOTALL | re.IGNORECASE)
@@ -38,6 +42,13 @@ _SHORTCODE: Final = re.compile(r":([\w+-]+):")
 # where escapes are gone: a directive without effect separates their characters.
 _SYMBOL: Final = re.compile(r"(?<!\S)(<->|->|<-|--|>=|<=|~=)(?!\S)")
 
+_BOLD: Final = re.compile(r"(?<![\\*])\*{2,3}(?!\*)")
+_LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
+_FIRST_WORD: Final = re.compile(r"[^\W_]+")
+_BREAK: Final = re.compile(r"<br\s*/?>", re.IGNORECASE)
+# Drawn as a line break by `answer.css`; a model can't write it, as its own directives are escaped.
+_DRAWN_BREAK: Final = ":color[ ]{foreground=transparent}"
+
 # Starts of links, except the brackets of the directives inserted here.
 _BRACKET: Final = re.compile(r"(?<!(?<!\\):color)\[|<")
 _MAIL_SIGN: Final = re.compile(r"(?<=[\w.+-])@(?=[\w-])")
@@ -54,7 +65,8 @@ def answer_markdown(text: str) -> str:
     r"""Escapes a model's Markdown where Streamlit would show something other than the text.
 
     Images become links, so that nothing is loaded from another host. `\(…\)` and `\[…\]` become Streamlit's formulas; a
-    `$` that starts no formula is a price. A single `~` is a range (`3~4`): only `~~two~~` strike out. Streamlit's
+    `$` that starts no formula is a price. Bold text may end in a bracket before a Korean particle (`**이름(Name)**은`).
+    `<br>` in a table breaks the line. A single `~` is a range (`3~4`): only `~~two~~` strike out. Streamlit's
     directives (`:red[…]`, `:smile:`, ` -> `) are text. Code and addresses are unchanged.
 
     Args:
@@ -93,17 +105,15 @@ def _blocks(text: str) -> Iterator[_Block]:
             continue
         is_indented = _INDENTED.match(line) is not None and not is_blank
         is_code = is_indented and is_behind_gap and not is_in_list
-        formula_end = 0 if is_code else _formula_end(text, found.start())
-        if formula_end:
+        formula = None if is_code else _formula_at(text, found.start(), line)
+        if formula is not None:
             yield _Block(paragraph, is_prose=True)
-            paragraph = ""
-            indent, _, body = text[found.start() : formula_end].partition(r"\[")
-            yield _Block(f"{indent}$$\n{body[:-2].strip()}\n{indent}$$\n", is_prose=False)
-            at = formula_end
+            yield _Block(formula[0], is_prose=False)
+            paragraph, at = "", formula[1]
+            is_in_list = is_in_list or _LIST_ITEM.match(line) is not None
             continue
-        opening = None if is_code else _FENCE.match(line)
-        if opening is not None:
-            fence, is_code = opening["mark"], True
+        fence = "" if is_code else _fence_mark(line)
+        is_code = is_code or bool(fence)
         if _LIST_ITEM.match(line):
             is_in_list = True
         elif is_behind_gap and not line[:1].isspace():
@@ -119,13 +129,67 @@ def _blocks(text: str) -> Iterator[_Block]:
     yield _Block(paragraph, is_prose=True)
 
 
-def _formula_end(text: str, start: int) -> int:
-    r"""Returns the end of a formula between `\[` and `\]` on lines of its own; 0 if there is none."""
-    opening = _DISPLAY.match(text, start)
-    close = text.find(r"\]", opening.end(), opening.end() + _MOST_FORMULA_CHARS) if opening else -1
-    if opening is None or close <= opening.end() or text[close + 2 :].partition("\n")[0].strip(" .,;"):
-        return 0
-    return close + 2
+def _fence_mark(line: str) -> str:
+    """Returns the mark of a line that begins code or a formula, "" for any other."""
+    opening = _FENCE.match(line)
+    if opening is None or (opening["mark"] == "$$" and line[opening.end() :].strip()):
+        return ""
+    return opening["mark"]
+
+
+def _formula_at(text: str, start: int, line: str) -> tuple[str, int] | None:
+    r"""Returns the display formula that a line begins with `\[` or a `$$` beside text, and its end in the text."""
+    opening = _DISPLAY.match(line)
+    if opening is not None:
+        begin = start + opening.end()
+        close = text.find(r"\]", begin, begin + _MOST_FORMULA_CHARS)
+        if close > begin and not text[close + 2 : _line_end(text, close)].strip(" .,;"):
+            return _display(text[begin:close], opening[1]), close + 2
+        return None
+    fence = _FENCE.match(line)
+    if fence is None or fence["mark"] != "$$":
+        return None
+    formula = _dollar_formula(text, start + fence.end())
+    return None if formula is None else (_display(formula[0], fence["before"]), formula[1])
+
+
+def _dollar_formula(text: str, start: int) -> tuple[str, int] | None:
+    """Returns the formula behind a `$$` if one of its marks has text beside it, and its end; that of the text if open.
+
+    Text beside the first mark is no formula if no other mark comes before a blank line.
+    """
+    is_alone = not text[start : _line_end(text, start)].strip()
+    close = text.find("$$", start, start + _MOST_FORMULA_CHARS)
+    body = text[start:close] if close >= 0 else text[start : start + _MOST_FORMULA_CHARS]
+    if not is_alone and (_BLANK_LINE.search(body) or len(body) == _MOST_FORMULA_CHARS):
+        return None
+    if close < 0:
+        return None if is_alone else (body, len(text))
+    behind = text[close + 2 : _line_end(text, close)].strip()
+    if is_alone and not behind and not body.rpartition("\n")[2].strip(" \t>"):
+        return None
+    return body, close + 2 if behind else _line_end(text, close) + 1
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return end if end >= 0 else len(text)
+
+
+def _next_line(before: str) -> str:
+    """Returns the beginning of a line that goes on with a block: its quote marks, and spaces for a list marker."""
+    return _MARKER.sub(" ", before)
+
+
+def _display(body: str, before: str) -> str:
+    """Returns a formula with its marks on lines of their own, inside the list item or quote that it stands in."""
+    goes_on = _next_line(before)
+    if ">" in goes_on:
+        body = "\n".join(_QUOTE.sub("", line, count=1) for line in body.split("\n"))
+    first, _, others = body.partition("\n")
+    lines = f"{first.strip()}\n{dedent(others)}".strip("\n").rstrip().split("\n")
+    inside = "\n".join(f"{goes_on}{line.rstrip()}" for line in lines)
+    return f"{before}$$\n{inside}\n{goes_on}$$\n"
 
 
 def _closes(line: str, fence: str) -> bool:
@@ -136,7 +200,8 @@ def _closes(line: str, fence: str) -> bool:
 def _show_prose(text: str, *, has_links: bool = True) -> str:
     """Escapes a block's prose, except code, formulas and addresses."""
     escape = _escape if has_links else _escape_links
-    shown: list[str] = []
+    is_row = text.lstrip().startswith("|")
+    shown: list[tuple[str, bool]] = []
     ends = _ends_of_runs(text)
     begin = at = 0
     while (found := _MARK.search(text, at)) is not None:
@@ -144,9 +209,47 @@ def _show_prose(text: str, *, has_links: bool = True) -> str:
         if piece is None:
             continue
         is_address = found[0][0] not in "`$\\"
-        shown += [escape(text[begin : found.start()]), _part_address(piece) if is_address and not has_links else piece]
+        shown.append((escape(text[begin : found.start()], is_row=is_row), True))
+        shown.append((_part_address(piece) if is_address and not has_links else piece, False))
         begin = at
-    return "".join([*shown, escape(text[begin:])])
+    return _with_bold([*shown, (escape(text[begin:], is_row=is_row), True)])
+
+
+def _with_bold(pieces: list[tuple[str, bool]]) -> str:
+    """Joins pieces (text, is_prose) and lets bold text begin and end beside words, as Korean particles stand.
+
+    CommonMark lets `**` end behind punctuation only before a space or punctuation. A directive without effect round the
+    neighbouring word gives it the punctuation.
+    """
+    text = "".join(piece for piece, _ in pieces)
+    if "**" not in text:
+        return text
+    masked = "".join(piece if is_prose else piece.replace("*", "`") for piece, is_prose in pieces)
+    wrapped: list[tuple[int, int]] = []
+    start: re.Match[str] | None = None
+    for run in _BOLD.finditer(masked):
+        before, behind = masked[run.start() - 1 : run.start()], masked[run.end() : run.end() + 1]
+        if start is None:
+            start = run if behind and not behind.isspace() else None
+            continue
+        if before.isspace() or run[0] != start[0]:
+            continue
+        if _is_sign(masked[start.end()]) and (word := _LAST_WORD.search(masked, 0, start.start())):
+            wrapped.append(word.span())
+        if _is_sign(before) and (word := _FIRST_WORD.match(masked, run.end())):
+            wrapped.append(word.span())
+        start = None
+    shown, at = [], 0
+    for begin, end in wrapped:
+        if begin >= at:  # a word between two bold texts is wrapped once
+            shown += [text[at:begin], f":color[{text[begin:end]}]"]
+            at = end
+    return "".join([*shown, text[at:]])
+
+
+def _is_sign(char: str) -> bool:
+    """Whether CommonMark takes a character for punctuation."""
+    return not char.isalnum() and not char.isspace()
 
 
 def _read(text: str, found: re.Match[str], ends: dict[str, deque[int]]) -> tuple[int, str | None]:
@@ -201,17 +304,18 @@ def _formula(body: str, mark: str) -> str:
     return f"{mark}{' '.join(body.split())}{mark}"
 
 
-def _escape(prose: str) -> str:
+def _escape(prose: str, *, is_row: bool = False) -> str:
     prose = prose.replace("![", "[").replace(":material/", r":material\/")
     prose = _SHORTCODE.sub(r":color[\:]\1:", _DIRECTIVE.sub(r"\:", prose))
     prose = _SYMBOL.sub(lambda sign: f"{sign[0][0]}:color[{sign[0][1]}]{sign[0][2:]}", prose)
     prose = _TIMES.sub(r"\*", prose)
-    return _TILDES.sub(lambda run: r"\~" if run[0] == "~" else run[0], prose)
+    prose = _TILDES.sub(lambda run: r"\~" if run[0] == "~" else run[0], prose)
+    return _BREAK.sub(_DRAWN_BREAK, prose) if is_row else prose
 
 
-def _escape_links(prose: str) -> str:
+def _escape_links(prose: str, *, is_row: bool = False) -> str:
     # Streamlit links bare addresses after parsing, where escapes are gone: a directive separates their characters.
-    return _MAIL_SIGN.sub(":color[@]", _BRACKET.sub(r"\\\g<0>", _escape(prose)))
+    return _MAIL_SIGN.sub(":color[@]", _BRACKET.sub(r"\\\g<0>", _escape(prose, is_row=is_row)))
 
 
 def _part_address(address: str) -> str:

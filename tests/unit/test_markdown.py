@@ -118,6 +118,56 @@ def test_what_streamlit_would_change_is_shown_as_it_was_said(answer: str, shown:
     assert answer_markdown(answer) == shown
 
 
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("**마크다운(Markdown)**의 뜻", "**마크다운(Markdown)**:color[의] 뜻"),
+        ('은**"책 5권"**처럼', ':color[은]**"책 5권"**:color[처럼]'),
+        ("**`app.py`**를 `**(a)**b`", "**`app.py`**:color[를] `**(a)**b`"),
+        ("***(둘)***은 **(하나)**, **셋**과", "***(둘)***:color[은] **(하나)**, **셋**과"),
+        ("**(가)**나**(다)**라", "**(가)**:color[나]**(다)**:color[라]"),
+        ("| **(가)**는 |", "| **(가)**:color[는] |"),
+        ("** (가)**나, 2**(3)", "** (가)**나, 2**(3)"),
+    ],
+)
+def test_bold_text_in_brackets_may_stand_beside_a_korean_particle(answer: str, shown: str) -> None:
+    assert answer_markdown(answer) == shown
+
+
+@given(st.text(alphabet='*가b(")., `\n'))
+def test_bold_text_changes_no_character(answer: str) -> None:
+    assert re.sub(r":color\[([^\]]*)\]", r"\1", answer_markdown(answer)).replace("\\", "") == answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (
+            "1. 하나:\n   \\[\n   x =\n     2\n   \\]\n2. **둘**",
+            "1. 하나:\n   $$\n   x =\n     2\n   $$\n\n2. **둘**",
+        ),
+        ("1. 하나\n   $$x = 1\n   y$$\n2. 둘", "1. 하나\n   $$\n   x = 1\n   y\n   $$\n2. 둘"),
+        ("$$R=\\begin{p} \n1 & 2\n\\end{p}$$\n\n**뒤**", "$$\nR=\\begin{p}\n1 & 2\n\\end{p}\n$$\n\n**뒤**"),
+        ("$$\nx = 1\ny = 2$$\n뒤", "$$\nx = 1\ny = 2\n$$\n뒤"),
+        ("$$\nx\n$$ 여기서 x", "$$\nx\n$$\n 여기서 x"),
+        ("- $$a\n  b$$\n- 뒤", "- $$\n  a\n  b\n  $$\n- 뒤"),
+        ("> $$a\n> b$$\n> 뒤", "> $$\n> a\n> b\n> $$\n> 뒤"),
+        ("$$x = \\frac{1}", "$$\nx = \\frac{1}\n$$\n"),
+        ("$$5만 원\n\n뒤", "\\$\\$5만 원\n\n뒤"),
+        ("- $$\n  x\n  $$\n- 뒤", "- $$\n  x\n  $$\n- 뒤"),
+    ],
+)
+def test_a_formula_stays_in_its_list_and_ends_at_its_mark(answer: str, shown: str) -> None:
+    assert answer_markdown(answer) == shown
+
+
+def test_a_break_is_drawn_in_a_table_alone() -> None:
+    drawn = "| a | b |\n|---|---|\n| 1:color[ ]{foreground=transparent}2 | `<br>` |"
+    assert answer_markdown("| a | b |\n|---|---|\n| 1<br/>2 | `<br>` |") == drawn
+    assert summary_markdown("| a | b |\n|---|---|\n| 1<BR>2 | `<br>` |") == drawn
+    assert answer_markdown("1<br>2") == "1<br>2"
+
+
 def test_image_becomes_a_link() -> None:
     assert answer_markdown("![a](http://x/y.png) ![b][ref]") == "[a](http://x/y.png) [b][ref]"
 
