@@ -11,7 +11,7 @@ import streamlit as st
 from component import attaching, background, dialog, page_state, redraw
 from component.bridge import delivery, service_provider
 from component.words.wording import words_of
-from graph.value.error import AttachmentError, NotFoundError, TurnfoldError
+from graph.value.error import AttachmentError, InputError, NotFoundError, TurnfoldError
 from graph.value.view import Rating
 
 if TYPE_CHECKING:
@@ -60,8 +60,12 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str
     if identifier != opened:
         return None
     redraw.need_page()
-    if command == "compact":
-        background.start_compaction(identifier)
+    name, wish = command
+    if name == "compact":
+        background.start_compaction(identifier, wish)
+    elif wish:
+        page_state.set_notice(InputError("reset_words"))
+        return None
     else:
         dialog.request(RESET_DIALOG)
     return identifier

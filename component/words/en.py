@@ -11,7 +11,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "damaged": "This PDF is damaged and can't be read.",
     "empty": "There is no text in this file.",
     "encrypted": "This PDF has a password. Save it without one first.",
-    "kind": "Only text files (Markdown, code, CSV and the like) and PDF can be attached.",
+    "kind": "Only text files (Markdown, code, CSV, logs and the like) and PDF can be attached.",
     "lost": "The attached files are no longer there. Attach them again, then send the message.",
     "no_text": "This PDF has no text, only pictures of pages.",
     "not_text": "This isn't a text file, or its encoding isn't known. Save it as UTF-8.",
@@ -30,6 +30,7 @@ class AttachmentWords:
     upload_failed: str = "This file couldn't be sent to the server. Remove it and attach it again."
     remove: str = "Remove {name}"
     chip: str = "{name} · {chars} chars"
+    partial: str = "⚠️ not all of it could be read"
     kept: str = "These files go with the next message:"
     cut: str = "Only the beginning is shown. The model is sent all {chars} characters."
     reasons: Mapping[str, str] = field(default_factory=lambda: _REASONS)
@@ -115,6 +116,7 @@ ERRORS: Final[Mapping[str, str]] = {
 INPUT_REASONS: Final[Mapping[str, str]] = {
     "over_window": "This one message is longer than the model's context window. Please send it in parts.",
     "nothing_to_compact": "The chat isn't long enough to compact.",
+    "reset_words": "/reset takes no words behind it, so nothing was sent. Type /reset alone to start afresh.",
     "no_effect": "The chosen strategy sends only the newest turns, so compacting changes nothing.",
     "compact_stopped": "Compacting was stopped. Nothing has changed.",
     "compact_failed": "No shorter summary could be made. Please try again in a moment.",

@@ -24,6 +24,7 @@ KOREAN_ATTACHMENT: Final = AttachmentWords(
     upload_failed="파일을 서버로 보내지 못했습니다. 빼고 다시 첨부해 주세요.",
     remove="{name} 빼기",
     chip="{name} · {chars}자",
+    partial="⚠️ 일부는 읽지 못했습니다",
     kept="다음 메시지와 함께 보낼 파일입니다.",
     cut="앞부분만 보입니다. 모델에는 {chars}자를 모두 보냅니다.",
     reasons={
@@ -31,7 +32,7 @@ KOREAN_ATTACHMENT: Final = AttachmentWords(
         "damaged": "PDF가 손상되어 읽을 수 없습니다.",
         "empty": "파일에 글이 없습니다.",
         "encrypted": "암호가 걸린 PDF입니다. 암호를 풀어 저장한 뒤 첨부해 주세요.",
-        "kind": "텍스트 파일(마크다운, 코드, CSV 등)과 PDF만 첨부할 수 있습니다.",
+        "kind": "텍스트 파일(마크다운, 코드, CSV, 로그 등)과 PDF만 첨부할 수 있습니다.",
         "lost": "첨부한 파일이 사라졌습니다. 다시 첨부한 뒤 보내 주세요.",
         "no_text": "글자 없이 그림으로만 된 PDF입니다.",
         "not_text": "텍스트 파일이 아니거나 인코딩을 알 수 없습니다. UTF-8로 저장해 주세요.",
@@ -115,6 +116,7 @@ KOREAN_ERRORS: Final[Mapping[str, str]] = {
 }
 KOREAN_INPUT_REASONS: Final[Mapping[str, str]] = {
     "over_window": "이 메시지 하나가 모델의 컨텍스트 창보다 깁니다. 나누어 보내 주세요.",
+    "reset_words": "/reset 뒤에는 말을 붙일 수 없어 보내지 않았습니다. 새로 시작하려면 /reset만 입력하세요.",
     "nothing_to_compact": "압축할 만큼 대화가 길지 않습니다.",
     "no_effect": "지금 전략은 최근 턴만 보내므로 압축해도 달라지는 것이 없습니다.",
     "compact_stopped": "압축을 중지했습니다. 바뀐 것은 없습니다.",

@@ -22,6 +22,7 @@ _REFUSALS = {
     "not_shorter",
     "nothing_to_compact",
     "pin_budget",
+    "reset_words",
     "stands_verbatim",
 }
 # Reasons whose details are figures; other details may be names that look like figures.

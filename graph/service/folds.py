@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
@@ -41,7 +42,8 @@ MOST_WISH_CHARS: Final = 300
 _NO_COST: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "seconds": 0.0, "error_code": ""}
 
 Command = Literal["compact", "reset"]
-_COMMANDS: Final[dict[str, Command]] = {"/compact": "compact", "/reset": "reset"}
+_COMMANDS: Final[dict[str, Command]] = {"compact": "compact", "reset": "reset"}
+_COMMAND: Final = re.compile(r"/(compact|reset)(?:\s*:\s*|\s+|\Z)(.*)", re.IGNORECASE | re.DOTALL)
 
 
 class Folds:
@@ -188,21 +190,27 @@ class Folds:
 
     # The context is changed by hand between turns.
 
-    def command_of(self, text: str) -> Command | None:
-        """Returns the command that the text is, None if it's a message."""
-        return _COMMANDS.get(text.strip().lower())
+    def command_of(self, text: str) -> tuple[Command, str] | None:
+        """Returns the command that the text is with the words behind it, None if it's a message."""
+        found = _COMMAND.fullmatch(text.strip())
+        return None if found is None else (_COMMANDS[found[1].lower()], found[2].strip())
 
-    def compact(self, session_id: str) -> Record:
+    def compact(self, session_id: str, *, wish: str = "") -> Record:
         """Replaces all but the newest messages by one structured summary, and waits until it is active.
+
+        Args:
+            session_id: The session.
+            wish: What the summary should heed, 300 characters at most.
 
         Raises:
             InputError: `no_effect` (the strategy sends no summaries), `nothing_to_compact` (too few messages),
-                `compact_failed` (the result wasn't shorter) or `compact_stopped`.
+                `compact_failed` (the result wasn't shorter), `compact_stopped` or `too_long` (the wish).
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
         """
         session = self._access.own(session_id)
         if not self._strategies.of(session.strategy).sends_records:
             raise InputError("no_effect")
+        wish = _checked_wish(wish)
         with self._access.between_turns(session_id) as lease:
             session = self._access.own(session_id)  # a turn may have ended since
             turn_count, rate = session.turn_count - session.is_open, session.compression_rate
@@ -215,7 +223,7 @@ class Folds:
             stop = self._access.compacting[session_id] = threading.Event()
             try:
                 record = self._fold_worker.make_now(
-                    session_id, spec, owner=self._access.owner, model=session.model, stop=stop
+                    session_id, replace(spec, wish=wish), owner=self._access.owner, model=session.model, stop=stop
                 )
             finally:
                 del self._access.compacting[session_id]
@@ -366,9 +374,7 @@ class Folds:
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
         session = self._access.own(session_id)
-        rate, wish = round_rate(rate), plain_text(wish).strip()
-        if len(wish) > MOST_WISH_CHARS:
-            raise InputError("too_long", f"{len(wish)} > {MOST_WISH_CHARS}")
+        rate, wish = round_rate(rate), _checked_wish(wish)
         record = self._stores.records.get(session_id, record_id)
         spec = replace(self._spec(record, rate=rate), wish=wish, before=self._text_before(record))
         if spec.stands_verbatim:
@@ -549,3 +555,10 @@ class Folds:
 
     def _language(self, session_id: str) -> Language:
         return session_language(self._stores.archive.opening(session_id))
+
+
+def _checked_wish(wish: str) -> str:
+    wish = plain_text(wish).strip()
+    if len(wish) > MOST_WISH_CHARS:
+        raise InputError("too_long", f"{len(wish)} > {MOST_WISH_CHARS}")
+    return wish

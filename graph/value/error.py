@@ -76,6 +76,7 @@ InputReason = Literal[
     "pin_budget",
     "project_full",
     "remake_failed",
+    "reset_words",
     "rules_changed",
     "secret",
     "stands_verbatim",

@@ -218,11 +218,12 @@ class ScriptedService:
     def default_strategy(self) -> str:
         return "interval"
 
-    def command_of(self, text: str) -> Literal["compact", "reset"] | None:
-        return COMMANDS.get(text.strip())
+    def command_of(self, text: str) -> tuple[Literal["compact", "reset"], str] | None:
+        name, _, words = text.strip().partition(" ")
+        return (COMMANDS[name], words) if name in COMMANDS else None
 
-    def compact(self, session_id: str) -> Record:
-        self.act(f"compact {session_id}")
+    def compact(self, session_id: str, *, wish: str = "") -> Record:
+        self.act(f"compact {session_id} {wish}".strip())
         return self.records(session_id)[-1]
 
     def restore(self, session_id: str, record_id: str) -> None:

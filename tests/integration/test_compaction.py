@@ -174,8 +174,23 @@ def test_compact_now(chat_with: OpenChat, server: FakeOpenAI) -> None:
 
 
 def test_the_commands_are_told_from_messages(chat: Chat) -> None:
-    typed = ("/compact", " /Compact \n", "/reset", "/compact it", "compact")
-    assert list(map(chat.service.folds.command_of, typed)) == ["compact", "compact", "reset", None, None]
+    command_of = chat.service.folds.command_of
+    for typed in ("/compact", " /Compact \n", "/COMPACT:"):
+        assert command_of(typed) == ("compact", "")
+    for typed in ("/compact keep\nthe prices", "/Compact: keep\nthe prices"):
+        assert command_of(typed) == ("compact", "keep\nthe prices")
+    assert (command_of("/reset"), command_of("/reset please")) == (("reset", ""), ("reset", "please"))
+    for typed in ("compact", "/compaction of files", "/resetting", "please /compact"):
+        assert command_of(typed) is None
+
+
+def test_a_compaction_heeds_the_words_behind_its_command(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 6)
+    with pytest.raises(InputError, match="301 > 300"):
+        chat.service.folds.compact(chat.session_id, wish="x" * 301)
+    record = chat.service.folds.compact(chat.session_id, wish=" keep the prices ")
+    assert record.wish == "keep the prices"
+    assert "“keep the prices”" in str(server.bodies("summary")[-1]["messages"][-1]["content"])
 
 
 def test_each_compaction_of_the_list_can_be_restored_as_long_as_it_stands(
