@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,19 +46,24 @@ def session_of(headers: Headers, metadata: Mapping[str, Any]) -> str:
 
 
 def hint_of(headers: Headers, body: Mapping[str, Any], metadata: Mapping[str, Any]) -> Hint | None:
-    """Returns the first chat id of the client's own.
-
-    Raises:
-        ProblemError: 400: an id isn't short, printable ASCII.
-    """
+    """Returns the first chat id of the client's own, hashed if it isn't short, printable ASCII."""
     candidates: Iterable[tuple[str, Any]] = (
         *((name, headers.get(name)) for name in _HINT_HEADERS),
         *((f"metadata.{name}", metadata.get(name)) for name in _HINT_METADATA),
         (_HINT_FIELD, body.get(_HINT_FIELD)),
     )
-    checked = [(name, _checked(name, value)) for name, value in candidates]
+    ids = [(name, _hint_value(value)) for name, value in candidates]
     # A temporary chat of Open WebUI shares its id with all others of its tab.
-    return next((Hint(name, value) for name, value in checked if value and not value.startswith("local:")), None)
+    return next((Hint(name, value) for name, value in ids if value and not value.startswith("local:")), None)
+
+
+def _hint_value(value: object) -> str:
+    if not isinstance(value, str):
+        return ""
+    value = value.strip()
+    if _is_plain(value):
+        return "" if _is_template(value) else value
+    return hashlib.sha256(value.encode(errors="replace")).hexdigest()
 
 
 def user_of(headers: Headers, body: Mapping[str, Any]) -> str:
@@ -117,10 +123,18 @@ def _checked(name: str, value: object) -> str:
     """Returns a value if it is safe to send back in a header."""
     if value is None:
         return ""
-    if isinstance(value, str) and len(value) <= _VALUE_CHARS and value.isascii() and value.isprintable():
-        # A client's unfilled template, such as "{{TASK}}", is no value.
-        return "" if value.startswith("{{") and value.endswith("}}") else value.strip()
+    if isinstance(value, str) and _is_plain(value):
+        return "" if _is_template(value) else value.strip()
     raise refused("invalid_header", f"{name}: it is up to {_VALUE_CHARS} printable ASCII characters.", name)
+
+
+def _is_plain(value: str) -> bool:
+    return len(value) <= _VALUE_CHARS and value.isascii() and value.isprintable()
+
+
+def _is_template(value: str) -> bool:
+    """Whether a client left its template unfilled, such as "{{TASK}}", which is no value."""
+    return value.startswith("{{") and value.endswith("}}")
 
 
 _TOOLS: Final = 128

@@ -23,7 +23,7 @@ PHRASE_TERMS: Final = 64
 OPEN_END: Final = "*"
 
 _TERM_CHARS: Final = 64
-# Porter's rules leave shorter words alone; the library would make "i" of "is", and nothing of "s".
+# Porter's rules leave shorter words alone.
 _STEMMED_CHARS: Final = 3
 _STEM_SYLLABLES: Final = 2
 _PARTICLE_SYLLABLES: Final = 16
@@ -35,6 +35,7 @@ _HANGUL: Final = "가-힣"
 _HAN: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _RUN: Final = re.compile(rf"[{_HANGUL}]+|[{_HAN}]+|[^\W_{_HANGUL}{_HAN}]+")
 _WORD: Final = re.compile(rf"[{_HANGUL}]+|[{_HAN}]+|[^\W_{_HANGUL}{_HAN}]+(?:[-_.:/@+][^\W_{_HANGUL}{_HAN}]+)*")
+_VERSION: Final = re.compile(r"\d+(?:\.\d+)+\S*")
 _UNSPACED: Final = re.compile(rf"[{_HANGUL}{_HAN}]")
 _PARTICLE: Final = re.compile(
     r"(?:에서|에게|에게서|한테|께서|으로|로|까지|부터|처럼|보다|마다|하고|이랑|랑|만|와|과|이라|라|이란|란|조차|마저|밖에|대로|만큼"
@@ -64,8 +65,8 @@ def searchable_text(message: AnyMessage) -> str:
 def index_terms(text: str) -> str:
     """Returns the space-separated terms of a text: Hangul, Han and kana as bigrams, other words whole.
 
-    Words are in lower case, without accents, and stemmed as English (Porter, 1980). A change of the result needs a
-    migration that rebuilds the index: rows are deleted by the same terms.
+    Words are in lower case, without accents, and stemmed as English (Porter2). A change of the result needs a migration
+    that rebuilds the index: rows are deleted by the same terms.
     """
     runs = _RUN.findall(unicodedata.normalize("NFC", text))
     return " ".join(chain.from_iterable(_terms_of(run) for run in runs))
@@ -91,10 +92,10 @@ def _folded(word: str) -> str:
 def _stem(word: str) -> str:
     if len(word) < _STEMMED_CHARS or not "a" <= word[-1] <= "z":
         return word
-    from snowballstemmer.porter_stemmer import PorterStemmer  # noqa: PLC0415  # its import takes 30 ms
+    from snowballstemmer.english_stemmer import EnglishStemmer  # noqa: PLC0415  # its import takes 30 ms
 
     # A new one each time: it keeps the word it works on, and threads would mix theirs.
-    stemmed: str = PorterStemmer().stemWord(word)
+    stemmed: str = EnglishStemmer().stemWord(word)
     return stemmed
 
 
@@ -108,8 +109,8 @@ def broad_words(query: str) -> list[list[str]]:
 
 
 def strict_words(query: str) -> list[list[str]]:
-    """Returns the alternative phrases of each word without word parts, for a search for every word."""
-    return _within_bound([_forms(word) for word in _content_words(query)])
+    """Returns the alternative phrases of each word, written in one or in two, for a search for every word."""
+    return _within_bound([[*_forms(word), *_written_otherwise(word)] for word in _content_words(query)])
 
 
 def has_words(text: str, words: Iterable[Iterable[str]]) -> bool:
@@ -162,6 +163,15 @@ def _parts(word: str) -> list[str]:
     stem = _forms(word)[-1]
     ends = range(0, len(stem) - 1, 2) if len(stem) >= _COMPOUND_SYLLABLES else range(len(stem) > _STEM_SYLLABLES)
     return [part for start in ends if (part := stem[start : start + 2]) not in STOP_BIGRAMS]
+
+
+def _written_otherwise(word: str) -> list[str]:
+    """Returns other spellings of the whole word: a Korean compound as two words, a version with its "v"."""
+    if not _UNSPACED.match(word):
+        return [f"v{word}"] if _VERSION.fullmatch(word) else []
+    stem = _forms(word)[-1].removesuffix(OPEN_END)
+    splits = range(_STEM_SYLLABLES, min(len(stem), _COMPOUND_SYLLABLES * 2) - 1)
+    return [f"{stem[:at]} {stem[at:]}" for at in splits]
 
 
 def _within_bound(words: Iterable[list[str]]) -> list[list[str]]:

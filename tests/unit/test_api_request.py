@@ -170,8 +170,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"max_tokens": 0}, "invalid_value", "max_tokens"),
     ({"model": "m" * 300}, "invalid_value", "model"),
     ({"user": "u" * 257}, "invalid_value", "user"),
-    ({"metadata": {"session_id": "x\r\ny"}}, "invalid_header", "metadata.session_id"),
-    ({"prompt_cache_key": ["x"]}, "invalid_header", "prompt_cache_key"),
+    ({"metadata": {"turnfold_session": "x\r\ny"}}, "invalid_header", "metadata.turnfold_session"),
 ]
 
 
@@ -267,11 +266,21 @@ def test_headers_say_what_a_request_is_for() -> None:
 
 def test_a_header_that_cant_be_sent_back_is_refused() -> None:
     names = ["X-Turnfold-Session", "X-Turnfold-Task", "X-Turnfold-On-Disconnect", "Idempotency-Key"]
-    names += ["X-OpenWebUI-Chat-Id", "X-OpenWebUI-User-Id", "X-Conversation-Id", "X-Session-Id"]
-    names += ["x-session-affinity", "x-opencode-session"]
+    names += ["X-OpenWebUI-User-Id"]
     values = ["a" * 257, "caf\xe9", "a\tb", "a\x7f"]
-    for name, value in [*zip(names, cycle(values)), *(("X-Session-Id", value) for value in values)]:
+    for name, value in [*zip(names, cycle(values)), *(("X-Turnfold-Session", value) for value in values)]:
         assert problem({name: value})[:2] == (400, "invalid_header"), name
+
+
+def test_a_clients_own_id_may_be_any_text_as_it_is_only_a_hint() -> None:
+    hints = [
+        parsed(metadata={"session_id": value}).request.hint for value in ("예산-2026", "예산-2027", "x\r\ny", "a" * 300)
+    ]
+    assert all(hint is not None and hint.value.isascii() and len(hint.value) <= 256 for hint in hints)
+    assert len({*hints}) == len(hints)
+    assert parsed(metadata={"session_id": " 예산-2026 "}).request.hint == hints[0]
+    assert parsed({"X-Session-Id": "caf\xe9"}).request.hint is not None
+    assert parsed(prompt_cache_key=["x"], metadata={"chat_id": 5}).request.hint is None
 
 
 JSON = st.recursive(
