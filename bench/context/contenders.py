@@ -27,7 +27,7 @@ from graph.core.model_input import ModelInput, system_part
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens, measure
 from graph.fold.extract import extract_summary
-from graph.fold.record import begin_record, end_record, source_of
+from graph.fold.record import begin_record, end_record
 from graph.fold.request import LastInput, messages_behind, price_in_place, price_quoted, request_in_place, requests_for
 from graph.fold.review import SummaryDraft, flaw_of
 from graph.fold.spec import FoldSpec
@@ -188,25 +188,24 @@ class OurRun:
 
         The summariser writes as much as it's asked for.
         """
-        source = source_of(spec, is_quoted=True)
         in_place = self._messages_in_place(spec) if self._is_in_place else ()
         drafts: list[SummaryDraft] = []
         flaw = None
         for _ in range(_TRIES):
-            requests = list(requests_for(spec.messages, spec.target_chars, spec.asked, SOURCE_TOKENS))
+            requests = list(requests_for(spec, SOURCE_TOKENS))
             draft = extract_summary(spec.messages, sum(request.aim_chars for request in requests))
             for index, request in enumerate(requests):
                 behind = [] if flaw is None else messages_behind(request, index, drafts[-1], flaw)
                 self.meter.summary(
                     "\n".join(message.text for message in [*request.messages, *behind]), draft, in_place=in_place
                 )
-            drafts.append(SummaryDraft(draft, 0, 0, is_usage=False))
-            flaw = flaw_of(drafts[-1], source)
+            drafts.append(SummaryDraft(draft, 0, 0, is_usage=False, is_extracted=True))
+            flaw = flaw_of(drafts[-1], spec)
             if flaw is None:
                 break
         self._made += 1
         begun = begin_record("bench", spec, model="extractive", source_key=str(self._made), created_at=_BEGINNING)
-        record = end_record(begun, source, drafts, "", seconds=0.0)
+        record = end_record(begun, spec, drafts, "", seconds=0.0)
         if record.status == "COMPLETED":
             self.first_turn_merges += spec.kind == "merge" and 1 in spec.turns
             kept = [old for old in self.active if old.id not in spec.sources]

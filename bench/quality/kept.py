@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import starmap
 from pathlib import Path
@@ -16,12 +17,12 @@ from bench.quality.contender import AVERAGE, PICKED, RATES, SUM, WINDOW, Shorten
 from bench.quality.data import Question, has_answer, normalise, read_marked, read_questions, read_runs, read_sessions
 from bench.report import Requirement, Section, percent, table
 from graph.core.text import message_tokens
-from graph.core.turn import label_of, split_turns, text_of
+from graph.core.turn import split_turns, text_of
 from graph.fold.extract import TermCounts, count_terms, extract_summary
 from graph.fold.fact import facts_of, missing_from
 from graph.fold.fact_check import MOST_FACTS, check_facts
-from graph.fold.review import Source
-from graph.fold.spec import BLOCK_TURNS, target_chars
+from graph.fold.review import Review
+from graph.fold.spec import BLOCK_TURNS, FoldSpec, fold_of_messages, target_chars
 from prompt.system.framing import Language
 
 Talk = Sequence[AnyMessage]
@@ -274,22 +275,20 @@ def _kept_facts(talks: Sequence[Talk], rate: float, language: Language) -> KeptF
     return KeptFacts(len(counts), *(sum(column) for column in zip(*counts, strict=True)))
 
 
-def _count(text: str, source: Source) -> tuple[int, int, int]:
-    found = facts_of(source.messages)[:MOST_FACTS]
-    missing = check_facts(text, source).missing
+def _count(text: str, spec: FoldSpec) -> tuple[int, int, int]:
+    found = facts_of(spec.messages)[:MOST_FACTS]
+    missing = check_facts(Review(text, "compressed"), spec).missing
     return len(found), len(found) - len(missing_from(found, text)), len(found) - len(missing)
 
 
-def _folds(talk: Talk, rate: float, language: Language) -> Iterator[tuple[str, Source]]:
-    """Yields the picked text and the source of each complete block, weighed by what had been said by then."""
+def _folds(talk: Talk, rate: float, language: Language) -> Iterator[tuple[str, FoldSpec]]:
+    """Yields the picked text and the fold of each complete block, weighed by what had been said by then."""
     turns = split_turns(talk)
     counts = TermCounts(0, {})
     for first in range(0, len(turns) - BLOCK_TURNS + 1, BLOCK_TURNS):
         block = [message for turn in turns[first : first + BLOCK_TURNS] for message in turn]
         counts = count_terms(map(text_of, block), counts)
-        chars = count_chars(block)
-        target = target_chars(chars, rate)
-        label = label_of(range(first + 1, first + BLOCK_TURNS + 1), language)
-        tokens = sum(map(message_tokens, block))
-        source = Source(block, chars, tokens, target, label, frozenset(), is_quoted=True, session_language=language)
-        yield extract_summary(block, target, counts=counts), source
+        target = target_chars(count_chars(block), rate)
+        spec = fold_of_messages(block, target, rate=rate, language=language)
+        spec = replace(spec, turns=tuple(range(first + 1, first + BLOCK_TURNS + 1)))
+        yield extract_summary(block, target, counts=counts), spec

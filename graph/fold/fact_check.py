@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from langchain_core.messages import AnyMessage, SystemMessage
 
 from graph.core.turn import text_of
 from graph.fold.fact import Fact, facts_line, facts_of, kept_in, missing_from
 from graph.fold.fact_carry import carried_line, without_marks
-from graph.fold.review import Source, is_within, pasted_wishes
+from graph.fold.review import Review, is_within, pasted_wishes
 from graph.fold.shorten import shorten
+from graph.fold.spec import FoldSpec
 
 # A tool result may hold thousands of numbers, which nobody reads in a list.
 MOST_FACTS: Final = 100
@@ -21,80 +23,79 @@ _BOUND_LINE_SHARE: Final = 0.5
 _SHORTENINGS: Final = 2
 
 
-class CheckedText(NamedTuple):
-    """A summary with its line of facts, and the contained and missing facts of its source, heaviest first."""
+def check_facts(review: Review, spec: FoldSpec) -> Review:
+    """Appends a line of missing facts to an adopted text, as far as there is room, and notes what it contains.
 
-    text: str
-    kept: tuple[str, ...]
-    missing: tuple[str, ...]
-
-
-def check_facts(text: str, source: Source) -> CheckedText:
-    """Returns the summary with a line of its missing facts, as far as there is room.
+    A verbatim text contains all its facts.
 
     The line takes at most 30 % of the target, or half of a target that is only an upper bound. Where records are
     replaced, their facts are carried on as well (`carried_line`), and sentences of least weight are dropped to make
     room for their rules, prohibitions and identifiers. The 100 heaviest facts are compared.
     """
-    facts = _weightiest(source)
-    return _compared((_with_carried if source.carried else _with_line)(text, source, facts), facts)
+    if review.is_verbatim or not review.text:
+        return review
+    facts = _weightiest(spec)
+    text = (_with_carried if spec.carried else _with_line)(review.text, spec, facts)
+    kept, missing = _compared(text, facts)
+    return replace(review, text=text, kept=kept, missing=missing)
 
 
-def compare_facts(text: str, source: Source) -> CheckedText:
-    return _compared(text, _weightiest(source))
+def compare_facts(text: str, spec: FoldSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the facts of a source that a text contains, and those that it lacks, heaviest first."""
+    return _compared(text, _weightiest(spec))
 
 
-def _compared(whole: str, facts: Sequence[Fact]) -> CheckedText:
-    kept, missing = kept_in(facts, whole), missing_from(facts, whole)
-    return CheckedText(whole, tuple(fact.text for fact in kept), tuple(fact.text for fact in missing))
+def _compared(text: str, facts: Sequence[Fact]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    kept, missing = kept_in(facts, text), missing_from(facts, text)
+    return tuple(fact.text for fact in kept), tuple(fact.text for fact in missing)
 
 
-def _weightiest(source: Source) -> Sequence[Fact]:
-    told = facts_of(list(_told(source)))
-    known = {fact.identity for fact in source.carried} | pasted_wishes(source.messages, source.session_language)
+def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
+    told = facts_of(list(_told(spec)))
+    known = {fact.identity for fact in spec.carried} | pasted_wishes(spec.messages, spec.language)
     fresh = [fact for fact in told if fact.identity not in known]
-    return sorted([*source.carried, *fresh], key=lambda fact: -fact.weight)[:MOST_FACTS]
+    return sorted([*spec.carried, *fresh], key=lambda fact: -fact.weight)[:MOST_FACTS]
 
 
-def _with_line(text: str, source: Source, facts: Sequence[Fact]) -> str:
-    share = _BOUND_LINE_SHARE if source.is_bound else _LINE_SHARE
-    room_chars = min(int(source.asked_chars * share), source.asked_chars - len(text) - 1)
-    return _joined(text, facts_line(missing_from(facts, text), source.session_language, room_chars).text, source)
+def _with_line(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> str:
+    share = _BOUND_LINE_SHARE if spec.is_bound else _LINE_SHARE
+    room_chars = min(int(spec.asked_chars * share), spec.asked_chars - len(text) - 1)
+    return _joined(text, facts_line(missing_from(facts, text), spec.language, room_chars).text, spec)
 
 
-def _with_carried(text: str, source: Source, facts: Sequence[Fact]) -> str:
+def _with_carried(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> str:
     """Returns the text with the line appended, shortened where firm facts need room."""
-    language = source.session_language
-    most_tokens = source.tokens if source.max_tokens is None else source.max_tokens
+    language = spec.language
+    most_tokens = spec.source_tokens if spec.max_tokens is None else spec.max_tokens
     # A dropped sentence may have contained a fact, which then needs room in the line as well.
     for _ in range(_SHORTENINGS):
         missing = missing_from(facts, text)
         firm = carried_line([fact for fact in missing if fact.is_firm], language, most_tokens).text
         text = shorten(
             text,
-            partial(_fits_together, source=source, line=firm),
-            max_chars=source.asked_chars,
-            must_fit=lambda shorter: is_within(shorter, source),
+            partial(_fits_together, spec=spec, line=firm),
+            max_chars=spec.asked_chars,
+            must_fit=lambda shorter: is_within(shorter, spec),
         )
     line = carried_line(
-        missing_from(facts, text), language, most_tokens, fits=lambda line: _fits_together(text, source, line)
+        missing_from(facts, text), language, most_tokens, fits=lambda line: _fits_together(text, spec, line)
     ).text
-    return _joined(text, line, source)
+    return _joined(text, line, spec)
 
 
-def _fits_together(text: str, source: Source, line: str) -> bool:
-    return is_within(f"{text}\n{line}" if line else text, source)
+def _fits_together(text: str, spec: FoldSpec, line: str) -> bool:
+    return is_within(f"{text}\n{line}" if line else text, spec)
 
 
-def _joined(text: str, line: str, source: Source) -> str:
+def _joined(text: str, line: str, spec: FoldSpec) -> str:
     whole = f"{text}\n{line}"
-    return whole if line and is_within(whole, source) else text
+    return whole if line and is_within(whole, spec) else text
 
 
-def _told(source: Source) -> Iterator[AnyMessage]:
+def _told(spec: FoldSpec) -> Iterator[AnyMessage]:
     """Yields the messages with facts; summaries lose their marks, or are left out if their facts are carried."""
-    for message in source.messages:
-        is_summary = source.is_summary or isinstance(message, SystemMessage)
-        if is_summary and source.carried:
+    for message in spec.messages:
+        is_summary = spec.is_merge or isinstance(message, SystemMessage)
+        if is_summary and spec.carried:
             continue
         yield message.model_copy(update={"content": without_marks(text_of(message))}) if is_summary else message

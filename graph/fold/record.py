@@ -1,4 +1,4 @@
-"""Creates the record of a fold at its start and its end, and the source that drafts are compared with."""
+"""Creates the record of a fold at its start and its end."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from graph.core.language import user_scripts
 from graph.core.text import estimate_tokens
-from graph.core.turn import label_of
-from graph.fold.fact_check import CheckedText, check_facts
-from graph.fold.review import Review, Source, SummaryDraft, quote, review_drafts
+from graph.fold.fact_check import check_facts
+from graph.fold.review import Review, SummaryDraft, quote, review_drafts
 from graph.fold.spec import FoldSpec
 from graph.value.record import Record
 
@@ -49,38 +47,9 @@ def begin_record(session_id: str, spec: FoldSpec, *, model: str, source_key: str
     )
 
 
-def source_of(spec: FoldSpec, *, is_quoted: bool) -> Source:
-    """Returns the source that a fold's drafts are compared with.
-
-    Args:
-        spec: The fold.
-        is_quoted: True for extracted sentences, which may be in any language of the source.
-    """
-    return Source(
-        spec.messages,
-        spec.source_chars,
-        spec.source_tokens,
-        spec.target_chars,
-        label_of(spec.turns, spec.language),
-        frozenset() if is_quoted else _scripts_of(spec),
-        is_bound=spec.is_bound,
-        max_tokens=spec.max_tokens,
-        is_quoted=is_quoted,
-        is_summary=spec.style == "merge",
-        session_language=spec.language,
-        carried=spec.carried,
-    )
-
-
-def _scripts_of(spec: FoldSpec) -> frozenset[str]:
-    """Returns the allowed scripts of a summary, the user's and the session's; empty if the user wrote no words."""
-    found = user_scripts(spec.messages)
-    return found | {"ko" if spec.language == "ko" else "latin"} if found else found
-
-
 def end_record(
     record: Record,
-    source: Source,
+    spec: FoldSpec,
     drafts: Sequence[SummaryDraft],
     error_code: str,
     *,
@@ -91,7 +60,7 @@ def end_record(
 
     Args:
         record: The record as it was started.
-        source: Reference data for reviewing the drafts.
+        spec: The fold.
         drafts: All drafts in order.
         error_code: Reason for a missing draft; ignored if there is a draft.
         seconds: Duration.
@@ -103,34 +72,28 @@ def end_record(
         "is_usage": bool(drafts) and all(draft.is_usage for draft in drafts),
         "seconds": seconds,
     }
-    review = review_drafts(drafts, source) if drafts else Review("", "failed", error_code=error_code)
-    return _ended(record, source, review, cost, is_fallback=is_fallback)
+    review = review_drafts(drafts, spec) if drafts else Review("", "failed", error_code=error_code)
+    return _ended(record, spec, review, cost, is_fallback=is_fallback)
 
 
-def end_verbatim(record: Record, source: Source) -> Record:
+def end_verbatim(record: Record, spec: FoldSpec) -> Record:
     """Returns the record of a source too short for a summary: the quoted source, at no cost."""
-    return _ended(
-        record,
-        source,
-        Review(quote(source.messages, source.session_language), "inflated", is_verbatim=True),
-        {},
-        is_fallback=False,
-    )
+    review = Review(quote(spec.messages, spec.language), "inflated", is_verbatim=True)
+    return _ended(record, spec, review, {}, is_fallback=False)
 
 
-def _ended(record: Record, source: Source, review: Review, cost: Mapping[str, object], *, is_fallback: bool) -> Record:
+def _ended(record: Record, spec: FoldSpec, review: Review, cost: Mapping[str, object], *, is_fallback: bool) -> Record:
     if not review.text:
         return record.with_changes(status="FAILED", outcome=review.outcome, error_code=review.error_code, **cost)
-    # A verbatim text contains all its facts.
-    checked = CheckedText(review.text, (), ()) if review.is_verbatim else check_facts(review.text, source)
+    review = check_facts(review, spec)
     return record.with_changes(
         status="COMPLETED",
         kind="verbatim" if review.is_verbatim else record.kind,
         outcome="picked" if is_fallback and not review.is_verbatim else review.outcome,
-        summary=checked.text,
-        summary_chars=len(checked.text),
-        summary_tokens=estimate_tokens(source.label + checked.text),
-        kept_facts=checked.kept,
-        missing_facts=checked.missing,
+        summary=review.text,
+        summary_chars=len(review.text),
+        summary_tokens=estimate_tokens(spec.label + review.text),
+        kept_facts=review.kept,
+        missing_facts=review.missing,
         **cost,
     )

@@ -13,8 +13,9 @@ from graph.core.language import user_language
 from graph.core.model_input import ModelInput
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import text_of, without_images
+from graph.fold.fact_carry import carried_line
 from graph.fold.review import Flaw, SummaryDraft, facts_to_name
-from graph.fold.spec import Asked, FoldSpec, PromptStyle
+from graph.fold.spec import FoldSpec, PromptStyle
 from prompt.summary import (
     compaction_generator,
     fact_list,
@@ -27,6 +28,7 @@ from prompt.summary import (
 )
 from prompt.summary.quote import count_turns, escape
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
+from prompt.system.framing import Language
 
 # Changes whenever the words of any style's prompt change.
 PROMPT_VERSION: Final = "/".join(
@@ -82,64 +84,59 @@ class SummaryRequest:
     tools: Sequence[Mapping[str, Any]] = ()
 
 
-def requests_for(
-    messages: Sequence[AnyMessage], target_chars: int, asked: Asked, source_tokens: int
-) -> Iterator[SummaryRequest]:
+def requests_for(spec: FoldSpec, source_tokens: int) -> Iterator[SummaryRequest]:
     """Yields the request for each part of a source: a system message with the rules, a user message with the rest.
 
-    Args:
-        messages: Messages to condense.
-        target_chars: Length to aim at, over all parts.
-        asked: Style, language and context of the request.
-        source_tokens: Number of source tokens that fit into one request.
+    `source_tokens` is the number of source tokens that fit into one request.
     """
-    get_rules, get_prompt = _PROMPTS[asked.style]
-    if asked.style == "merge":
-        get_prompt = partial(merge_generator.get_prompt, facts=asked.carried)
-    language = language_of(messages, asked)
+    get_rules, get_prompt = _PROMPTS[spec.style]
+    if spec.is_merge:
+        facts = carried_line(spec.carried, spec.language, spec.max_tokens or 0).text
+        get_prompt = partial(merge_generator.get_prompt, facts=facts)
+    language = language_of(spec.messages, spec.language)
     rules = get_rules(language)
-    numbered = zip(map(without_images, messages), asked.turns or count_turns(messages), strict=True)
+    numbered = zip(map(without_images, spec.messages), spec.message_turns or count_turns(spec.messages), strict=True)
     parts = list(_split(numbered, source_tokens))
     sizes = [sum_tokens(message for message, _ in part) for part in parts]
-    asked_chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)
+    asked_chars = min(spec.target_chars, MAX_TARGET_CHARS)
     for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
         chars = max(1, int(asked_chars * (size / sum(sizes) if sum(sizes) else 1.0)))
         prompt = get_prompt(
             [message for message, _ in part],
             chars,
             language=language,
-            before=asked.before if place == 0 else text_of(parts[place - 1][-1][0]),
+            before=spec.before if place == 0 else text_of(parts[place - 1][-1][0]),
             turns=[turn for _, turn in part],
         )
-        told = with_facts(prompt.removeprefix(rules).lstrip("\n"), [message for message, _ in part], chars, asked)
-        aim_chars, most_chars = lengths_of(chars, asked.style)
+        told = with_facts(prompt.removeprefix(rules).lstrip("\n"), [message for message, _ in part], chars, spec)
+        aim_chars, most_chars = lengths_of(chars, spec.style)
         sent: list[BaseMessage] = [SystemMessage(rules), HumanMessage(told)] if rules else [HumanMessage(told)]
         yield SummaryRequest(sent, aim_chars, most_chars, language)
 
 
-def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, asked: Asked) -> str:
+def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, spec: FoldSpec) -> str:
     """Inserts the facts to keep and the user's instruction before the last line, which states the size.
 
     A merge prompt names its own facts. Only the prompts of plain summaries and merges are in the session's language.
     """
-    language = language_of(messages, asked) if asked.style in ("plain", "merge") else "en"
-    named = () if asked.style == "merge" else facts_to_name(messages, target_chars, asked.language)
+    language = language_of(messages, spec.language) if spec.style in ("plain", "merge") else "en"
+    named = () if spec.is_merge else facts_to_name(messages, target_chars, spec.language)
     listed = fact_list.list_facts([fact.text for fact in named], language)
     told, _, size = request.rpartition("\n")
-    return f"{told}\n{listed}{wish.quote_wish(asked.wish, language)}{size}"
+    return f"{told}\n{listed}{wish.quote_wish(spec.wish, language)}{size}"
 
 
-def language_of(messages: Sequence[AnyMessage], asked: Asked) -> str:
+def language_of(messages: Sequence[AnyMessage], session_language: Language) -> str:
     """Returns "ko" for a Korean session, else the script of the user's messages; "en" if Korean or unknown."""
     script = user_language(messages)
-    return "ko" if asked.language == "ko" else "en" if script in (None, "ko") else script
+    return "ko" if session_language == "ko" else "en" if script in (None, "ko") else script
 
 
 def lengths_of(target_chars: int, style: PromptStyle) -> tuple[int, int]:
     """Returns the length that a prompt of this style requests and the length that it allows, in characters."""
     if style == "plain":
         return summary_generator.sizes(target_chars)
-    chars = min(target_chars, summary_generator.MAX_TARGET_CHARS)
+    chars = min(target_chars, MAX_TARGET_CHARS)
     return chars, chars
 
 
@@ -248,7 +245,7 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
     asked = [message for message in said if isinstance(message, HumanMessage)]
     if not said:
         return None
-    language = language_of(spec.messages, spec.asked)
+    language = language_of(spec.messages, spec.language)
     aim_chars, most_chars = lengths_of(spec.target_chars, style)
     ends_with_answer = spec.source_ids[-1] == str(last.answer.id)
     instruction = in_place_generator.get_prompt(
@@ -262,7 +259,7 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
         has_previous=bool(spec.sources),
     )
     # Facts of the user only: the others are in the input above, and tokens of this list aren't cached.
-    told = with_facts(instruction, asked, min(spec.target_chars, MAX_TARGET_CHARS), spec.asked)
+    told = with_facts(instruction, asked, min(spec.target_chars, MAX_TARGET_CHARS), spec)
     sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(told)]
     return SummaryRequest(sent, aim_chars, most_chars, language, last.tools)
 
@@ -280,7 +277,7 @@ def price_quoted(spec: FoldSpec, source_tokens: int) -> int:
         spec: The fold.
         source_tokens: Number of source tokens that fit into one request.
     """
-    requests = requests_for(spec.messages, spec.target_chars, spec.asked, source_tokens)
+    requests = requests_for(spec, source_tokens)
     return sum(estimate_tokens(message.text) for request in requests for message in request.messages)
 
 

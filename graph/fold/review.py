@@ -12,13 +12,13 @@ from typing import Final, Literal, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
-from graph.core.language import is_written_in, own_lines, user_language
+from graph.core.language import is_written_in, own_lines, user_language, user_scripts
 from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
 from graph.fold.fact import Fact, HeldFacts, facts_of, is_wish, missing_from
 from graph.fold.shorten import shorten
+from graph.fold.spec import FoldSpec
 from graph.value.record import RecordOutcome
-from prompt.summary.summary_generator import MAX_TARGET_CHARS
 from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 
 # Share of a summary that the named facts may take; the rest is their context.
@@ -179,6 +179,7 @@ class SummaryDraft:
         output_tokens: Tokens written, over all calls.
         is_usage: True if the provider reported both; otherwise they are estimates.
         is_cut: True if the model stopped at its length limit; the text may then end anywhere.
+        is_extracted: True for sentences of the source itself, which are never hollow, no copies, and in any language.
         parts: Texts for the parts of a source too large for one call.
     """
 
@@ -187,6 +188,7 @@ class SummaryDraft:
     output_tokens: int
     is_usage: bool
     is_cut: bool = False
+    is_extracted: bool = False
     parts: tuple[str, ...] = field(default=(), compare=False)
 
 
@@ -203,63 +205,23 @@ class Flaw:
 
 
 @dataclass(frozen=True)
-class Source:
-    """Reference data for reviewing drafts.
-
-    Attributes:
-        label: Precedes the summary in the model input and counts towards its size.
-        scripts: Allowed scripts of a draft: the user's and the session's; empty for any.
-        is_bound: True if the target is only an upper bound.
-        max_tokens: Upper bound on the adopted text with its label, None for no bound.
-        is_quoted: True if the drafts are sentences of the source, which are never hollow and no copies.
-        is_summary: True if the source consists of summaries, whose words may be carried over.
-        session_language: The language of the fixed words around a verbatim text.
-        carried: Facts of the replaced records, heaviest first.
-    """
-
-    messages: Sequence[AnyMessage]
-    chars: int
-    tokens: int
-    target_chars: int
-    label: str
-    scripts: frozenset[str]
-    is_bound: bool = False
-    max_tokens: int | None = None
-    is_quoted: bool = False
-    is_summary: bool = False
-    session_language: Language = "ko"
-    carried: tuple[Fact, ...] = ()
-
-    @property
-    def asked_chars(self) -> int:
-        """Length requested by the prompt: the target within its limit."""
-        return max(1, min(self.target_chars, MAX_TARGET_CHARS))
-
-    @property
-    def least_chars(self) -> float:
-        if self.is_quoted:
-            return 1
-        return max(1, self.asked_chars * (_LEAST_BOUND_SHARE if self.is_bound else _LEAST_SHARE))
-
-    @property
-    def is_small(self) -> bool:
-        return self.target_chars < SMALL_TARGET_CHARS and not self.is_bound
-
-
-@dataclass(frozen=True)
 class Review:
-    """Result of a fold: a text that replaces its source, or none.
+    """The judgement of a fold's drafts: a text that replaces its source, or none.
 
     Attributes:
         text: The adopted text, "" if there is none.
         is_verbatim: True if the text is the quoted source, because no draft was shorter.
         error_code: Why no text was adopted, "" otherwise.
+        kept: Facts of the source that the text contains, heaviest first; set by `check_facts`.
+        missing: Facts that it lacks.
     """
 
     text: str
     outcome: RecordOutcome
     is_verbatim: bool = False
     error_code: str = ""
+    kept: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 _UNFIT: Final[Mapping[FlawKind, Review]] = {
@@ -269,50 +231,68 @@ _UNFIT: Final[Mapping[FlawKind, Review]] = {
 }
 
 
-def flaw_of(draft: SummaryDraft, source: Source) -> Flaw | None:
+def flaw_of(draft: SummaryDraft, spec: FoldSpec) -> Flaw | None:
     """Returns the defect of a first draft to be repaired in one request; None if there is nothing to repair."""
-    if source.is_small:
+    if _is_small(spec):
         return None
     text = draft.text.strip()
-    kind = "empty" if not visible_chars(text) else _unfit(text, source)
+    kind = "empty" if not visible_chars(text) else _unfit(draft, spec)
     if kind is None and draft.is_cut:
         kind = "cut"
-    kind = kind or _wrong_length(text, source)
+    kind = kind or _wrong_length(draft, spec)
     if kind not in (None, "short"):
         return Flaw(kind)
-    lack = _lack(text, source)
+    lack = _lack(text, draft, spec)
     if lack.is_large or kind:
         return Flaw(kind or "lacking", lack.missing)
     return None
 
 
-def _lack(text: str, source: Source) -> Lack:
+def _lack(text: str, draft: SummaryDraft, spec: FoldSpec) -> Lack:
     """Returns the missing facts of a draft; none where its request named no facts."""
-    if source.is_quoted or source.is_summary:
+    if draft.is_extracted or spec.is_merge:
         return Lack((), is_large=False)
-    return lack_of(text, source.messages, source.asked_chars, source.session_language)
+    return lack_of(text, spec.messages, spec.asked_chars, spec.language)
 
 
-def _unfit(text: str, source: Source) -> FlawKind | None:
+def _unfit(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
     """Returns why a text of any length is no summary of its source; None if it is a summary."""
-    if source.is_quoted:
+    if draft.is_extracted:
         return None
-    said = (text_of(message) for message in source.messages if not isinstance(message, SystemMessage))
-    if not source.is_summary and is_copy(text, said):
+    text = draft.text.strip()
+    said = (text_of(message) for message in spec.messages if not isinstance(message, SystemMessage))
+    if not spec.is_merge and is_copy(text, said):
         return "copy"
-    if is_answer(text) and visible_chars(text) >= source.least_chars:
+    if is_answer(text) and visible_chars(text) >= _least_chars(draft, spec):
         return "answer"
-    return None if is_written_in(text, source.scripts) else "language"
+    return None if is_written_in(text, _scripts_of(spec)) else "language"
 
 
-def _wrong_length(text: str, source: Source) -> FlawKind | None:
-    if len(text) > source.asked_chars * MAX_SHARE:
+def _scripts_of(spec: FoldSpec) -> frozenset[str]:
+    """Returns the allowed scripts of a summary, the user's and the session's; empty if the user wrote no words."""
+    found = user_scripts(spec.messages)
+    return found | {"ko" if spec.language == "ko" else "latin"} if found else found
+
+
+def _is_small(spec: FoldSpec) -> bool:
+    return spec.target_chars < SMALL_TARGET_CHARS and not spec.is_bound
+
+
+def _least_chars(draft: SummaryDraft, spec: FoldSpec) -> float:
+    if draft.is_extracted:
+        return 1
+    return max(1, spec.asked_chars * (_LEAST_BOUND_SHARE if spec.is_bound else _LEAST_SHARE))
+
+
+def _wrong_length(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
+    text = draft.text.strip()
+    if len(text) > spec.asked_chars * MAX_SHARE:
         return "long"
-    least_chars = source.least_chars if source.is_bound else source.asked_chars * MIN_SHARE
+    least_chars = _least_chars(draft, spec) if spec.is_bound else spec.asked_chars * MIN_SHARE
     return "short" if visible_chars(text) < least_chars else None
 
 
-def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
+def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
     """Chooses among all drafts of a fold: complete ones first, then those with the user's facts, then by length.
 
     The length nearest to the requested one is the best; facts are compared with the text as it would be adopted. A
@@ -322,18 +302,16 @@ def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
     (target under 80 characters) without an adoptable draft is quoted verbatim.
     """
     written = [draft for draft in drafts if visible_chars(draft.text)]
-    unfit = [_unfit(draft.text.strip(), source) for draft in written]
+    unfit = [_unfit(draft, spec) for draft in written]
     fitting = [draft for draft, kind in zip(written, unfit, strict=True) if kind is None]
-    telling = [draft for draft in fitting if visible_chars(draft.text) >= source.least_chars]
+    telling = [draft for draft in fitting if visible_chars(draft.text) >= _least_chars(draft, spec)]
     if telling:
-        best, kept = _best([(draft, _adoptable(draft, source)) for draft in telling], source)
-        if _is_smaller(kept, source):
+        best, kept = _best([(draft, _adoptable(draft, spec)) for draft in telling], spec)
+        if _is_smaller(kept, spec):
             is_whole = kept == best.text.strip() and not best.is_cut
             return Review(kept, "compressed" if is_whole else "shortened")
-    if source.is_small:
-        return Review(
-            quote(source.messages, source.session_language), "inflated" if written else "empty", is_verbatim=True
-        )
+    if _is_small(spec):
+        return Review(quote(spec.messages, spec.language), "inflated" if written else "empty", is_verbatim=True)
     if telling:
         return Review("", "inflated", error_code="summary_inflated")
     if fitting:
@@ -341,17 +319,17 @@ def review_drafts(drafts: Sequence[SummaryDraft], source: Source) -> Review:
     return next((_UNFIT[kind] for kind in unfit[::-1] if kind), Review("", "empty", error_code="summary_empty"))
 
 
-def _adoptable(draft: SummaryDraft, source: Source) -> str:
+def _adoptable(draft: SummaryDraft, spec: FoldSpec) -> str:
     text = draft.text.strip()
     whole = until_last_sentence(text) if draft.is_cut else text
-    return whole if source.is_small else _within_bounds(whole, source)
+    return whole if _is_small(spec) else _within_bounds(whole, spec)
 
 
-def _best(drafts: Sequence[tuple[SummaryDraft, str]], source: Source) -> tuple[SummaryDraft, str]:
+def _best(drafts: Sequence[tuple[SummaryDraft, str]], spec: FoldSpec) -> tuple[SummaryDraft, str]:
     def order(each: tuple[SummaryDraft, str]) -> tuple[bool, bool, float]:
         draft, kept = each
-        lacks = len(drafts) > 1 and _lack(kept, source).is_large
-        return draft.is_cut, lacks, abs(math.log(len(draft.text.strip()) / source.asked_chars))
+        lacks = len(drafts) > 1 and _lack(kept, draft, spec).is_large
+        return draft.is_cut, lacks, abs(math.log(len(draft.text.strip()) / spec.asked_chars))
 
     return min(drafts, key=order)
 
@@ -361,17 +339,17 @@ def visible_chars(text: str) -> int:
     return sum(char not in _BLANKS and unicodedata.category(char)[0] != "C" for char in " ".join(text.split()))
 
 
-def _within_bounds(text: str, source: Source) -> str:
+def _within_bounds(text: str, spec: FoldSpec) -> str:
     """Returns the text within 130 % of the requested length and the bound in tokens, shortened if necessary.
 
     Rules and decisions alone may take up to twice the requested length.
     """
-    aim_chars, most_chars = int(source.asked_chars * SHORTENED_SHARE), source.asked_chars * _FIRM_SHARE
+    aim_chars, most_chars = int(spec.asked_chars * SHORTENED_SHARE), spec.asked_chars * _FIRM_SHARE
 
     def is_allowed(shorter: str) -> bool:
-        return len(shorter) <= most_chars and is_within(shorter, source)
+        return len(shorter) <= most_chars and is_within(shorter, spec)
 
-    if len(text) <= source.asked_chars * MAX_SHARE and is_allowed(text):
+    if len(text) <= spec.asked_chars * MAX_SHARE and is_allowed(text):
         return text
     return shorten(
         text,
@@ -381,15 +359,15 @@ def _within_bounds(text: str, source: Source) -> str:
     )
 
 
-def is_within(text: str, source: Source) -> bool:
+def is_within(text: str, spec: FoldSpec) -> bool:
     """Returns True if a text with its label is smaller than its source and within the bound in tokens."""
-    is_bounded = source.max_tokens is None or estimate_tokens(source.label + text) <= source.max_tokens
-    return is_bounded and _is_smaller(text, source)
+    is_bounded = spec.max_tokens is None or estimate_tokens(spec.label + text) <= spec.max_tokens
+    return is_bounded and _is_smaller(text, spec)
 
 
-def _is_smaller(text: str, source: Source) -> bool:
-    labelled = source.label + text
-    return len(labelled) < source.chars and estimate_tokens(labelled) < source.tokens
+def _is_smaller(text: str, spec: FoldSpec) -> bool:
+    labelled = spec.label + text
+    return len(labelled) < spec.source_chars and estimate_tokens(labelled) < spec.source_tokens
 
 
 def until_last_sentence(text: str) -> str:

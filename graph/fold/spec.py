@@ -6,20 +6,24 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Final, Literal
 
-from langchain_core.messages import AnyMessage, SystemMessage
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
+from graph.core.text import measure
 from graph.core.turn import label_of, labelled, text_of
 from graph.fold.fact import Fact
-from graph.fold.fact_carry import carried_facts, carried_line
+from graph.fold.fact_carry import carried_facts
 from graph.value.error import InputError
 from graph.value.record import ArchivedMessage, Record, RecordKind
+from prompt.summary.summary_generator import MAX_TARGET_CHARS
 from prompt.system.framing import Language
 
 BLOCK_TURNS: Final = 3
 MIN_RATE: Final = 0.1
 MAX_RATE: Final = 0.5
+_NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -79,29 +83,6 @@ PromptStyle = Literal["plain", "merge", "rolling", "structured"]
 VERBATIM_CHARS = 300
 # A summary has more tokens per character than its source: fewer characters keep it within its tokens.
 _DENSITY_MARGIN = 0.95
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Parameters of a summary request, apart from messages and length.
-
-    Attributes:
-        style: Selects the prompt.
-        language: The session's language.
-        before: Text of the preceding summary or message, as context; "" for none.
-        turns: The turn of each message, 0 for a previous summary; () if unknown.
-        answer_tokens: Limit on the answer; None leaves it to the model.
-        carried: The line of facts that a merge carries on where its text lacks them; "" for none.
-        wish: The user's instruction for the summary, "" for none.
-    """
-
-    style: PromptStyle = "plain"
-    language: Language = "ko"
-    before: str = ""
-    turns: tuple[int, ...] = ()
-    answer_tokens: int | None = None
-    carried: str = ""
-    wish: str = ""
 
 
 @dataclass(frozen=True)
@@ -171,9 +152,19 @@ class FoldSpec:
     set_aside: str = ""
 
     @property
-    def asked(self) -> Asked:
-        line = carried_line(self.carried, self.language, self.max_tokens or 0).text if self.style == "merge" else ""
-        return Asked(self.style, self.language, self.before, self.message_turns, self.answer_tokens, line, self.wish)
+    def asked_chars(self) -> int:
+        """Length requested by the prompt: the target within the prompts' limit."""
+        return max(1, min(self.target_chars, MAX_TARGET_CHARS))
+
+    @property
+    def label(self) -> str:
+        """Precedes the summary in the model input and counts towards its size."""
+        return label_of(self.turns, self.language)
+
+    @property
+    def is_merge(self) -> bool:
+        """True if the source consists of summaries, whose words may be carried over."""
+        return self.style == "merge"
 
     @property
     def stands_verbatim(self) -> bool:
@@ -241,6 +232,27 @@ def fold_of(
         message_turns=(*(0 for _ in previous), *(entry.turn for entry in new)),
         carried=carried_facts(old),
     )
+
+
+def fold_of_messages(
+    messages: Sequence[AnyMessage], target: int, *, rate: float = 0.0, language: Language = "ko"
+) -> FoldSpec:
+    """Returns the fold of messages that stand in no archive; turns and positions are counted from 1.
+
+    Args:
+        messages: The messages to condense; a `SystemMessage` is a previous summary.
+        target: Length to aim at, in characters.
+        rate: The compression rate, if the target follows from one.
+        language: The language of the prompt and the label.
+    """
+    turn, entries = 0, []
+    for position, message in enumerate(messages, start=1):
+        turn = turn + 1 if isinstance(message, HumanMessage) else max(turn, 1)
+        said = message.model_copy(update={"id": f"message-{position}"})
+        entries.append(ArchivedMessage(position, turn, 1, said, *measure(said), _NO_TIME))
+    # Not "interval", of which short ones stand word for word: whoever asks for a summary wants one.
+    spec = fold_of((), entries, kind="compaction", rate=rate, language=language)
+    return replace(spec, target_chars=target, message_turns=())
 
 
 def previous_summary(active: Sequence[Record], language: Language) -> list[SystemMessage]:

@@ -15,7 +15,6 @@ from graph.core.text import LEADING_MARKS, plain_text, title_of
 from graph.core.turn import is_final_answer, text_of
 from graph.fold.clean import clean_draft
 from graph.fold.request import language_of
-from graph.fold.spec import Asked
 from prompt import title as prompt
 from prompt.system.framing import Language
 
@@ -46,7 +45,7 @@ def title_request(messages: Iterable[AnyMessage], language: Language) -> list[An
         language: The session's language.
     """
     said = [message for message in messages if isinstance(message, HumanMessage) or is_final_answer(message)]
-    written_in = language_of(said, Asked(language=language))
+    written_in = language_of(said, language)
     quoted = prompt.get_prompt([_clipped(message) for message in said], written_in)
     return [SystemMessage(prompt.get_rules(written_in)), HumanMessage(quoted)]
 

@@ -19,7 +19,7 @@ from graph.fold.clean import clean_draft
 from graph.fold.extract import TermCounts, extract_summary
 from graph.fold.request import PROMPT_VERSION, SummaryRequest, messages_behind, requests_for
 from graph.fold.review import Flaw, SummaryDraft
-from graph.fold.spec import Asked
+from graph.fold.spec import FoldSpec, fold_of_messages
 from graph.model.caller import ChatRunnable, ModelCaller
 from graph.model.chunk import Answer
 from graph.model.tool_choice import ToolChoice, calls_tools
@@ -86,7 +86,7 @@ class ExtractiveSummariser:
         text = extract_summary(
             messages, target_chars, counts=counts, is_dull=lambda said: is_casual(said) or is_own_phrase(said)
         )
-        return SummaryDraft(text, 0, 0, is_usage=False)
+        return SummaryDraft(text, 0, 0, is_usage=False, is_extracted=True)
 
 
 class ModelSummariser:
@@ -128,7 +128,7 @@ class ModelSummariser:
         messages: Sequence[AnyMessage],
         target_chars: int,
         *,
-        asked: Asked | None = None,
+        spec: FoldSpec | None = None,
         in_place: SummaryRequest | None = None,
         flawed: tuple[SummaryDraft, Flaw] | None = None,
         may_retry: bool = False,
@@ -140,7 +140,7 @@ class ModelSummariser:
         Args:
             messages: Messages to condense, tool results included.
             target_chars: Length to aim at.
-            asked: Style, language and context of the request; None for the plain prompt in Korean.
+            spec: The fold of these messages; None for a plain summary in Korean.
             in_place: The request that follows the chat itself; None to quote the messages.
             flawed: The first draft and its defect, both appended to the same request to repair the draft.
             may_retry: True to retry transient failures.
@@ -152,14 +152,14 @@ class ModelSummariser:
             ModelError: The model failed.
         """
         ends_at = time.monotonic() + deadline_seconds
-        asked = asked or Asked()
+        spec = spec or fold_of_messages(messages, target_chars)
         attempts = self._attempts if may_retry else 1
         drafts: list[SummaryDraft] = []
-        requests = requests_for(messages, target_chars, asked, self.source_tokens) if in_place is None else [in_place]
+        requests = requests_for(spec, self.source_tokens) if in_place is None else [in_place]
         for place, request in enumerate(requests):
             behind = [] if flawed is None else messages_behind(request, place, *flawed)
             sent = replace(request, messages=[*request.messages, *behind])
-            drafts.append(self._ask(sent, self.answer_limit_tokens(asked), attempts, stop, ends_at))
+            drafts.append(self._ask(sent, self.answer_limit_tokens(spec), attempts, stop, ends_at))
         return SummaryDraft(
             "\n".join(draft.text for draft in drafts),
             sum(draft.input_tokens for draft in drafts),
@@ -169,9 +169,9 @@ class ModelSummariser:
             parts=tuple(draft.text for draft in drafts),
         )
 
-    def answer_limit_tokens(self, asked: Asked) -> int | None:
+    def answer_limit_tokens(self, spec: FoldSpec) -> int | None:
         """Returns the answer limit sent to the endpoint; None for the endpoint's own."""
-        return None if asked.answer_tokens is None else asked.answer_tokens * _REASONING_FACTOR
+        return None if spec.answer_tokens is None else spec.answer_tokens * _REASONING_FACTOR
 
     def _ask(
         self,

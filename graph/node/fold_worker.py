@@ -19,7 +19,7 @@ from graph.core.snapshot import SessionSnapshot, without_overlap
 from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
 from graph.fold.extract import TermCounts, count_terms
-from graph.fold.record import begin_record, end_record, end_verbatim, source_of
+from graph.fold.record import begin_record, end_record, end_verbatim
 from graph.fold.request import (
     LastInput,
     SummaryRequest,
@@ -28,7 +28,7 @@ from graph.fold.request import (
     price_quoted,
     request_in_place,
 )
-from graph.fold.review import Flaw, Source, SummaryDraft, flaw_of, review_drafts
+from graph.fold.review import Flaw, SummaryDraft, flaw_of, review_drafts
 from graph.fold.spec import FoldSpec, source_key
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
@@ -100,7 +100,7 @@ class LastInputs:
     def _fits(
         self, session_id: str, last: LastInput, request: SummaryRequest, spec: FoldSpec, summariser: ModelSummariser
     ) -> bool:
-        answer_tokens = summariser.answer_limit_tokens(spec.asked) or request.most_chars
+        answer_tokens = summariser.answer_limit_tokens(spec) or request.most_chars
         input_tokens = input_tokens_in_place(last, request) * self._calls.correction(session_id)
         return input_tokens + answer_tokens <= summariser.window_tokens
 
@@ -477,21 +477,19 @@ class FoldWorker:
 
     def _made(self, plan: FoldPlan, record: Record, stop: threading.Event) -> Record:
         began = time.monotonic()
-        source = source_of(plan.spec, is_quoted=isinstance(plan.summariser, ExtractiveSummariser))
         if plan.spec.stands_verbatim:
-            return end_verbatim(record, source)
+            return end_verbatim(record, plan.spec)
         drafts: list[SummaryDraft] = []
-        error_code = self._draft(plan, record, source, drafts, stop)
+        error_code = self._draft(plan, record, drafts, stop)
         seconds = time.monotonic() - began
-        return end_record(record, source, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
+        return end_record(record, plan.spec, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
 
-    def _draft(
-        self, plan: FoldPlan, record: Record, source: Source, drafts: list[SummaryDraft], stop: threading.Event
-    ) -> str:
+    def _draft(self, plan: FoldPlan, record: Record, drafts: list[SummaryDraft], stop: threading.Event) -> str:
         """Writes a draft, and has it mended once if it needs it; returns the error code, "" if there was no error.
 
         A draft that the try before has left is mended, and no other is written.
         """
+        spec = plan.spec
         key, left = self._unmended.get(plan.lane) or ("", None)
         flawed = left if key == plan.key else None
         try:
@@ -499,13 +497,13 @@ class FoldWorker:
             for is_last in (False, True) if flawed is None else (True,):
                 if self._stores.records.get(record.thread_id, record.id).status != "IN_PROGRESS":
                     return DISCARDED_CODE  # no longer needed: don't pay for another call
-                generate_summary(source.messages, source.target_chars, partial(summarise, flawed=flawed), drafts=drafts)
+                generate_summary(spec.messages, spec.target_chars, partial(summarise, flawed=flawed), drafts=drafts)
                 self._unmended.drop(plan.lane)
-                flaw = flaw_of(drafts[-1], source)
+                flaw = flaw_of(drafts[-1], spec)
                 if flaw is None or is_last:
                     break
                 flawed = drafts[-1], flaw
-                if not plan.is_trusted and not review_drafts(drafts, source).text:
+                if not plan.is_trusted and not review_drafts(drafts, spec).text:
                     self._unmended.put(plan.lane, (plan.key, flawed))
                     break
         except TurnfoldError as error:
@@ -518,7 +516,7 @@ class FoldWorker:
             return partial(plan.summariser.summarise, counts=self._terms.counts(plan.session_id))
         ask = partial(
             plan.summariser.summarise,
-            asked=plan.spec.asked,
+            spec=plan.spec,
             may_retry=plan.may_retry,
             stop=stop,
             deadline_seconds=self._deadline_seconds,

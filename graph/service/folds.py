@@ -18,7 +18,6 @@ from graph.core.snapshot import SessionSnapshot
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text
 from graph.core.turn import label_of
 from graph.fold.fact_check import compare_facts
-from graph.fold.record import source_of
 from graph.fold.review import quote
 from graph.fold.spec import FoldSpec, round_rate
 from graph.model.factory import ChatModels
@@ -339,8 +338,7 @@ class Folds:
         if len(text) > record.original_chars:
             raise InputError("not_shorter", f"{len(text)} > {record.original_chars}")
         spec = self._spec(record, rate=record.compression_rate)
-        source = source_of(spec, is_quoted=True)
-        checked = compare_facts(text, source)
+        kept_facts, missing_facts = compare_facts(text, spec)
         edited = record.with_changes(
             **_NO_COST,
             id=f"rec-{secrets.token_urlsafe(9)}",
@@ -350,9 +348,9 @@ class Folds:
             created_at=self._access.clock(),
             summary=text,
             summary_chars=len(text),
-            summary_tokens=estimate_tokens(source.label + text),
-            kept_facts=checked.kept,
-            missing_facts=checked.missing,
+            summary_tokens=estimate_tokens(spec.label + text),
+            kept_facts=kept_facts,
+            missing_facts=missing_facts,
             wish="",
             edited=True,
         )

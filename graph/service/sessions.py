@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.core.language import session_language
 from graph.core.text import check_text, plain_text, title_of
-from graph.fold.record import begin_record, end_record, source_of
+from graph.fold.record import begin_record, end_record
 from graph.fold.review import SummaryDraft
 from graph.fold.spec import should_summarize, source_key
 from graph.layer.prompt_composer import memory_of
@@ -161,7 +161,7 @@ class Sessions:
         key = source_key(spec, model=EXAMPLE_MODEL, prompt_version="")
         begun = begin_record(session_id, spec, model=EXAMPLE_MODEL, source_key=key, created_at=now)
         draft = SummaryDraft(summary, input_tokens=0, output_tokens=0, is_usage=False)
-        done = end_record(begun, source_of(spec, is_quoted=False), [draft], "", seconds=0.0)
+        done = end_record(begun, spec, [draft], "", seconds=0.0)
         records.start(begun, owner=self._owner, expires_after_seconds=_CLAIM_SECONDS)
         records.end(done)
         if not records.adopt(lease, done.id):

@@ -14,10 +14,11 @@ from typing import Final
 from langchain_core.messages import HumanMessage
 
 from graph.core.language import session_language
-from graph.core.text import check_text, measure
-from graph.fold.record import begin_record, end_record, end_verbatim, source_of
+from graph.core.text import check_text
+from graph.core.turn import text_of
+from graph.fold.record import begin_record, end_record, end_verbatim
 from graph.fold.review import SummaryDraft, flaw_of
-from graph.fold.spec import FoldSpec, fold_of, round_rate
+from graph.fold.spec import FoldSpec, fold_of_messages, round_rate, target_chars
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
@@ -26,7 +27,7 @@ from graph.server.settings import Settings
 from graph.store.side_call import AsideStore, SideCall
 from graph.value.client import ClientMessage
 from graph.value.error import ClosingError, StoreError, TurnfoldError, TurnStoppedSignal
-from graph.value.record import ArchivedMessage, Record
+from graph.value.record import Record
 from graph.worker.limiter import TurnLimiter
 from prompt.system.framing import Language
 
@@ -103,15 +104,11 @@ class Summaries:
 
     def _spec(self, messages: Sequence[ClientMessage], rate: float, language: Language | None) -> FoldSpec:
         check_text("\n".join(message.text for message in messages), max_chars=_MOST_CHARS)
-        now, turn, entries = self._clock(), 0, []
-        for position, message in enumerate(to_messages(messages), start=1):
-            turn = turn + 1 if isinstance(message, HumanMessage) else max(turn, 1)
-            said = message.model_copy(update={"id": f"message-{position}"})
-            entries.append(ArchivedMessage(position, turn, 1, said, *measure(said), now))
-        opening = next((entry.message for entry in entries if isinstance(entry.message, HumanMessage)), None)
+        said = to_messages(messages)
+        opening = next((message for message in said if isinstance(message, HumanMessage)), None)
         chosen = language or session_language(opening)
-        # Not "interval", of which short ones stand word for word: whoever asks for a summary wants one.
-        return fold_of((), entries, kind="compaction", rate=round_rate(rate), language=chosen)
+        rate, chars = round_rate(rate), sum(len(text_of(message)) for message in said)
+        return fold_of_messages(said, target_chars(chars, rate), rate=rate, language=chosen)
 
     def _made(self, spec: FoldSpec, client: str) -> Record:
         began = time.monotonic()
@@ -129,22 +126,20 @@ class Summaries:
         if error is not None and not drafts:
             # Nobody can stop a summary but the server that ends.
             raise ClosingError if isinstance(error, TurnStoppedSignal) else error
-        source = source_of(spec, is_quoted=isinstance(summariser, ExtractiveSummariser))
-        done = end_record(record, source, drafts, "", seconds=seconds)
+        done = end_record(record, spec, drafts, "", seconds=seconds)
         return done if done.status == "COMPLETED" else _picked(done, spec)
 
     def _draft(self, spec: FoldSpec, summariser: Summariser, drafts: list[SummaryDraft]) -> None:
         """Writes a draft, and has it mended once if it needs it."""
-        source = source_of(spec, is_quoted=isinstance(summariser, ExtractiveSummariser))
         ask = partial(
             summariser.summarise,
-            asked=spec.asked,
+            spec=spec,
             may_retry=True,
             stop=threading.Event(),
             deadline_seconds=self._settings.fold_deadline_seconds,
         )
         generate_summary(spec.messages, spec.target_chars, ask, drafts=drafts)
-        if (flaw := flaw_of(drafts[-1], source)) is not None:
+        if (flaw := flaw_of(drafts[-1], spec)) is not None:
             mend = partial(ask, flawed=(drafts[-1], flaw))
             generate_summary(spec.messages, spec.target_chars, mend, drafts=drafts)
 
@@ -173,11 +168,10 @@ class Summaries:
 
 def _picked(failed: Record, spec: FoldSpec) -> Record:
     """Returns the record with sentences of the source in place of the drafts; with all of it if none are shorter."""
-    source = source_of(spec, is_quoted=True)
     picked = ExtractiveSummariser().summarise(spec.messages, spec.target_chars)
-    done = end_record(failed, source, [picked], "", seconds=failed.seconds, is_fallback=True)
+    done = end_record(failed, spec, [picked], "", seconds=failed.seconds, is_fallback=True)
     if done.status != "COMPLETED":
-        done = end_verbatim(failed, source)
+        done = end_verbatim(failed, spec)
     # Picking costs nothing; the drafts did.
     cost = {"input_tokens": failed.input_tokens, "output_tokens": failed.output_tokens, "is_usage": failed.is_usage}
     return done.with_changes(error_code=failed.error_code, **cost)

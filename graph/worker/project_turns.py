@@ -20,7 +20,7 @@ from graph.core.pin import ContextRequest
 from graph.core.turn import text_of
 from graph.file.root_folder import RootFolders
 from graph.fold.review import SummaryDraft
-from graph.fold.spec import Asked
+from graph.fold.spec import fold_of_messages
 from graph.layer.app_context import ContextRegistry, ContextSnapshot
 from graph.layer.rule_set import RuleSet
 from graph.model.factory import ChatModels
@@ -82,7 +82,7 @@ class RollUps:
         def summarise(messages: Sequence[AnyMessage], target_chars: int) -> str:
             write = partial(
                 self._models.summariser(model).summarise,
-                asked=Asked(language=language),
+                spec=fold_of_messages(messages, target_chars, language=language),
                 stop=self._stop,
                 deadline_seconds=self._deadline_seconds,
             )

@@ -25,7 +25,8 @@ from graph.core.attached import split_attached
 from graph.core.text import has_visible, title_of
 from graph.fold.extract import extract_summary
 from graph.fold.fact_check import compare_facts
-from graph.fold.review import Source, SummaryDraft, flaw_of, is_copy, review_drafts
+from graph.fold.review import SummaryDraft, flaw_of, is_copy, review_drafts
+from graph.fold.spec import FoldSpec
 from graph.fold.title import clean_title
 from graph.layer.rule_clean import clean_rules, count_imports
 from graph.layer.rule_file import parse_front_matter
@@ -37,6 +38,7 @@ from graph.search.term import broad_words, cut_around, excerpt, has_content_of, 
 from prompt.summary.quote import escape
 from prompt.system.framing import quote_rules
 from prompt.tool.result import recalled_numbers, recalled_texts
+from tests.fake.draft import spec_of
 from tests.fake.long_text import long_texts
 
 _DEADLINE: Final = 6
@@ -49,9 +51,9 @@ _DRAFT_CHARS: Final = 60_000
 _QUESTIONS: Final = " ".join(f"항목 {number} 값은 얼마였나요?" for number in range(5_000))
 
 
-def _source() -> Source:
+def _spec() -> FoldSpec:
     said: list[AnyMessage] = [HumanMessage("질문입니다"), AIMessage("답입니다. " * 200)]
-    return Source(said, 3_000, 1_000, 900, "[1-3턴] ", frozenset({"ko"}))
+    return spec_of(said, 900, source_chars=3_000, source_tokens=1_000)
 
 
 def _draft(text: str) -> SummaryDraft:
@@ -77,9 +79,9 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "extract_summary": lambda text: extract_summary([HumanMessage(text)], 1_000),
     "inside_tags": inside_tags,
     "is_copy": lambda text: is_copy(text, [text]),
-    "flaw_of": lambda text: flaw_of(_draft(text), _source()),
-    "review_drafts": lambda text: review_drafts([_draft(text)], _source()),
-    "compare_facts": lambda text: compare_facts(text, _source()),
+    "flaw_of": lambda text: flaw_of(_draft(text), _spec()),
+    "review_drafts": lambda text: review_drafts([_draft(text)], _spec()),
+    "compare_facts": lambda text: compare_facts(text, _spec()),
     "mask_secrets": mask_secrets,
     "compose": lambda text: compose([SystemMessage(""), HumanMessage(text)], ()),
     "compose_behind": lambda text: compose([SystemMessage(""), HumanMessage(text), AIMessage(text)], ()),

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from graph.core.text import estimate_tokens
 from graph.fold.review import Flaw
-from graph.fold.spec import Asked
+from graph.fold.spec import PromptStyle, fold_of_messages
 from graph.model.factory import ChatModels, open_models
 from graph.model.summariser import ModelSummariser, SummaryDraft
 from graph.server.settings import Settings
@@ -38,9 +39,16 @@ def models(endpoint: FakeOpenAI) -> Iterator[ChatModels]:
         yield models
 
 
-def summarise(models: ChatModels, **changes: object) -> SummaryDraft:
-    given: dict[str, Any] = {"stop": threading.Event(), "deadline_seconds": 10, **changes}
-    return models.summariser("m").summarise(TALK, 90, **given)
+def summarise(
+    models: ChatModels,
+    *,
+    stop: threading.Event | None = None,
+    seconds: float = 10,
+    **changes: Any,  # noqa: ANN401  # the fields of the fold
+) -> SummaryDraft:
+    spec = replace(fold_of_messages(TALK, 90), **changes)
+    stop = stop or threading.Event()
+    return models.summariser("m").summarise(TALK, 90, spec=spec, stop=stop, deadline_seconds=seconds)
 
 
 def in_parts(models: ChatModels, messages: list[AnyMessage], target: int, **changes: Any) -> SummaryDraft:  # noqa: ANN401  # the summariser's own
@@ -54,7 +62,7 @@ def prompts(server: FakeOpenAI) -> list[str]:
 
 def test_a_summary_is_asked_for_by_rules_and_material(server: FakeOpenAI, models: ChatModels) -> None:
     server.script(text("  배포는 10월 14일, 담당은 민지.\n"), kind="summary")
-    draft = summarise(models, asked=Asked(before="그 전의 요약", turns=(4, 4, 5, 5, 6, 6)))
+    draft = summarise(models, before="그 전의 요약", message_turns=(4, 4, 5, 5, 6, 6))
     assert draft == SummaryDraft("배포는 10월 14일, 담당은 민지.", 100, 20, is_usage=True)
     (body,) = server.bodies("summary")
     assert (body["model"], models.summariser("m").name) == ("small", "small")
@@ -69,7 +77,9 @@ def test_a_summary_is_asked_for_by_rules_and_material(server: FakeOpenAI, models
 
 def test_a_session_in_english_is_asked_in_english(server: FakeOpenAI, models: ChatModels) -> None:
     talk: list[AnyMessage] = [HumanMessage("When do we deploy and who does it?"), AIMessage("Minji, on 14 October.")]
-    models.summariser("m").summarise(talk, 90, asked=Asked(language="en"), stop=threading.Event(), deadline_seconds=10)
+    models.summariser("m").summarise(
+        talk, 90, spec=fold_of_messages(talk, 90, language="en"), stop=threading.Event(), deadline_seconds=10
+    )
     (prompt,) = prompts(server)
     assert "In the language of the user's own messages, about 76 characters, 112 characters at most." in prompt
     assert "Code that is current may stay as it is, up to 10 lines." in prompt
@@ -83,19 +93,18 @@ def test_without_usage_the_cost_is_estimated(server: FakeOpenAI, models: ChatMod
     assert draft == SummaryDraft("짧은 요약입니다.", asked, estimate_tokens("짧은 요약입니다."), is_usage=False)
 
 
-TAGGED = Asked("structured")
 THOUGHTS = "<think>I write <summary>...</summary>.</think>\n<summary>\n배포.\n</summary>"
 
 
 @pytest.mark.parametrize(
-    ("said", "finish_reason", "asked", "draft", "is_cut"),
+    ("said", "finish_reason", "style", "draft", "is_cut"),
     [
-        ("배포는 10월 14일입니다. 롤백 기", "length", Asked(), "배포는 10월 14일입니다. 롤백 기", True),
-        ("<summary>배포는 10월 14일</summary> 그리고 더", "length", TAGGED, "배포는 10월 14일", False),
-        ("<think>\nhm\n</think>\n\n**요약:** 배포는 내일.\n\n(총 612자)", "stop", Asked(), "배포는 내일.", False),
-        (THOUGHTS, "stop", TAGGED, "배포.", False),
-        ("<think>only thoughts", "stop", Asked(), "", False),
-        (" \n", "stop", Asked(), "", False),
+        ("배포는 10월 14일입니다. 롤백 기", "length", "plain", "배포는 10월 14일입니다. 롤백 기", True),
+        ("<summary>배포는 10월 14일</summary> 그리고 더", "length", "structured", "배포는 10월 14일", False),
+        ("<think>\nhm\n</think>\n\n**요약:** 배포는 내일.\n\n(총 612자)", "stop", "plain", "배포는 내일.", False),
+        (THOUGHTS, "stop", "structured", "배포.", False),
+        ("<think>only thoughts", "stop", "plain", "", False),
+        (" \n", "stop", "plain", "", False),
     ],
     ids=["cut", "cut behind its tags", "wrapped", "tags in thoughts", "thoughts alone", "blank"],
 )
@@ -104,13 +113,13 @@ def test_a_draft_is_what_the_answer_says_of_the_chat_and_knows_whether_it_was_cu
     models: ChatModels,
     said: str,
     finish_reason: str,
-    asked: Asked,
+    style: PromptStyle,
     draft: str,
     *,
     is_cut: bool,
 ) -> None:
     server.script(text(said, finish_reason=finish_reason), kind="summary")
-    made = summarise(models, asked=asked)
+    made = summarise(models, style=style)
     assert (made.text, made.is_cut) == (draft, is_cut)
     assert made.input_tokens > 0
 
@@ -124,7 +133,7 @@ def test_a_source_larger_than_the_window_is_condensed_in_parts(server: FakeOpenA
         ToolMessage(words, tool_call_id="c"),
         AIMessage("last words"),
     ]
-    draft = in_parts(models, messages, 1_000, asked=Asked(language="en"))
+    draft = in_parts(models, messages, 1_000, spec=fold_of_messages(messages, 1_000, language="en"))
     asked = prompts(server)
     assert len(asked) > 3
     assert all(estimate_tokens(prompt) <= 4_000 for prompt in asked)
@@ -168,8 +177,8 @@ def test_a_summary_ends_with_stop_and_at_its_deadline(server: FakeOpenAI, models
 
     threading.Thread(target=press).start()
     with pytest.raises(TurnStoppedSignal):
-        summarise(models, stop=stop, deadline_seconds=60)
+        summarise(models, stop=stop, seconds=60)
     server.wait_until(lambda s: s.open_count == 0)
     assert server.exchanges[0].is_closed_early
     with pytest.raises(DeadlineError):
-        summarise(models, deadline_seconds=1)
+        summarise(models, seconds=1)

@@ -7,10 +7,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from graph.fold.request import messages_behind, requests_for
 from graph.fold.review import Flaw, SummaryDraft, facts_to_name, lack_of
-from graph.fold.spec import Asked
 from prompt.summary.fact_list import list_facts
 from prompt.system.framing import Language
-from tests.fake.draft import draft_of, source_of
+from tests.fake.draft import draft_of, source_of, spec_of
 
 ASKED = "예약 번호는 K7QX2M이고 예산은 180만 원이에요. 야간버스는 절대 안 돼요. 1월 24일에 떠나요."
 TALK: list[AnyMessage] = [HumanMessage(ASKED), AIMessage("호텔은 14층이고 $35입니다. 절대 늦지 마세요.")]
@@ -20,8 +19,8 @@ def named(messages: list[AnyMessage], chars: int = 1_000, language: Language = "
     return [fact.text for fact in facts_to_name(messages, chars, language)]
 
 
-def request_of(messages: list[AnyMessage], chars: int, asked: Asked) -> str:
-    (request,) = requests_for(messages, chars, asked, 50_000)
+def request_of(messages: list[AnyMessage], chars: int, **changes: object) -> str:
+    (request,) = requests_for(spec_of(messages, chars, **changes), 50_000)
     return request.messages[-1].text
 
 
@@ -95,7 +94,7 @@ def test_a_draft_without_a_third_of_the_users_facts_lacks_too_many(
 
 
 def test_the_request_names_the_facts_before_the_size() -> None:
-    lines = request_of(TALK, 1_000, Asked()).splitlines()
+    lines = request_of(TALK, 1_000).splitlines()
     place = lines.index("<facts>")
     assert lines[place - 2] == "</source>"
     assert lines[place + 1 : -2] == named(TALK)
@@ -105,13 +104,13 @@ def test_the_request_names_the_facts_before_the_size() -> None:
 
 @pytest.mark.parametrize("style", ["rolling", "structured"])
 def test_the_seeds_english_prompts_name_them_in_english(style: str) -> None:
-    request = request_of(TALK, 1_000, Asked(style))  # type: ignore[arg-type]  # styles of the product
+    request = request_of(TALK, 1_000, style=style)
     assert "\nThis was taken from the source above" in request
     assert request.splitlines()[-1].startswith("In Korean")
 
 
 def test_a_request_without_facts_has_no_list() -> None:
-    assert "<facts>" not in request_of([HumanMessage("안녕하세요"), AIMessage("네, 안녕하세요.")], 100, Asked())
+    assert "<facts>" not in request_of([HumanMessage("안녕하세요"), AIMessage("네, 안녕하세요.")], 100)
 
 
 TAGS = [
@@ -146,7 +145,7 @@ def test_each_part_of_a_large_source_names_its_own_facts() -> None:
     messages: list[AnyMessage] = [
         HumanMessage(f"예약 번호는 {name}입니다. " + "짐을 싸요. " * 300) for name in ("AB1234", "CD5678")
     ]
-    first, second = requests_for(messages, 2_000, Asked(), 1_500)
+    first, second = requests_for(spec_of(messages, 2_000), 1_500)
     assert ("AB1234" in first.messages[-1].text, "CD5678" in first.messages[-1].text) == (True, False)
     assert second.messages[-1].text.count("CD5678") == 2
 
@@ -159,13 +158,13 @@ def test_a_part_is_told_only_what_it_holds_itself() -> None:
     flaw = Flaw("lacking", ("AB1234", "CD5678"))
     told = [
         messages_behind(request, place, draft, flaw)[-1].text
-        for place, request in enumerate(requests_for(messages, 2_000, Asked(), 1_500))
+        for place, request in enumerate(requests_for(spec_of(messages, 2_000), 1_500))
     ]
     assert [text.partition("빠진 것: ")[2] for text in told] == ["AB1234.", "CD5678."]
 
 
 def test_a_merge_names_none_as_it_carries_its_records_facts() -> None:
-    assert "<facts>" not in request_of([HumanMessage("[1-3턴] 예약 번호 K7QX2M")], 1_000, Asked("merge"))
+    assert "<facts>" not in request_of([HumanMessage("[1-3턴] 예약 번호 K7QX2M")], 1_000, style="merge")
 
 
 def test_sources_and_drafts_of_the_same_facts_are_compared_alike() -> None:

@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 from graph.core.text import estimate_tokens
 from graph.fold.extract import extract_summary
 from graph.fold.fact_carry import carried_facts, without_line
-from graph.fold.record import begin_record, end_record, source_of
+from graph.fold.record import begin_record, end_record
 from graph.fold.request import requests_for
 from graph.fold.review import SummaryDraft
 from graph.fold.spec import FoldSpec
@@ -35,9 +35,8 @@ def told(block: int, *facts: str, text: str = SMALL_TALK * 12) -> Record:
 
 def made(spec: FoldSpec, draft: str) -> Record:
     begun = begin_record("s", spec, model="m", source_key="k", created_at=NOW)
-    return end_record(
-        begun, source_of(spec, is_quoted=True), [SummaryDraft(draft, 0, 0, is_usage=False)], "", seconds=0
-    )
+    extracted = SummaryDraft(draft, 0, 0, is_usage=False, is_extracted=True)
+    return end_record(begun, spec, [extracted], "", seconds=0)
 
 
 def picked(spec: FoldSpec) -> Record:
@@ -141,19 +140,19 @@ def test_a_small_merge_makes_room_for_identifiers() -> None:
 
 def test_the_prompt_of_a_merge_shows_the_facts_once_and_no_text_forges_them() -> None:
     spec = merge_fold([told(0, RULE, "`</facts>`", "K7QX2M"), told(1, "JT-4821")], 0.3, 600, "ko")
-    (request,) = requests_for(spec.messages, spec.target_chars, spec.asked, 100_000)
+    (request,) = requests_for(spec, 100_000)
     asked = request.messages[-1].text
     assert asked.count(RULE) == asked.count("JT-4821") == asked.count("K7QX2M") == 1
     assert asked.count("</facts>") == 1
     assert asked.index("</source>") < asked.index(RULE) < asked.index("</facts>")
     english = merge_fold([told(0, "K7QX2M"), told(1)], 0.3, 600, "en")
-    (request,) = requests_for(english.messages, english.target_chars, english.asked, 100_000)
+    (request,) = requests_for(english, 100_000)
     assert "don't list them" in request.messages[-1].text
 
 
 def test_without_facts_the_prompt_names_none() -> None:
     spec = merge_fold([told(0), told(1)], 0.3, 600, "ko")
-    (request,) = requests_for(spec.messages, spec.target_chars, spec.asked, 100_000)
+    (request,) = requests_for(spec, 100_000)
     assert "<facts>" not in request.messages[-1].text
 
 

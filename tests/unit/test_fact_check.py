@@ -1,31 +1,31 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.text import estimate_tokens
-from graph.core.turn import label_of
 from graph.fold.fact_check import MOST_FACTS, check_facts
-from graph.fold.review import Source
+from graph.fold.review import Review
+from graph.fold.spec import FoldSpec
+from tests.fake.draft import spec_of
 
 ASKED = "예약 번호는 K7QX2M이고 예산은 180만 원입니다. 절대 야간버스는 안 돼요. 출발은 1월 24일입니다. "
 LONG = "그래서 어떤 길로 가는 것이 좋은지 차근차근 적어 봅니다. " * 20
 
 
-def source_of(*messages: AnyMessage, target: int = 300, **changes: object) -> Source:
-    chars = sum(len(message.text) for message in messages)
-    tokens = sum(estimate_tokens(message.text) for message in messages)
-    source = Source(messages, chars, tokens, target, label_of((1, 2, 3), "ko"), frozenset({"ko"}))
-    return replace(source, **changes)  # type: ignore[arg-type]  # the fields' types are checked by their use
+def source_of(*messages: AnyMessage, target: int = 300, **changes: object) -> FoldSpec:
+    return spec_of(messages, target, **changes)
+
+
+def checked_text(text: str, spec: FoldSpec) -> Review:
+    return check_facts(Review(text, "compressed"), spec)
 
 
 def test_what_a_summary_lacks_stands_in_a_line_behind_it() -> None:
     source = source_of(HumanMessage(ASKED), AIMessage(LONG))
-    checked = check_facts("(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함.", source)
+    checked = checked_text("(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함.", source)
     assert checked.text.splitlines()[0] == "(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함."
     assert checked.text.splitlines()[1].startswith("사실: ")
     assert {"K7QX2M", "180만 원", "1월 24일"} <= set(checked.kept)
@@ -34,12 +34,12 @@ def test_what_a_summary_lacks_stands_in_a_line_behind_it() -> None:
 
 def test_a_summary_with_all_facts_stays_as_it_is() -> None:
     text = "K7QX2M, 예산 180만 원, 1월 24일 출발, 야간버스는 절대 안 됨."
-    assert check_facts(text, source_of(HumanMessage(ASKED), AIMessage(LONG))).text == text
+    assert checked_text(text, source_of(HumanMessage(ASKED), AIMessage(LONG))).text == text
 
 
 def test_facts_without_room_are_listed_as_missing() -> None:
     text = "여행을 이야기함. " * 34
-    checked = check_facts(text, source_of(HumanMessage(ASKED), AIMessage(LONG)))
+    checked = checked_text(text, source_of(HumanMessage(ASKED), AIMessage(LONG)))
     assert checked.text == text
     assert {"K7QX2M", "180만 원", "1월 24일"} <= set(checked.missing)
 
@@ -51,16 +51,18 @@ def test_with_its_line_a_summary_stays_within_its_target_and_its_source(
 ) -> None:
     source = source_of(HumanMessage(", ".join(names) + ". " + LONG), target=200, **changes)
     text = "(1턴) 번호를 말함. " + ", ".join(names[:told])
-    checked = check_facts(text, source)
+    checked = checked_text(text, source)
     assert checked.text == text or len(checked.text) <= source.target_chars
-    assert checked.text == text or estimate_tokens(source.label + checked.text) <= (source.max_tokens or source.tokens)
+    assert checked.text == text or estimate_tokens(source.label + checked.text) <= (
+        source.max_tokens or source.source_tokens
+    )
     assert set(names[:told]) <= set(checked.kept)
     assert sorted({*checked.kept, *checked.missing} & set(names)) == sorted(set(names))
 
 
 def test_english_sessions_have_an_english_line() -> None:
     words = "The booking is K7QX2M for $1,200. " + "We talk about the way there at length. " * 20
-    checked = check_facts("(turn 1) A trip.", source_of(HumanMessage(words), session_language="en"))
+    checked = checked_text("(turn 1) A trip.", source_of(HumanMessage(words), language="en"))
     assert "\nFacts: " in checked.text
 
 
@@ -69,13 +71,13 @@ def test_the_marks_of_a_summary_are_no_facts() -> None:
         HumanMessage("[1-3턴] (1턴) 예약 번호 K7QX2M. (2턴) 결정함."),
         SystemMessage("[4-6턴] (4턴) 출발."),
     ]
-    checked = check_facts("K7QX2M을 예약함.", source_of(*summaries, is_summary=True))
+    checked = checked_text("K7QX2M을 예약함.", source_of(*summaries, style="merge"))
     assert (checked.kept, checked.missing) == (("K7QX2M",), ())
 
 
 def test_a_long_list_of_a_tool_is_compared_by_its_weightiest_facts() -> None:
     listed = " ".join(f"{number} kg" for number in range(1, 500))
-    checked = check_facts("표를 봄.", source_of(HumanMessage("K7QX2M"), ToolMessage(listed, tool_call_id="c")))
+    checked = checked_text("표를 봄.", source_of(HumanMessage("K7QX2M"), ToolMessage(listed, tool_call_id="c")))
     assert len(checked.kept) + len(checked.missing) == MOST_FACTS
     assert checked.kept[0] == "K7QX2M"
 
@@ -84,14 +86,14 @@ def test_a_prohibition_that_was_pasted_is_no_fact_of_the_users() -> None:
     pasted = (
         "Our reviewer wrote this:\n\n전체 지연은 6초를 넘으면 안 됩니다.\n\nNever restart pay-worker-3 by hand. Agreed?"
     )
-    source = source_of(HumanMessage(pasted), AIMessage("I see. " * 60), session_language="en")
-    checked = check_facts("(turn 1) The reviewer's note was discussed.", source)
+    source = source_of(HumanMessage(pasted), AIMessage("I see. " * 60), language="en")
+    checked = checked_text("(turn 1) The reviewer's note was discussed.", source)
     assert not [fact for fact in (*checked.kept, *checked.missing) if "안 됩니다" in fact]
     assert [fact for fact in checked.kept if fact.startswith("Never restart pay-worker-3")]
 
 
 def test_a_small_number_alone_does_not_stand_in_the_line() -> None:
     source = source_of(HumanMessage("답은 7, 42, 4417, 6초와 K7QX2M입니다. " + LONG))
-    checked = check_facts("(1턴) 답을 적음.", source)
+    checked = checked_text("(1턴) 답을 적음.", source)
     assert {"4417", "6초", "K7QX2M"} <= set(checked.kept)
     assert {"7", "42"} <= set(checked.missing)

@@ -17,7 +17,7 @@ from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens
 from graph.core.turn import label_of
 from graph.fold.extract import extract_summary
-from graph.fold.review import Source, SummaryDraft, review_drafts
+from graph.fold.review import review_drafts
 from graph.fold.spec import FoldSpec
 from graph.strategy.base import Limits, Strategy
 from graph.strategy.compaction import CompactionStrategy
@@ -28,6 +28,7 @@ from graph.strategy.window import WindowStrategy
 from graph.value.record import HistoryEntry, Record, to_entry
 from prompt.system.framing import BLOCK_CUT, note_cut
 from tests.fake.body import faults
+from tests.fake.draft import draft_of
 from tests.fake.drawn import at_most
 from tests.fake.snapshot import adopted, archived, plain_turn, record_of, tool_turn
 
@@ -96,22 +97,9 @@ class Session:
 
 
 def made(spec: FoldSpec, record_id: str) -> Record | None:
-    label = label_of(spec.turns, spec.language)
-    source = Source(
-        spec.messages,
-        spec.source_chars,
-        spec.source_tokens,
-        spec.target_chars,
-        label,
-        frozenset(),
-        is_bound=spec.is_bound,
-        max_tokens=spec.max_tokens,
-        is_quoted=True,
-    )
-    text = review_drafts(
-        [SummaryDraft(extract_summary(spec.messages, spec.target_chars), 0, 0, is_usage=False)], source
-    ).text
-    tokens = estimate_tokens(label + text)
+    draft = draft_of(extract_summary(spec.messages, spec.target_chars), is_extracted=True)
+    text = review_drafts([draft], spec).text
+    tokens = estimate_tokens(spec.label + text)
     return adopted(spec, text, record_id).with_changes(summary_tokens=tokens) if text else None
 
 

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from graph.core.text import estimate_tokens
-from graph.core.turn import label_of
 from graph.fold import review as adopt
-from graph.fold.review import Flaw, Source, flaw_of, is_within, quote, until_last_sentence, visible_chars
-from tests.fake.draft import ENGLISH, KOREAN, draft_of, flaw_in, korean, review_drafts, source_of, told
+from graph.fold.review import Flaw, flaw_of, is_within, quote, until_last_sentence, visible_chars
+from graph.fold.spec import FoldSpec
+from tests.fake.draft import ENGLISH, KOREAN, draft_of, flaw_in, korean, review_drafts, source_of, spec_of, told
 
 LARGE = source_of(told(1000), 300)
 SMALL = source_of("안녕하세요, 반갑습니다", 3)
@@ -88,9 +88,7 @@ def test_a_small_block_that_shrinks_with_its_label_is_a_summary() -> None:
 
 def test_the_label_counts_as_part_of_the_summary() -> None:
     text = korean(90)
-    source = Source(
-        [HumanMessage(text)], len(text), estimate_tokens(text), 30, label_of((1, 2, 3), "ko"), frozenset({"ko"})
-    )
+    source = spec_of([HumanMessage(text)], 30)
     assert review_drafts([text[:-3]], source).is_verbatim
     assert not review_drafts([text[:-40]], source).is_verbatim
 
@@ -112,24 +110,14 @@ def test_whatever_is_adopted_is_smaller_than_its_source_or_the_source_itself(dra
     source = source_of(told(max(20, target * 3)), target)
     review = review_drafts(drafts, source)
     if review.text and not review.is_verbatim:
-        assert len(source.label + review.text) < source.chars
-        assert estimate_tokens(source.label + review.text) < source.tokens
+        assert len(source.label + review.text) < source.source_chars
+        assert estimate_tokens(source.label + review.text) < source.source_tokens
     elif not review.text:
         assert review.error_code
 
 
-def bound_source(target: int, max_tokens: int) -> Source:
-    text = told(5000)
-    return Source(
-        [HumanMessage(text)],
-        5000,
-        estimate_tokens(text),
-        target,
-        label_of((1, 24), "ko"),
-        frozenset({"ko"}),
-        is_bound=True,
-        max_tokens=max_tokens,
-    )
+def bound_source(target: int, max_tokens: int) -> FoldSpec:
+    return spec_of([HumanMessage(told(5000))], target, turns=(1, 24), is_bound=True, max_tokens=max_tokens)
 
 
 def test_a_bound_is_content_with_less_and_cuts_what_is_over_it() -> None:
@@ -189,10 +177,9 @@ def test_a_small_block_stands_word_for_word_rather_than_as_a_full_stop() -> None
 
 def test_picked_sentences_may_be_as_few_as_the_source_has_different_ones() -> None:
     text = "같은 말입니다. " * 100
-    source = Source(
-        [HumanMessage(text)], len(text), estimate_tokens(text), 270, label_of((1, 3), "ko"), frozenset(), is_quoted=True
-    )
-    assert review_drafts(["같은 말입니다."], source).text == "같은 말입니다."
+    source = spec_of([HumanMessage(text)], 270)
+    draft = draft_of("같은 말입니다.", is_extracted=True)
+    assert adopt.review_drafts([draft], source).text == "같은 말입니다."
 
 
 def test_a_draft_is_compared_with_what_was_asked_for_when_that_is_less_than_the_target() -> None:
@@ -204,7 +191,7 @@ def test_a_draft_is_compared_with_what_was_asked_for_when_that_is_less_than_the_
 
 
 @pytest.mark.parametrize("source", [LARGE, bound_source(300, 500)])
-def test_a_draft_that_broke_off_is_to_be_mended_and_else_loses_its_unfinished_sentence(source: Source) -> None:
+def test_a_draft_that_broke_off_is_to_be_mended_and_else_loses_its_unfinished_sentence(source: FoldSpec) -> None:
     cut = draft_of(korean(299)[:-10], is_cut=True)
     assert flaw_of(cut, source) == Flaw("cut")
     review = adopt.review_drafts([cut, cut], source)

@@ -39,12 +39,12 @@ def test_words_of_the_source_in_a_summary_are_no_copy() -> None:
 def test_a_merge_may_begin_with_the_words_of_its_oldest_summary() -> None:
     draft = SAID[:240]
     assert flaw_in(draft, TRIP) == "copy"
-    assert flaw_in(draft, replace(TRIP, is_summary=True)) is None
+    assert flaw_in(draft, replace(TRIP, style="merge")) is None
 
 
 def test_a_new_version_may_begin_with_the_words_of_the_summary_before_it() -> None:
     source = source_of(told(900), 300)
-    previous = replace(source, messages=[SystemMessage(SAID), *source.messages])
+    previous = replace(source, messages=(SystemMessage(SAID), *source.messages))
     assert flaw_in(SAID[:240], previous) is None
 
 

@@ -6,8 +6,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from graph.core.model_input import SystemPart
 from graph.core.text import estimate_tokens
-from graph.core.turn import label_of, text_of
-from graph.fold.review import Source, SummaryDraft, review_drafts
+from graph.core.turn import text_of
+from graph.fold.review import SummaryDraft, review_drafts
 from graph.model.summariser import inside_tags
 from graph.strategy.base import Limits
 from graph.strategy.compaction import CompactionStrategy, compaction_fold, should_compact
@@ -121,18 +121,8 @@ def test_the_tokens_fall_by_at_least_half_even_if_the_summary_is_as_long_as_it_m
         )
         spec = compaction_fold(snapshot, 4)
         assert spec is not None
-        source = Source(
-            spec.messages,
-            spec.source_chars,
-            spec.source_tokens,
-            spec.target_chars,
-            label_of(spec.turns, "ko"),
-            frozenset({"ko"}),
-            is_bound=True,
-            max_tokens=spec.max_tokens,
-        )
-        review = review_drafts([SummaryDraft("(1턴) " + LONG * 10, 0, 0, is_usage=False)], source)
-        after = estimate_tokens(label_of(spec.turns, "ko") + review.text) + sum(
+        review = review_drafts([SummaryDraft("(1턴) " + LONG * 10, 0, 0, is_usage=False)], spec)
+        after = estimate_tokens(spec.label + review.text) + sum(
             entry.tokens for entry in snapshot.raw if entry.position > spec.to_position
         )
         assert review.text
