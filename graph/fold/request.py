@@ -18,30 +18,25 @@ from graph.fold.review import Flaw, SummaryDraft, facts_to_name
 from graph.fold.spec import FoldSpec, PromptStyle
 from prompt.summary import (
     compaction_generator,
-    fact_list,
     in_place_generator,
     merge_generator,
     repair_generator,
     rolling_generator,
     summary_generator,
-    wish,
 )
-from prompt.summary.quote import count_turns, escape
+from prompt.summary.quote import FACTS_VERSION, count_turns, escape, list_facts, quote_wish
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 from prompt.system.framing import Language
 
-# Changes whenever the words of any style's prompt change.
-PROMPT_VERSION: Final = "/".join(
-    text.PROMPT_VERSION
-    for text in (
-        summary_generator,
-        merge_generator,
-        rolling_generator,
-        compaction_generator,
-        in_place_generator,
-        fact_list,
-    )
+_GENERATORS: Final = (
+    summary_generator,
+    merge_generator,
+    rolling_generator,
+    compaction_generator,
+    in_place_generator,
 )
+# Changes whenever the words of any style's prompt change.
+PROMPT_VERSION: Final = "/".join((*(text.PROMPT_VERSION for text in _GENERATORS), FACTS_VERSION))
 
 
 class _GetPrompt(Protocol):
@@ -121,9 +116,9 @@ def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, 
     """
     language = language_of(messages, spec.language) if spec.style in ("plain", "merge") else "en"
     named = () if spec.is_merge else facts_to_name(messages, target_chars, spec.language)
-    listed = fact_list.list_facts([fact.text for fact in named], language)
+    listed = list_facts([fact.text for fact in named], language)
     told, _, size = request.rpartition("\n")
-    return f"{told}\n{listed}{wish.quote_wish(spec.wish, language)}{size}"
+    return f"{told}\n{listed}{quote_wish(spec.wish, language)}{size}"
 
 
 def language_of(messages: Sequence[AnyMessage], session_language: Language) -> str:

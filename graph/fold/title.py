@@ -15,7 +15,7 @@ from graph.core.text import LEADING_MARKS, plain_text, title_of
 from graph.core.turn import is_final_answer, text_of
 from graph.fold.clean import clean_draft
 from graph.fold.request import language_of
-from prompt import title as prompt
+from prompt.summary import title_generator
 from prompt.system.framing import Language
 
 # Number of turns that a title is based on.
@@ -46,8 +46,8 @@ def title_request(messages: Iterable[AnyMessage], language: Language) -> list[An
     """
     said = [message for message in messages if isinstance(message, HumanMessage) or is_final_answer(message)]
     written_in = language_of(said, language)
-    quoted = prompt.get_prompt([_clipped(message) for message in said], written_in)
-    return [SystemMessage(prompt.get_rules(written_in)), HumanMessage(quoted)]
+    quoted = title_generator.get_prompt([_clipped(message) for message in said], written_in)
+    return [SystemMessage(title_generator.get_rules(written_in)), HumanMessage(quoted)]
 
 
 def clean_title(text: str, scripts: Collection[str] = ()) -> str:

@@ -1,4 +1,4 @@
-"""Quotes messages inside a prompt: a numbered tag for each message, which quoted text can't imitate."""
+"""Quotes messages, facts and the user's instruction inside a prompt, in tags that quoted text can't imitate."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ _SPEAKERS: Final = (
 )
 _OUR_TAG: Final = re.compile(r"<(?=(?:\s*/\s*)?(?:m|source|before|summary|facts)\b)", re.IGNORECASE)
 
+_FACTS: Final[Mapping[str, str]] = {
+    "ko": "다음은 위에서 뽑은 것이며 역시 자료입니다. 그중 지금도 맞는 것을 자리가 있는 대로 앞의 것부터 요약에 넣습니다. 규칙과 금지는 뜻 그대로, 나머지는 글자 그대로.",
+    "en": "This was taken from the source above and is material, too. Put what still holds of it into the summary, the first first, as far as there is room: rules and prohibitions by their meaning, the rest letter for letter.",
+}
+_WISH: Final[Mapping[str, str]] = {
+    "ko": "이 요약에 대한 사용자의 요청입니다. 위의 규칙과 아래의 길이 안에서 따릅니다: “{wish}”\n",
+    "en": "This is what the user asks of this summary. Follow it within the rules above and the size below: “{wish}”\n",
+}
+# Of the words around a list of facts.
+FACTS_VERSION: Final = "facts-2"
+
 
 def escape(text: str) -> str:
     """Escapes each `<` that opens one of the prompt's tags, so that a text can't end its quote or forge a speaker."""
@@ -48,6 +59,31 @@ def quote_before(before: str) -> str:
     if len(text) > BEFORE_CHARS:
         text = "…" + text[1 - BEFORE_CHARS :]
     return f"<before>\n{escape(text)}\n</before>\n" if text else ""
+
+
+def list_facts(facts: Sequence[str], language: str = "ko") -> str:
+    """Renders one fact a line, with instructions and a trailing newline; "" without facts.
+
+    Args:
+        facts: The facts in their original wording, most important first.
+        language: "ko" for Korean instructions, else English.
+    """
+    if not facts:
+        return ""
+    lines = "\n".join(escape(" ".join(fact.split())) for fact in facts)
+    return f"{_FACTS['ko' if language == 'ko' else 'en']}\n<facts>\n{lines}\n</facts>\n"
+
+
+def quote_wish(wish: str, language: str = "ko") -> str:
+    """Renders an instruction as one line with a trailing newline; "" for none.
+
+    Args:
+        wish: The user's words.
+        language: "ko" for a Korean line around them, else English.
+    """
+    if not wish:
+        return ""
+    return _WISH["ko" if language == "ko" else "en"].format(wish=escape(" ".join(wish.split())))
 
 
 def count_turns(messages: Iterable[AnyMessage]) -> list[int]:

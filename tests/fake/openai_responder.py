@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Literal
 
-from prompt import title
+from prompt.summary import title_generator
 from prompt.summary.in_place_generator import BEGINNING
 from tests.fake.openai_reply import Body, Reply, text
 
@@ -16,7 +16,7 @@ _FACTS: Final = re.compile(r"<facts>\n(.*)\n</facts>", re.DOTALL)
 _TARGET: Final = re.compile(r"(\d+)(?:자| characters)")
 _MESSAGE: Final = re.compile(r"<m (?:turn=\"(\d+)\" )?from=\"[^\"]+\">(.*?)</m>", re.DOTALL)
 _BEGINNINGS: Final = tuple(BEGINNING.values())
-_TITLE_RULES: Final = tuple(rules.template.partition("\n")[0] for rules in title.RULES.values())
+_TITLE_RULES: Final = tuple(rules.template.partition("\n")[0] for rules in title_generator.RULES.values())
 _TURNS: Final = re.compile(r"(?:turns? )?(\d+)(?:-\d+)?턴?")
 _OPENING: Final = re.compile(r"[«“](.*?)…?[»”]")
 _HANGUL: Final = re.compile(r"[가-힣]")

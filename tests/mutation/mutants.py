@@ -299,7 +299,7 @@ _REVIEW: Final = (
         ('return None if is_written_in(text, _scripts_of(spec)) else "language"', "return None"),
         ("abs(math.log(", "-abs(math.log("),
         ("until_last_sentence(text) if draft.is_cut else text", "text"),
-        ("is_bounded and _is_smaller(text, source)", "is_bounded"),
+        ("is_bounded and _is_smaller(text, spec)", "is_bounded"),
         ("    labelled = spec.label + text", "    labelled = text"),
         ("len(shorter) <= most_chars and is_within(shorter, spec)", "is_within(shorter, spec)"),
         ("return text[: ends[-1]].rstrip()", "return text[: ends[0]].rstrip()"),

@@ -7,7 +7,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from graph.fold.request import messages_behind, requests_for
 from graph.fold.review import Flaw, SummaryDraft, facts_to_name, lack_of
-from prompt.summary.fact_list import list_facts
+from prompt.summary.quote import list_facts
 from prompt.system.framing import Language
 from tests.fake.draft import draft_of, source_of, spec_of
 
