@@ -120,13 +120,7 @@ _SHOWN_CHARS: Final = 64
 
 
 def question_of(text: str, images: Sequence[str], *, message_id: str) -> HumanMessage:
-    """Returns a user's message as archived: the text, then references to its images.
-
-    Args:
-        text: Result of `plain_text`.
-        images: Image URLs accepted by `is_image_url`.
-        message_id: The message's id.
-    """
+    """Returns a user's message as archived; the images are URLs accepted by `is_image_url`."""
     return HumanMessage(content_of(text, [reference_of(url) for url in images]), id=message_id)
 
 
@@ -154,7 +148,6 @@ def urls_of(message: BaseMessage) -> tuple[str, ...]:
 
 
 def shortened_url(url: str) -> str:
-    """Returns the beginning of a `data:` URL with its length, for display."""
     return url if len(url) <= _SHOWN_CHARS else f"{url[:_SHOWN_CHARS]}… ({len(url)} characters)"
 
 
@@ -163,14 +156,10 @@ def references_in(messages: Iterable[BaseMessage]) -> set[str]:
 
 
 def with_images(messages: Sequence[AnyMessage], found: Mapping[str, str]) -> list[AnyMessage]:
-    """Returns the messages as sent to a provider, with images in place of their references.
+    """Returns the messages with images (`data:` URLs by reference) in place of their references.
 
-    A message whose images can't be found is sent as text, and so is the question of a failed turn: a model without
-    image support would refuse every later turn as well.
-
-    Args:
-        messages: In order.
-        found: `data:` URLs by reference.
+    Unknown images are sent as text, and so is the question of a failed turn: a model without image support would refuse
+    every later turn as well.
     """
     failed = {id(turn[0]) for turn in split_turns(messages) if _has_failed(turn)}
     return [_with_images(message, found, is_told=id(message) in failed) for message in messages]

@@ -24,13 +24,7 @@ _SHAPE: Final = 'takes {"currency": "USD", "models": {"name": {"input": 2.5, "ou
 
 @dataclass(frozen=True)
 class ModelPrice:
-    """Prices of a million tokens of a model.
-
-    Attributes:
-        input: Uncached input.
-        output: Output.
-        cached: Input from the provider's cache.
-    """
+    """Prices of a million tokens; `cached` is for input from the provider's cache."""
 
     input: Decimal
     output: Decimal
@@ -39,23 +33,14 @@ class ModelPrice:
 
 @dataclass(frozen=True)
 class PriceList:
-    """The prices of a server's models.
-
-    Attributes:
-        currency: As displayed.
-        models: Prices by model name.
-    """
-
     currency: str
     models: Mapping[str, ModelPrice]
 
 
 def read_prices(text: str) -> PriceList:
-    """Parses the prices of a JSON object: a currency, and for each model the prices of a million tokens.
+    """Parses `{"currency": "USD", "models": {"name": {"input": 2.5, "output": 10, "cached": 1.25}}}`.
 
-    Args:
-        text: `{"currency": "USD", "models": {"name": {"input": 2.5, "output": 10, "cached": 1.25}}}`; without "cached"
-            the input price applies.
+    Prices are of a million tokens; without "cached" the input price applies.
 
     Raises:
         ValueError: Malformed; the message states the expected form and the defect.
@@ -115,11 +100,11 @@ class TokenUse(NamedTuple):
     """Total usage of a model's calls.
 
     Attributes:
-        model: Model name; "" for the server's default, which rows of earlier versions don't name.
+        model: "" for the server's default, which rows of earlier versions don't name.
         is_summary: True for calls that made summaries; a summary counts as one call.
         estimated_count: Number of calls without usage reported by the provider.
         input_tokens: Uncached input.
-        cached_tokens: Input from the provider's cache, not included in `input_tokens`. Not recorded for summaries.
+        cached_tokens: Not included in `input_tokens`; not recorded for summaries.
     """
 
     model: str
@@ -132,12 +117,7 @@ class TokenUse(NamedTuple):
 
 
 class SentCall(NamedTuple):
-    """Input of an answered call.
-
-    Attributes:
-        unsent_tokens: The whole history minus the input, estimated.
-        is_cached: True if the provider read any of the input from its cache.
-    """
+    """Input of an answered call; `unsent_tokens` is the whole history minus the input, estimated."""
 
     model: str
     manifest: Manifest
@@ -151,7 +131,6 @@ class Saved(NamedTuple):
     Attributes:
         unsent_tokens: The whole history minus the input.
         lost_tokens: Tokens sent again after a fold that could have been cached.
-        is_cached: True if the provider read any input from its cache.
     """
 
     model: str
@@ -177,13 +156,7 @@ def saved_by_model(calls: Sequence[SentCall]) -> list[Saved]:
 
 
 def cost_of(uses: Sequence[TokenUse], prices: PriceList, *, default_model: str) -> CostView:
-    """Returns the cost of calls.
-
-    Args:
-        uses: Usage by model.
-        prices: The price list.
-        default_model: Its price is the estimate for calls that name no model.
-    """
+    """Returns the cost of calls; those that name no model are estimated at the default model's price."""
     priced = [(use, price) for use in uses if (price := _price_of(use.model or default_model, prices)) is not None]
     unpriced = [use for use in uses if _price_of(use.model or default_model, prices) is None]
     return CostView(

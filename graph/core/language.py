@@ -43,9 +43,8 @@ _KNOWN_TEXTS: Final = 16
 def user_language(messages: Iterable[AnyMessage]) -> str | None:
     """Returns the script of most of the user's messages; None if there are no words.
 
-    Each message has one vote, so that a long pasted text doesn't outvote the user's own words. A fifth of Hangul words
-    is enough for "ko": Korean text may consist mostly of Latin terms, and other text has none. Of equal scripts the
-    first one found wins.
+    Each message has one vote, so that a long pasted text doesn't outvote the user. A fifth of Hangul words is enough
+    for "ko": Korean text may consist mostly of Latin terms.
     """
     votes = Counter(script for message in messages if (script := _script_of(message)) is not None)
     return max(votes, key=lambda script: votes[script]) if votes else None
@@ -115,10 +114,7 @@ def _without_quoted(text: str) -> str:
 
 
 def _without_pairs(text: str, opening: str, closing: str) -> str:
-    """Removes text between two marks in the same line.
-
-    Linear time; a regular expression would search for the closing mark from each opening mark again.
-    """
+    """Removes text between two marks in the same line, in linear time (a regular expression would be quadratic)."""
     kept: list[str] = []
     at = 0
     while (begin := text.find(opening, at)) >= 0 and (end := text.find(closing, begin)) >= 0:
@@ -133,7 +129,6 @@ def _own_words(message: AnyMessage) -> Counter[str]:
 
 
 def _count_words(text: str) -> Counter[str]:
-    """Counts words by script; a word counts for the first script of the list that it contains."""
     counts: Counter[str] = Counter()
     for word, times in Counter(text.split()).items():
         for name, pattern in _ASCII_SCRIPTS if word.isascii() else _SCRIPTS:
@@ -194,7 +189,7 @@ _STOP_SYLLABLES: Final = frozenset("은는이가을를의에도만과와로나�
 
 
 def split_sentences(text: str) -> list[str]:
-    """Splits a text into sentences, each on one line with single spaces; list marks and empty lines are left out.
+    """Splits a text into sentences, without list marks and empty lines.
 
     No sentence ends in a decimal, version, URL, date such as `2026. 3. 15.`, numbered point or abbreviation.
     """
@@ -236,7 +231,6 @@ def content_terms(sentence: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    """Returns a word without its plural or possessive s; "class" and "3s" stay."""
     return word[:-1] if len(word) > 3 and word.isalpha() and word[-1] == "s" and word[-2] not in "su" else word  # noqa: PLR2004  # shorter words are mostly no plurals
 
 
@@ -280,10 +274,7 @@ _TAIL_CHARS: Final = 1_000
 def is_casual(text: str, previous_answer: str = "") -> bool:
     """Returns True if the message is nothing but a greeting, thanks, an acknowledgement or a farewell.
 
-    Args:
-        text: The user's message.
-        previous_answer: The assistant's last answer. After a question or an offer, "yes" or "good" is an answer and
-            not small talk; thanks, greetings and farewells stay small talk.
+    After an answer that asks or offers something, "yes" or "good" is an answer and not small talk.
     """
     stripped = text.strip()
     if not stripped or len(stripped) > _MAX_CHARS or _NOT_CASUAL.search(stripped):

@@ -28,12 +28,9 @@ _BLOCK_TYPES: Final = ([str, int], [str, str, int], [str, str, int, int])
 
 
 def encode_manifest(manifest: Manifest, before: Sequence[str] = ()) -> str:
-    """Encodes a list whole or as a difference to the last one of `before`, whichever is shorter.
+    """Encodes a list whole or as a difference to the last one of `before` (oldest first), whichever is shorter.
 
-    Args:
-        manifest: The blocks sent.
-        before: Encoded lists of earlier calls, oldest first; the newest `LONGEST_CHAIN` are enough. The last one isn't
-            used if it is unreadable, from an older database, or ends a chain of that length.
+    The last one isn't used if it is unreadable, from an older database, or ends a chain of `LONGEST_CHAIN` lists.
     """
     whole = _write(0, manifest)
     if not before:
@@ -54,10 +51,7 @@ def encode_manifest(manifest: Manifest, before: Sequence[str] = ()) -> str:
 
 
 def decode_manifest(texts: Sequence[str]) -> Manifest:
-    """Decodes the last of the encoded lists of consecutive calls, oldest first.
-
-    Args:
-        texts: Encoded lists, the requested one last; `LONGEST_CHAIN` lists in all are always enough.
+    """Decodes the last of the lists of consecutive calls, oldest first; `LONGEST_CHAIN` lists are always enough.
 
     Raises:
         ValueError: A list is malformed, or the base of a difference is missing.
@@ -124,7 +118,6 @@ def _is_block(entry: object) -> bool:
 
 
 def _steps(base: Manifest, manifest: Manifest) -> list[int | Block]:
-    """Returns the steps from `base` to `manifest`; the common beginning, nearly all of them, needs no search."""
     same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(base, manifest, strict=False))))
     steps: list[int | Block] = [same] if same else []
     matcher = BoundedMatcher(base[same:], manifest[same:])

@@ -36,7 +36,7 @@ SUMMARY_PREFIX: Final = "summary-"
 
 @dataclass(frozen=True)
 class InputItem:
-    """A block of a model input. Its text isn't copied: the tables have it under (kind, id, version).
+    """A block of a model input; the tables have its text under (kind, id, version).
 
     Attributes:
         kind: "system", "context" (its id is the block's name), "record", "pin" (a pinned message under its record),
@@ -44,7 +44,7 @@ class InputItem:
             summary) or "cut" (a tool result). If a tool asks a model: "call" for the arguments of the tool call.
         version: Of a record, a context block or the system prompt; for a cut message the number of characters sent; 1
             for others.
-        tokens: Estimate for the block.
+        tokens: Estimate.
     """
 
     kind: str
@@ -74,10 +74,8 @@ class SystemPart:
 
     Attributes:
         text: The beginning of the system prompt; the same bytes in every turn of a session.
-        tool_schema: JSON of the tools sent beside the messages; counted, not rendered. "" for none.
+        tool_schema: JSON of the tools sent beside the messages; counted, not rendered.
         note: A sentence appended to the last tool result, so that the cached prefix stays unchanged.
-        name: Identifies the text together with the version; see `prompt.system.chat.read_prompt`.
-        language: The language of the labels, headings and notes; the same in every turn of a session.
         front: Follows `text`.
         client: The instructions of a client program; follows `front`.
         volatile: Precedes the user's words of the open turn.
@@ -125,12 +123,6 @@ def stored_system(name: str, version: int) -> SystemPart:
 
 
 def system_part(language: Language, *, can_recall: bool) -> SystemPart:
-    """Returns the system part of a session.
-
-    Args:
-        language: The session's language.
-        can_recall: True if the tool `recall` is offered.
-    """
     return stored_system(chat.prompt_id(language, can_recall=can_recall), chat.PROMPT_VERSION)
 
 
@@ -188,7 +180,7 @@ def _prompt_tokens(prompt: str) -> int:
 def raw_messages(messages: Messages, language: Language) -> list[AnyMessage]:
     """Returns the messages to send, beginning with a user's message, as many models require.
 
-    A compaction can end inside a turn; then a fixed user message replaces the folded beginning of the turn.
+    Where a compaction ends inside a turn, a fixed user message replaces the folded beginning of the turn.
     """
     raw = list(messages)
     if raw and not isinstance(raw[0], HumanMessage):
@@ -197,13 +189,7 @@ def raw_messages(messages: Messages, language: Language) -> list[AnyMessage]:
 
 
 def assemble(system: SystemPart, history: History, messages: Messages) -> ModelInput:
-    """Builds `[system prompt with blocks and records] + [raw turns] + [turn block and open turn]`.
-
-    Args:
-        system: The part of the input outside the conversation.
-        history: Active records, oldest first.
-        messages: The working set.
-    """
+    """Builds `[system prompt with blocks and records] + [raw turns] + [turn block and open turn]`."""
     raw = raw_messages(messages, system.language)
     if system.note and raw and isinstance(raw[-1], ToolMessage):
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
@@ -232,8 +218,7 @@ NOTE: Final = "note"
 def same_blocks(before: Manifest, after: Manifest) -> tuple[bool, ...]:
     """Returns for each block of `after` whether it belongs to the common prefix with `before`.
 
-    The tools come last in a list, but providers read them before everything else: with different tools nothing is
-    shared.
+    Providers read the tools before everything else: with different tools nothing is shared.
     """
     if _tools(before) != _tools(after):
         return (False,) * len(after)
@@ -245,9 +230,8 @@ def same_blocks(before: Manifest, after: Manifest) -> tuple[bool, ...]:
 def lost_tokens(before: Manifest, after: Manifest) -> int:
     """Estimates the tokens that a call sent again because an earlier part was folded, unfolded or left out.
 
-    Counted are blocks that both inputs have after the first differing block. Not counted are tokens that a provider
-    would have read uncached with the whole history as well: after a changed context or prompt, or with different
-    tools.
+    These are blocks that both inputs have after the first differing one, without those that would have been uncached
+    with the whole history as well: after a changed context or prompt, or with different tools.
     """
     if _tools(before) != _tools(after):
         return 0
@@ -262,7 +246,6 @@ def lost_tokens(before: Manifest, after: Manifest) -> int:
 
 
 def _shared(before: Sequence[Block], after: Sequence[Block]) -> int:
-    """Returns the length of the common prefix; token estimates of blocks are ignored."""
     pairs = zip(before, after, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0][:3] == pair[1][:3], pairs))
 

@@ -22,12 +22,7 @@ _MOST_TOKENS: Final = 4_000
 
 @dataclass(frozen=True)
 class Pin:
-    """A pinned message.
-
-    Attributes:
-        position: In the archive.
-        role: "human" or "ai".
-    """
+    """A pinned message, at its position in the archive."""
 
     message_id: str
     position: int
@@ -48,19 +43,12 @@ def pin_of(entry: ArchivedMessage) -> Pin:
 
 
 def budget_tokens(input_tokens: int) -> int:
-    """Returns the budget in tokens for all pins of a session.
-
-    Args:
-        input_tokens: The largest whole input of the session's model.
-    """
+    """Returns the budget for all pins of a session, for a model with this largest input."""
     return min(_MOST_TOKENS, input_tokens // _LARGEST_SHARE)
 
 
 def fitting(pins: Sequence[Pin], most_tokens: int, language: Language) -> tuple[Pin, ...]:
-    """Returns the newest pins that fit into the budget, by position.
-
-    More may have been pinned with another model, or before the window was reduced.
-    """
+    """Returns the newest pins that fit, by position: more may have been pinned with a larger window."""
     kept: list[Pin] = []
     for pin in sorted(pins, key=lambda pin: pin.position, reverse=True):
         if (tokens := pin.tokens(language)) <= most_tokens:
@@ -77,12 +65,7 @@ def unsent(pins: Sequence[Pin], messages: Sequence[AnyMessage]) -> list[Pin]:
 
 
 def place_pins(history: Sequence[HistoryEntry], pins: Sequence[Pin]) -> list[HistoryEntry | Pin]:
-    """Inserts each pin after the record that covers it; other pins come last.
-
-    Args:
-        history: Records, oldest first.
-        pins: Pins that aren't sent otherwise, by position.
-    """
+    """Inserts each pin after the record that covers it; other pins come last."""
     placed: list[HistoryEntry | Pin] = []
     left = list(pins)
     for entry in history:
@@ -108,14 +91,13 @@ LARGEST_SHARES: Final[dict[BlockKind, int]] = {"front": 3, "client": 4, "volatil
 
 @dataclass(frozen=True)
 class ContextBlock:
-    """A block as sent; the table has it under (session, kind, version).
+    """A block as sent; the table has it whole under (session, kind, version).
 
     Attributes:
         kind: "front" and, after it, "client" (instructions of a client program) are in the system prompt and stay the
             same from turn to turn; "volatile" precedes the user's words of the open turn and isn't sent again later.
         version: Counts the session's blocks of this kind, from 1.
-        text: As sent.
-        kept_lines: Number of lines sent; None for all of them. The table has the whole block.
+        kept_lines: Number of lines sent; None for all of them.
     """
 
     kind: BlockKind
@@ -129,10 +111,7 @@ class ContextBlock:
         return self.kind if self.kept_lines is None else f"{self.kind}/{self.kept_lines}"
 
     def within(self, most_tokens: int, language: Language) -> ContextBlock:
-        """Returns the block cut to the lines that fit; the cut block is used for the calls of one turn, never stored.
-
-        The note about the cut is added even if there is no room for it.
-        """
+        """Returns the block cut to the lines that fit, with a note even if there is no room for it; never stored."""
         if estimate_tokens(self.text) <= most_tokens:
             return self
         kept = lines_within(self.text, most_tokens, language)
@@ -146,9 +125,6 @@ class ContextRequest:
     Attributes:
         root: The real path of the session's project, "" for none.
         has_memory: True if the session starts with the project's memory.
-        language: The language of the session's fixed sentences.
-        turn: The number of the turn.
-        message: The user's message.
         context: Client context of the request, such as `currentFile` and `selection`; checked only to be text.
         front: The session's front block as last sent; "" before the first one, and after a change of `root` or
             `has_memory`. Returning it unchanged keeps the provider's cached prefix valid.
@@ -183,7 +159,7 @@ def cut_at(text: str, kept_lines: int, language: Language) -> str:
 
 
 def read_name(name: str) -> tuple[BlockKind, int | None]:
-    """Parses `ContextBlock.name` into the block's kind and number of lines sent.
+    """Parses `ContextBlock.name` into kind and number of lines sent.
 
     Raises:
         KeyError: Unknown kind.

@@ -17,20 +17,16 @@ class SessionSnapshot:
     """Input of a strategy's decision.
 
     Attributes:
-        complete_turns: Number of answered turns.
         active: The active records, oldest first; together they cover the session's beginning without a gap.
         raw: The live messages that no record covers, oldest first, those of an open turn included.
-        rate: The current compression rate.
-        correction: Factor from estimates to the provider's usage, at least 1.0, the default without reported usage.
+        correction: Factor from estimates to the provider's usage, at least 1.0.
         restored_tokens: Estimate for the context when a compaction was last undone, 0 if there was none since the last
             one. No automatic compaction is made until the context has grown past it.
         input_tokens: The largest input for the session's model, minus front and pins; None for no bound.
-        language: The language of the session's fixed sentences.
         front_tokens: Estimates for the blocks in the session's system prompt, by kind.
-        pin_tokens: Estimate for the session's pins.
         undone: The first and last positions of merges that the user undid: merged again only for want of room.
-        set_aside: Records, in no order, that were active, at positions after an undone compaction, and cover raw
-            messages only: each may be activated again once everything before it is folded.
+        set_aside: Records, in no order, that were active after an undone compaction and cover raw messages only: each
+            may be activated again once everything before it is folded.
     """
 
     complete_turns: int
@@ -82,11 +78,9 @@ def without_overlap(records: Sequence[Record], active: Sequence[Record]) -> list
 
 
 def uncovered_ranges(records: Sequence[Record], begin: int) -> list[tuple[int, int | None]]:
-    """Returns the ranges of archive positions that no record covers, in order; the last one has no end.
+    """Returns the ranges of archive positions that no record covers; the last one has no end.
 
-    Args:
-        records: The active records, by position.
-        begin: The last position that a reset removed from the context, 0 for none.
+    `begin` is the last position that a reset removed from the context, 0 for none.
     """
     ranges: list[tuple[int, int | None]] = []
     first = begin + 1

@@ -27,10 +27,7 @@ _UNSEEN: Final = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u
 
 
 def plain_text(text: str) -> str:
-    """Returns the text in a form that every database and endpoint accepts.
-
-    NUL and lone surrogates become U+FFFD; a surrogate pair becomes its character.
-    """
+    """Replaces NUL and lone surrogates, which not every database and endpoint accepts, by U+FFFD."""
     if not _UNSTORABLE.search(text):
         return text
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

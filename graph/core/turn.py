@@ -37,7 +37,6 @@ def text_of(message: AnyMessage) -> str:
 
 
 def words_of(message: BaseMessage) -> str:
-    """Returns the text content of a message without its images."""
     content = message.content
     if isinstance(content, str):
         return content
@@ -55,7 +54,6 @@ def without_images(message: AnyMessage) -> AnyMessage:
 
 
 def with_words(message: AnyMessage, text: str) -> AnyMessage:
-    """Returns a copy of the message with a different text and the same images."""
     images = image_parts(message)
     return message.model_copy(update={"content": [{"type": "text", "text": text}, *images] if images else text})
 
@@ -90,10 +88,7 @@ def is_cut(message: AnyMessage) -> bool:
 
 
 def split_turns(messages: Iterable[AnyMessage]) -> list[list[AnyMessage]]:
-    """Splits messages into turns, oldest first; the last one may be open.
-
-    A turn starts at each `HumanMessage`. Messages before the first one are left out.
-    """
+    """Splits messages into turns at each `HumanMessage`; those before the first one are left out."""
     turns: list[list[AnyMessage]] = []
     for message in messages:
         if isinstance(message, HumanMessage):
@@ -148,14 +143,8 @@ def closing_messages(
 ) -> list[AnyMessage]:
     """Returns the messages that complete an open turn: a `ToolMessage` for each open call, then a marked answer.
 
-    Args:
-        open_turn: The messages of the turn so far, the user's first.
-        status: How the turn ended.
-        code: The error's code, "" if it was stopped.
-        partial_text: The last saved part of the streamed answer. Replaced by a fixed sentence if blank, or if already
-            archived in the turn, before a tool call.
-        language: The language of the fixed sentences.
-        message_id: The id of the marked answer and the prefix of the tool messages' ids.
+    `code` is the error's, "" if the turn was stopped. `partial_text`, the saved part of the streamed answer, is
+    replaced by a fixed sentence if it is blank or already archived in the turn, before a tool call.
     """
     closing: list[AnyMessage] = [
         ToolMessage(UNFINISHED_CALL[language], tool_call_id=call_id, id=f"{message_id}-{index}", status="error")
@@ -185,12 +174,7 @@ def closed_mark(message: AnyMessage) -> dict[str, object] | None:
 
 
 def ending_of(said: Sequence[AnyMessage], *, stop_requested: bool) -> tuple[Literal["finished"] | ClosedStatus, str]:
-    """Returns the end status and error code of a turn whose worker wrote no result.
-
-    Args:
-        said: The archived messages of the turn's last attempt.
-        stop_requested: True if the user had asked to stop.
-    """
+    """Returns the end status and error code of a turn whose worker wrote no result."""
     if not is_complete(said):
         return ("stopped", "") if stop_requested else ("failed", INTERRUPTED)
     mark = closed_mark(said[-1])

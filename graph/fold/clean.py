@@ -36,8 +36,8 @@ _MOST_COUNT_SHARE: Final = 2.0
 def clean_draft(text: str) -> str:
     """Removes text around the summary; the same words inside stay.
 
-    Removed from the outside in: `<think>…</think>` at the beginning, even if unclosed; a fence round the whole; a
-    heading line at the beginning ("요약:", "Here is the summary:"); a count at the end ("(총 612자)").
+    Removed are `<think>…</think>` at the beginning, even if unclosed; a fence round the whole; a heading line ("요약:",
+    "Here is the summary:"); a count at the end ("(총 612자)").
     """
     cleaned = text.strip()
     while True:

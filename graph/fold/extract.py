@@ -30,8 +30,7 @@ class Row:
 
     Attributes:
         label: The key of the record or of the list around the record, "" at the top.
-        keys: The names of the values in order, "" for the key of the record; empty for a list of values.
-        values: Numbers and short texts as written.
+        keys: The names of the values, "" for the key of the record; empty for a list of values.
     """
 
     label: str
@@ -90,7 +89,6 @@ def _of_object(entries: Mapping[str, object], label: str) -> Iterator[Row | str]
 
 
 def _flattened(entries: Mapping[str, object]) -> tuple[dict[str, str], list[tuple[str, object]]]:
-    """Splits an object into short values by name, inner flat objects included, and everything else."""
     row: dict[str, str] = {}
     rest: list[tuple[str, object]] = []
     for key, entry in entries.items():
@@ -133,7 +131,6 @@ class Statement:
 
     Attributes:
         position: Number among all statements, from 1.
-        terms: Content terms.
         weight: Factor for the speaker and the kind of statement; 1 for an assertion by the assistant.
         head: Label and keys, printed before the first of several rows; "" for a sentence.
     """
@@ -157,10 +154,8 @@ def read_statements(
 ) -> tuple[list[Statement], list[Statement]]:
     """Returns the useful and the dull statements in order, without duplicates.
 
-    The user's statements weigh more than the assistant's, rules and prohibitions most. Answered questions weigh
-    little, and so do the assistant's questions once the user has replied; questions in the last message are still
-    open. Results of `recall` and of the project's note tools are skipped: their content is in earlier turns or in the
-    project.
+    The user's statements weigh more than the assistant's, rules and prohibitions most; answered questions weigh little.
+    Results of `recall` and of the project's note tools are skipped: they repeat earlier turns or the project.
     """
     useful: list[Statement] = []
     dull: list[Statement] = []
@@ -256,12 +251,7 @@ _KINDS: Final = (
 
 @dataclass(frozen=True)
 class TermCounts:
-    """Number of texts in which each content term occurs.
-
-    Attributes:
-        texts: Number of texts counted.
-        by_term: Document frequency; terms that occur nowhere may be absent.
-    """
+    """Document frequency of content terms over this number of texts."""
 
     texts: int
     by_term: Mapping[str, int]
@@ -272,7 +262,6 @@ class TermCounts:
 
 
 def count_terms(texts: Iterable[str], before: TermCounts | None = None) -> TermCounts:
-    """Counts the terms of texts and adds the counts in `before`."""
     by_term = Counter(before.by_term if before else ())
     number = before.texts if before else 0
     for text in texts:
@@ -311,17 +300,10 @@ def extract_summary(
 ) -> str:
     """Returns the highest-scoring statements in source order, about `target_chars` characters in all.
 
-    The result has 50 to 110 % of the target if the source is long enough, and is empty only if the source has no
-    words. A statement is a sentence or a row of JSON. The score adds the rarity of terms that no better statement has
-    and the weight of numbers, dates, identifiers, names and decisions, multiplied by the statement's weight
-    (`read_statements`) and reduced with length. Repetitions and dull sentences come last. A sentence too long for the
-    target is cut and ends in "…".
-
-    Args:
-        messages: Messages to condense, tool results included.
-        target_chars: Length to aim at; less than 1 counts as 1.
-        counts: Term counts of the whole session; None counts the terms of `messages`.
-        is_dull: Returns True for a sentence that is useless in a summary; greetings and thanks by default.
+    The result has 50 to 110 % of the target if the source is long enough, and is empty only if the source has no words.
+    The score adds the rarity of terms that no better statement has (over `counts`, or the messages) and the weight of
+    numbers, dates, identifiers, names and decisions, multiplied by the statement's weight and reduced with length.
+    Repetitions and dull sentences come last.
     """
     pick = _Pick(max(1, target_chars))
     useful, dull = read_statements(messages, is_dull)

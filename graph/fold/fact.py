@@ -40,8 +40,8 @@ def key_of(text: str) -> str:
     """Returns a text's comparison key: tokens between single spaces, with a space at each end; " " without tokens.
 
     A token is a number, an ASCII word, a currency or unit mark, or a single other letter, so that Hangul is found
-    whatever particle follows. "AUTH-4821" and "auth 4821", "1,800,000원" and "1800000 원", "2027-01-17" and "2027. 1.
-    17." are equal; "17" is not in "170", "1.7", "17:30" or "K17".
+    whatever particle follows. "AUTH-4821" equals "auth 4821", "1,800,000원" "1800000 원"; "17" is not in "170",
+    "1.7" or "K17".
     """
     dated = _DATE_DOTS.sub(r"\1-\2-", narrow(text))
     return "".join([" ", *(f"{_canonical(match[0])} " for match in _TOKEN.finditer(dated))])
@@ -97,10 +97,10 @@ _WHOLE: Final = frozenset(_WHOLE_WORD_LIST.split())
 
 
 def strip_particle(word: str) -> str:
-    """Returns a word without the Korean particle at its end; unchanged if the rest would be no noun.
+    """Returns a word without the Korean particle at its end.
 
-    The rest has at least two syllables, or one after a space or another script. A noun that merely ends like a
-    particle (회의, 지도) stays whole.
+    The rest has at least two syllables, or one after a space or another script; a noun that merely ends like a particle
+    (회의, 지도) stays whole.
     """
     run = _HANGUL_END.search(word)
     found = _PARTICLE_END.search(run[0]) if run and word not in _WHOLE else None
@@ -507,7 +507,7 @@ class Fact:
 
     Attributes:
         text: As written, without a Korean particle behind it.
-        key: Comparison key (`key_of`); for a rule or prohibition, its content words (`wish_key`).
+        key: `key_of`; for a rule or prohibition, its content words (`wish_key`).
         weight: Cost of losing the fact; above 0.
     """
 
@@ -563,10 +563,9 @@ class FactLine(NamedTuple):
 
 @lru_cache(maxsize=_KNOWN_TEXTS)
 def facts_in(text: str) -> tuple[Fact, ...]:
-    """Returns the facts of a text in order, each once; time is linear in the text.
+    """Returns the facts of a text in order, each once by key; time is linear in the text.
 
-    No fact crosses the end of a line. Of facts with the same key the first is returned; a rule or prohibition never
-    replaces a fact of another kind. Of pasted data with thousands of facts not all are returned; see `places_of`.
+    No fact crosses the end of a line. Of pasted data with thousands of facts not all are returned; see `places_of`.
     """
     seen: dict[tuple[str, str], Fact] = {}
     for _, _, fact in places_of(text):
@@ -575,10 +574,10 @@ def facts_in(text: str) -> tuple[Fact, ...]:
 
 
 def places_of(text: str) -> Iterator[tuple[int, int, Fact]]:
-    """Yields start, end and fact for each fact of a text, line by line.
+    """Yields start, end and fact for each fact of a text; a quoted term, rule or prohibition may overlap others.
 
-    A quoted term, rule or prohibition may overlap other facts; no others overlap. Beyond about 4,000 facts at the
-    beginning and 1,000 at the end, a text is searched only for rules and prohibitions, up to 4,000 in all.
+    Beyond about 4,000 facts at the beginning and 1,000 at the end, only rules and prohibitions are searched, up to
+    4,000.
     """
     lines = text.split("\n")
     places_in = cache(_places_in)  # pasted data may have a line many times
@@ -614,9 +613,8 @@ def _places_in(line: str, *, only_wishes: bool = False) -> tuple[tuple[int, int,
 def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
     """Returns the facts of messages, heaviest first and then in order; each once, by key.
 
-    Facts of the user's messages weigh most, then answers, then tool results. Rules and prohibitions count only in the
-    user's messages. Left out are words too common to be compared, and repetitions: results of `recall`, answers of a
-    project's tools, and answers of the embedded model.
+    The user's facts weigh most, then answers, then tool results. Rules and prohibitions count only in the user's
+    messages. Words too common to be compared and repetitions (`is_repetition`) are left out.
     """
     heaviest: dict[tuple[str, str], Fact] = {}
     for message in filterfalse(is_repetition, messages):
@@ -634,12 +632,7 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
 
 
 def fact_as_written(text: str, known: Mapping[str, Fact]) -> Fact:
-    """Returns the fact that was stored as this text, e.g. in a record.
-
-    Args:
-        text: The fact alone.
-        known: Facts of the surrounding text by key, for a fact that is recognised only by its context.
-    """
+    """Returns the fact that was stored as this text; `known` has those that only their context shows, by key."""
     key = key_of(text)
     found = facts_in(text)
     whole = next((fact for fact in found if is_wish(fact) or fact.key == key), known.get(key))
@@ -659,18 +652,16 @@ def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
 def kept_in(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
     """Returns the facts that a text contains, in order.
 
-    Spacing, case, separators and particles are ignored; a different number never matches: "17" is not in "170" or
-    "1.7". A rule or prohibition matches a sentence with at least half of its words; for a prohibition the sentence
-    must be negated as well.
+    Spacing, case, separators and particles are ignored. A rule or prohibition matches a sentence with at least half of
+    its words; for a prohibition the sentence must be negated as well.
     """
     return _divide(facts, text)[0]
 
 
 def facts_line(missing: Iterable[Fact], language: Literal["ko", "en"], max_chars: int) -> FactLine:
-    """Writes facts in one line, `사실: …` or `Facts: …`, heaviest first, in at most `max_chars` characters.
+    """Writes facts in one line, `사실: …` or `Facts: …`, in at most `max_chars` characters.
 
-    A fact that doesn't fit is skipped. Left out are facts already in the line and numbers without a meaning of their
-    own.
+    Skipped are facts that don't fit or are in the line already, and numbers without a meaning of their own.
     """
     return line_within(missing, language, lambda line, _: len(line) <= max_chars)
 

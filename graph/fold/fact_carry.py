@@ -34,14 +34,10 @@ def without_line(summary: str) -> str:
 
 
 def carried_facts(records: Sequence[Record]) -> tuple[Fact, ...]:
-    """Returns the facts of records, heaviest first; each once.
+    """Returns the facts of records (oldest first), heaviest first; each once.
 
-    Weight depends on the kind alone: rules and prohibitions, then identifiers, and so on. Among equal weights, the
-    first facts of each record precede all second ones, the newest record first; a record's list begins with the user's
-    facts. So no record loses all of its facts to the others.
-
-    Args:
-        records: Completed records, oldest first.
+    Weight depends on the kind alone. Among equal weights, the first facts of each record precede all second ones, the
+    newest record first: so no record loses all of its facts to the others.
     """
     found: dict[tuple[str, str], tuple[_Place, Fact]] = {}
     for age, record in enumerate(reversed(records)):
@@ -64,14 +60,8 @@ def carried_line(
 ) -> FactLine:
     """Writes the line of facts that a record carries on, in up to a third of its tokens.
 
-    Rules, prohibitions and identifiers may take up to two thirds, as they are meaningful alone and worth more than any
-    sentence. Bare numbers and names need their sentences.
-
-    Args:
-        facts: Facts missing from the text, heaviest first.
-        language: The session's language.
-        max_tokens: Bound on the whole record, estimated.
-        fits: Returns True if there is room for a line.
+    Rules, prohibitions and identifiers may take up to two thirds, as they are meaningful alone; bare numbers and names
+    need their sentences.
     """
 
     def is_allowed(line: str, fact: Fact) -> bool:

@@ -24,13 +24,11 @@ _SHORTENINGS: Final = 2
 
 
 def check_facts(review: Review, spec: FoldSpec) -> Review:
-    """Appends a line of missing facts to an adopted text, as far as there is room, and notes what it contains.
-
-    A verbatim text contains all its facts.
+    """Appends a line of missing facts to an adopted text, as far as there is room, and notes the 100 heaviest.
 
     The line takes at most 30 % of the target, or half of a target that is only an upper bound. Where records are
-    replaced, their facts are carried on as well (`carried_line`), and sentences of least weight are dropped to make
-    room for their rules, prohibitions and identifiers. The 100 heaviest facts are compared.
+    replaced, sentences of least weight are dropped to make room for their rules, prohibitions and identifiers
+    (`carried_line`). A verbatim text contains all its facts.
     """
     if review.is_verbatim or not review.text:
         return review
@@ -64,7 +62,6 @@ def _with_line(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> str:
 
 
 def _with_carried(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> str:
-    """Returns the text with the line appended, shortened where firm facts need room."""
     language = spec.language
     most_tokens = spec.source_tokens if spec.max_tokens is None else spec.max_tokens
     # A dropped sentence may have contained a fact, which then needs room in the line as well.

@@ -58,13 +58,8 @@ def end_record(
 ) -> Record:
     """Returns the finished record: COMPLETED with the adopted text, or FAILED with an error code.
 
-    Args:
-        record: The record as it was started.
-        spec: The fold.
-        drafts: All drafts in order.
-        error_code: Reason for a missing draft; ignored if there is a draft.
-        seconds: Duration.
-        is_fallback: True if sentences were extracted because the summary model failed.
+    `error_code`, the reason for a missing draft, is ignored if there is a draft. `is_fallback` is True if sentences
+    were extracted because the summary model failed.
     """
     cost: dict[str, object] = {
         "input_tokens": sum(draft.input_tokens for draft in drafts),

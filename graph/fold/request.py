@@ -40,8 +40,6 @@ PROMPT_VERSION: Final = "/".join((*(text.PROMPT_VERSION for text in _GENERATORS)
 
 
 class _GetPrompt(Protocol):
-    """Renders rules and source of a summary prompt; see `summary_generator.get_prompt`."""
-
     def __call__(
         self,
         messages: Sequence[AnyMessage],
@@ -63,13 +61,9 @@ _PROMPTS: Final[Mapping[PromptStyle, tuple[Callable[[str], str], _GetPrompt]]] =
 
 @dataclass(frozen=True)
 class SummaryRequest:
-    """Request to a summary model for one part of a source.
+    """Request for one part of a source; tools are sent for the cached prefix, none may be called.
 
-    Attributes:
-        aim_chars: Requested length.
-        most_chars: Allowed length.
-        language: Of the summary: "ko", "en" or the script of the user's own words.
-        tools: Schemas sent beside the messages, though none may be called; () for none.
+    `language` is that of the summary: "ko", "en" or the script of the user's own words.
     """
 
     messages: list[BaseMessage]
@@ -80,10 +74,7 @@ class SummaryRequest:
 
 
 def requests_for(spec: FoldSpec, source_tokens: int) -> Iterator[SummaryRequest]:
-    """Yields the request for each part of a source: a system message with the rules, a user message with the rest.
-
-    `source_tokens` is the number of source tokens that fit into one request.
-    """
+    """Yields the request for each part of a source of at most `source_tokens`."""
     get_rules, get_prompt = _PROMPTS[spec.style]
     if spec.is_merge:
         facts = carried_line(spec.carried, spec.language, spec.max_tokens or 0).text
@@ -136,10 +127,7 @@ def lengths_of(target_chars: int, style: PromptStyle) -> tuple[int, int]:
 
 
 def messages_behind(request: SummaryRequest, place: int, draft: SummaryDraft, flaw: Flaw) -> list[BaseMessage]:
-    """Returns the draft and a repair prompt, to be sent after the original request.
-
-    For a source in parts, each prompt names only the missing facts of its own part.
-    """
+    """Returns the draft and a repair prompt, which names only the missing facts of its own part."""
     text = draft.parts[place] if place < len(draft.parts) else draft.text
     is_part = len(draft.parts) > 1
     told = request.messages[-1].text
@@ -155,7 +143,6 @@ def messages_behind(request: SummaryRequest, place: int, draft: SummaryDraft, fl
 
 
 def _split(numbered: Iterable[tuple[AnyMessage, int]], limit_tokens: int) -> Iterator[list[tuple[AnyMessage, int]]]:
-    """Splits messages with their turns into parts of at most `limit_tokens`, in order; a larger message is cut."""
     part: list[tuple[AnyMessage, int]] = []
     part_tokens = 0
     for message, turn in ((piece, turn) for whole, turn in numbered for piece in _cut(whole, limit_tokens)):
@@ -197,12 +184,7 @@ _REPAIR_TOKENS: Final = 200
 
 @dataclass(frozen=True)
 class LastInput:
-    """Last input of a session's chat model for an answer without tool calls, and the answer.
-
-    Attributes:
-        model: Model name at the endpoint.
-        tools: Schemas sent beside the messages.
-    """
+    """Last input of a session's chat model for an answer without tool calls, and the answer."""
 
     model: str
     model_input: ModelInput
@@ -266,21 +248,13 @@ def price_in_place(last: LastInput, request: SummaryRequest) -> float:
 
 
 def price_quoted(spec: FoldSpec, source_tokens: int) -> int:
-    """Estimates the tokens read for a first draft of a quoted source.
-
-    Args:
-        spec: The fold.
-        source_tokens: Number of source tokens that fit into one request.
-    """
+    """Estimates the tokens read for a first draft of a quoted source."""
     requests = requests_for(spec, source_tokens)
     return sum(estimate_tokens(message.text) for request in requests for message in request.messages)
 
 
 def input_tokens_in_place(last: LastInput, request: SummaryRequest) -> int:
-    """Estimates the largest input of a request in place: the request, a draft and the repair prompt.
-
-    A character is counted as a token, an upper bound for any draft.
-    """
+    """Estimates the largest input of a request in place: request, draft (a token a character), repair prompt."""
     return last.model_input.sent_tokens + _new_tokens(last, request) + request.most_chars + _REPAIR_TOKENS
 
 

@@ -39,13 +39,8 @@ class Lack(NamedTuple):
 def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: Language) -> tuple[Fact, ...]:
     """Returns the heaviest facts that fit into 30 % of a summary, the user's rules and prohibitions first.
 
-    Neither previous summaries nor the user's pasted text are searched: a summary in the session's language can't quote
-    the dates of a foreign letter as they are, and prohibitions in the letter aren't the user's.
-
-    Args:
-        messages: Messages to condense.
-        target_chars: Length of the summary.
-        language: The session's language.
+    Previous summaries and pasted text aren't searched: a summary in the session's language can't quote the dates of a
+    foreign letter as they are, and prohibitions in the letter aren't the user's.
     """
     script = _script(messages, language)
     said = [_own(message, script) for message in messages if not isinstance(message, SystemMessage)]
@@ -62,14 +57,7 @@ def pasted_wishes(messages: Sequence[AnyMessage], language: Language) -> frozens
 
 
 def lack_of(text: str, messages: Sequence[AnyMessage], target_chars: int, language: Language) -> Lack:
-    """Compares a draft with the facts named in its request; the lack is large if a third of the user's are missing.
-
-    Args:
-        text: The draft.
-        messages: Messages to condense.
-        target_chars: Length of the summary; facts that don't fit into it can't be missing.
-        language: The session's language.
-    """
+    """Compares a draft with the facts named in its request; the lack is large if a third of the user's are missing."""
     users = [message for message in messages if isinstance(message, HumanMessage)]
     asked = facts_to_name(users, target_chars, language)
     gone = missing_from(asked, text)
@@ -88,7 +76,6 @@ def _own(message: AnyMessage, script: str) -> AnyMessage:
 
 
 def _fitting(facts: Iterable[Fact], target_chars: int) -> tuple[Fact, ...]:
-    """Returns the facts that fit, in order and without duplicates; a fact that doesn't fit is skipped."""
     left_chars = int(target_chars * _NAMED_SHARE)
     taken: list[Fact] = []
     held = HeldFacts()
@@ -124,13 +111,9 @@ _TAIL_CHARS: Final = 100
 
 
 def is_copy(draft: str, said: Iterable[str]) -> bool:
-    """Returns True if the first 200 characters of a draft occur in its source, white space ignored.
+    """Returns True if the first 200 characters of a draft, without tags and white space, occur in its source.
 
     Shorter drafts are never copies: a good summary may be one sentence of its source.
-
-    Args:
-        draft: The draft. Copied tags and speakers don't hide a copy.
-        said: The texts of the source messages.
     """
     copied = _OUR_TAG.sub("", draft).strip()[:_COPIED_CHARS]
     return len(copied) == _COPIED_CHARS and _squeeze(copied) in _squeeze("".join(said))
@@ -175,9 +158,7 @@ class SummaryDraft:
     """A summary before its review.
 
     Attributes:
-        input_tokens: Tokens read, over all calls.
-        output_tokens: Tokens written, over all calls.
-        is_usage: True if the provider reported both; otherwise they are estimates.
+        is_usage: True if the provider reported the tokens of all calls; otherwise they are estimates.
         is_cut: True if the model stopped at its length limit; the text may then end anywhere.
         is_extracted: True for sentences of the source itself, which are never hollow, no copies, and in any language.
         parts: Texts for the parts of a source too large for one call.
@@ -194,11 +175,7 @@ class SummaryDraft:
 
 @dataclass(frozen=True)
 class Flaw:
-    """Defect of a draft, named in the one request to repair it.
-
-    Attributes:
-        missing: Texts of missing facts, heaviest first; only for a draft that is short or lacks facts.
-    """
+    """Defect of a draft, named in the one request to repair it, with the missing facts if it lacks some."""
 
     kind: FlawKind
     missing: tuple[str, ...] = ()
@@ -211,9 +188,7 @@ class Review:
     Attributes:
         text: The adopted text, "" if there is none.
         is_verbatim: True if the text is the quoted source, because no draft was shorter.
-        error_code: Why no text was adopted, "" otherwise.
-        kept: Facts of the source that the text contains, heaviest first; set by `check_facts`.
-        missing: Facts that it lacks.
+        kept: Facts of the source that the text contains, heaviest first; set by `check_facts`, as `missing` is.
     """
 
     text: str
@@ -295,11 +270,10 @@ def _wrong_length(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
 def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
     """Chooses among all drafts of a fold: complete ones first, then those with the user's facts, then by length.
 
-    The length nearest to the requested one is the best; facts are compared with the text as it would be adopted. A
-    draft is adopted only if it isn't hollow, is a summary (no copy, no answer) in an allowed script, and is smaller
-    than its source in characters and in tokens, label included. Beyond 130 % of the requested length sentences of
-    least weight are dropped (`shorten`); a draft that broke off loses its unfinished last sentence. A small source
-    (target under 80 characters) without an adoptable draft is quoted verbatim.
+    A draft is adopted only if it isn't hollow, is a summary (no copy, no answer) in an allowed script, and is smaller
+    than its source in characters and in tokens, label included. Beyond 130 % of the requested length sentences of least
+    weight are dropped; a draft that broke off loses its unfinished last sentence. A small source (target under 80
+    characters) without an adoptable draft is quoted verbatim.
     """
     written = [draft for draft in drafts if visible_chars(draft.text)]
     unfit = [_unfit(draft, spec) for draft in written]

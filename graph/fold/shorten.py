@@ -35,13 +35,7 @@ _OPTION: Final = re.compile(r"^\(?\d{1,2}[).]")
 
 @dataclass(frozen=True)
 class _Piece:
-    """A unit that is dropped or retained whole: a sentence, a clause of a very long one, a code block or a headline.
-
-    Attributes:
-        line: Line number.
-        opening: Beginning of the line, e.g. a list mark.
-        turn: The turn mark that applies, "" before the first one.
-    """
+    """A unit that is dropped or retained whole: a sentence, a clause of a very long one, a code block or a headline."""
 
     line: int
     opening: str
@@ -50,17 +44,11 @@ class _Piece:
 
 
 def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit: Callable[[str], bool]) -> str:
-    """Drops sentences of least weight until the text fits.
+    """Drops repetitions, then sentences with few facts, until the text fits into about `max_chars` characters.
 
-    Repetitions are dropped first, then sentences with few facts. The last question with its options, rules,
-    prohibitions and decisions stay, even if the text remains too long; they are dropped only for `must_fit`, the
-    question last. A turn mark stays with the sentences of its turn. A single sentence is cut at a word.
-
-    Args:
-        text: The summary.
-        fits: Returns True if a text is short enough.
-        max_chars: About how many characters fit; a sentence longer than half of them is dropped by clauses.
-        must_fit: Condition that the result always fulfils, unless a single character is left.
+    The last question with its options, rules, prohibitions and decisions stay, even if the text remains too long; they
+    are dropped only for `must_fit`, the question last. A turn mark stays with the sentences of its turn. A single
+    sentence is cut at a word; one longer than half of `max_chars` is dropped by clauses.
     """
     if fits(text):
         return text
@@ -123,7 +111,6 @@ def _key(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[_Piece]:
-    """Yields the pieces of a text in order; a fenced code block is one piece."""
     code: list[str] = []
     turn = ""
     for number, line in enumerate(text.splitlines()):

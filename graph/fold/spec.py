@@ -38,13 +38,9 @@ def should_summarize(turn_count: int) -> bool:
 
 
 def due_blocks(complete_turns: int, covered_turn: int) -> tuple[Block, ...]:
-    """Returns the complete blocks that no record covers, oldest first.
+    """Returns the complete blocks after `covered_turn` (0 for none), oldest first.
 
     If another strategy's record ends inside a block, the first block is shorter.
-
-    Args:
-        complete_turns: Number of answered turns.
-        covered_turn: The last turn covered by an active record, 0 if none is.
     """
     blocks = []
     first = covered_turn + 1
@@ -87,7 +83,7 @@ _DENSITY_MARGIN = 0.95
 
 @dataclass(frozen=True)
 class FoldSpec:
-    """A fold that is due.
+    """A fold that is due: what is folded, and what is asked of the summariser.
 
     Attributes:
         turns: All covered turn numbers, those of its sources included.
@@ -95,27 +91,22 @@ class FoldSpec:
         source_ids: Ids of these messages, for the key; they change when a turn gets another attempt.
         original_chars: Characters covered in the archive.
         source_chars: Characters of the summariser's input; the result must be smaller.
-        language: The session's language, used for the prompt and the label.
         sources: Ids of the replaced records.
-        style: Selects the prompt.
         is_bound: True if the target is only an upper bound, so that a shorter draft is as good.
         max_tokens: Upper bound on the result, estimated; None for no bound.
         until_message_id: The last covered message; "" for the last one of `source_ids`.
-        covered_message_count: Number of covered live messages, those of its sources included.
-        covered_token_count: Estimate for these messages.
+        covered_message_count: Covered live messages, those of its sources included.
         version: Version of a rolling summary; 1 for other kinds.
         context_messages: Messages in the context before a compaction; 0 for other kinds.
-        context_messages_after: Messages in the context after it.
-        context_tokens: Estimate for the context before it.
         answer_tokens: Limit on the summary model's answer; None leaves it to the model.
         is_exact: True if a result must be for exactly these messages. Otherwise any finished result of the same kind
             that leaves no gap fits, so that a slow summary isn't discarded because the chat went on.
         is_waited: True if a turn may wait for it (once, for a bounded time).
-        before: Context before the fold, so that "option 2" can be understood; "" for none.
+        before: Context before the fold, so that "option 2" can be understood.
         message_turns: The turn of each message, 0 for a previous summary; () if unknown.
         carried: Facts of the replaced records, heaviest first.
-        wish: The user's instruction for the summary, "" for none.
-        set_aside: Id of a record to be activated again instead of making a new one; "" for none.
+        wish: The user's instruction for the summary.
+        set_aside: Id of a record to be activated again instead of making a new one.
     """
 
     kind: RecordKind
@@ -172,12 +163,7 @@ class FoldSpec:
         return self.kind == "interval" and self.source_chars < VERBATIM_CHARS
 
     def bounded(self, max_tokens: int, *, most_chars: int | None = None) -> FoldSpec:
-        """Returns the fold with an upper bound in tokens and a matching target in characters.
-
-        Args:
-            max_tokens: Bound on the result, estimated.
-            most_chars: Upper bound on the target; None for what the tokens allow.
-        """
+        """Returns the fold with an upper bound in tokens (estimated) and a matching target, at most `most_chars`."""
         chars = int(max_tokens * _DENSITY_MARGIN * self.source_chars / max(1, self.source_tokens))
         target_chars = max(1, chars if most_chars is None else min(most_chars, chars))
         return replace(self, target_chars=target_chars, max_tokens=max_tokens, is_bound=True)
@@ -193,18 +179,10 @@ def fold_of(
     style: PromptStyle = "plain",
     cut: Callable[[AnyMessage], AnyMessage] = lambda message: message,
 ) -> FoldSpec:
-    """Returns the fold of records and the following messages into one record, with the rate's target.
+    """Returns the fold of records (oldest first) and the live messages after them, with the rate's target.
 
-    Callers that need another length or an upper bound replace these fields.
-
-    Args:
-        old: Records to replace, oldest first; the summariser reads them as one first message.
-        new: Live messages after them, in order. `old` or `new` may be empty, not both.
-        kind: The kind of the new record.
-        rate: The current compression rate.
-        language: The session's language.
-        style: Selects the prompt.
-        cut: Shortens a message for the summariser.
+    The summariser reads the records as one first message. `old` or `new` may be empty, not both. Callers that need
+    another length or an upper bound replace these fields.
     """
     previous = previous_summary(old, language)
     messages = (*previous, *(cut(entry.message) for entry in new))
@@ -237,14 +215,7 @@ def fold_of(
 def fold_of_messages(
     messages: Sequence[AnyMessage], target: int, *, rate: float = 0.0, language: Language = "ko"
 ) -> FoldSpec:
-    """Returns the fold of messages that stand in no archive; turns and positions are counted from 1.
-
-    Args:
-        messages: The messages to condense; a `SystemMessage` is a previous summary.
-        target: Length to aim at, in characters.
-        rate: The compression rate, if the target follows from one.
-        language: The language of the prompt and the label.
-    """
+    """Returns the fold of messages that stand in no archive; turns and positions are counted from 1."""
     turn, entries = 0, []
     for position, message in enumerate(messages, start=1):
         turn = turn + 1 if isinstance(message, HumanMessage) else max(turn, 1)
@@ -256,7 +227,7 @@ def fold_of_messages(
 
 
 def previous_summary(active: Sequence[Record], language: Language) -> list[SystemMessage]:
-    """Returns the active summaries as one message for the summariser; empty if there are none."""
+    """Returns the active summaries as one message for the summariser."""
     if not active:
         return []
     if len(active) == 1:

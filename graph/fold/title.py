@@ -38,12 +38,7 @@ _ENDS: Final = " .。．｡,、;；:："
 
 
 def title_request(messages: Iterable[AnyMessage], language: Language) -> list[AnyMessage]:
-    """Returns the request for a title: the rules, and the first turns, clipped and quoted.
-
-    Args:
-        messages: The messages of these turns. Tool calls and results are left out.
-        language: The session's language.
-    """
+    """Returns the request for a title: the rules, and the first turns, clipped, without tool calls and results."""
     said = [message for message in messages if isinstance(message, HumanMessage) or is_final_answer(message)]
     written_in = language_of(said, language)
     quoted = title_generator.get_prompt([_clipped(message) for message in said], written_in)
@@ -53,13 +48,8 @@ def title_request(messages: Iterable[AnyMessage], language: Language) -> list[An
 def clean_title(text: str, scripts: Collection[str] = ()) -> str:
     """Returns the title in a model's answer, one line of at most 40 characters; "" if there is none.
 
-    Reasoning, fences, labels, quotes, Markdown, a final period and invisible characters are removed. A first line of
-    over 120 characters is an answer to the chat, not a title; a title in a script that the user doesn't write is
-    refused.
-
-    Args:
-        text: The answer.
-        scripts: Scripts of the user's own words; empty for any.
+    Reasoning, labels, quotes, Markdown and a final period are removed. A first line of over 120 characters is an answer
+    to the chat, not a title; a title in a script that the user doesn't write is refused.
     """
     lines = [line for cut in clean_draft(plain_text(text)).splitlines() if (line := _seen(cut))]
     line = next((line for line in lines if not line.endswith(_COLONS)), "".join(lines[:1]))

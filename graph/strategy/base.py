@@ -29,10 +29,8 @@ class Limits:
         rolling_sends_unsummarised: rolling: True to send all un-summarised messages and leave the newest exchange out
             of the next summary.
         app_context_recent_messages: rolling: number of raw messages sent if not all un-summarised ones are.
-        max_context_tokens: compaction: the size of a full context.
         compaction_threshold: compaction: the share of a full context at which it is compacted.
         preserve_recent_messages: compaction: number of messages that stay raw.
-        enable_auto_compaction: compaction: False to compact only on the user's command.
         window_turns: window: number of complete turns sent in addition to the open one.
         room_tokens: Upper bound on everything before the open turn; None for no bound.
     """
@@ -67,7 +65,7 @@ class Limits:
 
 
 def room_within(input_tokens: int) -> int:
-    """Returns the size of an input without the reserve for the prompt, the tools and the open turn.
+    """Returns the size of an input less the reserve for the prompt, the tools and the open turn.
 
     The reserve is a sixth, 1,000 to 4,000 tokens but at most half.
     """

@@ -106,9 +106,7 @@ def threshold_of(limits: Limits) -> int:
 def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSpec | None:
     """Returns the compaction of everything but the last messages; None if there is too little to compact.
 
-    Args:
-        snapshot: The session's snapshot.
-        preserve_messages: Number of messages that stay raw; a tool result always stays with its call.
+    A tool result always stays with its call.
     """
     if snapshot.message_count <= preserve_messages + _SPARE_MESSAGES:
         return None
@@ -136,9 +134,6 @@ def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSp
 
 
 def _half_tokens(covered_tokens: int, kept_tokens: int) -> int:
-    """Returns the summary's upper bound that halves the context.
-
-    If the preserved messages take nearly half or more, the covered messages are halved instead.
-    """
+    """Returns the summary's upper bound that halves the context, or at least the covered messages."""
     half = (covered_tokens + kept_tokens) // 2 - kept_tokens
     return half if half > covered_tokens // _LEAST_SHARE else covered_tokens // 2

@@ -42,14 +42,7 @@ class Folded:
 
 
 class Fitting:
-    """Fits an input below a limit.
-
-    Args:
-        assemble: The strategy's `assemble`.
-        system: The part of the input outside the conversation.
-        allowed_tokens: The largest allowed input, estimated.
-        merged_tokens: The upper bound on a merged record.
-    """
+    """Fits an input below `allowed_tokens`, estimated."""
 
     def __init__(self, assemble: Assemble, system: SystemPart, *, allowed_tokens: int, merged_tokens: int) -> None:
         self._assemble = assemble
@@ -60,18 +53,12 @@ class Fitting:
         self._least_tokens = max(_LEAST_TOKENS, min(_ENOUGH_TOKENS, allowed_tokens // _LEAST_SHARE))
 
     def by_folding(self, begun: Fit, snapshot: SessionSnapshot, fold: Callable[[FoldSpec], Folded | None]) -> Fit:
-        """Shrinks the input as far as possible, with folds.
+        """Shrinks the input as far as possible, with folds; `fold` makes and activates one, or returns None.
 
         In this order: verbatim records are shortened for this call; tool results of the open turn are cut if it leaves
         no room for earlier turns; records are merged; the oldest raw turns are folded; all tool results are cut; the
         oldest records and turns are left out of this call; last come the cuts of `_least`. An excess of more than two
-        inputs isn't folded while the user waits, as the fold would retain nothing useful: the schedule folds it after
-        the answers.
-
-        Args:
-            begun: The input so far.
-            snapshot: The session's snapshot.
-            fold: Makes a fold and activates its record; None if it failed.
+        inputs isn't folded while the user waits, as the fold would retain nothing useful.
         """
         history, messages = begun.history, begun.messages
         shown, cut_tokens = self._shown(history, messages, 0), 0
@@ -101,10 +88,7 @@ class Fitting:
         return Fit(self._system, history, messages, shown)
 
     def by_leaving_out(self, begun: Fit) -> Fit:
-        """Shrinks the input of a strategy that sends no records.
-
-        In this order: the oldest turns are left out, tool results are cut, and last come the cuts of `_least`.
-        """
+        """Shrinks an input without records: oldest turns, then tool results, then the cuts of `_least`."""
         fewer = self._without_oldest((), begun.messages)
         shown = fewer.model_input
         if self._excess(shown) > 0:
@@ -189,7 +173,6 @@ def _sizes(shown: ModelInput) -> dict[str, int]:
 
 
 def _fixed_tokens(shown: ModelInput, messages: Messages) -> int:
-    """Returns the tokens that no fold removes: the prompt, the tools and the open turn."""
     sizes = _sizes(shown)
     for message in extract_current_turn(messages):
         sizes.pop(str(message.id), None)

@@ -65,7 +65,6 @@ class IntervalStrategy:
 
 
 def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
-    """Yields the folds of the due blocks; raw turns before a record are folded up to the record."""
     fold = partial(fold_of, (), kind="interval", rate=snapshot.rate, language=snapshot.language)
     for part, record in _parts(snapshot):
         if record is not None:

@@ -37,15 +37,8 @@ def due_merge(
     """Returns the due merge: the oldest 8 records of a level, or None.
 
     The newest 16 records are never merged. A turn is summarised again once per level, so at most log8(records) times.
-
-    Args:
-        active: The active records, oldest first.
-        rate: The current compression rate, stored only: the length follows from the budget.
-        limits: The budget and the number of records to merge.
-        raw: The messages that no record covers. Records separated by one of them aren't merged.
-        language: The session's language.
-        undone: The first and last positions of merges that the user undid. Records in these ranges aren't merged, nor
-            are records that the user undid.
+    Records with an uncovered message of `raw` between them aren't merged, nor are those that the user undid (`undone`
+    has the positions of undone merges). The length follows from the budget, not from `rate`.
     """
     if sum(record.summary_tokens for record in active) <= limits.records_budget_tokens:
         return None
@@ -75,13 +68,8 @@ def merge_for_room(
     """Returns the smallest merge that frees enough tokens; None if none does.
 
     Records of one level are tried first, from the lowest level and the oldest records on, then records of all levels
-    together. So a turn is summarised again a few times at most, however small the window is.
-
-    Args:
-        snapshot: The session's snapshot.
-        excess_tokens: Excess of the input.
-        merged_tokens: The upper bound on a merged record.
-        sizes: Tokens of the records in the input by record id, where they differ from `summary_tokens`.
+    together: so a turn is summarised again a few times at most. `sizes` has the records' tokens in the input by id,
+    where they differ from `summary_tokens`.
     """
     for group in _groups(snapshot):
         for count in range(2, len(group) + 1):

@@ -29,15 +29,9 @@ def fold_anew(
     rate: float,
     language: Language,
 ) -> FoldSpec:
-    """Returns the fold of a record's own sources.
+    """Returns the fold of a record's own sources: older records, and the covered live messages after these.
 
-    Args:
-        record: The record, in any version.
-        sources: The records that it was made from, oldest first.
-        said: The covered live messages after these.
-        kind: The kind before the record was undone.
-        rate: Target share of the source.
-        language: The session's language.
+    `kind` is that before the record was undone.
     """
     if kind == "merge":
         tokens = sum(source.summary_tokens for source in sources)

@@ -92,7 +92,7 @@ class RollingStrategy:
 
 
 def _due_messages(snapshot: SessionSnapshot, limits: Limits) -> list[ArchivedMessage]:
-    """Returns the messages of the due summary, oldest first; empty if none is due.
+    """Returns the messages of the due summary, oldest first.
 
     The newest exchange stays raw if all un-summarised messages are sent, so that the next input has it word for word.
     """
@@ -122,14 +122,7 @@ def render_summary(history: Sequence[HistoryEntry | Pin], language: Language) ->
 
 
 def build_context_prompt(summary: str, recent: Messages, current: str, volatile: str = "") -> str:
-    """Renders seed 003's single user message.
-
-    Args:
-        summary: The rendered summary of the earlier conversation; "" leaves its part out.
-        recent: Messages since then, oldest first; each is cut at 2,000 characters.
-        current: The current message, uncut and unindented, as nothing follows it.
-        volatile: The context of this turn; "" leaves it out.
-    """
+    """Renders seed 003's single user message; each recent message is cut at 2,000 characters, the current one never."""
     parts = []
     if summary:
         parts.append(CONTEXT_PART.format(summary=summary))

@@ -34,13 +34,7 @@ def guard_fold(
 
     Records are merged before a raw turn is folded, as the newest exchanges matter most for the current question. Then
     the fewest oldest raw turns that suffice are folded, together with the records if that leaves more turns raw.
-
-    Args:
-        snapshot: The session's snapshot.
-        sizes: The tokens of each record and message in the input by id.
-        excess_tokens: Excess of the input.
-        merged_tokens: The upper bound on a merged record.
-        least_tokens: The smallest useful bound on a record.
+    `least_tokens` is the smallest useful bound on a record.
     """
     gentle = merge_for_room(snapshot, excess_tokens, merged_tokens=merged_tokens, sizes=sizes)
     if gentle is not None:
@@ -100,18 +94,10 @@ def _shortened(entry: HistoryEntry, language: Language) -> HistoryEntry:
 def without_oldest(
     history: History, messages: Messages, sizes: Mapping[str, int], excess_tokens: int
 ) -> tuple[History, Messages] | None:
-    """Returns the input without its oldest records and, once it has none, its oldest complete turns.
+    """Returns the input without its oldest records, then its oldest complete turns; None if there are none.
 
-    The rest of a turn whose beginning a compaction covers counts as the oldest turn.
-
-    Args:
-        history: The records.
-        messages: The messages; the last turn stays if it is open.
-        sizes: The tokens of each record and message in the input by id.
-        excess_tokens: Tokens to free; no more is left out than necessary.
-
-    Returns:
-        None if there is nothing to leave out.
+    The rest of a turn whose beginning a compaction covers counts as the oldest turn. No more is left out than frees
+    `excess_tokens`.
     """
     turns = split_turns(messages)
     rest = messages[: len(messages) - sum(map(len, turns))]
@@ -141,13 +127,7 @@ def cut_results(
 ) -> list[AnyMessage]:
     """Cuts tool results, the longest first, until about `excess_tokens` are saved; each notes its missing length.
 
-    A result that is cut already is cut further and still notes its original length.
-
-    Args:
-        messages: The messages.
-        excess_tokens: Number of tokens to save.
-        language: The session's language.
-        least_chars: Minimum of each result that stays.
+    At least `least_chars` of each result stay. A result that is cut already still notes its original length.
     """
     cut = list(messages)
     longest_first = sorted(

@@ -16,12 +16,7 @@ _CLASSES = (IntervalStrategy, RollingStrategy, CompactionStrategy, WindowStrateg
 
 @dataclass(frozen=True)
 class Strategies:
-    """The strategies of a server.
-
-    Attributes:
-        by_name: All selectable strategies, in display order.
-        default: The strategy of sessions without a choice.
-    """
+    """The selectable strategies in display order, and that of sessions without a choice."""
 
     by_name: Mapping[str, Strategy]
     default: Strategy
@@ -32,13 +27,9 @@ class Strategies:
 
 
 def build_strategies(limits: Limits, *, default_name: str, is_enabled: bool) -> Strategies:
-    """Builds the strategies.
+    """Without `is_enabled` (`APP_CONTEXT_ENABLED`), "window" with only the current turn is the default.
 
-    Args:
-        limits: The limits of all strategies.
-        default_name: The strategy of sessions without a choice.
-        is_enabled: `APP_CONTEXT_ENABLED`. False makes "window" with only the current turn the default. A session that
-            chooses "window" gets the same, so that the name has one meaning.
+    A session that chooses "window" then gets the same, so that the name has one meaning.
     """
     limits = limits if is_enabled else replace(limits, window_turns=0)
     by_name: dict[str, Strategy] = {kind.name: kind(limits) for kind in _CLASSES}

@@ -63,15 +63,7 @@ def get_prompt(
     before: str = "",  # noqa: ARG001  # one signature for all styles; the previous summary is among the messages
     turns: Sequence[int] = (),
 ) -> str:
-    """Renders the prompt for a compaction, with the system line first.
-
-    Args:
-        messages: The messages to condense; a leading `SystemMessage` is the previous summary.
-        target_length: Upper bound in characters.
-        language: "ko", "en" or the script of the user's own words.
-        before: Not used.
-        turns: The turn of each message; () counts from 1.
-    """
+    """Renders the prompt with the system line first; a leading `SystemMessage` is the previous summary."""
     asked = _TEMPLATE.substitute(
         sections=SECTIONS,
         target_length=target_length,

@@ -64,15 +64,8 @@ def get_prompt(
 ) -> str:
     """Renders the last user message of an in-place request; the last line has the size.
 
-    Args:
-        style: The summary's style; "rolling" and "structured" are in English, as in the quoting prompts.
-        aim_chars: Characters to aim at, unless the style has only an upper bound.
-        most_chars: Upper bound in characters.
-        turns: The turns to condense.
-        opening: First message of the part, identified by the first words.
-        closing: Last user message of the part; "" if the part ends with the last answer.
-        language: "ko", "en" or the script of the user's own words.
-        has_previous: True if the part starts with a summary to be replaced.
+    "rolling" and "structured" are in English, as in the quoting prompts. `opening` is the first message of the part,
+    `closing` its last user message, "" if the part ends with the last answer.
     """
     is_korean = style == "plain" and language == "ko"
     given = {
@@ -109,6 +102,5 @@ def _name_marks(turns: Sequence[int], *, is_korean: bool) -> str:
 
 
 def _first_words(said: str) -> str:
-    """Returns the first words of a message, without quotation marks."""
     words = " ".join(said.translate(str.maketrans("", "", "«»“”")).split())
     return words if len(words) <= _OPENING_CHARS else words[:_OPENING_CHARS].rstrip() + "…"

@@ -45,7 +45,6 @@ _SIZE: Final[Mapping[str, Template]] = {
 
 
 def get_rules(language: str = "ko") -> str:
-    """Returns the system message: in Korean for "ko", else in English."""
     return _RULES["ko" if language == "ko" else "en"]
 
 
@@ -60,13 +59,7 @@ def get_prompt(
 ) -> str:
     """Renders the whole request for a merge: rules, an empty line, summaries, facts, size.
 
-    Args:
-        messages: The summaries, one message each, with their labels.
-        target_length: Upper bound in characters.
-        language: "ko", "en" or the script of the user's own words.
-        before: Not used.
-        turns: Not used.
-        facts: The facts that are appended to the merged text if missing from it; "" for none.
+    `facts` are appended to the merged text if missing from it.
     """
     source = "\n".join(f'<m from="summary">{escape(message.text)}</m>' for message in messages)
     given = {"target_length": target_length} | ({} if language == "ko" else {"language": name_language(language)})

@@ -43,11 +43,9 @@ def escape(text: str) -> str:
 
 
 def quote_messages(messages: Sequence[AnyMessage], turns: Sequence[int] = ()) -> str:
-    """Renders each message as `<m turn="2" from="user">…</m>`, oldest first.
+    """Renders each message as `<m turn="2" from="user">…</m>`, oldest first; a `SystemMessage` is a previous summary.
 
-    Args:
-        messages: The messages; a `SystemMessage` is a previous summary.
-        turns: The turn of each message, 0 for none; () counts from 1, a new turn at each user message.
+    A turn of 0 isn't shown; without `turns`, they are counted from 1.
     """
     numbers = turns or count_turns(messages)
     return "\n".join(_quote(message, turn) for message, turn in zip(messages, numbers, strict=True))
@@ -62,12 +60,7 @@ def quote_before(before: str) -> str:
 
 
 def list_facts(facts: Sequence[str], language: str = "ko") -> str:
-    """Renders one fact a line, with instructions and a trailing newline; "" without facts.
-
-    Args:
-        facts: The facts in their original wording, most important first.
-        language: "ko" for Korean instructions, else English.
-    """
+    """Renders one fact a line, most important first, with instructions and a trailing newline; "" without facts."""
     if not facts:
         return ""
     lines = "\n".join(escape(" ".join(fact.split())) for fact in facts)
@@ -75,12 +68,7 @@ def list_facts(facts: Sequence[str], language: str = "ko") -> str:
 
 
 def quote_wish(wish: str, language: str = "ko") -> str:
-    """Renders an instruction as one line with a trailing newline; "" for none.
-
-    Args:
-        wish: The user's words.
-        language: "ko" for a Korean line around them, else English.
-    """
+    """Renders the user's instruction as one line with a trailing newline; "" for none."""
     if not wish:
         return ""
     return _WISH["ko" if language == "ko" else "en"].format(wish=escape(" ".join(wish.split())))
@@ -97,11 +85,7 @@ def count_turns(messages: Iterable[AnyMessage]) -> list[int]:
 
 
 def name_language(language: str) -> str:
-    """Returns the name of a summary's language for an English prompt.
-
-    Args:
-        language: "ko", "en", or the script of the user's own words ("latin", "ja", "zh", "cyrillic", "arabic").
-    """
+    """Returns the name of a language ("ko", "en", or the script of the user's words) for an English prompt."""
     return LANGUAGE_NAMES.get(language, USERS_LANGUAGE)
 
 

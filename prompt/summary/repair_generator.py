@@ -44,16 +44,7 @@ def get_prompt(
     language: str = "ko",
     missing: Sequence[str] = (),
 ) -> str:
-    """Renders the request to correct a draft.
-
-    Args:
-        kind: The fault: "empty", "language", "copy", "answer", "cut", "long", "short" or "lacking".
-        chars: Characters of the draft.
-        aim: Characters to aim at.
-        most: Upper bound in characters.
-        language: "ko", "en" or the script of the user's own words.
-        missing: Names of facts missing from the draft.
-    """
+    """Renders the request to correct a draft of `chars` characters."""
     texts = _KOREAN if language == "ko" else _ENGLISH
     given = {
         "chars": chars,

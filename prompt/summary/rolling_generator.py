@@ -41,15 +41,7 @@ def get_prompt(
     before: str = "",  # noqa: ARG001  # one signature for all styles; the previous summary is among the messages
     turns: Sequence[int] = (),
 ) -> str:
-    """Renders the prompt for the next version of a rolling summary.
-
-    Args:
-        messages: The previous summary as a leading `SystemMessage` if there is one, then the new messages.
-        target_length: Upper bound in characters.
-        language: "ko", "en" or the script of the user's own words.
-        before: Not used.
-        turns: The turn of each message; () counts from 1.
-    """
+    """Renders the prompt for the next version of a rolling summary; a leading `SystemMessage` is the previous one."""
     previous = [message for message in messages if isinstance(message, SystemMessage)]
     new = quote_messages(messages[len(previous) :], turns[len(previous) :])
     if previous:

@@ -55,7 +55,6 @@ _SIZE: Final[Mapping[str, Template]] = {
 
 
 def get_rules(language: str = "ko") -> str:
-    """Returns the system message: in Korean for "ko", else in English."""
     return _RULES["ko" if language == "ko" else "en"]
 
 

@@ -26,16 +26,10 @@ _END: Final[Mapping[str, str]] = {"ko": "위 대화의 제목 한 줄:", "en": "
 
 
 def get_rules(language: str) -> str:
-    """Returns the system message: in Korean for "ko", else in English.
-
-    Args:
-        language: "ko", "en" or the script of the user's own words.
-    """
     if language == "ko":
         return RULES["ko"].substitute()
     return RULES["en"].substitute(language=name_language(language))
 
 
 def get_prompt(messages: Sequence[AnyMessage], language: str) -> str:
-    """Returns the user message: the quoted messages, oldest first, and the request."""
     return f"<source>\n{quote_messages(messages)}\n</source>\n{_END['ko' if language == 'ko' else 'en']}"

@@ -58,12 +58,7 @@ _ROUNDS_NOTES: Final[Mapping[tuple[Language, int], str]] = {
 
 
 def prompt_id(language: Language, *, can_recall: bool) -> str:
-    """Returns the prompt's name, stored with each call.
-
-    Args:
-        language: The session's language.
-        can_recall: True if the tool `recall` is offered; the same for all turns of one strategy.
-    """
+    """Returns the prompt's name, stored with each call; `can_recall` is the same for all turns of one strategy."""
     return f"chat-{language}" if can_recall else f"chat-{language}-window"
 
 

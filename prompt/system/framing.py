@@ -89,10 +89,7 @@ def note_cut(
     language: Language,
     whole_chars: int | None = None,
 ) -> str:
-    """Cuts a long tool result and appends a note with both lengths.
-
-    `whole_chars` is the length before an earlier cut of the same result.
-    """
+    """Cuts a long tool result and appends a note with both lengths; `whole_chars` is that before an earlier cut."""
     chars = len(text) if whole_chars is None else whole_chars
     return f"{text[:kept_chars]}\n\n[cut: {kept_chars} of {chars} characters {why}{_PARTLY[language]}]"
 

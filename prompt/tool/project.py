@@ -139,12 +139,6 @@ def no_rule(name: str, language: Language) -> str:
 
 
 def refused(reason: str, detail: str, language: Language) -> str:
-    """Returns the result for a refused note.
-
-    Args:
-        reason: The reason of a refused input, "path", or an error's code.
-        detail: Fills the placeholder of the sentence.
-        language: The session's language.
-    """
+    """Returns the result for a refused note; `detail` fills the placeholder of the sentence."""
     sentence = _REFUSED.get(reason, _FAILED)[language]
     return sentence.format(detail=detail, code=reason)
