@@ -95,7 +95,6 @@ def _blocks(message: str) -> Iterator[tuple[int, int, Attachment]]:
 
 
 def _find_line(message: str, line: str, begin: int) -> int:
-    """Returns the offset of the first whole line equal to `line` from `begin` on, -1 if there is none."""
     found = message.find(f"\n{line}\n", begin - 1)
     if found < 0 and message.endswith(f"\n{line}", begin - 1):
         found = len(message) - len(line) - 1
@@ -103,7 +102,6 @@ def _find_line(message: str, line: str, begin: int) -> int:
 
 
 def _shown(name: str) -> str:
-    """Returns a file's name in one line, NFC, without folders; a long name keeps its ending."""
     last = _FOLDER.split(unicodedata.normalize("NFC", name))[-1]
     seen = "".join(char if char.isprintable() else " " for char in last).replace("[", "(").replace("]", ")")
     whole = " ".join(seen.split()) or "?"

@@ -467,7 +467,6 @@ def _key_of_word(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Returns a word without particle or verb ending; "" for a word that only negates."""
     if word in _NO_CONTENT or word[0] in "않못말":
         return ""
     return strip_particle(_VERB_END.sub("", word))

@@ -156,7 +156,6 @@ def _split(numbered: Iterable[tuple[AnyMessage, int]], limit_tokens: int) -> Ite
 
 
 def _cut(message: AnyMessage, limit_tokens: int) -> Iterator[AnyMessage]:
-    """Cuts a message into pieces of at most `limit_tokens`, between words where possible, without loss."""
     tokens = message_tokens(message)
     if tokens <= limit_tokens:
         yield message

@@ -224,7 +224,6 @@ def flaw_of(draft: SummaryDraft, spec: FoldSpec) -> Flaw | None:
 
 
 def _lack(text: str, draft: SummaryDraft, spec: FoldSpec) -> Lack:
-    """Returns the missing facts of a draft; none where its request named no facts."""
     if draft.is_extracted or spec.is_merge:
         return Lack((), is_large=False)
     return lack_of(text, spec.messages, spec.asked_chars, spec.language)

@@ -35,8 +35,6 @@ _OPTION: Final = re.compile(r"^\(?\d{1,2}[).]")
 
 @dataclass(frozen=True)
 class _Piece:
-    """A unit that is dropped or retained whole: a sentence, a clause of a very long one, a code block or a headline."""
-
     line: int
     opening: str
     turn: str
@@ -87,7 +85,6 @@ def _light(texts: Sequence[str]) -> list[int]:
 
 
 def _weighty(texts: Sequence[str]) -> list[int]:
-    """Returns all indexes in the order of dropping at need: by weight, the question last."""
     question = set(_question(texts))
     ranked = list(reversed(rank_sentences(texts)))
     return sorted(ranked, key=lambda place: place in question)
@@ -145,7 +142,6 @@ def _clauses(piece: _Piece, max_chars: int) -> list[_Piece]:
 
 
 def _render(kept: Mapping[int, _Piece]) -> str:
-    """Joins pieces in order, each line with its opening, each turn with its mark."""
     parts: list[str] = []
     line, turn = -1, ""
     for _, piece in sorted(kept.items()):

@@ -164,7 +164,6 @@ class Fitting:
         return shown.sent_tokens - self._allowed_tokens
 
     def _has_room(self, shown: ModelInput, messages: Messages) -> bool:
-        """Returns True if a useful record and a useful turn fit in addition to the parts that no fold shrinks."""
         return self._allowed_tokens - _fixed_tokens(shown, messages) >= 2 * self._least_tokens
 
 

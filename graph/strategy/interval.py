@@ -78,7 +78,6 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
 
 
 def _parts(snapshot: SessionSnapshot) -> Iterator[tuple[list[ArchivedMessage], Record | None]]:
-    """Yields raw messages in order, split at the records that were set aside, each part with its record."""
     for stretch in raw_stretches(snapshot):
         ids = {entry.message.id for entry in stretch}
         waiting = [record for record in snapshot.set_aside if record.covered_until_message_id in ids]

@@ -110,7 +110,6 @@ def _split(entries: Sequence[_T], is_gap: Callable[[_T, _T], bool]) -> list[list
 
 
 def _runs(active: Sequence[Record], raw: Sequence[ArchivedMessage], apart: Sequence[Record] = ()) -> list[list[Record]]:
-    """Returns the runs of records of one level, by level and then by age, oldest first."""
     stretches = unbroken(active, raw, apart)
     runs = [list(run) for stretch in stretches for _, run in groupby(stretch, key=lambda record: record.level)]
     return sorted(runs, key=lambda run: run[0].level)
