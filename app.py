@@ -16,14 +16,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from api.connection import bounded_connections, room_for_connections, told_of_end
-from api.middleware import HostCheck, MetricsGuard, metrics_route
+from api.connection import bounded_connections, bounded_websockets, room_for_connections, told_of_end
+from api.middleware import HostCheck, MetricsGuard, SecurityHeaders, SocketGuard, UploadGuard, metrics_route
 from api.program_routes import ProgramRoutes
-from api.websocket import bounded_websockets
 from component.bridge import delivery, security, service_provider, sign_in
-from component.bridge.security import SecurityHeaders
-from component.bridge.sign_out import SignOut
-from component.bridge.upload_guard import SocketGuard, UploadGuard
 from graph.server.log import set_up_logging
 from graph.server.settings import Settings, load_settings
 from graph.service import open_service
@@ -81,11 +77,11 @@ app = st.App(
         *programs.routes(),
     ],
     middleware=[
-        Middleware(SecurityHeaders, opened_with),
+        Middleware(SecurityHeaders, opened_with, security.content_security_policy()),
         Middleware(HostCheck, opened_with),
         Middleware(MetricsGuard, opened_with),
-        Middleware(UploadGuard, opened_with),
-        Middleware(SocketGuard, opened_with),
-        Middleware(SignOut, opened_with),
+        Middleware(UploadGuard, opened_with, security, security.held_files),
+        Middleware(SocketGuard, opened_with, security),
+        Middleware(security.SignOut, opened_with),
     ],
 )

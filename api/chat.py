@@ -20,11 +20,10 @@ from starlette.responses import Response
 from api.body import BODY_BYTES, read_json
 from api.completion_stream import DONE, ChunkWriter, CompletionHead, data_line, failure_line
 from api.event_stream import EventQueue, EventStream
-from api.model_id import parse_model_id
+from api.middleware import ApiClient
 from api.problem import BY_CODE, Problem, ProblemError, problem_of, problem_of_failure
-from api.request import SESSION, TURN, invalid_field
+from api.request import SESSION, TURN, invalid_field, parse_model_id
 from api.route_table import EVENTS, Operation
-from api.token_guard import ApiClient
 from graph.service import ChatService
 from graph.service.turn_stream import TurnStream
 from graph.value.client import CompletionEnd

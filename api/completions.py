@@ -18,11 +18,20 @@ from starlette.types import Receive, Scope, Send
 from api.body import BODY_BYTES, read_json
 from api.completion_stream import ChunkWriter, CompletionHead, first_event, stream_lines, whole_body
 from api.event_stream import STALLED_SECONDS, EventQueue, EventStream
-from api.model_id import check_known, list_models, model_entry
+from api.middleware import ApiClient
 from api.problem import BY_CODE, Problem, ProblemError
-from api.request import MATCHED, SESSION, TURN, CompletionBody, ParsedRequest, parse_request
+from api.request import (
+    MATCHED,
+    SESSION,
+    TURN,
+    CompletionBody,
+    ParsedRequest,
+    check_known,
+    list_models,
+    model_entry,
+    parse_request,
+)
 from api.route_table import EVENTS, Call, Operation
-from api.token_guard import ApiClient
 from graph.value.client import Completion, CompletionEnd, CompletionSource
 from graph.value.error import ClosingError
 

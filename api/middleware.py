@@ -1,28 +1,182 @@
-"""ASGI middleware: request ids and OpenAI-shaped errors, CORS, Host and Origin checks, and the guard of /metrics."""
+"""The ASGI guards: errors, CORS, Host and Origin, tokens of programs, /metrics, uploads and websockets."""
 
 from __future__ import annotations
 
 import hmac
 import logging
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
+import anyio
+import anyio.to_thread
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from api.problem import REQUEST_ID, Problem, ProblemError, new_request_id, problem_of
-from api.token_guard import bearer_token
-from graph.server.identity import digest_of, is_loopback, is_reachable
+from api.body import BUDGET, OVER_BUDGET, Budget
+from api.connection import SOCKET, Socket
+from api.problem import BY_CODE, REQUEST_ID, Problem, ProblemError, new_request_id, problem_of
+from graph.attachment import MAX_BYTES, MAX_FILES
+from graph.server.identity import ApiToken, Identity, digest_of, is_loopback, is_reachable
 from graph.server.metrics import CONTENT_TYPE
 from graph.server.settings import Settings
-from graph.value.error import InternalError, TurnfoldError
+from graph.value.client import ClientOptions
+from graph.value.error import InternalError, SignInError, TurnfoldError
+
+OPEN_ANSWERS: Final = 64
+_THREADS: Final = 16
+_OFF: Final = Problem(
+    404,
+    "unknown_url",
+    "There is nothing at this address. Whoever runs this server opens it by CHAT_API_TOKEN, or a user by a token that "
+    "is made on the page.",
+)
+_TOO_MANY: Final = Problem(
+    429,
+    "rate_limit_exceeded",
+    f"This token has {OPEN_ANSWERS} answers under way. Wait until one of them has ended.",
+    retry_after_seconds=5,
+)
+
+
+@dataclass(frozen=True)
+class ApiClient:
+    """The program that sent a request; stored in `request.state.client`.
+
+    Attributes:
+        name: The token's name.
+        owner: The owner of the program's sessions: `service.for_owner(client.owner)`.
+        tools: Names of the server's allowed tools; None for all.
+    """
+
+    name: str
+    owner: str
+    tools: frozenset[str] | None
+
+    def options(self) -> ClientOptions:
+        """Returns the turn options of routes other than `/v1`: the program's name and its allowed tools."""
+        return ClientOptions(self.name, system=None, allowed_tools=self.tools, hears_restarts=True)
+
+
+def bearer_token(authorization: Iterable[bytes]) -> str:
+    """Returns the token of the only `Authorization` header, "" for anything but a Bearer token."""
+    scheme, _, sent = b"".join(headers := list(authorization)).partition(b" ")
+    return sent.strip().decode("ascii", "replace") if len(headers) == 1 and scheme.lower() == b"bearer" else ""
+
+
+class ProgramSource(Protocol):
+    """The tokens created by owners; implemented by `service.programs`."""
+
+    def find(self, secret: str) -> ApiToken | None: ...
+
+    def are_let_in(self) -> bool: ...
+
+
+class ApiClients:
+    """The known programs, by the hashes of their tokens.
+
+    Args:
+        tokens: Tokens from the settings.
+        programs: Returns the tokens created by owners.
+    """
+
+    def __init__(self, tokens: Iterable[ApiToken], programs: Callable[[], ProgramSource]) -> None:
+        self._by_digest = [(digest_of(token.token.get_secret_value()), token) for token in tokens]
+        self._programs = programs
+
+    def are_let_in(self) -> bool:
+        return bool(self._by_digest) or self._programs().are_let_in()
+
+    def find(self, authorization: Iterable[bytes]) -> ApiClient | None:
+        """Returns the program of the only `Authorization` header, None for anything but a known Bearer token.
+
+        Takes constant time for the tokens from the settings: all are compared, by their hashes, to the last byte.
+
+        Raises:
+            StoreError: The tokens can't be read.
+        """
+        if not (secret := bearer_token(authorization)):
+            return None
+        token = self._listed(secret) or self._programs().find(secret)
+        return None if token is None else ApiClient(token.name, token.owner, token.tools)
+
+    def _listed(self, secret: str) -> ApiToken | None:
+        digest, found = digest_of(secret), None
+        for known, token in self._by_digest:
+            if hmac.compare_digest(known, digest):
+                found = token
+        return found
+
+
+class Guard:
+    """Middleware of the HTTP API: requires a token and stores the program in the request's state.
+
+    Answers 404 to everything while no token exists.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings], programs: Callable[[], ProgramSource]) -> None:
+        self._app = app
+        self._settings = settings
+        self._programs = programs
+        self._open: Counter[tuple[str, str]] = Counter()
+
+    @cached_property
+    def _clients(self) -> ApiClients:
+        return ApiClients(self._settings().api_tokens, self._programs)
+
+    @cached_property
+    def _threads(self) -> anyio.CapacityLimiter:
+        return anyio.CapacityLimiter(_THREADS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        sent = [value for name, value in scope["headers"] if name == b"authorization"]
+        admitted = await anyio.to_thread.run_sync(self._admitted, sent, limiter=self._threads)
+        if isinstance(admitted, Problem):
+            await admitted.response()(scope, receive, send)
+        else:
+            scope.setdefault("state", {})["client"] = admitted
+            await self._pass_on(admitted, scope, receive, send)
+
+    def _admitted(self, authorization: list[bytes]) -> ApiClient | Problem:
+        if (client := self._clients.find(authorization)) is not None:
+            return client
+        return BY_CODE["sign_in"] if self._clients.are_let_in() else _OFF
+
+    async def _pass_on(self, client: ApiClient, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forwards a request; a request for an answer counts towards the program's limit while open."""
+        if not _is_for_an_answer(scope):
+            await self._app(scope, receive, send)
+            return
+        program = client.owner, client.name
+        if self._open[program] >= OPEN_ANSWERS:
+            await _TOO_MANY.response()(scope, receive, send)
+            return
+        self._open[program] += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._open[program] -= 1
+
+
+def _is_for_an_answer(scope: Scope) -> bool:
+    """Returns True if a request may stay open as long as a turn runs; stopping a turn never counts."""
+    path = scope["path"].rstrip("/")
+    if scope["method"] == "GET":
+        return bool(path.endswith("/events"))
+    return scope["method"] == "POST" and not path.endswith("/stop")
+
 
 _log = logging.getLogger(__name__)
 
@@ -280,3 +434,214 @@ def _is_from_here(request: Request) -> bool:
 def _has_token(request: Request, digest: bytes) -> bool:
     sent = [value for name, value in request.headers.raw if name == b"authorization"]
     return hmac.compare_digest(digest_of(bearer_token(sent)), digest)
+
+
+# A year, without subdomains, which may have no certificate.
+_HTTPS_ALONE = {"Strict-Transport-Security": "max-age=31536000"}
+
+
+class SecurityHeaders:
+    """Middleware: adds headers against contact with other hosts and embedding; marks cookies on https as secure.
+
+    With an https origin, browsers are told to use only https from then on.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings], content_security_policy: str) -> None:
+        self._app = app
+        self._settings = settings
+        self._headers = {
+            "Content-Security-Policy": content_security_policy,
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY",
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                is_https = self._settings().is_https
+                if scope["scheme"] == "https" or is_https:
+                    message["headers"] = [_secured(*header) for header in message["headers"]]
+                MutableHeaders(scope=message).update(self._headers | _HTTPS_ALONE if is_https else self._headers)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """Adds `Secure` to a cookie: Streamlit omits it on sign-in cookies."""
+    attributes = [part.strip().lower() for part in value.split(b";")[1:]]
+    is_open_cookie = name.lower() == b"set-cookie" and b"secure" not in attributes
+    return name, value + b"; Secure" if is_open_cookie else value
+
+
+_MAX_BODY_BYTES: Final = MAX_BYTES + 64 * 1024  # with the multipart encoding around the file
+_MAX_HELD_BYTES: Final = 256 * 1024 * 1024
+_WITH_BODY: Final = ("POST", "PUT", "PATCH")
+# How long a websocket waits for a thread while others' checks wait for a stalled database.
+_QUEUE_SECONDS: Final = 2.0
+
+
+class Page(Protocol):
+    """What the guards ask about the page's server; implemented by the module `component.bridge.security`."""
+
+    def tab_of_upload(self, path: str, /) -> str | None:
+        """Returns the tab that a path uploads a file to, None for any other path."""
+
+    def visitor(self, connection: HTTPConnection, settings: Settings, /) -> Identity | None:
+        """Returns who is signed in by the connection's cookie, unchecked; None for a stranger."""
+
+    def visitor_of_tab(self, tab: str, settings: Settings, /) -> Identity | None: ...
+
+    def check_admitted(self, visitor: Identity, /) -> None:
+        """Checks that a sign-in is valid; blocks.
+
+        Raises:
+            SignInError: The sign-in has ended or was withdrawn.
+            TurnfoldError: The sign-in can't be read.
+        """
+
+
+class UploadGuard:
+    """Middleware: refuses a file before the body is read: from a stranger, too large, or over a limit.
+
+    With a sign-in only a signed-in user may upload, and only to a tab of their own. A tab may hold as many unsent files
+    as one message, and all tabs together 256 MB. A file counts from the start of the body; the length also counts
+    towards the server's budget until the file is complete.
+
+    Args:
+        held: Returns the number of files held by a tab, and the bytes held by all tabs.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Callable[[], Settings],
+        page: Page,
+        held: Callable[[str], tuple[int, int]],
+        *,
+        budget: Budget = BUDGET,
+    ) -> None:
+        self._app = app
+        self._read_settings = settings
+        self._page = page
+        self._held = held
+        self._budget = budget
+        self._threads = anyio.CapacityLimiter(_THREADS)
+        # Files and bytes of the bodies being read.
+        self._files: Counter[str] = Counter()
+        self._bytes = 0
+
+    @cached_property
+    def _settings(self) -> Settings:
+        return self._read_settings()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        tab = self._page.tab_of_upload(scope["path"]) if scope["type"] == "http" else None
+        if tab is None:
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        if (owner := await self._owner(request, tab)) is None:
+            await PlainTextResponse("Forbidden", 403)(scope, receive, send)
+        elif request.method not in _WITH_BODY:
+            await self._app(scope, receive, send)
+        elif (refusal := self._refusal(request, tab)) is not None:
+            await refusal(scope, receive, send)
+        else:
+            with self._under_way(tab, owner, int(request.headers["content-length"])) as has_room:
+                await (self._app if has_room else _without_room())(scope, receive, send)
+
+    def _refusal(self, request: Request, tab: str) -> Response | None:
+        length = request.headers.get("content-length", "")
+        if not (length.isascii() and length.isdecimal()):
+            return PlainTextResponse("Length Required", 411)
+        if int(length) > _MAX_BODY_BYTES:
+            return PlainTextResponse("Content Too Large", 413)
+        files, held = self._held(tab)
+        if files + self._files[tab] >= MAX_FILES:
+            return PlainTextResponse("Too Many Files", 429)
+        return _without_room() if held + self._bytes + int(length) > _MAX_HELD_BYTES else None
+
+    @contextmanager
+    def _under_way(self, tab: str, owner: str, length: int) -> Iterator[bool]:
+        """Counts a file while its body is read; yields False if the server's budget has no room."""
+        with self._budget.share(owner) as share:
+            try:
+                share.hold(length)
+            except ProblemError:
+                yield False
+                return
+            self._files[tab] += 1
+            self._bytes += length
+            try:
+                yield True
+            finally:
+                self._bytes -= length
+                self._files -= Counter({tab: 1})
+
+    async def _owner(self, request: Request, tab: str) -> str | None:
+        """Returns the owner of the upload, None if it isn't allowed."""
+        if not self._settings.has_sign_in:
+            return self._settings.turnfold_owner
+        visitor = self._page.visitor(request, self._settings)
+        owner = self._page.visitor_of_tab(tab, self._settings)
+        if visitor is None or owner is None or visitor.owner != owner.owner:
+            return None
+        try:
+            await anyio.to_thread.run_sync(self._page.check_admitted, visitor, limiter=self._threads)
+        except TurnfoldError:
+            return None
+        return visitor.owner
+
+
+def _without_room() -> Response:
+    headers = {"Retry-After": str(OVER_BUDGET.retry_after_seconds)}
+    return PlainTextResponse(OVER_BUDGET.message, OVER_BUDGET.status, headers=headers)
+
+
+class SocketGuard:
+    """Middleware: assigns each websocket of the page to an owner, which lifts the limit for strangers.
+
+    A websocket waits up to `seconds` for a thread to check the sign-in.
+    """
+
+    def __init__(
+        self, app: ASGIApp, settings: Callable[[], Settings], page: Page, *, seconds: float = _QUEUE_SECONDS
+    ) -> None:
+        self._app = app
+        self._read_settings = settings
+        self._page = page
+        self._seconds = seconds
+        self._threads = anyio.CapacityLimiter(_THREADS)
+
+    @cached_property
+    def _settings(self) -> Settings:
+        return self._read_settings()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        socket = scope.get("state", {}).get(SOCKET)
+        if isinstance(socket, Socket) and (owner := await self._owner(HTTPConnection(scope))) is not None:
+            socket.let_in(owner)
+        await self._app(scope, receive, send)
+
+    async def _owner(self, connection: HTTPConnection) -> str | None:
+        if not self._settings.has_sign_in:
+            return self._settings.turnfold_owner
+        if (visitor := self._page.visitor(connection, self._settings)) is None:
+            return None
+        try:
+            with anyio.move_on_after(self._seconds):  # limits the wait for a thread; a started check isn't cancelled
+                await anyio.to_thread.run_sync(self._page.check_admitted, visitor, limiter=self._threads)
+        except SignInError:
+            return None
+        except TurnfoldError:  # a database error doesn't make a stranger, which would last as long as the tab
+            pass
+        return visitor.owner

@@ -1,4 +1,4 @@
-"""Parses and validates the body and headers of a completion request."""
+"""Parses and validates the bodies and headers of completion requests: messages, options, model ids."""
 
 from __future__ import annotations
 
@@ -8,15 +8,186 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, StringConstraints, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import Headers
 
-from api.message import MESSAGES, Sent, SentMessage, chat_of, system_of
-from api.model_id import DEFAULT_ID, parse_model_id
+from api.middleware import ApiClient
 from api.problem import ProblemError, refused
-from api.token_guard import ApiClient
-from graph.value.client import ClientMessage, ClientOptions, ClientRequest, Hint
+from graph.value.client import ClientMessage, ClientOptions, ClientRequest, Hint, is_image_url
+from graph.value.event import ClientCall
+
+MESSAGES: Final = 10_000
+PARTS: Final = 1_000
+_ID_CHARS: Final = 256
+
+
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    """Drops fields that are null, which OpenAI's clients use for absent."""
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
+
+
+class Sent(BaseModel):
+    """A model of the body; ignores unknown fields, null means absent."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    _drop_nulls = model_validator(mode="before")(_without_nulls)
+
+
+def _as_url(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    return value.get("url") if isinstance(value, dict) else value
+
+
+def _as_parts(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    return [{"type": "text", "text": value}] if isinstance(value, str) else value
+
+
+class Part(Sent):
+    """One part of a message: text, a refusal or an image."""
+
+    type: str
+    text: str = ""
+    refusal: str = ""
+    image_url: Annotated[str, BeforeValidator(_as_url, json_schema_input_type=str | dict[str, Any])] = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> Part:
+        if self.type not in ("text", "input_text", "refusal", "image_url"):
+            kind = "unsupported_content"
+            message = "Only parts of the types text, input_text, image_url and refusal are taken"
+            raise PydanticCustomError(kind, message)
+        if self.type == "image_url" and not is_image_url(self.image_url):
+            kind = "invalid_image_url"
+            message = "An image is a data: URL of an image, or an https address of a public host"
+            raise PydanticCustomError(kind, message)
+        return self
+
+
+class Function(Sent):
+    """The function that a call names, and its arguments as JSON."""
+
+    name: str = Field(min_length=1, max_length=_ID_CHARS)
+    arguments: str = ""
+
+
+class Call(Sent):
+    """A call of a tool in an answer that the program sends back."""
+
+    id: str = Field(min_length=1, max_length=_ID_CHARS)
+    function: Function
+
+
+class SentMessage(Sent):
+    """One message; what stands in its fields otherwise, such as `name`, is ignored."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: Annotated[
+        list[Part], BeforeValidator(_as_parts, json_schema_input_type=str | list[Part]), Field(max_length=PARTS)
+    ] = []
+    refusal: str = ""
+    tool_calls: list[Call] = Field(default=[], max_length=PARTS)
+    tool_call_id: str = Field(default="", max_length=_ID_CHARS)
+
+    @model_validator(mode="after")
+    def _check(self) -> SentMessage:
+        if self.role == "tool" and not self.tool_call_id:
+            kind = "missing_tool_call_id"
+            message = "A message of the role tool says by tool_call_id which call it answers"
+            raise PydanticCustomError(kind, message)
+        return self
+
+    @property
+    def text(self) -> str:
+        texts = [part.refusal if part.type == "refusal" else part.text for part in self.content]
+        return "\n".join(text for text in (*texts, self.refusal) if text)
+
+
+def system_of(messages: Sequence[SentMessage]) -> str:
+    texts = (message.text for message in messages if message.role in ("system", "developer"))
+    return "\n\n".join(text for text in texts if text)
+
+
+def chat_of(messages: Sequence[SentMessage]) -> tuple[ClientMessage, ...]:
+    """Converts the messages of user, assistant and tools; drops system and developer messages."""
+    return tuple(
+        ClientMessage(
+            role=role,
+            text=message.text,
+            images=tuple(part.image_url for part in message.content if part.type == "image_url"),
+            calls=tuple(
+                ClientCall(call.id, call.function.name, call.function.arguments or "{}") for call in message.tool_calls
+            ),
+            call_id=message.tool_call_id,
+        )
+        for message in messages
+        if (role := message.role) != "system" and role != "developer"
+    )
+
+
+# Not named like OpenAI's models: clients send `gpt-5…` and `o…` to other routes, with other fields.
+DEFAULT_ID: Final = "turnfold"
+_PREFIX: Final = "turnfold/"
+_PLAIN: Final = ":plain"
+# The date of the first version: models don't report their own.
+_CREATED: Final = 1_767_225_600
+
+
+def parse_model_id(model_id: str) -> tuple[str, bool]:
+    """Returns the model's name, "" for the default, and whether the answer is made without memory.
+
+    >>> parse_model_id("turnfold/small:plain")
+    ('small', True)
+    >>> parse_model_id("small")
+    ('small', False)
+    """
+    name = model_id.removesuffix(_PLAIN)
+    return ("" if name == DEFAULT_ID else name.removeprefix(_PREFIX)), name != model_id
+
+
+def check_known(model_id: str, names: Sequence[str]) -> None:
+    """Refuses an unknown model; any name passes if the models can't be listed.
+
+    Raises:
+        ProblemError: 404.
+    """
+    name, _ = parse_model_id(model_id)
+    if name and names and name not in names:
+        raise unknown_model()
+
+
+def unknown_model() -> ProblemError:
+    """Returns the error for an unknown model; doesn't repeat the name, which may be anything."""
+    return refused("model_not_found", "There is no model of this name. GET /v1/models lists them.", "model", status=404)
+
+
+def list_models(names: Sequence[str]) -> dict[str, Any]:
+    """Returns the body of `/v1/models`: the default and each model, with and without memory."""
+    ids = [DEFAULT_ID, *(f"{_PREFIX}{name}" for name in names)]
+    return {"object": "list", "data": [_entry(model_id + suffix) for model_id in ids for suffix in ("", _PLAIN)]}
+
+
+def model_entry(model_id: str, names: Sequence[str]) -> dict[str, Any]:
+    """Returns the body of `/v1/models/{id}`.
+
+    Raises:
+        ProblemError: 404: the model isn't in the known list.
+    """
+    check_known(model_id, names)
+    return _entry(model_id)
+
+
+def _entry(model_id: str) -> dict[str, Any]:
+    return {"id": model_id, "object": "model", "created": _CREATED, "owned_by": "turnfold"}
+
 
 SESSION: Final = "X-Turnfold-Session"
 TURN: Final = "X-Turnfold-Turn"

@@ -15,8 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from api.body import SMALL_BODY_BYTES, read_json
+from api.middleware import ApiClient
 from api.request import invalid_field
-from api.token_guard import ApiClient
 from graph.service import ChatService
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]

@@ -11,15 +11,14 @@ from pydantic_core import PydanticCustomError
 
 from api.body import BODY_BYTES
 from api.chat import project_root_of
-from api.message import MESSAGES, Sent, SentMessage, chat_of
-from api.model_id import parse_model_id
 from api.problem import refused
+from api.request import MESSAGES, Sent, SentMessage, chat_of, parse_model_id
 from api.route_table import Call, Operation
 from graph.value.client import ClientMessage
 from graph.value.error import NotFoundError
-from graph.value.input_view import CallInput
 from graph.value.record import Record, RecordOutcome
 from graph.value.view import (
+    CallInput,
     ChartPoint,
     ContextNotice,
     Gauge,

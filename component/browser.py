@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import asset_file, dialog, outbox, page_state, redraw
+from component import dialog, page_state, redraw, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
+from component.chat import composer
 from component.page_state import PageState
 from component.panel import summary_panel
-from component.sidebar import import_button
+from component.sidebar import setting_box
 
 # Joined to one module; the last file exports the functions called by Streamlit.
 _SCRIPTS = (
@@ -41,7 +42,7 @@ def draw(now: PageState) -> None:
     delivery.note_automatic()
     with st.container(gap=None):
         _mount(now)
-        changed = st.components.v2.component("turnfold_redraw", js=asset_file.read("redraw.js"))
+        changed = st.components.v2.component("turnfold_redraw", js=widget.read_assets("redraw.js"))
         changed(key="redraw", on_changed_change=redraw.changed_as_asked)
 
 
@@ -77,11 +78,11 @@ def _mount(now: PageState) -> None:
 
 
 def _take_sent() -> None:
-    outbox.take(st.session_state[_KEY]["sent"])
+    composer.take_sent(st.session_state[_KEY]["sent"])
 
 
 def _take_file() -> None:
-    import_button.take(st.session_state[_KEY]["file"])
+    setting_box.take_file(st.session_state[_KEY]["file"])
 
 
 def _show_turns() -> None:
@@ -96,4 +97,4 @@ def _show_record() -> None:
 
 
 def script() -> str:
-    return asset_file.read(*_SCRIPTS)
+    return widget.read_assets(*_SCRIPTS)

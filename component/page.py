@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import asset_file, browser, dialog, page_state, project_choice, redraw, turn_buttons
+from component import browser, dialog, page_state, project_choice, redraw, turn_buttons, widget
 from component.bridge import delivery, service_provider
 from component.chat import composer, transcript
 from component.panel import record_dialog, summary_panel
-from component.sidebar import sidebar, sign_in_page
+from component.sidebar import sidebar, sign_in
 from component.widget import error_box
 from component.words.wording import language_of_locale, words_of
 from graph.value.error import SignInError
@@ -19,21 +19,21 @@ STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css", "input.css",
 def main() -> None:
     with delivery.whole_run(), error_box(words_of(language_of_locale(st.context.locale))):
         st.set_page_config(
-            page_title="Turnfold", page_icon=asset_file.FOLDER / "icon.svg", layout="wide", initial_sidebar_state=272
+            page_title="Turnfold", page_icon=widget.ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272
         )
         for name in STYLE_SHEETS:
-            st.html(asset_file.FOLDER / name)
-        st.logo(asset_file.FOLDER / "logo.svg", icon_image=asset_file.FOLDER / "icon.svg", size="large")
+            st.html(widget.ASSETS / name)
+        st.logo(widget.ASSETS / "logo.svg", icon_image=widget.ASSETS / "icon.svg", size="large")
         redraw.need_page()
         dialog.begin()
         try:
             now = page_state.begin()
         except SignInError as error:
             service = service_provider.opened()
-            sign_in_page.draw(words_of(page_state.language(service)), service.settings, error)
+            sign_in.draw_page(words_of(page_state.language(service)), service.settings, error)
             return
         if project_choice.is_on(now.service):
-            st.html(asset_file.FOLDER / "project.css")
+            st.html(widget.ASSETS / "project.css")
         turn_buttons.listen()
         with error_box(now.words):
             sidebar.draw(now)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from component import action, asset_file, page_state, redraw, widget
+from component import action, page_state, redraw, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.words.en import Words
@@ -105,7 +105,7 @@ def listen() -> None:
 @delivered
 def _listen() -> None:
     delivery.note_automatic()
-    heard = st.components.v2.component("turnfold_press", js=asset_file.read("press.js"))
+    heard = st.components.v2.component("turnfold_press", js=widget.read_assets("press.js"))
     heard(key=_KEY, data={"heard": st.session_state.get(_DONE, 0.0)}, on_pressed_change=_press)
 
 

@@ -1,10 +1,13 @@
-"""Small shared widgets: clamped text, menu, error box, copy button, name of a program."""
+"""Static files, and small shared widgets: clamped text, menu, error box, copy button, name of a program."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Final
 
 import streamlit as st
 
@@ -87,3 +90,11 @@ def draw(words: Words, name: str) -> None:
 def draw_begun(words: Words, name: str) -> None:
     label = words.begun_by_program.format(name=escape_label(name))
     st.markdown(f"{_ICON} :small[:gray[{label}]]", text_alignment="center")
+
+
+ASSETS: Final = Path(__file__).parent / "asset"
+
+
+@cache
+def read_assets(*names: str) -> str:
+    return "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)

@@ -1,66 +1,33 @@
-"""Security headers of every HTTP response, secure cookies on https, and the websocket's compression window."""
+"""What the ASGI guards need to know of Streamlit: its page, sign-in cookies, tabs and uploads; and its sign-out."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import logging
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
+import anyio.to_thread
 import streamlit
-from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import HTTPConnection, Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+from streamlit import runtime
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from uvicorn.protocols.websockets import websockets_sansio_impl
 from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 
+from component.bridge import service_provider, sign_in
+from graph.server.identity import Identity
 from graph.server.settings import Settings
+from graph.value.error import TurnfoldError
 
-# A year, without subdomains, which may have no certificate.
-_HTTPS_ALONE = {"Strict-Transport-Security": "max-age=31536000"}
 _INLINE_SCRIPT = re.compile(r"<script>([^<]*+(?:<(?!/?script>)[^<]*+)*+)</script>")
-
-
-class SecurityHeaders:
-    """Middleware: adds headers against contact with other hosts and embedding; marks cookies on https as secure.
-
-    With an https origin, browsers are told to use only https from then on.
-    """
-
-    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
-        self._app = app
-        self._settings = settings
-        self._headers = {
-            "Content-Security-Policy": content_security_policy(),
-            "Cross-Origin-Opener-Policy": "same-origin",
-            "Cross-Origin-Resource-Policy": "same-origin",
-            "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-            "Referrer-Policy": "no-referrer",
-            "X-Content-Type-Options": "nosniff",
-            "X-Frame-Options": "DENY",
-        }
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                is_https = self._settings().is_https
-                if scope["scheme"] == "https" or is_https:
-                    message["headers"] = [_secured(*header) for header in message["headers"]]
-                MutableHeaders(scope=message).update(self._headers | _HTTPS_ALONE if is_https else self._headers)
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers)
-
-
-def _secured(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """Adds `Secure` to a cookie; Streamlit omits it on sign-in cookies."""
-    attributes = [part.strip().lower() for part in value.split(b";")[1:]]
-    is_open_cookie = name.lower() == b"set-cookie" and b"secure" not in attributes
-    return name, value + b"; Secure" if is_open_cookie else value
+_UPLOAD: Final = "/_stcore/upload_file/"
+_SIGN_OUT: Final = "/auth/logout"
+_LOG = logging.getLogger(__name__)
 
 
 def content_security_policy() -> str:
@@ -99,3 +66,65 @@ def widen() -> None:
     """Applies the wide window to all websockets from now on."""
     # Neither Streamlit nor uvicorn has a setting for this.
     vars(websockets_sansio_impl)["ServerPerMessageDeflateFactory"] = _WideWindow
+
+
+def tab_of_upload(path: str) -> str | None:
+    """Returns the tab that a path uploads a file to, None for any other path."""
+    return path.partition(_UPLOAD)[2].partition("/")[0] if _UPLOAD in path else None
+
+
+def held_files(tab: str) -> tuple[int, int]:
+    """Returns the number of files that a tab holds, and the bytes that all tabs hold."""
+    held = runtime.get_instance().uploaded_file_mgr
+    if not isinstance(held, MemoryUploadedFileManager):
+        return 0, 0
+    return len(held.file_storage.get(tab, ())), sum(
+        stat.byte_length for stats in held.get_stats().values() for stat in stats
+    )
+
+
+def visitor(connection: HTTPConnection, settings: Settings) -> Identity | None:
+    """Returns who is signed in by the connection's cookie, unchecked; None for a stranger."""
+    claims = sign_in.claims_in(connection.cookies, connection.headers.get("origin", ""))
+    return sign_in.identity_told(claims, settings)
+
+
+def visitor_of_tab(tab: str, settings: Settings) -> Identity | None:
+    session = runtime.get_instance().get_app_session(tab)
+    claims = dict(session._user_info) if session is not None else {}  # noqa: SLF001  # has no public name
+    return sign_in.identity_told(claims, settings)
+
+
+def check_admitted(visitor: Identity) -> None:
+    """Checks that a sign-in is valid.
+
+    Raises:
+        SignInError: The sign-in has ended or was withdrawn.
+        TurnfoldError: The sign-in can't be read.
+    """
+    service_provider.opened().for_owner(visitor.owner, sign_in=visitor.sign_in)
+
+
+class SignOut:
+    """Middleware: ends the sign-in for every copy of its cookie; Streamlit alone only deletes the browser's cookie."""
+
+    def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].endswith(_SIGN_OUT):
+            await anyio.to_thread.run_sync(self._end, Request(scope))
+        await self._app(scope, receive, send)
+
+    def _end(self, request: Request) -> None:
+        settings = self._settings()
+        # A browser sends no Origin on navigation.
+        claims = sign_in.claims_in(request.cookies, settings.turnfold_origin or "")
+        visitor = sign_in.identity_told(claims, settings)
+        if visitor is None:
+            return
+        try:
+            service_provider.opened().sign_out(visitor)
+        except TurnfoldError as error:  # the browser deletes its cookie in any case
+            _LOG.warning("a sign-out was not kept: %s", error.code)

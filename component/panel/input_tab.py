@@ -15,7 +15,7 @@ from component.bridge import delivery
 from component.format import count_lines, escape_label, format_count, format_percent, format_tokens, format_turns
 from component.page_state import PageState
 from component.words.en import Words
-from graph.value.input_view import CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
+from graph.value.view import CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
 
 KINDS: Final = ("system", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")
 _RECORDS: Final = {"record", "shortened"}

@@ -15,8 +15,7 @@ from component.panel import card, input_tab, panel_head, record_action
 from component.project import project_tab
 from component.widget import error_box
 from component.words.en import Words
-from graph.value.input_view import Savings
-from graph.value.view import ChartPoint, CostView, Money, PinView, Statistics
+from graph.value.view import ChartPoint, CostView, Money, PinView, Savings, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

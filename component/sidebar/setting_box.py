@@ -1,4 +1,4 @@
-"""The sidebar's expander of advanced settings, and the dialog of API tokens."""
+"""The sidebar's expander of advanced settings, the dialog of API tokens, and the button to import chats."""
 
 from __future__ import annotations
 
@@ -9,17 +9,39 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from component import background, dialog, page_state, project_choice, widget
+from component import action, background, dialog, page_state, project_choice, redraw, widget
 from component.bridge import delivery, service_provider
 from component.format import escape_label, zone_of
 from component.page_state import PageState
 from component.panel import panel_head
-from component.sidebar import import_button
 from component.widget import error_box, tell
 from component.words.en import LANGUAGE_NAMES, LANGUAGES, Words
-from component.words.wording import describe_strategy
-from graph.value.error import TurnfoldError
+from component.words.wording import describe_strategy, words_of
+from graph.value.error import InputError, TurnfoldError
 from graph.value.view import MadeToken, ProgramToken
+
+
+def draw_import(words: Words) -> None:
+    st.html(f'<button type="button" class="open-file">{words.sessions.open_file}</button>', width="content")
+
+
+@delivery.once
+def take_file(sent: object) -> None:
+    """Widget callback: imports the chats of a file and opens the first.
+
+    Args:
+        sent: The file's text from the script; None for a file too large to send.
+    """
+    match sent:
+        case {"text": str(text)}:
+            count = action.import_sessions(text)
+            if count:
+                said = words_of(st.session_state[page_state.LANGUAGE]).sessions
+                page_state.tell_in_passing(said.opened.format(count=count))
+        case {"text": None, "size": int(size)}:
+            page_state.set_notice(InputError("import_too_large", f"{size:,}"))
+    redraw.page()
+
 
 _DIALOG: Final = "programs"
 _NAME, _TOOLS = "program_name", "program_tools"
@@ -178,7 +200,7 @@ def draw(now: PageState) -> None:
             width="stretch",
         )
         draw_program_box(now)
-        import_button.draw(now.words)
+        draw_import(now.words)
         _draw_shortcuts(now)
 
 

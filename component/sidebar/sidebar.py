@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 import streamlit as st
 
-from component import action, asset_file, dialog, page_state, project_choice, redraw, session_list
+from component import action, dialog, page_state, project_choice, redraw, session_list, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.format import escape_label, group_sessions, zone_of
 from component.page_state import PageState
-from component.sidebar import listed_session, setting_box, visitor_row
+from component.sidebar import listed_session, setting_box, sign_in
 from component.widget import error_box
 from component.words.en import Words
 from graph.value.view import SessionItem
@@ -134,7 +134,7 @@ def draw(now: PageState) -> None:
         if project_choice.is_on(now.service) and (
             project_choice.root_of(now.service, now.session) or project_choice.last(now.service)
         ):
-            st.html(asset_file.FOLDER / "without_memory.css")
+            st.html(widget.ASSETS / "without_memory.css")
             st.button(
                 now.words.project.without_memory,
                 key="new_without_memory",
@@ -144,7 +144,7 @@ def draw(now: PageState) -> None:
             )
         _draw_sessions(now)
         setting_box.draw(now)
-        visitor_row.draw(now)
+        sign_in.draw_visitor(now)
 
 
 @st.fragment(key=redraw.SESSIONS)

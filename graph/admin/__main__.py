@@ -14,8 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from graph.admin.backup import back_up, restore
-from graph.admin.migrate import migrate
+from graph.admin.backup import back_up, migrate, restore
 from graph.server.identity import owner_of
 from graph.server.log import set_up_logging
 from graph.server.settings import Settings, load_settings

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
 from graph.core.turn import closed_mark, image_parts, split_turns, without_images, words_of
-from graph.value.image_url import is_image_url
+from graph.value.client import is_image_url
 from prompt.system.framing import ATTACHMENT_LABEL, UNREAD_NOTE, Language
 
 _NAME_CHARS: Final = 100

@@ -21,7 +21,7 @@ from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer, Usage
 from graph.node.state import ChatState, NodeDeps, TurnContext
 from graph.store.call import ModelCall
-from graph.store.outage import outlast
+from graph.store.database import outlast
 from graph.tool.registry import ToolContext
 from graph.tool.tool_context import PastTurns, SideCall
 from graph.value.client import ClientOptions

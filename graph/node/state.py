@@ -22,8 +22,7 @@ from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.node.fold_worker import FoldWorker
 from graph.server.settings import Settings
-from graph.store.database import Lease
-from graph.store.outage import outlast
+from graph.store.database import Lease, outlast
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.strategy.base import Strategy, first_turn

@@ -1,4 +1,4 @@
-"""The embedded offline model: a LangChain chat model that streams the replies of `offline.reply`."""
+"""The embedded offline model: a LangChain chat model that greets, says what it is, quotes and looks up."""
 
 from __future__ import annotations
 
@@ -6,21 +6,207 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.chat_models import generate_from_stream
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from graph.core.turn import EMBEDDED_MODEL
-from graph.offline.reply import compose
+from graph.core.language import split_sentences
+from graph.core.snapshot import find_zone, name_of
+from graph.core.turn import EMBEDDED_MODEL, RECALL_TOOL, image_parts, is_recalled
+from graph.fold.extract import cut_at_word
+from graph.offline.passage import (
+    QUOTATIONS,
+    Intent,
+    Passage,
+    asks_to_look_up,
+    find_intent,
+    find_relevant,
+    has_summaries,
+    is_answered,
+    read_passages,
+    read_recalled,
+    unpacked,
+    without_note,
+)
+from graph.offline.phrase import PHRASES
+from prompt.system.framing import Language
+from prompt.tool.result import WEEKDAYS
+
+CLOCK_TOOL: Final = "get_current_time"
+
+_HANGUL: Final = re.compile(r"[ㄱ-ㆎ가-힣]")
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CLOCK: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d):\d\d \w+, (\S+) \((UTC\S*)\)")
+_CONVERSING: Final = ("question", "request", "statement")
+# Each question is compared with every passage.
+_MOST_QUESTIONS: Final = 10
+_QUERY_CHARS: Final = 200
+_NOTED_CHARS: Final = 200
+_TOOL_CHARS: Final = 600
+_TABLE_ROWS: Final = 12
+_LEAST_ROWS: Final = 3
+
+
+@dataclass(frozen=True)
+class Reply:
+    text: str = ""
+    tool: str = ""
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Reply:
+    """Composes the answer to the last user message from the summaries and turns in the model input.
+
+    The answer is a text, or the turn's only tool call: the clock, or `recall` for a question about folded turns.
+    """
+    messages = unpacked(messages)
+    last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
+    question = messages[last].text.strip() if last >= 0 else ""
+    results = [message for message in messages[last + 1 :] if isinstance(message, ToolMessage)]
+    passages = read_passages(messages[: max(last, 0)])
+    language, intent = _language(messages), find_intent(question)
+    if results:
+        body = _tell_result(results[-1], question, passages, language)
+    elif intent == "time" and CLOCK_TOOL in tool_names:
+        zone = find_zone(question)
+        return Reply(tool=CLOCK_TOOL, arguments={"timezone": zone} if zone else {})
+    elif RECALL_TOOL in tool_names and has_summaries(messages) and (query := _query(intent, question, passages)):
+        return Reply(tool=RECALL_TOOL, arguments={"query": query})
+    else:
+        body = _answer(intent, question, passages, language)
+    if last >= 0 and image_parts(messages[last]):
+        body = "\n\n".join([PHRASES[language]["blind"], *([body] if question else [])])
+    # The model introduces itself in the first answer and when asked; the page names it with every answer.
+    is_introduced = intent not in ("identity", "ability") and not _is_first(messages)
+    return Reply(body if is_introduced else f"{body}\n\n{PHRASES[language]['introduction']}")
+
+
+def _language(messages: Sequence[BaseMessage]) -> Language:
+    """Returns the language of the newest user message with letters; Korean if there is none."""
+    texts = (message.text for message in reversed(messages) if isinstance(message, HumanMessage))
+    written = next((text for text in texts if _LETTER.search(text)), "")
+    return "en" if written and not _HANGUL.search(written) else "ko"
+
+
+def _is_first(messages: Sequence[BaseMessage]) -> bool:
+    has_answers = any(isinstance(message, AIMessage) and not message.tool_calls for message in messages)
+    return not has_answers and not has_summaries(messages)
+
+
+def _query(intent: Intent, question: str, passages: Sequence[Passage]) -> str:
+    if intent not in _CONVERSING:
+        return ""
+    asked = [sentence for sentence in _sentences(question) if asks_to_look_up(sentence)]
+    return cut_at_word(" ".join(_unanswered(asked, passages)), _QUERY_CHARS)
+
+
+def _unanswered(questions: Sequence[str], passages: Sequence[Passage]) -> list[str]:
+    return [question for question in questions[:_MOST_QUESTIONS] if not is_answered(question, passages)]
+
+
+def _sentences(question: str) -> list[str]:
+    return split_sentences(_CODE.sub(" ", question))
+
+
+def _tell_result(result: ToolMessage, question: str, passages: Sequence[Passage], language: Language) -> str:
+    if is_recalled(result) and result.status == "success":
+        said = {passage.text for passage in passages}
+        found = [passage for passage in read_recalled(result.text) if passage.text not in said]
+        return _converse(question, [*found, *passages], language, has_looked=True)
+    if told := _tell_clock(result.text, language):
+        return told
+    quoted = "\n".join(f"> {line}" for line in cut_at_word(result.text.strip(), _TOOL_CHARS).splitlines())
+    return f"{PHRASES[language]['tool_said']}\n\n{quoted}"
+
+
+def _tell_clock(result: str, language: Language) -> str:
+    found = _CLOCK.search(result)
+    if found is None:
+        return ""
+    written, zone, offset = found.groups()
+    try:
+        at = datetime.fromisoformat(written)
+    except ValueError:
+        return ""
+    place = name_of(zone, is_korean=language == "ko")
+    return PHRASES[language]["time"].format(
+        place=place,
+        topic=_topic(place),
+        at=at,
+        weekday=WEEKDAYS[language][at.weekday()],
+        half="오전" if at.hour < 12 else "오후",  # noqa: PLR2004  # noon
+        hour=(at.hour - 1) % 12 + 1,
+        zone=zone,
+        offset=offset,
+    )
+
+
+def _topic(word: str) -> str:
+    """Returns the Korean topic particle for a word: 은 after a final consonant, else 는."""
+    last = ord(word[-1]) - ord("가")
+    return "은" if 0 <= last < 11172 and last % 28 else "는"  # noqa: PLR2004  # how many Hangul syllables and finals there are
+
+
+def _answer(intent: Intent, question: str, passages: Sequence[Passage], language: Language) -> str:
+    say = PHRASES[language]
+    if intent in _CONVERSING:
+        return _converse(question, passages, language)
+    if intent == "table":
+        return _table(question, passages, language)
+    if intent == "recap":
+        return _list(say["recap"], passages[-_TABLE_ROWS:], language) if passages else say["nothing_known"]
+    if intent == "time":
+        return say["no_clock"]
+    return say["ability" if intent == "identity" else intent]
+
+
+def _converse(question: str, passages: Sequence[Passage], language: Language, *, has_looked: bool = False) -> str:
+    """Confirms statements and answers questions from the passages; `has_looked`: `recall` was called."""
+    say, intent = PHRASES[language], find_intent(question)
+    sentences = [(sentence, find_intent(sentence)) for sentence in _sentences(question)]
+    stated = [fact for sentence, kind in sentences if kind == "statement" and (fact := without_note(sentence))]
+    asked = list(dict.fromkeys(sentence for sentence, kind in sentences if kind in ("question", "request")))
+    parts = [say["noted"].format(cut_at_word(" ".join(stated), _NOTED_CHARS))] if stated else []
+    found = (find_relevant(passages, part) for part in asked[:_MOST_QUESTIONS] or [question])
+    relevant = list(dict.fromkeys(passage for each in found for passage in each))
+    if relevant and has_looked and _unanswered(asked, passages):
+        parts += [say["nowhere"], _list(say["closest"], relevant, language)]
+    elif relevant:
+        parts.append(_list(say["related" if intent == "statement" else "found"], relevant, language))
+    elif intent != "statement":
+        missing = "not_found" if intent == "question" else "cannot_write"
+        parts.append(say["nowhere" if has_looked else missing])
+        if passages:
+            parts.append(_list(say["known"], passages[-QUOTATIONS:], language))
+    return "\n\n".join(parts) or say["acknowledged"]
+
+
+def _list(heading: str, passages: Sequence[Passage], language: Language) -> str:
+    return "\n".join([heading, "", *(f"- {passage.text} {passage.source(language)}" for passage in passages)])
+
+
+def _table(question: str, passages: Sequence[Passage], language: Language) -> str:
+    """Renders a table of passages relevant to the question, or of the newest ones if fewer than three are."""
+    say = PHRASES[language]
+    relevant = set(find_relevant(passages, question, _TABLE_ROWS))
+    chosen = [p for p in passages if p in relevant] if len(relevant) >= _LEAST_ROWS else passages[-_TABLE_ROWS:]
+    if not chosen:
+        return say["nothing_known"]
+    cells = [(passage.text.replace("|", "\\|"), passage.source(language)) for passage in chosen]
+    return "\n".join([say["table"], "", say["table_head"], "| --- | --- |", *(f"| {a} | {b} |" for a, b in cells)])
+
 
 _PIECE: Final = re.compile(r"\s*\S+|\s+$")
 

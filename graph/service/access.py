@@ -17,10 +17,10 @@ from graph.model.factory import ChatModels
 from graph.node.recovery import StateRecovery
 from graph.server.identity import SignIn
 from graph.server.settings import Settings
+from graph.store.access import SignInStore
 from graph.store.database import Lease
 from graph.store.owner import OwnerStore
 from graph.store.session import SessionRow
-from graph.store.sign_in import SignInStore
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies

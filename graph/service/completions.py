@@ -13,8 +13,8 @@ from itertools import groupby
 from graph.core.attached import urls_of
 from graph.core.turn import closed_mark, text_of, words_of
 from graph.model.factory import ChatModels
-from graph.recognise.client_call import newest_calls
 from graph.recognise.client_chain import AnchorHash, AnchorRow, ChainKey, SaidTurn, canonical
+from graph.recognise.client_turns import newest_calls
 from graph.recognise.decide import Decision, decide, is_aside
 from graph.recognise.place import Case, is_begun_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess

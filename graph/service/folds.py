@@ -28,12 +28,10 @@ from graph.store.session import SessionRow
 from graph.store.token_use import TokenUseStore
 from graph.strategy.base import first_turn
 from graph.strategy.compaction import CompactionStrategy, compaction_fold
-from graph.strategy.remake import fold_anew
-from graph.strategy.strategies import Strategies
+from graph.strategy.strategies import Strategies, fold_anew
 from graph.value.error import InputError, NotFoundError
-from graph.value.input_view import Savings
 from graph.value.record import ArchivedMessage, Record, RecordKind
-from graph.value.view import ChartPoint, Gauge, NextFold, PinnedMessage, PinView, SavingsMoney, Statistics
+from graph.value.view import ChartPoint, Gauge, NextFold, PinnedMessage, PinView, Savings, SavingsMoney, Statistics
 from prompt.system.framing import Language
 
 COMPACTION: Final = CompactionStrategy.name

@@ -26,8 +26,8 @@ from graph.strategy.shrink import shorten_verbatim
 from graph.strategy.strategies import Strategies
 from graph.tool.registry import KnownTools
 from graph.value.error import NotFoundError
-from graph.value.input_view import BlockRole, CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
 from graph.value.record import ArchivedMessage, HistoryEntry, to_entry
+from graph.value.view import BlockRole, CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
 from prompt.system.chat import rounds_note
 from prompt.system.framing import CONTINUED, Language, note_cut
 from prompt.tool import description

@@ -16,7 +16,7 @@ from graph.project.file_pair import ProjectState
 from graph.project.project_memory import ProjectMemory
 from graph.project.workflow_manager import WorkflowManager
 from graph.server.settings import Settings
-from graph.store.rule_agreement import RuleAgreement, RuleAgreementStore
+from graph.store.project import RuleAgreement, RuleAgreementStore
 from graph.value.error import InputError, ProjectDamagedError
 from graph.value.project_view import (
     DecisionView,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage
 
 from graph.core.turn import is_cut, text_of, unanswered_calls
-from graph.recognise.client_call import waiting_calls
+from graph.recognise.client_turns import waiting_calls
 from graph.service.access import SessionAccess
 from graph.store.call import CallCost
 from graph.store.stores import ChatStores

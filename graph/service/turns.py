@@ -18,9 +18,8 @@ from graph.core.pin import ContextRequest
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, plain_value, title_of
 from graph.core.turn import IMAGE_MARK, text_of, words_of
 from graph.node.state import TurnContext
-from graph.recognise.client_call import results_of
 from graph.recognise.client_chain import OpenAnchor
-from graph.recognise.client_turns import check_history, turns_of
+from graph.recognise.client_turns import check_history, results_of, turns_of
 from graph.recognise.decide import Decision
 from graph.server.metrics import Metrics
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
@@ -29,13 +28,12 @@ from graph.service.turn_stream import TurnStream, views_of
 from graph.store.archive import keep_images
 from graph.store.database import Lease
 from graph.store.fork import copy_session
-from graph.store.imported_turn import insert_turns
 from graph.store.session import SessionRow
+from graph.store.session_import import insert_turns
 from graph.store.turn import TurnRow
-from graph.value.client import ClientMessage, ClientOptions
+from graph.value.client import ClientMessage, ClientOptions, is_image_url
 from graph.value.error import BusyError, InputError, NotFoundError
 from graph.value.event import Event
-from graph.value.image_url import is_image_url
 from graph.value.view import BegunTurn, LiveTurn, Rating, Transcript, TurnOptions
 from graph.worker.archived_turn import answers_in, steps_in
 from graph.worker.project_context import SessionContexts

@@ -1,9 +1,9 @@
-"""The tables of messages and images: all messages of a session, numbered, append-only."""
+"""The tables of messages, images and pins: all messages of a session, numbered, append-only."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import AnyMessage
 from sqlalchemy import (
@@ -15,6 +15,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    delete,
     func,
     insert,
     literal,
@@ -23,9 +24,10 @@ from sqlalchemy import (
 )
 
 from graph.core.text import measure
+from graph.store.column import database_time
 from graph.store.database import Clock, Database, Lease
 from graph.store.row import IS_LIVE, WITH_TURN, decode_message, encode_message
-from graph.store.schema import image_table, message_table, turn_table
+from graph.store.schema import image_table, message_table, pin_table, turn_table
 from graph.store.search import index_message
 from graph.value.error import InternalError, NotFoundError
 from graph.value.record import ArchivedMessage
@@ -285,3 +287,34 @@ def keep_images(connection: Connection, session_id: str, images: Mapping[str, st
         key = {"session_id": session_id, "hash": reference}
         if connection.execute(select(_image.hash).filter_by(**key)).first() is None:
             connection.execute(insert(image_table).values(**key, owner=owner, data_url=url))
+
+
+_pin = pin_table.c
+_IS_PINNED: Final = and_(_pin.session_id == _message.session_id, _pin.message_id == _message.message_id)
+_LIVE: Final = (
+    select(*MESSAGE_COLUMNS)
+    .select_from(WITH_TURN.join(pin_table, _IS_PINNED))
+    .where(IS_LIVE, _pin.session_id == bindparam("of_session"))
+    .order_by(_message.position)
+)
+
+
+class PinStore:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, session_id: str, message_id: str, *, owner: str) -> None:
+        """Pins a message; it must not be pinned yet."""
+        row = {"session_id": session_id, "message_id": message_id, "owner": owner}
+        with self._database.write(session_id=session_id) as connection:
+            connection.execute(insert(pin_table).values(**row, created_at=database_time()))
+
+    def remove(self, session_id: str, message_id: str) -> None:
+        """Unpins a message; ignores unpinned ones."""
+        is_it = and_(_pin.session_id == session_id, _pin.message_id == message_id)
+        with self._database.write(session_id=session_id) as connection:
+            connection.execute(delete(pin_table).where(is_it))
+
+    def live(self, session_id: str) -> list[ArchivedMessage]:
+        with self._database.read() as connection:
+            return [to_archived(row) for row in connection.execute(_LIVE, {"of_session": session_id})]

@@ -12,7 +12,7 @@ from sqlalchemy import Integer, TextClause, bindparam, delete, select, text
 
 from graph.store.column import PlainText, add_once
 from graph.store.database import Clock, Database
-from graph.store.owner_table import owner_use_table, withdrawn_owner_table
+from graph.store.schema import owner_use_table, withdrawn_owner_table
 from graph.value.error import StoreError, UserRateError, UserTokensError
 
 _withdrawn = withdrawn_owner_table.c

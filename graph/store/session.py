@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    case,
     delete,
     exists,
     false,
@@ -26,19 +28,67 @@ from sqlalchemy import (
 
 from graph.search.term import QUERY_CHARS
 from graph.server.identity import SignIn
+from graph.store.access import IS_SIGNED_OUT, parameters_of
 from graph.store.column import add_once, database_time
-from graph.store.context_block import end_front
 from graph.store.database import Database, Lease
-from graph.store.owner_table import withdrawn_owner_table
-from graph.store.schema import session_table
+from graph.store.project import end_front
+from graph.store.schema import session_table, turn_table, withdrawn_owner_table
 from graph.store.search import unindex_session
-from graph.store.session_row import ROWS, SessionRow
-from graph.store.sign_in import IS_SIGNED_OUT, parameters_of
+from graph.store.turn_row import OPEN
 from graph.value.error import NotFoundError
 
-__all__ = ["SessionRow", "SessionStore"]
-
 _session = session_table.c
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """A session as stored; times are UTC.
+
+    Attributes:
+        updated_at: When a turn last started or ended; changes of title or settings don't count.
+        model: Name of the chosen model, "" for the default.
+        project_root: Folder of the project, "" for none.
+        has_memory: True if the session starts with the project's memory.
+        client: The name of the program that started the session, "" for the page.
+        family: The chat group of a program, as a hash; "" for none.
+        forked_from: The session that this is a branch of, "" for none.
+        forked_after: The last turn shared with it.
+        tools_off: Server tools replaced by a program's own tools of the same name.
+        title_source: Author of the title: "" for the first message, "model" or "user".
+        deleted_at: Time of a deletion that can still be undone.
+        is_open: True if the last turn is running or waits for a program.
+    """
+
+    session_id: str
+    owner: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    compression_rate: float
+    strategy: str
+    model: str
+    turn_count: int
+    project_root: str
+    has_memory: bool
+    client: str
+    family: str
+    forked_from: str
+    forked_after: int
+    tools_off: tuple[str, ...]
+    title_source: str
+    is_pinned: bool
+    deleted_at: datetime | None
+    is_open: bool
+
+
+# Only a session's last turn can be open, so one look-up by key is enough.
+_LAST_TURN = and_(turn_table.c.session_id == _session.session_id, turn_table.c.number == _session.turn_count)
+ROWS: Select[Any] = select(
+    *(_session[field.name] for field in fields(SessionRow) if field.name != "is_open"),
+    case((turn_table.c.status.in_(OPEN), True), else_=False),
+).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
+
+
 # Sources of a session's prefix block: a change makes a new one.
 _OF_FRONT: Final = {"project_root", "has_memory"}
 

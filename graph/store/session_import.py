@@ -1,4 +1,4 @@
-"""Validates an export, which may be any file, and imports its sessions for an owner."""
+"""Validates an export, which may be any file, and imports its sessions; inserts turns that were answered elsewhere."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, get_args, get_type_hints
 
-from langchain_core.messages import AIMessage, ToolMessage
-from sqlalchemy import Connection, Table, select
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages.tool import tool_call
+from sqlalchemy import Connection, Table, insert, select
 
-from graph.core.attached import reference_of
-from graph.core.imported_message import shown_message
+from graph.core.attached import content_of, reference_of, urls_of
 from graph.core.manifest import without_gaps
 from graph.core.model_input import SUMMARY_PREFIX
-from graph.core.text import title_of
+from graph.core.text import sum_tokens, title_of
+from graph.core.turn import MARK, closed_mark, ending_of, words_of
 from graph.fold.spec import round_rate
+from graph.store.archive import insert_message
+from graph.store.column import database_time
 from graph.store.database import Database
 from graph.store.row import decode_message, encode_message
 from graph.store.schema import (
@@ -32,11 +36,61 @@ from graph.store.schema import (
     session_table,
     turn_table,
 )
-from graph.store.session import title_values
+from graph.store.session import change_session, title_values
 from graph.store.transfer import ReadRow, add_rows, not_an_export, read_rows
-from graph.store.turn_row import TurnRow
+from graph.store.turn_row import TurnRow, new_attempt, sum_history_tokens
 from graph.value.error import BusyError, InputError
 from graph.value.record import RecordKind, RecordOutcome, RecordStatus
+from prompt.system.framing import CLOSED_ANSWER
+
+_METADATA: Final = ("model_name", "finish_reason")
+
+
+def shown_message(message: AnyMessage) -> AnyMessage:
+    """Returns the message with the fields that this program writes; unknown fields could be sent without being shown.
+
+    Raises:
+        LookupError: The message isn't built as this program builds messages; or TypeError, ValueError.
+    """
+    mark = _mark_of(message)
+    kwargs: dict[str, Any] = {} if mark is None else {MARK: mark}
+    match message:
+        case HumanMessage():
+            return HumanMessage(content_of(words_of(message), urls_of(message)), id=message.id)
+        case AIMessage():
+            known = {name: message.response_metadata[name] for name in _METADATA if name in message.response_metadata}
+            return AIMessage(
+                words_of(message),
+                id=message.id,
+                tool_calls=[_plain_call(call) for call in message.tool_calls],
+                response_metadata=known,
+                usage_metadata=message.usage_metadata,
+                additional_kwargs=kwargs,
+            )
+        case ToolMessage():
+            return ToolMessage(
+                words_of(message),
+                id=message.id,
+                tool_call_id=message.tool_call_id,
+                name=message.name,
+                status=message.status,
+                additional_kwargs=kwargs,
+            )
+    raise TypeError(message.type)
+
+
+def _plain_call(call: ToolCall) -> ToolCall:
+    return tool_call(name=call["name"], args=call["args"], id=call["id"])
+
+
+def _mark_of(message: AnyMessage) -> Mapping[str, Any] | None:
+    """Returns the program's mark; a closed turn's answer other than a fixed sentence is marked partial, so shown."""
+    mark = message.additional_kwargs.get(MARK)
+    if mark is None or not isinstance(mark, dict):
+        return None
+    is_fixed = words_of(message) in CLOSED_ANSWER.values()
+    return mark if closed_mark(message) is None or is_fixed else {**mark, "is_partial": True}
+
 
 _UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 _TURN_TYPES: Final = get_type_hints(TurnRow)
@@ -307,3 +361,53 @@ def _renamed_item(name: str, records: Mapping[str, str]) -> str:
     prefix = SUMMARY_PREFIX if name.startswith(SUMMARY_PREFIX) else ""
     record = name.removeprefix(prefix)
     return prefix + records.get(record, record)
+
+
+def insert_turns(
+    connection: Connection,
+    turns: Iterable[Sequence[AnyMessage]],
+    *,
+    session_id: str,
+    owner: str,
+    turn_count: int,
+    client: str,
+    model: str,
+    now: datetime,
+) -> int:
+    """Appends complete turns to a session and returns the number of the last turn.
+
+    Args:
+        connection: In a write transaction.
+        turns: The messages of each turn, the user's first; their ids must be new to the session.
+        session_id: An existing session without a running turn.
+        owner: The session's owner.
+        turn_count: The session's number of turns.
+        client: The program that sent the turns.
+        model: A name for the model column; no model of ours was called.
+        now: Time of storing, in UTC.
+    """
+    said = list(turns)
+    history_tokens = sum_history_tokens(connection, session_id, turn_count)
+    for number, messages in enumerate(said, start=turn_count + 1):
+        status, code = ending_of(messages, stop_requested=False)
+        row = {
+            "session_id": session_id,
+            "number": number,
+            "owner": owner,
+            "user_message_id": messages[0].id,
+            "is_casual": False,
+            "history_tokens": history_tokens,
+            "is_imported": True,
+            **new_attempt(1, model, client, now),
+            "status": status,
+            "error_code": code,
+            "finished_at": database_time(),
+        }
+        connection.execute(insert(turn_table).values(row))
+        place = {"session_id": session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
+        for message in messages:
+            insert_message(connection, message, place)
+        history_tokens += sum_tokens(messages)
+    last = turn_count + len(said)
+    change_session(connection, session_id, turn_count=last, updated_at=database_time())
+    return last

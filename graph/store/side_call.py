@@ -10,8 +10,7 @@ from typing import Final
 from sqlalchemy import Connection, func, insert, select
 
 from graph.store.database import Database
-from graph.store.owner_table import aside_table
-from graph.store.schema import call_table, session_table
+from graph.store.schema import aside_table, call_table, session_table
 from graph.store.session import change_session, title_values
 
 _ADD: Final = insert(aside_table)

@@ -14,24 +14,21 @@ from sqlalchemy import bindparam, select
 from graph.core.pin import Pin, pin_of
 from graph.core.snapshot import uncovered_ranges
 from graph.server.settings import Settings
+from graph.store.access import ApiTokenStore, SignInStore
 from graph.store.anchor import AnchorStore
-from graph.store.api_token import ApiTokenStore
-from graph.store.archive import Archive, ImageStore
+from graph.store.archive import Archive, ImageStore, PinStore
 from graph.store.call import CallStore
 from graph.store.column import add_once
-from graph.store.context_block import ContextBlockStore
 from graph.store.database import Clock, Database, utc_now
 from graph.store.lease import LeaseStore
 from graph.store.owner import OwnerStore, OwnerUseStore
-from graph.store.pin import PinStore
+from graph.store.project import ContextBlockStore, RuleAgreementStore
 from graph.store.record import RecordStore
 from graph.store.reset import ResetStore
-from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.schema import server_key_table
 from graph.store.search import SearchStore
 from graph.store.session import SessionStore
 from graph.store.side_call import AsideStore, TitleStore
-from graph.store.sign_in import SignInStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
 from graph.store.sqlite.sqlite_database import open_sqlite

@@ -1,14 +1,14 @@
-"""The turn table: start, state and end of each turn."""
+"""The turn table: start, state and end of each turn, and batch queries over a server's running turns."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
-from sqlalchemy import Update, case, insert, update
+from sqlalchemy import Connection, Update, bindparam, case, exists, func, insert, select, tuple_, update
 
 from graph.recognise.client_chain import EndedAnchor, OpenAnchor
 from graph.store.active import invalidate_from
@@ -17,12 +17,12 @@ from graph.store.archive import find_position, find_turn, insert_message, keep_i
 from graph.store.column import database_time
 from graph.store.database import Clock, Database, Lease
 from graph.store.reset import extend_context
-from graph.store.running_turn import PartialText, TurnPlace, TurnProgress, progress, save_partials, stopping
-from graph.store.schema import turn_table
+from graph.store.schema import lease_table, message_table, turn_table
 from graph.store.session import change_session
 from graph.store.turn_row import (
     NEWEST,
     OPEN,
+    ROWS,
     RUNNING,
     TurnRow,
     count_of_programs,
@@ -35,13 +35,78 @@ from graph.store.turn_row import (
 )
 from graph.value.error import NotFoundError
 
+_turn, _lease = turn_table.c, lease_table.c
+_SAVE: Final = (
+    update(turn_table)
+    .where(
+        _turn.session_id == bindparam("of_session"),
+        _turn.number == bindparam("of_number"),
+        _turn.status == RUNNING,
+        exists().where(
+            _lease.session_id == bindparam("of_session"),
+            _lease.owner == bindparam("holder"),
+            _lease.fence == bindparam("held_fence"),
+        ),
+    )
+    .values(partial_text=bindparam("text"))
+)
+_AMONG = tuple_(_turn.session_id, _turn.number).in_(bindparam("turns", expanding=True))
+_STOPPING: Final = select(_turn.session_id, _turn.number).where(_AMONG, _turn.stop_requested)
+_NEWEST = select(func.max(message_table.c.position)).where(message_table.c.session_id == _turn.session_id)
+_PROGRESS: Final = ROWS.add_columns(_NEWEST.scalar_subquery()).where(_AMONG)
+
+
+class TurnPlace(NamedTuple):
+    session_id: str
+    number: int
+
+
+class PartialText(NamedTuple):
+    lease: Lease
+    number: int
+    text: str
+
+
+class TurnProgress(NamedTuple):
+    """The stored state of a turn, and the position of its session's newest message."""
+
+    turn: TurnRow
+    position: int
+
+
+def save_partials(connection: Connection, partials: Iterable[PartialText]) -> None:
+    """Stores the texts of running turns; skips turns that have ended or lost their lease."""
+    rows = [
+        {
+            "of_session": partial.lease.session_id,
+            "of_number": partial.number,
+            "holder": partial.lease.holder,
+            "held_fence": partial.lease.fence,
+            "text": partial.text,
+        }
+        for partial in partials
+    ]
+    if rows:
+        connection.execute(_SAVE, rows)
+
+
+def stopping(connection: Connection, turns: Collection[TurnPlace]) -> frozenset[TurnPlace]:
+    rows = connection.execute(_STOPPING, {"turns": [tuple(turn) for turn in turns]})
+    return frozenset(TurnPlace(*row) for row in rows)
+
+
+def progress(connection: Connection, turns: Collection[TurnPlace]) -> dict[TurnPlace, TurnProgress]:
+    rows = connection.execute(_PROGRESS, {"turns": [tuple(turn) for turn in turns]})
+    found = [TurnProgress(TurnRow(*row[:-1]), row[-1]) for row in rows]
+    return {TurnPlace(each.turn.session_id, each.turn.number): each for each in found}
+
+
 __all__ = ["TurnRow", "TurnStore"]
 
 TurnEnd = Literal["finished", "failed", "stopped", "requires_action"]
 
 # Time limit for a program to answer the turn's calls.
 _WAITING_TIME = timedelta(minutes=30)
-_turn = turn_table.c
 _ADD = insert(turn_table)
 
 

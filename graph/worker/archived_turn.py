@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.turn import MARK, closed_mark, text_of
-from graph.recognise.client_call import waiting_calls
+from graph.recognise.client_turns import waiting_calls
 from graph.store.turn import TurnRow
 from graph.tool.recall import opened_turns
 from graph.value.event import ActionRequired, Event, TurnFailed, TurnFinished, TurnStopped

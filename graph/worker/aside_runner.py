@@ -17,8 +17,8 @@ from graph.core.turn import is_cut, text_of
 from graph.model.chunk import Answer, Usage
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
-from graph.recognise.client_call import waiting_calls
 from graph.recognise.client_chain import to_messages
+from graph.recognise.client_turns import waiting_calls
 from graph.store.side_call import AsideStore, SideCall
 from graph.value.client import ClientOptions, ClientRequest, ClientUsage, CompletionEnd
 from graph.value.error import (

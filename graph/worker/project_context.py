@@ -22,7 +22,7 @@ from graph.layer.app_context import (
 from graph.layer.prompt_composer import LLMTaskType, PromptComposer, layer_of_tools, memory_of, render_block
 from graph.layer.rule_reader import locate
 from graph.server.newest import Newest
-from graph.store.rule_agreement import RuleAgreementStore
+from graph.store.project import RuleAgreementStore
 from graph.value.error import PathError, TurnfoldError
 from graph.worker.project_turns import ProjectTurns, agreed_rules
 from prompt.system.framing import VOLATILE_HEADING, Language

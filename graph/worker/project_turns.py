@@ -31,7 +31,7 @@ from graph.project.project_memory import ProjectMemory
 from graph.project.roll_up import TOKEN_LIMIT, Summarise, window_tokens
 from graph.server.newest import Newest
 from graph.server.settings import Settings
-from graph.store.rule_agreement import RuleAgreement, RuleAgreementStore
+from graph.store.project import RuleAgreement, RuleAgreementStore
 from graph.tool.tool_context import ProjectAccess
 from graph.value.error import InternalError, ProjectBusyError, TurnfoldError, TurnStoppedSignal
 from graph.value.event import Event, TurnFinished

@@ -24,7 +24,7 @@ from graph.model.factory import ChatModels
 from graph.node.state import TurnContext
 from graph.recognise.client_turns import lead_block
 from graph.store.call import CallStore
-from graph.store.context_block import ContextBlockStore
+from graph.store.project import ContextBlockStore
 from graph.strategy.base import room_within
 from graph.value.error import TurnfoldError
 from prompt.system.framing import CLIENT_HEADING

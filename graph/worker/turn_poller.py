@@ -12,11 +12,10 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.turn import INTERRUPTED, closed_mark, ending_of, is_archived, text_of
-from graph.recognise.client_call import waiting_calls
+from graph.recognise.client_turns import waiting_calls
 from graph.store.anchor import AnchorStore
-from graph.store.running_turn import TurnPlace, TurnProgress
 from graph.store.stores import ChatStores
-from graph.store.turn import TurnRow
+from graph.store.turn import TurnPlace, TurnProgress, TurnRow
 from graph.value.error import NotFoundError, StoreError
 from graph.value.event import AnswerRestarted, TokenDelta, ToolFinished, ToolStarted, TurnFailed, TurnStarted
 from graph.value.record import ArchivedMessage

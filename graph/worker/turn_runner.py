@@ -19,13 +19,12 @@ from graph.node.builder import ChatGraph
 from graph.node.fold_worker import FoldWorker
 from graph.node.recovery import StateRecovery, config_of
 from graph.node.state import ChatState, TurnContext
-from graph.recognise.client_call import waiting_calls
 from graph.recognise.client_chain import EndedAnchor, OpenAnchor
+from graph.recognise.client_turns import waiting_calls
 from graph.server.log import in_turn
-from graph.store.outage import outlast
-from graph.store.running_turn import PartialText, TurnPlace
+from graph.store.database import outlast
 from graph.store.stores import ChatStores
-from graph.store.turn import TurnRow
+from graph.store.turn import PartialText, TurnPlace, TurnRow
 from graph.value.error import ClosingError, InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
 from graph.value.event import ActionRequired, Event, TurnFailed, TurnStarted, TurnStopped
 from graph.worker.archived_turn import last_event

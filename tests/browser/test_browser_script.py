@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from component import asset_file, browser
+from component import browser, widget
 
 pytestmark = pytest.mark.slow
 
@@ -207,7 +207,7 @@ def test_a_call_that_is_taken_back_behind_the_next_one_leaves_the_page_its_keys(
 
 @pytest.fixture
 def buttons(chromium: Browser, address: str) -> Iterator[Page]:
-    with page_with(chromium, address, '<button data-press="pin">one</button>', asset_file.read("press.js")) as page:
+    with page_with(chromium, address, '<button data-press="pin">one</button>', widget.read_assets("press.js")) as page:
         page.evaluate(
             """() => {
                 window.hear = (heard) => script({ data: { heard }, setTriggerValue: (_, value) => sent.push(value) });

@@ -17,8 +17,7 @@ from graph.core.text import sum_tokens
 from graph.service import ChatService, open_service
 from graph.tool.registry import ToolContext
 from graph.value.client import ClientOptions
-from graph.value.input_view import CallInput
-from graph.value.view import TurnOptions
+from graph.value.view import CallInput, TurnOptions
 from prompt.system.framing import BLOCK_CUT
 from tests.fake.oracle import check_cover, check_request, read_truth
 from tests.fake.plot import Plot

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 from graph.server.settings import Settings
 from graph.value.error import InputError, NotFoundError, TurnfoldError
-from graph.value.input_view import Savings
 from graph.value.record import Record
 from graph.value.view import (
     BegunTurn,
@@ -21,6 +20,7 @@ from graph.value.view import (
     LiveTurn,
     ModelOption,
     NextFold,
+    Savings,
     SavingsMoney,
     SessionItem,
     SessionView,

@@ -17,20 +17,18 @@ from pydantic import SecretStr
 from sqlalchemy import inspect
 
 from graph.server.settings import Settings
-from graph.store.api_token import ApiTokenStore
+from graph.store.access import ApiTokenStore, SignInStore
 from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
-from graph.store.context_block import ContextBlockStore
 from graph.store.database import Database, Lease
 from graph.store.lease import LeaseStore
 from graph.store.owner import OwnerStore, OwnerUseStore
 from graph.store.postgres.postgres_database import open_postgres
+from graph.store.project import ContextBlockStore, RuleAgreementStore
 from graph.store.record import RecordStore
-from graph.store.rule_agreement import RuleAgreementStore
 from graph.store.schema import METADATA
 from graph.store.search import SearchStore
 from graph.store.session import SessionStore
-from graph.store.sign_in import SignInStore
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.turn import TurnRow, TurnStore
 from graph.value.record import ArchivedMessage, Record

@@ -18,7 +18,7 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
-from component.chat.question import split_code
+from component.chat.transcript import split_code
 from component.format import escape_label
 from component.markdown import answer_markdown, summary_markdown
 from graph.core.attached import split_attached
@@ -31,7 +31,7 @@ from graph.fold.title import clean_title
 from graph.layer.rule_clean import clean_rules, count_imports
 from graph.layer.rule_file import parse_front_matter
 from graph.model.summariser import inside_tags
-from graph.offline.reply import compose
+from graph.offline.chat_model import compose
 from graph.project.secret import mask_secrets
 from graph.recognise.client_chain import canonical
 from graph.search.term import broad_words, cut_around, excerpt, has_content_of, index_terms, strict_words

@@ -8,8 +8,7 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import CHECKS
 
-from api.openapi import document
-from api.program_routes import OPERATIONS
+from api.program_routes import OPERATIONS, document
 from tests.fake.drawn import at_most
 from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.served_programs import TOKEN, ServedPrograms

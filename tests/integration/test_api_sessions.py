@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from api.budget import BUDGET, BUDGET_BYTES
+from api.body import BUDGET, BUDGET_BYTES
 from graph.service import ChatService
 from graph.value.event import TurnFinished
 from graph.value.view import TurnOptions

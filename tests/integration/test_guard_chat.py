@@ -11,7 +11,7 @@ from graph.core.text import estimate_tokens
 from graph.strategy.base import Limits
 from graph.value.error import InputError, NotFoundError
 from graph.value.event import AnswerRestarted, Folded, FoldWaiting, TokenDelta, TurnFailed, TurnFinished
-from graph.value.input_view import CallInput
+from graph.value.view import CallInput
 from prompt.system.framing import BLOCK_CUT
 from tests.fake.body import content_of, faults, raw_turns, roles, summaries, system_prompt, tokens_of
 from tests.fake.caching import all_tokens

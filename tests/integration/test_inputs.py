@@ -13,8 +13,7 @@ from graph.core.model_input import assemble, system_part
 from graph.fold.request import LastInput
 from graph.node.fold_worker import LastInputs
 from graph.value.error import NotFoundError
-from graph.value.input_view import CallInput, SentRequest
-from graph.value.view import TurnOptions
+from graph.value.view import CallInput, SentRequest, TurnOptions
 from tests.fake.body import tokens_of
 from tests.fake.chat import Chat, question
 from tests.fake.offline import KEYLESS, models_without_pauses

@@ -14,7 +14,7 @@ from alembic import command
 from pydantic import SecretStr
 from sqlalchemy import create_engine, inspect, text
 
-from graph.admin.migrate import migrate
+from graph.admin.backup import migrate
 from graph.service import ChatService
 from graph.store.database import head_revision, read_revision
 from graph.store.postgres.postgres_database import open_postgres

@@ -24,7 +24,7 @@ from graph.recognise.decide import Decision
 from graph.server.identity import Identity, SignIn
 from graph.server.settings import Settings
 from graph.service import ChatService
-from graph.service.account import Costs, Programs
+from graph.service.chat_service import Costs, Programs
 from graph.service.completions import Completions
 from graph.service.folds import Folds
 from graph.service.inputs import Inputs

@@ -26,9 +26,8 @@ from graph.service.access import SessionAccess
 from graph.service.chat_service import Engine
 from graph.service.completions import Recognition
 from graph.store.database import Lease
-from graph.store.running_turn import PartialText
 from graph.store.schema import turn_table
-from graph.store.turn import TurnEnd
+from graph.store.turn import PartialText, TurnEnd
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest, Hint
 from graph.value.error import BusyError, InputError, NotFoundError
 from graph.value.event import ClientCall

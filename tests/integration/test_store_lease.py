@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy import select, update
 
 from graph.store.lease import LeaseStore, is_gone, this_process
-from graph.store.running_turn import PartialText
 from graph.store.schema import lease_table
+from graph.store.turn import PartialText
 from graph.value.error import BusyError, DatabaseError, LeaseLostError, NotFoundError
 from tests.fake.store import OWNER, SESSION, StoreSet
 

@@ -15,11 +15,11 @@ from sqlalchemy import select, update
 
 from graph.core.text import plain_text
 from graph.server.identity import new_token
-from graph.store.api_token import MOST_TOKENS
+from graph.store.access import MOST_TOKENS
 from graph.store.column import database_time
 from graph.store.owner import OwnerUseStore, WithdrawnOwner
-from graph.store.owner_table import sign_in_table
-from graph.store.rule_agreement import RuleAgreement
+from graph.store.project import RuleAgreement
+from graph.store.schema import sign_in_table
 from graph.value.error import InputError, NotFoundError, TurnRateError, UserRateError, UserTokensError
 from graph.value.view import ProgramToken
 from tests.fake.drawn import at_most

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import func, insert, inspect, select
 
-from graph.store.pin import PinStore
+from graph.store.archive import PinStore
 from graph.store.reset import ResetStore
 from graph.store.schema import METADATA, anchor_table, image_table
 from graph.store.session import SessionStore

@@ -6,8 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.core.text import sum_tokens
-from graph.store.running_turn import PartialText, TurnPlace
-from graph.store.turn import TurnStore
+from graph.store.turn import PartialText, TurnPlace, TurnStore
 from graph.value.error import InternalError, NotFoundError
 from tests.fake.store import OWNER, SESSION, StoreSet
 

@@ -14,8 +14,8 @@ from pydantic import SecretStr
 
 from graph.admin.__main__ import main
 from graph.store.database import Database
-from graph.store.owner_table import rule_agreement_table
 from graph.store.postgres.postgres_database import open_postgres
+from graph.store.schema import rule_agreement_table
 from graph.store.stores import open_database
 from graph.store.transfer import Imported, export_lines, import_lines
 from graph.value.error import InputError

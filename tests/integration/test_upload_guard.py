@@ -21,11 +21,10 @@ from streamlit import config
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
-from api.budget import Budget
-from api.connection import bounded_connections
-from api.websocket import STRANGER_BYTES, bounded_websockets
-from component.bridge import service_provider
-from component.bridge.upload_guard import SocketGuard, UploadGuard
+from api.body import Budget
+from api.connection import STRANGER_BYTES, bounded_connections, bounded_websockets
+from api.middleware import SocketGuard, UploadGuard
+from component.bridge import security, service_provider
 from graph.attachment import MAX_FILES
 from graph.server.identity import owner_of
 from graph.server.settings import Settings
@@ -71,7 +70,7 @@ async def take(request: Request) -> Response:
 def serving(most: int = 1024 * MEGABYTE, *, kept: tuple[int, int] = (0, 0), seconds: float = 20.0) -> Iterator[Served]:
     """Serves a server without a sign-in, whose tabs keep so many files and bytes already."""
     settings, budget = Settings(_env_file=None), Budget(most)  # type: ignore[call-arg]  # the base class's own argument
-    guard = Middleware(UploadGuard, lambda: settings, budget=budget, kept=lambda _: kept)
+    guard = Middleware(UploadGuard, lambda: settings, security, lambda _: kept, budget=budget)
     app = Starlette(routes=[Route("/_stcore/upload_file/{tab}/{id}", take, methods=["PUT"])], middleware=[guard])
     with bounded_connections(1_000, seconds=seconds), Loopback(app, lambda: None) as loopback:
         yield Served(loopback.port, budget)
@@ -135,7 +134,7 @@ async def count(connection: WebSocket) -> None:
 @pytest.fixture
 def with_sign_in(module_service: ChatService) -> Iterator[Served]:
     settings, budget = Settings(_env_file=None, **PROVIDER), Budget()  # type: ignore[call-arg]  # the base class's own argument
-    guard = Middleware(SocketGuard, lambda: settings, seconds=0.2)
+    guard = Middleware(SocketGuard, lambda: settings, security, seconds=0.2)
     app = Starlette(routes=[WebSocketRoute("/page", count)], middleware=[guard])
     service_provider.provide(module_service)
     config.set_option("server.cookieSecret", COOKIE_SECRET)

@@ -25,8 +25,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 from websockets.frames import Opcode
 
-from api.budget import Budget
-from api.websocket import CLICK_BYTES, SOCKET, STRANGER_BYTES, Socket, bounded_websockets
+from api.body import Budget
+from api.connection import CLICK_BYTES, SOCKET, STRANGER_BYTES, Socket, bounded_websockets
 from tests.fake.raw_client import close_code, frame, websocket
 from tests.fake.served_programs import Loopback
 

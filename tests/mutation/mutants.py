@@ -179,7 +179,7 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/fold/fact_carry.py",
+        "graph/fold/fact_check.py",
         "unit/test_fact_carry",
         ("_FIRM_LINE_SHARE if fact.is_firm else _LINE_SHARE", "_LINE_SHARE if fact.is_firm else _FIRM_LINE_SHARE"),
         ("not (record.kept_facts and is_wish(fact))", "not is_wish(fact)"),
@@ -399,7 +399,7 @@ _STRATEGY: Final = (
     ),
     *_group(
         "strategy",
-        "graph/strategy/window.py",
+        "graph/strategy/strategies.py",
         "unit/test_strategy_window",
         ("*extract_current_turn(messages)]", "*messages[-1:]]"),
         ("return assemble(system, (), kept)", "return assemble(system, history, kept)"),
@@ -447,13 +447,13 @@ _STORE: Final = (
     ),
     *_group(
         "store",
-        "graph/store/running_turn.py",
+        "graph/store/turn.py",
         "integration/test_store_turn",
         ('            _lease.fence == bindparam("held_fence"),\n', ""),
     ),
     *_group(
         "store",
-        "graph/store/outage.py",
+        "graph/store/database.py",
         "unit/test_outage",
         ("(DatabaseUnreachableError, DatabaseBusyError) as", "(DatabaseUnreachableError,) as"),
         ("(DatabaseUnreachableError, DatabaseBusyError) as", "Exception as"),
@@ -505,7 +505,7 @@ _ACCESS: Final = (
 _TOKEN_GUARD: Final = (
     *_group(
         "token_guard",
-        "api/token_guard.py",
+        "api/middleware.py",
         "unit/test_api_token_guard",
         ("if len(headers) == 1 and scheme", "if scheme"),
         ('if len(headers) == 1 and scheme.lower() == b"bearer" else', "if len(headers) == 1 else"),

@@ -142,9 +142,10 @@ def test_a_thousand_turns_show_the_last_thirty_and_cost_no_more_than_forty(
 def _page_that_hears() -> None:
     import streamlit as st  # noqa: PLC0415  # it runs as a page of its own
 
-    from component import outbox, page  # noqa: PLC0415  # see above
+    from component import page  # noqa: PLC0415  # see above
+    from component.chat import composer  # noqa: PLC0415  # see above
 
-    st.button("", key="hear", on_click=lambda: outbox.take(st.session_state["sent"]))
+    st.button("", key="hear", on_click=lambda: composer.take_sent(st.session_state["sent"]))
     page.main()
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component.chat.question import CLOSED_CHARS
+from component.chat.transcript import CLOSED_CHARS
 from component.format import escape_label
 from graph.value.view import LiveTurn, ToolStep
 from tests.fake.scripted_service import ScriptedService

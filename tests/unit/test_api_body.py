@@ -8,10 +8,9 @@ import pytest
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
-from api.body import BODY_BYTES, JSON_PARTS, parse_object, read_body, read_json
-from api.budget import Budget
+from api.body import BODY_BYTES, JSON_PARTS, Budget, parse_object, read_body, read_json
+from api.middleware import ApiClient
 from api.problem import ProblemError
-from api.token_guard import ApiClient
 
 
 def read(pieces: Iterable[bytes | None], headers: Mapping[str, str] | None = None, seconds: float = 20.0) -> bytes:

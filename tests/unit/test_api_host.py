@@ -18,8 +18,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from api.middleware import Cors, HostCheck
-from api.token_guard import Guard
+from api.middleware import Cors, Guard, HostCheck
 from graph.server.identity import ApiToken
 from graph.server.settings import Settings
 from tests.fake.programs import NoPrograms, OneProgram

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from starlette.datastructures import Headers
 
 from api.body import JSON_DEPTH, parse_object
+from api.middleware import ApiClient
 from api.problem import ProblemError
 from api.request import ParsedRequest, parse_request
-from api.token_guard import ApiClient
 from graph.value.client import ClientMessage, Hint
 from graph.value.event import ClientCall
 

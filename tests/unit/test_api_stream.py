@@ -27,8 +27,8 @@ from api.completion_stream import (
 )
 from api.completions import CreateCompletion
 from api.event_stream import EventQueue
+from api.middleware import ApiClient
 from api.problem import BY_CODE, Problem, ProblemError
-from api.token_guard import ApiClient
 from graph.service.response import usage_of
 from graph.store.call import CallCost
 from graph.value.client import ClientUsage, CompletionEnd

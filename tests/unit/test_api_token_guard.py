@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from api.token_guard import OPEN_ANSWERS, ApiClients, Guard
+from api.middleware import OPEN_ANSWERS, ApiClients, Guard
 from graph.server.identity import ApiToken
 from graph.server.settings import Settings
 from tests.fake.programs import NoPrograms, OneProgram

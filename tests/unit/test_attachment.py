@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from graph.attachment import MAX_BYTES, read_attachment
-from graph.attachment import pdf as pdf_reading
-from graph.attachment.pdf import pdf_pages
-from graph.attachment.reading import decode
+from graph.attachment import reading as pdf_reading
+from graph.attachment.reading import decode, pdf_pages
 from graph.core.attached import Attachment, attachment_of, own_words, split_attached, with_attachments
 from graph.core.language import own_lines, session_language
 from graph.core.text import title_of

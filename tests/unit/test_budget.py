@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from api.budget import STRANGERS, Budget, Share
+from api.body import STRANGERS, Budget, Share
 from api.problem import ProblemError
 
 

@@ -20,7 +20,7 @@ from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.fit import Fit, Fitting
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy
-from graph.strategy.window import WindowStrategy
+from graph.strategy.strategies import WindowStrategy
 from graph.value.record import Record, to_entry
 from prompt.system.framing import BLOCK_CUT, Language
 from tests.fake.body import faults

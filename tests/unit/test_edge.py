@@ -20,10 +20,9 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
-from api.middleware import Edge
+from api.middleware import Edge, SecurityHeaders
 from api.program_routes import ProgramRoutes
 from component.bridge import delivery
-from component.bridge.security import SecurityHeaders
 from graph.server.settings import Settings
 from graph.service import ChatService
 from tests.fake.programs import NoPrograms
@@ -66,7 +65,8 @@ def headers_of(address: str, settings: Mapping[str, object]) -> httpx2.Headers:
         return response
 
     read = Settings(_env_file=None, **settings)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic checks the values
-    app = Starlette(routes=[Route("/", answer)], middleware=[Middleware(SecurityHeaders, lambda: read)])
+    guard = Middleware(SecurityHeaders, lambda: read, "default-src 'none'")
+    app = Starlette(routes=[Route("/", answer)], middleware=[guard])
     return TestClient(app, base_url=address).get("/").headers
 
 

@@ -24,7 +24,7 @@ from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.fit import Fit, Fitting, Folded
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy
-from graph.strategy.window import WindowStrategy
+from graph.strategy.strategies import WindowStrategy
 from graph.value.record import HistoryEntry, Record, to_entry
 from prompt.system.framing import BLOCK_CUT, note_cut
 from tests.fake.body import faults

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.value.image_url import is_image_url
+from graph.value.client import is_image_url
 
 PUBLIC_HOSTS = (
     "example.org",

@@ -12,9 +12,8 @@ from langchain_core.tools import tool
 from graph.core.model_input import SystemPart, assemble
 from graph.core.pin import ContextBlock
 from graph.core.turn import EMBEDDED_MODEL, NOTE_TOOLS, undivided
-from graph.offline.chat_model import OfflineChat
+from graph.offline.chat_model import CLOCK_TOOL, OfflineChat, Reply, compose
 from graph.offline.phrase import ENGLISH, KOREAN
-from graph.offline.reply import CLOCK_TOOL, Reply, compose
 from graph.value.record import HistoryEntry
 
 TOOLS = (CLOCK_TOOL, "web_search")

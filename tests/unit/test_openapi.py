@@ -6,9 +6,8 @@ from typing import Any
 
 from starlette.routing import Route
 
-from api.openapi import STATUSES, ErrorAnswer, document
 from api.problem import BY_CODE
-from api.program_routes import OPERATIONS, ProgramRoutes
+from api.program_routes import OPERATIONS, STATUSES, ErrorAnswer, ProgramRoutes, document
 from api.sessions import SessionAnswer
 from graph.server.settings import Settings
 from graph.service import ChatService

@@ -5,7 +5,7 @@ from collections import deque
 
 import pytest
 
-from graph.store.outage import outlast
+from graph.store.database import outlast
 from graph.value.error import DatabaseBusyError, DatabaseUnreachableError, DiskFullError, StoreError
 
 

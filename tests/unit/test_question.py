@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from component.chat.question import Part, cut_parts, split_code
+from component.chat.transcript import Part, cut_parts, split_code
 
 
 @pytest.mark.parametrize(

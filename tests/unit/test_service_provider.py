@@ -25,6 +25,5 @@ def test_only_what_is_of_no_visitor_asks_for_the_service_that_the_server_opened(
         "app",
         "page",
         "attaching",
-        "sign_out",
-        "upload_guard",
+        "security",
     }

@@ -17,7 +17,7 @@ from streamlit.auth_util import set_cookie_with_chunks
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
 from component.bridge import service_provider, sign_in
-from component.bridge.sign_out import SignOut
+from component.bridge.security import SignOut
 from graph.server.identity import Identity
 from graph.server.settings import Settings
 from graph.service import ChatService

@@ -5,8 +5,7 @@ from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.model_input import SystemPart
 from graph.strategy.base import Limits
-from graph.strategy.strategies import build_strategies
-from graph.strategy.window import WindowStrategy
+from graph.strategy.strategies import WindowStrategy, build_strategies
 from graph.value.record import to_entry
 from tests.fake.snapshot import plain_turn, record_of, snapshot_of, tool_turn
 

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from component import asset_file
+from component import widget
 
-SHEETS = sorted(asset_file.FOLDER.glob("*.css"))
+SHEETS = sorted(widget.ASSETS.glob("*.css"))
 PRINTED = re.compile(r"@media print \{.*?\n\}", re.DOTALL)
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 ASKED = re.compile(r":has\(((?:[^()]|\([^()]*\))*)\)")
@@ -20,7 +20,7 @@ def asked_of(style: str) -> list[str]:
 # Each word of an answer would have the browser look through the whole page again: tens of milliseconds in a long chat.
 @pytest.mark.parametrize("name", [sheet.name for sheet in SHEETS])
 def test_a_style_asks_for_children_alone_and_never_for_what_is_further_down(name: str) -> None:
-    style = asset_file.read(name)
+    style = widget.read_assets(name)
     assert len(asked_of(style)) == PRINTED.sub("", COMMENT.sub("", style)).count(":has(")
     assert [asked for asked in asked_of(style) if not CHILDREN.fullmatch(asked)] == []
 

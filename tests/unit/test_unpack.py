@@ -12,8 +12,8 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from graph.core.model_input import SystemPart, system_part
 from graph.core.pin import ContextBlock
 from graph.core.turn import text_of, undivided
+from graph.offline.chat_model import compose
 from graph.offline.passage import unpacked
-from graph.offline.reply import compose
 from graph.strategy.base import Limits
 from graph.strategy.strategies import build_strategies
 from graph.value.record import Record, to_entry

@@ -1,0 +1,67 @@
+"""Draws the sign-in page, and the signed-in user at the end of the sidebar."""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+import streamlit as st
+
+from component import action, dialog, widget
+from component.format import escape_label
+from component.page_state import PageState
+from component.words.en import Words
+from graph.server.settings import Settings
+from graph.value.error import SignInError
+
+
+def draw_page(words: Words, settings: Settings, error: SignInError) -> None:
+    said = words.sign_in
+    st.html(widget.ASSETS / "sign_in_page.css")
+    with st.container(key="sign_in_page", horizontal_alignment="center", gap="small"):
+        mark = base64.b64encode(widget.read_assets("icon.svg").encode()).decode()
+        st.html(f'<img alt="" width="56" height="56" src="data:image/svg+xml;base64,{mark}">', width="content")
+        st.title(said.title, anchor=False, text_alignment="center")
+        st.markdown(getattr(said, error.reason), text_alignment="center")
+        if error.reason == "withdrawn":
+            st.button(said.sign_out, key="sign_out", icon=":material/logout:", on_click=st.logout)
+        elif _is_at(settings.turnfold_origin):
+            st.button(said.sign_in, key="sign_in", type="primary", icon=":material/login:", on_click=st.login)
+        else:
+            st.markdown(f":small[:gray[{said.elsewhere}]]", text_alignment="center")
+            st.link_button(said.go_there, settings.turnfold_origin or "", icon=":material/login:", type="primary")
+    component = st.components.v2.component("turnfold_sign_in", js=widget.read_assets("sign_in.js"))
+    component(key="sign_in_script", data={"language": words.language})
+
+
+def _is_at(origin: str | None) -> bool:
+    """Returns True if the browser is at the provider's redirect origin; a cookie of another origin isn't accepted."""
+    url = st.context.url or origin or ""
+    return f"{url}/".startswith(f"{origin}/")
+
+
+_DIALOG: Final = "sign_out_everywhere"
+
+
+def draw_visitor(now: PageState) -> None:
+    if now.visitor is None:
+        return
+    st.html(widget.ASSETS / "visitor.css")
+    said, name = now.words.sign_in, escape_label(now.visitor.name)
+    with st.container(key="visitor", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
+        st.markdown(f":material/account_circle: {name or said.signed_in}")
+        st.button(said.sign_out, key="sign_out", type="tertiary", on_click=st.logout)
+        widget.draw_menu(said.more, "menu_visitor", {said.everywhere: lambda: dialog.request(_DIALOG)})
+    dialog.draw(_DIALOG, said.everywhere_title, _draw_question, now.words)
+
+
+def _draw_question(words: Words) -> None:
+    said = words.sign_in
+    st.markdown(said.everywhere_question)
+    st.markdown(f":small[:gray[{said.everywhere_note}]]")
+    # Enter presses the first button; the style sheet reverses the order.
+    with st.container(horizontal=True, key="dialog_choice"):
+        st.button(said.everywhere, key="dialog_confirm", type="primary", on_click=action.sign_out_everywhere)
+        st.button(words.cancel, key="dialog_cancel", on_click=dialog.close)
+    if not dialog.is_open():
+        st.rerun()
