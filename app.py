@@ -19,7 +19,7 @@ from starlette.routing import Route
 from api.connection import bounded_connections, bounded_websockets, room_for_connections, told_of_end
 from api.middleware import HostCheck, MetricsGuard, SecurityHeaders, SocketGuard, UploadGuard, metrics_route
 from api.program_routes import ProgramRoutes
-from component.bridge import delivery, security, service_provider, sign_in
+from component.bridge import delivery, security, service_provider
 from graph.server.log import set_up_logging
 from graph.server.settings import Settings, load_settings
 from graph.service import open_service
@@ -32,7 +32,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         try:
             settings = load_settings()
             set_up_logging(settings.turnfold_log_level)
-            sign_in.prepare(settings)
+            service_provider.prepare(settings)
             service = stack.enter_context(open_service(settings))
         except TurnfoldError as error:
             # The server prints a traceback of a failed start; for a wrong setting the message is enough.

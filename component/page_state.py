@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import streamlit as st
 
 from component import project_choice
-from component.bridge import delivery, service_provider, sign_in
+from component.bridge import delivery, service_provider
 from component.words.en import LANGUAGES, Language, Words
 from component.words.wording import explain_error, is_refusal, language_of_locale, words_of
 from graph.server.identity import Identity
@@ -122,7 +122,7 @@ def begin() -> PageState:
         session = _keep_changes(service, session)
         _land(session)
     _follow_settings(service, session)
-    visitor = sign_in.visitor(service.settings)
+    visitor = service_provider.visitor(service.settings)
     return PageState(service, words_of(spoken), st.context.timezone or "", session, visitor)
 
 

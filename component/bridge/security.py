@@ -19,7 +19,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from uvicorn.protocols.websockets import websockets_sansio_impl
 from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 
-from component.bridge import service_provider, sign_in
+from component.bridge import service_provider
 from graph.server.identity import Identity
 from graph.server.settings import Settings
 from graph.value.error import TurnfoldError
@@ -85,14 +85,14 @@ def held_files(tab: str) -> tuple[int, int]:
 
 def visitor(connection: HTTPConnection, settings: Settings) -> Identity | None:
     """Returns who is signed in by the connection's cookie, unchecked; None for a stranger."""
-    claims = sign_in.claims_in(connection.cookies, connection.headers.get("origin", ""))
-    return sign_in.identity_told(claims, settings)
+    claims = service_provider.claims_in(connection.cookies, connection.headers.get("origin", ""))
+    return service_provider.identity_told(claims, settings)
 
 
 def visitor_of_tab(tab: str, settings: Settings) -> Identity | None:
     session = runtime.get_instance().get_app_session(tab)
     claims = dict(session._user_info) if session is not None else {}  # noqa: SLF001  # has no public name
-    return sign_in.identity_told(claims, settings)
+    return service_provider.identity_told(claims, settings)
 
 
 def check_admitted(visitor: Identity) -> None:
@@ -120,8 +120,8 @@ class SignOut:
     def _end(self, request: Request) -> None:
         settings = self._settings()
         # A browser sends no Origin on navigation.
-        claims = sign_in.claims_in(request.cookies, settings.turnfold_origin or "")
-        visitor = sign_in.identity_told(claims, settings)
+        claims = service_provider.claims_in(request.cookies, settings.turnfold_origin or "")
+        visitor = service_provider.identity_told(claims, settings)
         if visitor is None:
             return
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -16,11 +15,6 @@ from component.project import project_tab
 from component.widget import error_box
 from component.words.en import Words
 from graph.value.view import ChartPoint, CostView, Money, PinView, Savings, Statistics
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 
 def draw_pin_list(now: PageState, pins: PinView, place: str) -> None:
@@ -235,22 +229,18 @@ def _draw_tabs(now: PageState, place: str) -> None:
     if sent.open:
         with sent, error_box(now.words):
             input_tab.draw(now, place)
-    _draw_project(now, place, projects)
+    if not any(tab.open for tab in projects):
+        open_form.leave(place)
+        redraw.note_project(place, None)
+    for project in projects:
+        if project.open:
+            with project, error_box(now.words):
+                project_tab.draw(now, place)
 
 
 def _tab_names(now: PageState) -> list[str]:
     names = [now.words.tab_summaries, now.words.tab_statistics, now.words.input.tab]
     return [*names, now.words.project.tab] if project_choice.is_on(now.service) else names
-
-
-def _draw_project(now: PageState, place: str, tabs: Sequence[TabContainer]) -> None:
-    if not any(tab.open for tab in tabs):
-        open_form.leave(place)
-        redraw.note_project(place, None)
-    for tab in tabs:
-        if tab.open:
-            with tab, error_box(now.words):
-                project_tab.draw(now, place)
 
 
 def _draw_history(now: PageState, place: str) -> None:

@@ -23,7 +23,7 @@ from graph.tool.recall import opened_turns
 from graph.value.error import TurnStoppedSignal
 from graph.value.event import ToolFinished, ToolStarted
 from prompt.system.framing import Language, note_cut
-from prompt.tool import result as words
+from prompt.tool import words
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05

@@ -41,7 +41,7 @@ from graph.offline.passage import (
 )
 from graph.offline.phrase import PHRASES
 from prompt.system.framing import Language
-from prompt.tool.result import WEEKDAYS
+from prompt.tool.words import WEEKDAYS
 
 CLOCK_TOOL: Final = "get_current_time"
 

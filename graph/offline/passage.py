@@ -27,7 +27,7 @@ from prompt.system.framing import (
     VOLATILE_HEADING,
     Language,
 )
-from prompt.tool.result import recalled_texts
+from prompt.tool.words import recalled_texts
 
 Intent = Literal[
     "time", "identity", "ability", "folding", "greeting", "thanks", "farewell", "acknowledged",

@@ -43,7 +43,7 @@ from graph.project.project_memory import (
 from graph.project.roll_up import WINDOW_KEEP, leaving_count, picked_summary, window_tokens
 from graph.project.secret import mask_secrets
 from graph.value.error import NotFoundError, PathError
-from prompt.project import memory as words
+from prompt import project_memory as words
 from prompt.system.framing import Language
 
 

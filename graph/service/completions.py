@@ -18,8 +18,8 @@ from graph.recognise.client_turns import newest_calls
 from graph.recognise.decide import Decision, decide, is_aside
 from graph.recognise.place import Case, is_begun_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
-from graph.service.response import NO_END, Response, ResponsePlace, read_end, response_id, said_in, stored_log
 from graph.service.sessions import Sessions
+from graph.service.turn_stream import NO_END, Response, ResponsePlace, read_end, response_id, said_in, stored_log
 from graph.service.turns import Turns
 from graph.store.anchor import AnchorStore
 from graph.store.stores import ChatStores, ProgramStores

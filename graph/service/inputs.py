@@ -30,7 +30,7 @@ from graph.value.record import ArchivedMessage, HistoryEntry, to_entry
 from graph.value.view import BlockRole, CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
 from prompt.system.chat import rounds_note
 from prompt.system.framing import CONTINUED, Language, note_cut
-from prompt.tool import description
+from prompt.tool import words
 
 _ROLES: Final[dict[str, BlockRole]] = {"human": "user", "ai": "assistant", "tool": "tool"}
 # Begins the id of the fixed message that stands for the folded beginning of a turn; no table has it.
@@ -298,8 +298,8 @@ def _asked_by_tool(stores: ChatStores, call: ModelCall) -> ModelInput | None:
     asked = next((made for answer in answers for made in answer.tool_calls if made["id"] == call_id), None)
     if asked is None:
         return None
-    prompt = description.get_prompt(str(asked["args"].get("material")), str(asked["args"].get("question")))
-    return ModelInput((SystemMessage(description.SYSTEM), HumanMessage(prompt)), ())
+    prompt = words.get_prompt(str(asked["args"].get("material")), str(asked["args"].get("question")))
+    return ModelInput((SystemMessage(words.SYSTEM), HumanMessage(prompt)), ())
 
 
 def _input_block(block: Block, part: Part, language: Language) -> InputBlock:

@@ -32,7 +32,7 @@ from graph.value.project_view import (
     TaskView,
 )
 from graph.worker.project_turns import agreed_rules
-from prompt.project import memory as words
+from prompt import project_memory as words
 from prompt.system.framing import Language
 
 # A page waits for it.

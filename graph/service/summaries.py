@@ -24,7 +24,7 @@ from graph.model.spending import Spending
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
 from graph.recognise.client_chain import to_messages
 from graph.server.settings import Settings
-from graph.store.side_call import AsideStore, SideCall
+from graph.store.call import AsideStore, SideCall
 from graph.value.client import ClientMessage
 from graph.value.error import ClosingError, StoreError, TurnfoldError, TurnStoppedSignal
 from graph.value.record import Record

@@ -35,11 +35,10 @@ from graph.value.client import ClientMessage, ClientOptions, is_image_url
 from graph.value.error import BusyError, InputError, NotFoundError
 from graph.value.event import Event
 from graph.value.view import BegunTurn, LiveTurn, Rating, Transcript, TurnOptions
-from graph.worker.archived_turn import answers_in, steps_in
 from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.title_maker import TitleMaker
-from graph.worker.turn_log import TurnLog, TurnMeter
+from graph.worker.turn_log import TurnLog, TurnMeter, answers_in, steps_in
 from graph.worker.turn_runner import Job
 
 _SMALLEST_WINDOW_TOKENS: Final = 1_000

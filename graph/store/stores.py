@@ -17,24 +17,22 @@ from graph.server.settings import Settings
 from graph.store.access import ApiTokenStore, SignInStore
 from graph.store.anchor import AnchorStore
 from graph.store.archive import Archive, ImageStore, PinStore
-from graph.store.call import CallStore
+from graph.store.call import AsideStore, CallStore, TitleStore
 from graph.store.column import add_once
 from graph.store.database import Clock, Database, utc_now
 from graph.store.lease import LeaseStore
 from graph.store.owner import OwnerStore, OwnerUseStore
 from graph.store.project import ContextBlockStore, RuleAgreementStore
-from graph.store.record import RecordStore
+from graph.store.record import RecordStore, VersionStore
 from graph.store.reset import ResetStore
 from graph.store.schema import server_key_table
 from graph.store.search import SearchStore
 from graph.store.session import SessionStore
-from graph.store.side_call import AsideStore, TitleStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.token_use import TokenUseStore
 from graph.store.turn import TurnStore
-from graph.store.version import VersionStore
 from graph.value.error import SettingsError
 from graph.value.record import ArchivedMessage, Record
 

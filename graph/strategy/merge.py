@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens, sum_tokens
 from graph.core.turn import label_of, text_of
-from graph.fold.fact_check import carried_facts, carried_line, room_for_firm, without_line
+from graph.fold.fact_carry import carried_facts, carried_line, room_for_firm, without_line
 from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.base import Limits
 from graph.value.record import ArchivedMessage, Record

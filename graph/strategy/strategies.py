@@ -9,7 +9,7 @@ from typing import Final
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import extract_current_turn, extract_last_n_turns
-from graph.fold.fact_check import carried_facts, room_for_firm
+from graph.fold.fact_carry import carried_facts, room_for_firm
 from graph.fold.spec import FoldSpec, PromptStyle, fold_of
 from graph.strategy import compaction, rolling
 from graph.strategy.base import Limits, Strategy

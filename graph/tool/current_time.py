@@ -17,9 +17,8 @@ from graph.core.turn import text_of
 from graph.tool.tool_context import SideCall, ToolContext
 from graph.value.error import TurnfoldError
 from prompt.system.framing import Language
-from prompt.tool import description as prompt
-from prompt.tool.description import CLOCK_ZONES, DESCRIPTIONS
-from prompt.tool.result import WEEKDAYS, no_zone
+from prompt.tool import words as prompt
+from prompt.tool.words import CLOCK_ZONES, DESCRIPTIONS, WEEKDAYS, no_zone
 
 
 def build_current_time(context: ToolContext) -> BaseTool:

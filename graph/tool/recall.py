@@ -16,9 +16,8 @@ from graph.search.term import broad_words, cut_around, searchable_text
 from graph.tool.tool_context import PastTurns
 from graph.value.record import ArchivedMessage
 from prompt.system.framing import Language
-from prompt.tool import result as words
-from prompt.tool.description import DESCRIPTIONS
-from prompt.tool.result import Speaker, recalled, recalled_numbers, recalled_turn
+from prompt.tool import words
+from prompt.tool.words import DESCRIPTIONS, Speaker, recalled, recalled_numbers, recalled_turn
 
 _FOUND_TURNS: Final = 5
 _READ_TURNS: Final = 20

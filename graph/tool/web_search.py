@@ -13,8 +13,8 @@ from graph.fold.extract import cut_at_word
 from graph.tool.tool_context import ToolContext
 from graph.value.error import ModelError, UnreachableError
 from prompt.system.framing import Language
-from prompt.tool import result as words
-from prompt.tool.description import DESCRIPTIONS
+from prompt.tool import words
+from prompt.tool.words import DESCRIPTIONS
 
 _MAX_RESULTS: Final = 10
 _USUAL_RESULTS: Final = 5

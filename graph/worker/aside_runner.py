@@ -19,7 +19,7 @@ from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.recognise.client_chain import to_messages
 from graph.recognise.client_turns import waiting_calls
-from graph.store.side_call import AsideStore, SideCall
+from graph.store.call import AsideStore, SideCall
 from graph.value.client import ClientOptions, ClientRequest, ClientUsage, CompletionEnd
 from graph.value.error import (
     BadResponseError,

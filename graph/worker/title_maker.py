@@ -21,9 +21,9 @@ from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.node.job_queue import JobQueue
 from graph.server.settings import Settings
+from graph.store.call import SideCall, TitleStore
 from graph.store.owner import OwnerUseStore
 from graph.store.session import SessionRow
-from graph.store.side_call import SideCall, TitleStore
 from graph.store.stores import ChatStores
 from graph.value.error import TurnfoldError, TurnStoppedSignal
 from graph.value.event import Event, TurnFinished

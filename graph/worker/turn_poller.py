@@ -20,8 +20,7 @@ from graph.value.error import NotFoundError, StoreError
 from graph.value.event import AnswerRestarted, TokenDelta, ToolFinished, ToolStarted, TurnFailed, TurnStarted
 from graph.value.record import ArchivedMessage
 from graph.value.view import ToolStep
-from graph.worker.archived_turn import answers_in, last_event, steps_in
-from graph.worker.turn_log import TurnLog
+from graph.worker.turn_log import TurnLog, answers_in, last_event, steps_in
 
 
 class DistantTurn:

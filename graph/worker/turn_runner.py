@@ -27,11 +27,10 @@ from graph.store.stores import ChatStores
 from graph.store.turn import PartialText, TurnPlace, TurnRow
 from graph.value.error import ClosingError, InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
 from graph.value.event import ActionRequired, Event, TurnFailed, TurnStarted, TurnStopped
-from graph.worker.archived_turn import last_event
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.turn_blocks import TurnBlocks
-from graph.worker.turn_log import TurnLog
+from graph.worker.turn_log import TurnLog, last_event
 
 _LOG = logging.getLogger(__name__)
 _WATCH_SECONDS: Final = 0.5

@@ -37,7 +37,7 @@ from graph.recognise.client_chain import canonical
 from graph.search.term import broad_words, cut_around, excerpt, has_content_of, index_terms, strict_words
 from prompt.summary.quote import escape
 from prompt.system.framing import quote_rules
-from prompt.tool.result import recalled_numbers, recalled_texts
+from prompt.tool.words import recalled_numbers, recalled_texts
 from tests.fake.draft import spec_of
 from tests.fake.long_text import long_texts
 

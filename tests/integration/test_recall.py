@@ -10,8 +10,8 @@ import pytest
 from graph.offline.phrase import ENGLISH, KOREAN
 from graph.value.event import ToolFinished
 from graph.value.view import ToolStep, TurnView
-from prompt.tool import result as words
-from prompt.tool.result import recalled_numbers
+from prompt.tool import words
+from prompt.tool.words import recalled_numbers
 from tests.fake.body import content_of, faults, shape, tool_names
 from tests.fake.chat import Chat
 from tests.fake.offline import KEYLESS, models_without_pauses

@@ -8,8 +8,7 @@ import pytest
 
 from graph.core.snapshot import without_overlap
 from graph.store.database import Lease
-from graph.store.record import RecordStore, RecordSums
-from graph.store.version import VersionStore
+from graph.store.record import RecordStore, RecordSums, VersionStore
 from graph.value.error import LeaseLostError, NotFoundError
 from graph.value.record import Record
 from tests.fake.store import OWNER, SESSION, StoreSet

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import func, insert, inspect, select
 
 from graph.store.archive import PinStore
+from graph.store.call import SideCall, TitleStore
 from graph.store.reset import ResetStore
 from graph.store.schema import METADATA, anchor_table, image_table
 from graph.store.session import SessionStore
-from graph.store.side_call import SideCall, TitleStore
 from graph.value.error import NotFoundError
 from tests.fake.store import OWNER, SESSION, StoreSet
 

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
 from graph.value.event import TurnFinished
-from prompt.tool import result as words
+from prompt.tool import words
 from tests.fake.body import content_of
 from tests.fake.chat import question
 from tests.fake.open_chat import OpenChat

@@ -10,8 +10,7 @@ from langchain_core.tools import StructuredTool
 
 from graph.value.event import ToolFinished, TurnFailed, TurnFinished, TurnStopped
 from graph.value.view import TurnOptions
-from prompt.tool.description import CLOCK_ZONES
-from prompt.tool.result import UNREADABLE, no_zone
+from prompt.tool.words import CLOCK_ZONES, UNREADABLE, no_zone
 from tests.fake.body import content_of, faults, roles, shape, tokens_of, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat

@@ -462,7 +462,7 @@ _STORE: Final = (
     ),
     *_group(
         "store",
-        "graph/store/version.py",
+        "graph/store/record.py",
         "integration/test_store_record",
         ("where(is_it, IS_ACTIVE)).first() is None:", "where(is_it)).first() is None:"),
         ("_relink(connection, session_id, record_id, None)", ""),

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component.bridge import service_provider, sign_in
+from component.bridge import service_provider
 from component.words.wording import words_of
 from graph.server.identity import Identity
 from graph.server.settings import Settings
@@ -37,7 +37,7 @@ def claims_of(browser: str) -> dict[str, Any]:
 
 
 def identity_of(page: AppTest, service: ChatService) -> Identity:
-    identity = sign_in.identity_told(page.user, service.settings)
+    identity = service_provider.identity_told(page.user, service.settings)
     assert identity is not None
     return identity
 

@@ -29,7 +29,7 @@ from api.completions import CreateCompletion
 from api.event_stream import EventQueue
 from api.middleware import ApiClient
 from api.problem import BY_CODE, Problem, ProblemError
-from graph.service.response import usage_of
+from graph.service.turn_stream import usage_of
 from graph.store.call import CallCost
 from graph.value.client import ClientUsage, CompletionEnd
 from graph.value.event import (

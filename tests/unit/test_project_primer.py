@@ -11,7 +11,7 @@ from graph.core.text import estimate_tokens
 from graph.project.context_file import ContextFile, WorkflowFile
 from graph.project.context_manager import Primed, prime
 from graph.project.file_pair import ProjectState
-from prompt.project import memory as words
+from prompt import project_memory as words
 from prompt.system.framing import Language
 from tests.fake.store import MovableClock
 

@@ -16,7 +16,7 @@ from streamlit import config
 from streamlit.auth_util import set_cookie_with_chunks
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
 
-from component.bridge import service_provider, sign_in
+from component.bridge import service_provider
 from component.bridge.security import SignOut
 from graph.server.identity import Identity
 from graph.server.settings import Settings
@@ -55,7 +55,7 @@ def test_what_would_let_strangers_in_is_refused(
     for name, value in options.items():
         config.set_option(name, value)
     with pytest.raises(SettingsError, match=sentence):
-        sign_in.prepare(Settings(_env_file=None, **settings))  # type: ignore[call-arg]  # the base class's own argument
+        service_provider.prepare(Settings(_env_file=None, **settings))  # type: ignore[call-arg]  # the base class's own argument
 
 
 @pytest.mark.parametrize(("address", "is_open"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
@@ -63,7 +63,7 @@ def test_without_a_sign_in_a_local_address_is_taken_and_another_if_that_is_wante
     address: str, *, is_open: bool
 ) -> None:
     config.set_option("server.address", address)
-    sign_in.prepare(Settings(_env_file=None, open_without_sign_in=is_open))  # type: ignore[call-arg]  # the base class's own argument
+    service_provider.prepare(Settings(_env_file=None, open_without_sign_in=is_open))  # type: ignore[call-arg]  # the base class's own argument
 
 
 USER_COOKIE: Final = "_streamlit_user"
@@ -154,7 +154,7 @@ def test_a_sign_out_is_heard_of_whom_the_cookie_names_and_goes_its_way(
     leaving: Leaving, path: str, cookies: dict[str, str], *, is_heard: bool
 ) -> None:
     assert passed(path, cookies)
-    assert leaving.gone == [sign_in.identity_told(LONG if len(cookies) > 1 else CLAIMS, settings())] * is_heard
+    assert leaving.gone == [service_provider.identity_told(LONG if len(cookies) > 1 else CLAIMS, settings())] * is_heard
 
 
 def test_a_sign_out_that_cannot_be_kept_goes_its_way_all_the_same(
