@@ -32,13 +32,6 @@ class Budget:
     """Limits the bytes buffered for unfinished messages, bodies and files.
 
     An owner gets at most half, all strangers together a sixteenth, so that neither can starve the rest.
-
-    Usage:
-        >>> with budget.share(owner) as share:
-        ...     share.hold(len(body))
-
-    Args:
-        most: In bytes.
     """
 
     def __init__(self, most: int = BUDGET_BYTES) -> None:
@@ -57,8 +50,7 @@ class Budget:
     def change(self, owner: str, count: int) -> None:
         """Adds bytes to an owner's total; a negative count releases them.
 
-        Raises:
-            ProblemError: 503: over the limit; nothing has changed.
+        Raises `ProblemError` (503) over the limit; nothing has changed.
         """
         with self._lock:
             if count > max(0, self._room(owner)):
@@ -68,7 +60,6 @@ class Budget:
                 del self._held[owner]
 
     def room(self, owner: str) -> int:
-        """Returns how many more bytes an owner may hold at the moment."""
         with self._lock:
             return self._room(owner)
 
@@ -78,11 +69,7 @@ class Budget:
 
 
 class Share:
-    """The bytes of one message, body or file; a context manager that releases them.
-
-    Attributes:
-        held: In bytes.
-    """
+    """The bytes of one message, body or file; a context manager that releases them."""
 
     def __init__(self, budget: Budget, owner: str) -> None:
         self._budget = budget
@@ -95,24 +82,15 @@ class Share:
 
     @property
     def most(self) -> int:
-        """The limit at the moment, in bytes."""
         return self.held + self._budget.room(self._owner)
 
     def hold(self, count: int) -> None:
-        """Sets the number of bytes held.
-
-        Raises:
-            ProblemError: 503: over the limit; the number is unchanged.
-        """
+        """Sets the number of bytes held. Raises `ProblemError` (503) over the limit; the number is unchanged."""
         self._budget.change(self._owner, count - self.held)
         self.held = count
 
     def give_to(self, owner: str) -> None:
-        """Moves the bytes to an owner.
-
-        Raises:
-            ProblemError: 503: over this owner's limit; nothing has changed.
-        """
+        """Moves the bytes to an owner. Raises `ProblemError` (503) over this owner's limit; nothing has changed."""
         self._budget.change(owner, self.held)
         self._budget.change(self._owner, -self.held)
         self._owner = owner
@@ -154,14 +132,11 @@ async def read_json(
     empty: bytes = b"",
     budget: Budget = BUDGET,
 ) -> _Taken:
-    """Reads a body and passes its JSON object to `take`; until then the body counts towards the budget.
+    """Reads a body and passes its JSON object to `take`, perhaps in a thread.
 
-    Args:
-        request: A program's, named by `request.state.client`.
-        take: Validates the object; may run in a thread.
-        most_bytes: Limit of the body.
-        empty: Replaces a body of zero bytes.
-        budget: The server's budget.
+    Until then the body counts towards the budget.
+
+    A body of zero bytes is read as `empty`.
 
     Raises:
         ProblemError: From `read_body`, `parse_object` or `take`.
@@ -211,9 +186,8 @@ async def read_body(
 def parse_object(body: bytes | bytearray) -> dict[str, Any]:
     """Parses a JSON object; replaces characters that a database or endpoint may refuse.
 
-    Raises:
-        ProblemError: 400: no JSON in UTF-8, no object, a number that isn't finite, or nested too deep; 413: too many
-            values.
+    Raises `ProblemError`: 400 for no JSON in UTF-8, no object, a number that isn't finite, or nesting too deep; 413 for
+    too many values.
     """
     _check_shape(body)
     try:

@@ -92,11 +92,7 @@ class Followed(BaseModel):
 
 
 def read_message(sent: dict[str, Any]) -> ChatMessage:
-    """Validates the body of `POST /chat`.
-
-    Raises:
-        ProblemError: 400; the answer names the wrong field.
-    """
+    """Validates the body of `POST /chat`. Raises `ProblemError` (400), which names the wrong field."""
     try:
         return ChatMessage.model_validate(sent)
     except ValidationError as error:
@@ -116,9 +112,7 @@ _ID: Final = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,16}|end)", re.ASC
 class EventId(NamedTuple):
     """The id of a server-sent event.
 
-    Attributes:
-        seq: Position in the attempt's log, counted from `TurnStream.first_place`; 0 for a snapshot of a turn without a
-            log in this process.
+    `seq` counts from `TurnStream.first_place`, 0 for a snapshot of a turn without a log.
     """
 
     turn: int
@@ -130,13 +124,7 @@ class EventId(NamedTuple):
 
 
 def parse_event_id(text: str) -> EventId | None:
-    """Parses an event id; None if the text isn't one.
-
-    >>> parse_event_id("3.1.7")
-    EventId(turn=3, attempt=1, seq=7)
-    >>> parse_event_id("7") is None
-    True
-    """
+    """Parses an event id such as "3.1.7"; None if the text isn't one."""
     found = _ID.fullmatch(text)
     if found is None:
         return None
@@ -152,7 +140,6 @@ _INNER_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 class ChatWriter:
     """Serialises the events of one attempt as server-sent events.
 
-    An event's id is the position in the attempt's log, counted from `first_place`; the last event sends two.
     Consecutive text deltas become one chunk with the id of the last delta.
     """
 
@@ -163,17 +150,10 @@ class ChatWriter:
         self._before_first = first_place - 1
 
     def start(self, metadata: Mapping[str, str]) -> bytes:
-        """Returns the first lines of a stream that starts with the turn; without an id."""
         return RETRY + data_line({"metadata": dict(metadata)}) + self._chunks.start()
 
     def events(self, events: Sequence[Event], after: int, progress: Callable[[int], LiveTurn]) -> Iterator[bytes]:
-        """Yields the lines of events, none of which ends the turn.
-
-        Args:
-            events: The events.
-            after: How many events of the attempt come before them.
-            progress: Returns the state of the turn after a number of events.
-        """
+        """Yields the lines of events, none of which ends the turn; `after` events of the attempt come before them."""
         for is_text, run in groupby(enumerate(events, after + 1), key=lambda item: isinstance(item[1], TokenDelta)):
             items = list(run)
             if is_text:
@@ -195,13 +175,7 @@ class ChatWriter:
         return self._named("snapshot", told, seq)
 
     def end(self, event: Event, end: CompletionEnd, seq: int | None) -> tuple[bytes, bytes]:
-        """Returns the last event with usage and figures, and the closing lines: last chunk or error, `[DONE]`.
-
-        Args:
-            event: How the turn ended.
-            end: Finish reason, usage and figures.
-            seq: Position of the event; None if the log is gone.
-        """
+        """Returns the last event with usage and figures, and the closing lines: last chunk or error, `[DONE]`."""
         told: dict[str, Any] = asdict(event)
         if isinstance(event, TurnFailed):
             problem = problem_of_failure(event.code, event.detail)
@@ -228,7 +202,6 @@ def _id_line(event_id: EventId) -> bytes:
 
 
 def _name(event: Event) -> str:
-    """Returns the event's name on the wire: the class name in snake case."""
     return _INNER_CAPITAL.sub("_", type(event).__name__).lower()
 
 
@@ -246,16 +219,7 @@ class InThread(Protocol):
 
 
 class ChatStream:
-    """The lines of one client's stream.
-
-        stream = ChatStream(turn, None, in_thread)
-        async for line in stream.lines({"conversationId": session_id}): ...
-
-    Args:
-        turn: The turn to stream.
-        after: The last event the client received, None for none.
-        in_thread: Runs blocking calls.
-    """
+    """The lines of one client's stream, from after the last event it received; `in_thread` runs blocking calls."""
 
     def __init__(self, turn: TurnStream, after: EventId | None, in_thread: InThread) -> None:
         self._turn = turn
@@ -268,10 +232,9 @@ class ChatStream:
         self._queue.close(problem)
 
     async def lines(self, metadata: Mapping[str, str]) -> AsyncGenerator[bytes]:
-        """Yields the lines: the whole turn, or everything after the last known event, or a snapshot and the rest.
+        """Yields the whole turn, or everything after the last known event, or a snapshot and the rest.
 
-        Args:
-            metadata: Sent first, unless the client reconnects.
+        `metadata` comes first.
         """
         head = CompletionHead(self._turn.id, self._turn.created, self._turn.model)
         writer = ChatWriter(head, self._turn.turn, self._turn.attempt, self._turn.first_place)
@@ -285,7 +248,6 @@ class ChatStream:
             yield failure_line(problem_of(error))
 
     async def _from_log(self, writer: ChatWriter) -> AsyncGenerator[bytes]:
-        """Yields the lines of a turn whose log is in this process."""
         turn = self._turn
         known_count, is_known = known_events(turn, self._after)
         if not is_known:
@@ -325,7 +287,6 @@ class ChatStream:
 
 
 def has_all(turn: TurnStream, after: EventId | None) -> bool:
-    """Returns True if the client received the turn's last line."""
     if after is None or after[:2] != (turn.turn, turn.attempt) or not turn.is_over:
         return False
     return after.seq == (turn.first_place + len(turn.events()) if turn.has_events else END)
@@ -381,7 +342,7 @@ class Chat:
         self._is_closed = False
 
     def close(self) -> None:
-        """Ends all streams with an error at shutdown and refuses new ones; from any thread."""
+        """Ends all streams with an error at shutdown; from any thread."""
         self._is_closed = True
         for stream in list(self._streams):
             stream.close(BY_CODE["closing"])

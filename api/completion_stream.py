@@ -37,21 +37,12 @@ _LINE_ENDS: Final = {mark: f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
 
 
 class CompletionHead(NamedTuple):
-    """The fields repeated in each chunk of a response: id, creation time in seconds, and requested model."""
-
     id: str
     created: int
     model: str
 
 
 class ChunkWriter:
-    """Serialises the lines of a stream.
-
-    Usage:
-        >>> writer = ChunkWriter(CompletionHead("chatcmpl-1", 1_800_000_000, "turnfold"))
-        >>> lines = writer.start() + writer.text("Hi") + writer.end(completion.end(), with_usage=False)
-    """
-
     def __init__(self, head: CompletionHead) -> None:
         self._head: dict[str, Any] = {
             "id": head.id,
@@ -137,8 +128,7 @@ def _escaped(value: object) -> bytes:
 async def first_event(queue: EventQueue, *, seconds: float) -> None:
     """Waits until the model answers or the time is up; all events stay in the queue.
 
-    Raises:
-        ProblemError: The turn failed before any answer, or the queue was closed.
+    Raises `ProblemError` if the turn failed before any answer, or the queue was closed.
     """
     with anyio.move_on_after(seconds):
         _raise_if_failed(await queue.first(TurnStarted, FoldWaiting, Folded, AnswerRestarted))
@@ -186,8 +176,7 @@ async def stream_lines(
 ) -> AsyncGenerator[bytes, None]:
     """Yields the lines of a response, with keep-alives after `keep_alive_seconds` of silence.
 
-    A failed stream ends with an error and without `[DONE]`. Sent text can't be revoked: an answer restarted after text
-    was sent fails the stream, too.
+    A failed stream ends with an error and without `[DONE]`; so does one whose answer restarted after text was sent.
     """
     now = asyncio.get_running_loop().time
     yield writer.start()

@@ -63,16 +63,14 @@ class _Opened:
 
 
 class CreateCompletion:
-    """The route's handler, an ASGI application.
+    """The route's handler, an ASGI application; service calls block, so they run in threads.
 
-    Service calls block, so they run in threads; waiting for an answer is a coroutine. A client that closes a stream
-    stops the turn, unless the request said otherwise; a client waiting for the whole answer doesn't.
+    A client that closes a stream stops the turn, unless the request said otherwise; one waiting for the whole answer
+    doesn't. One that reads nothing for `stalled_seconds` is taken for gone.
 
     Args:
-        completions_of: Returns the completions of an owner.
         patience_seconds: How long to wait for the first event before the status is sent, and how long a stream may be
             silent.
-        stalled_seconds: A client that reads nothing for so long is taken for gone.
     """
 
     def __init__(
@@ -91,7 +89,7 @@ class CreateCompletion:
         self._is_closed = False
 
     def close(self) -> None:
-        """Ends all responses with an error at shutdown and refuses new ones; from any thread."""
+        """Ends all responses with an error at shutdown; from any thread."""
         self._is_closed = True
         for queue in list(self._queues):
             queue.close(BY_CODE["closing"])
@@ -156,7 +154,6 @@ class CreateCompletion:
 
     @contextmanager
     def _queue(self) -> Iterator[EventQueue]:
-        """Yields a queue that is closed at shutdown."""
         if self._is_closed:
             raise ClosingError
         queue = EventQueue()

@@ -55,9 +55,8 @@ def room_for_connections() -> int:
 def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator[None]:
     """Bounds every connection started within this context.
 
-    A connection over `most` is refused. A connection is closed if the server waits for the client between `seconds` and
-    twice as long: for a request's head or body, or for the rest of a body answered early. Streamed answers and
-    websockets have no limit.
+    A connection over `most` is refused. One that the server waits for, between `seconds` and twice as long, is closed.
+    Streamed answers and websockets have no limit.
     """
     # Streamlit starts uvicorn, which has no setting for this.
     connection_made = H11Protocol.connection_made
@@ -109,10 +108,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def told_of_end(on_end: Callable[[], None]) -> Iterator[None]:
-    """Calls `on_end` when a signal ends the server, before the server's own handler.
-
-    Does nothing outside the main thread, the only one that receives signals.
-    """
+    """Calls `on_end` when a signal ends the server, before the server's own handler; only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -155,10 +151,7 @@ _BY_PROXY: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 @dataclass
 class _Strangers:
-    """The sockets of visitors without access, oldest first.
-
-    The oldest is closed to make room for a new one: a sign-in needs its socket for some seconds only.
-    """
+    """The sockets of visitors without access, oldest first; the oldest is closed to make room for a new one."""
 
     most: int
     most_of_address: int
@@ -284,7 +277,6 @@ class Socket:
             self._timer = self._protocol.loop.call_later(seconds, self._check)
 
     def _check(self) -> None:
-        """Closes the connection if a message is unfinished for too long."""
         self._timer = None
         if self._since is None:
             return
@@ -312,7 +304,6 @@ class Socket:
         self._protocol.loop.call_later(_PARTING_SECONDS if reads else 0, transport.abort)
 
     def _drop(self) -> None:
-        """Discards everything buffered of an unfinished message."""
         self._protocol.frames = []
         self._protocol.conn.events_received()
         self._protocol.conn.reader.discard()
@@ -397,13 +388,7 @@ def bounded_websockets(
 
     A message counts towards the budget until the application receives it: the bytes on the wire, the decompressed
     bytes, and a constant for each fragment; the first 8 KiB of each connection are free. A message unfinished after
-    `seconds` closes the connection. Before `Socket.let_in` a message may have 64 KiB.
-
-    Args:
-        budget: The server's budget.
-        seconds: Time limit of a message.
-        most_strangers: Limit of connections of visitors without access.
-        most_of_address: Limit of such connections from an address; not applied behind a proxy.
+    `seconds` closes the connection. `most_of_address` isn't applied behind a proxy.
     """
     strangers = _Strangers(most_strangers, most_of_address)
     connection_made = H11Protocol.connection_made

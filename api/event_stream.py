@@ -23,13 +23,7 @@ _HEADERS: Final = {"Content-Type": "text/event-stream", "Cache-Control": "no-cac
 
 
 class EventStream(StreamingResponse):
-    """Sends lines as they arrive; raises `ClientDisconnect` if the client reads nothing for `stalled_seconds`.
-
-    Args:
-        lines: Closed at the end, also after an error.
-        headers: Further headers.
-        stalled_seconds: Detects clients that are gone without closing the connection.
-    """
+    """Sends lines as they arrive; raises `ClientDisconnect` if the client reads nothing for `stalled_seconds`."""
 
     def __init__(
         self, lines: AsyncGenerator[bytes], headers: Mapping[str, str], *, stalled_seconds: float = STALLED_SECONDS
@@ -58,14 +52,6 @@ class EventQueue:
     """A queue of events from any thread to one coroutine of the running loop.
 
     A reader that falls too far behind gets a `Problem` instead of the events; the turn goes on.
-
-    Usage:
-        >>> queue = EventQueue()
-        >>> detach = turn.watch(queue.put)
-        >>> events = await queue.get(seconds=10)
-
-    Attributes:
-        problem: Why the queue was closed, None while it is open.
     """
 
     def __init__(self, *, most_chars: int = _QUEUE_CHARS) -> None:
@@ -96,11 +82,7 @@ class EventQueue:
         self._wake()
 
     async def get(self, *, seconds: float = math.inf) -> Sequence[Event]:
-        """Takes all queued events; none after `seconds` without any.
-
-        Raises:
-            ProblemError: The queue was closed.
-        """
+        """Takes all queued events; none after `seconds` without any. Raises `ProblemError` if the queue was closed."""
         with anyio.move_on_after(max(seconds, 0)):
             while not self._waiting and self.problem is None:
                 await self._wait()
@@ -113,8 +95,7 @@ class EventQueue:
     async def first(self, *passed_over: type[Event]) -> Event:
         """Waits for an event of any type but these and returns it; leaves all events in the queue.
 
-        Raises:
-            ProblemError: The queue was closed.
+        Raises `ProblemError` if the queue was closed.
         """
         while self.problem is None:
             for event in self._waiting:

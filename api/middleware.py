@@ -50,20 +50,13 @@ _TOO_MANY: Final = Problem(
 
 @dataclass(frozen=True)
 class ApiClient:
-    """The program that sent a request; stored in `request.state.client`.
-
-    Attributes:
-        name: The token's name.
-        owner: The owner of the program's sessions: `service.for_owner(client.owner)`.
-        tools: Names of the server's allowed tools; None for all.
-    """
+    """The program that sent a request; stored in `request.state.client`. `tools` is None for all of the server's."""
 
     name: str
     owner: str
     tools: frozenset[str] | None
 
     def options(self) -> ClientOptions:
-        """Returns the turn options of routes other than `/v1`: the program's name and its allowed tools."""
         return ClientOptions(self.name, system=None, allowed_tools=self.tools, hears_restarts=True)
 
 
@@ -74,20 +67,13 @@ def bearer_token(authorization: Iterable[bytes]) -> str:
 
 
 class ProgramSource(Protocol):
-    """The tokens created by owners; implemented by `service.programs`."""
-
     def find(self, secret: str) -> ApiToken | None: ...
 
     def are_let_in(self) -> bool: ...
 
 
 class ApiClients:
-    """The known programs, by the hashes of their tokens.
-
-    Args:
-        tokens: Tokens from the settings.
-        programs: Returns the tokens created by owners.
-    """
+    """The known programs, by the hashes of their tokens: from the settings, and created by owners."""
 
     def __init__(self, tokens: Iterable[ApiToken], programs: Callable[[], ProgramSource]) -> None:
         self._by_digest = [(digest_of(token.token.get_secret_value()), token) for token in tokens]
@@ -99,10 +85,7 @@ class ApiClients:
     def find(self, authorization: Iterable[bytes]) -> ApiClient | None:
         """Returns the program of the only `Authorization` header, None for anything but a known Bearer token.
 
-        Takes constant time for the tokens from the settings: all are compared, by their hashes, to the last byte.
-
-        Raises:
-            StoreError: The tokens can't be read.
+        Takes constant time for the tokens from the settings. Raises `StoreError` if the tokens can't be read.
         """
         if not (secret := bearer_token(authorization)):
             return None
@@ -118,10 +101,7 @@ class ApiClients:
 
 
 class Guard:
-    """Middleware of the HTTP API: requires a token and stores the program in the request's state.
-
-    Answers 404 to everything while no token exists.
-    """
+    """Middleware: requires a token and stores the program in the request's state; 404 while no token exists."""
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings], programs: Callable[[], ProgramSource]) -> None:
         self._app = app
@@ -155,7 +135,6 @@ class Guard:
         return BY_CODE["sign_in"] if self._clients.are_let_in() else _OFF
 
     async def _pass_on(self, client: ApiClient, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forwards a request; a request for an answer counts towards the program's limit while open."""
         if not _is_for_an_answer(scope):
             await self._app(scope, receive, send)
             return
@@ -224,7 +203,6 @@ _EXPOSED: Final = ("location", "retry-after", "x-request-id")
 class Cors:
     """Middleware: answers CORS preflights and adds the CORS headers for the origins in `CHAT_API_ORIGINS`.
 
-    Preflights carry no token, so they are answered before the token check. Credentials are never allowed.
     `CORSMiddleware` can't allow headers by prefix, and new versions of OpenAI's own client send new `X-Stainless-`
     headers.
     """
@@ -256,7 +234,6 @@ class Cors:
 
 
 def _permission(origin: str, asked: Headers) -> Response:
-    """Returns the response to a preflight."""
     names = [name.strip().lower() for name in asked.get("access-control-request-headers", "").split(",")]
     return Response(
         status_code=204,
@@ -304,8 +281,6 @@ _WRONG_ORIGIN: Final = Problem(
 
 
 class _Authority(NamedTuple):
-    """A host's name or address, and its port; "" for the scheme's default."""
-
     name: str
     port: str
 
@@ -313,9 +288,9 @@ class _Authority(NamedTuple):
 class HostCheck:
     """Middleware: refuses a wrong `Host` or a foreign `Origin` with 403 and advice.
 
-    Allowed hosts are `localhost` and loopback addresses at any port, and the names in `TURNFOLD_HOSTS`. An `Origin`
-    must match the host; the HTTP API also accepts `CHAT_API_ORIGINS`. Without a sign-in, connections to a non-loopback
-    address of the server are refused, too, unless `OPEN_WITHOUT_SIGN_IN` is set. Headers added by a proxy are ignored.
+    Allowed hosts are loopback names at any port and those in `TURNFOLD_HOSTS`; an `Origin` must match the host or, for
+    the HTTP API, be in `CHAT_API_ORIGINS`. Without a sign-in, connections to a non-loopback address of the server are
+    refused, too, unless `OPEN_WITHOUT_SIGN_IN` is set. Headers added by a proxy are ignored.
     """
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings]) -> None:
@@ -360,7 +335,6 @@ class HostCheck:
 
 
 def is_for_programs(scope: Scope) -> bool:
-    """Returns True for a path of the HTTP API."""
     path: str = scope["path"]
     return path.removeprefix("/").partition("/")[0] in _OF_PROGRAMS
 
@@ -391,7 +365,7 @@ _NO_TOKEN: Final = 401
 
 
 def metrics_route(figures: Callable[[], bytes]) -> Route:
-    """Returns the route of the server's metrics, in Prometheus's text format; `MetricsGuard` protects the path."""
+    """Returns the route of the metrics in Prometheus's text format; `MetricsGuard` protects the path."""
 
     def show(_: Request) -> Response:
         return Response(figures(), headers={"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store"})
@@ -441,10 +415,7 @@ _HTTPS_ALONE = {"Strict-Transport-Security": "max-age=31536000"}
 
 
 class SecurityHeaders:
-    """Middleware: adds headers against contact with other hosts and embedding; marks cookies on https as secure.
-
-    With an https origin, browsers are told to use only https from then on.
-    """
+    """Middleware: adds headers against contact with other hosts and embedding; marks cookies on https as secure."""
 
     def __init__(self, app: ASGIApp, settings: Callable[[], Settings], content_security_policy: str) -> None:
         self._app = app
@@ -513,11 +484,8 @@ class UploadGuard:
     """Middleware: refuses a file before the body is read: from a stranger, too large, or over a limit.
 
     With a sign-in only a signed-in user may upload, and only to a tab of their own. A tab may hold as many unsent files
-    as one message, and all tabs together 256 MB. A file counts from the start of the body; the length also counts
-    towards the server's budget until the file is complete.
-
-    Args:
-        held: Returns the number of files held by a tab, and the bytes held by all tabs.
+    as one message, and all tabs together 256 MB; `held` returns both. A file counts from the start of the body, also
+    towards the server's budget until it is complete.
     """
 
     def __init__(
@@ -588,7 +556,6 @@ class UploadGuard:
                 self._files -= Counter({tab: 1})
 
     async def _owner(self, request: Request, tab: str) -> str | None:
-        """Returns the owner of the upload, None if it isn't allowed."""
         if not self._settings.has_sign_in:
             return self._settings.turnfold_owner
         visitor = self._page.visitor(request, self._settings)

@@ -26,16 +26,9 @@ _TYPES: Final[Mapping[int, str]] = {
 
 @dataclass(frozen=True)
 class Problem:
-    """An error response.
+    """An error response. `retry_after_seconds` is None for no advice.
 
-    Attributes:
-        status: The HTTP status; without effect once the headers are sent.
-        code: For programs, such as "model_not_found".
-        message: One or two sentences for people.
-        param: The wrong field of the request, if there is one.
-        retry_after_seconds: When to try again, None for no advice.
-        is_final: Tells client libraries not to repeat the request automatically.
-        headers: Further headers.
+    `is_final` tells clients not to repeat the request.
     """
 
     status: int
@@ -52,7 +45,6 @@ class Problem:
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
     def response(self) -> Response:
-        """Returns a JSON response with a new request id."""
         headers = {REQUEST_ID: new_request_id(), "Cache-Control": "no-store", **self.headers}
         if self.retry_after_seconds is not None:
             headers["Retry-After"] = str(min(self.retry_after_seconds, _LONGEST_WAIT_SECONDS))
@@ -70,7 +62,6 @@ class ProblemError(Exception):
 
 
 def new_request_id() -> str:
-    """Returns a new request id, never one sent by the client."""
     return f"req_{uuid4().hex}"
 
 

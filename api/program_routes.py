@@ -133,7 +133,6 @@ def _parameters(operation: Operation) -> list[dict[str, Any]]:
 
 
 def _errors_of(operation: Operation) -> list[int]:
-    """Returns all error statuses: the operation's own and those implied by its method, path, query and body."""
     statuses = {*operation.refusals, 401, 403, 503}
     if operation.body is not None:
         statuses |= {400, 408, 413, 415}
@@ -153,18 +152,11 @@ OPERATIONS: Final = (*completions.OPERATIONS, sessions.SUMMARIZE, chat.SEND, cha
 class ProgramRoutes:
     """The HTTP API over a service.
 
-    Usage:
-        >>> programs = ProgramRoutes(service.for_owner, lambda: settings, lambda: service.programs)
-        >>> app = Starlette(routes=programs.routes())
-        ...
-        >>> programs.close()
-
     Args:
         service_of: Returns the service of an owner; called for each request.
-        settings: Returns the settings; called at the first request.
+        settings: Called at the first request.
         tokens: Returns the tokens created by owners; called for each request.
-        patience_seconds: How long a completion waits for its first event before the status is sent, and how long its
-            stream may be silent.
+        patience_seconds: See `CreateCompletion`.
     """
 
     def __init__(

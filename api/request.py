@@ -142,23 +142,13 @@ _CREATED: Final = 1_767_225_600
 
 
 def parse_model_id(model_id: str) -> tuple[str, bool]:
-    """Returns the model's name, "" for the default, and whether the answer is made without memory.
-
-    >>> parse_model_id("turnfold/small:plain")
-    ('small', True)
-    >>> parse_model_id("small")
-    ('small', False)
-    """
+    """Returns the model's name, "" for the default, and whether the answer is made without memory (`:plain`)."""
     name = model_id.removesuffix(_PLAIN)
     return ("" if name == DEFAULT_ID else name.removeprefix(_PREFIX)), name != model_id
 
 
 def check_known(model_id: str, names: Sequence[str]) -> None:
-    """Refuses an unknown model; any name passes if the models can't be listed.
-
-    Raises:
-        ProblemError: 404.
-    """
+    """Refuses an unknown model (404); any name passes if the models can't be listed."""
     name, _ = parse_model_id(model_id)
     if name and names and name not in names:
         raise unknown_model()
@@ -176,11 +166,7 @@ def list_models(names: Sequence[str]) -> dict[str, Any]:
 
 
 def model_entry(model_id: str, names: Sequence[str]) -> dict[str, Any]:
-    """Returns the body of `/v1/models/{id}`.
-
-    Raises:
-        ProblemError: 404: the model isn't in the known list.
-    """
+    """Returns the body of `/v1/models/{id}`. Raises `ProblemError` (404)."""
     check_known(model_id, names)
     return _entry(model_id)
 
@@ -208,11 +194,7 @@ _HINT_FIELD: Final = "prompt_cache_key"
 
 
 def session_of(headers: Headers, metadata: Mapping[str, Any]) -> str:
-    """Returns the session id in the request, "" for none.
-
-    Raises:
-        ProblemError: 400: not a possible session id.
-    """
+    """Returns the session id in the request, "" for none. Raises `ProblemError` (400)."""
     return header(headers, SESSION) or _checked("metadata.turnfold_session", metadata.get("turnfold_session"))
 
 
@@ -238,11 +220,7 @@ def _hint_value(value: object) -> str:
 
 
 def user_of(headers: Headers, body: Mapping[str, Any]) -> str:
-    """Returns the client's id of the end user, "" for none.
-
-    Raises:
-        ProblemError: 400: not a short text.
-    """
+    """Returns the client's id of the end user, "" for none. Raises `ProblemError` (400) if it isn't a short text."""
     if forwarded := header(headers, "X-OpenWebUI-User-Id"):
         return forwarded
     for name in ("user", "safety_identifier"):
@@ -255,26 +233,17 @@ def user_of(headers: Headers, body: Mapping[str, Any]) -> str:
 
 
 def task_of(headers: Headers) -> str:
-    """Returns the task header, "" for a turn of the chat itself.
-
-    Raises:
-        ProblemError: 400: not short, printable ASCII.
-    """
+    """Returns the task header, "" for a turn of the chat itself. Raises `ProblemError` (400)."""
     return header(headers, _TASK)
 
 
 def is_retry(headers: Headers) -> bool:
-    """Returns True if the client library reports a repeated request."""
     count = headers.get("x-stainless-retry-count", "0")
     return count.isdecimal() and count.strip("0") != ""
 
 
 def goes_on(headers: Headers) -> bool:
-    """Returns True if the turn continues after the client closes its stream.
-
-    Raises:
-        ProblemError: 400: the header is neither "stop" nor "continue".
-    """
+    """Returns True if the turn continues after the client closes its stream. Raises `ProblemError` (400)."""
     said = header(headers, _ON_DISCONNECT).lower()
     if said not in ("", "stop", "continue"):
         raise refused("invalid_header", f"{_ON_DISCONNECT}: it is stop or continue.")
@@ -282,16 +251,11 @@ def goes_on(headers: Headers) -> bool:
 
 
 def header(headers: Headers, name: str) -> str:
-    """Returns a header's value, "" for none.
-
-    Raises:
-        ProblemError: 400: not short, printable ASCII.
-    """
+    """Returns a header's value, "" for none. Raises `ProblemError` (400) if it isn't short, printable ASCII."""
     return _checked(name, headers.get(name))
 
 
 def _checked(name: str, value: object) -> str:
-    """Returns a value if it is safe to send back in a header."""
     if value is None:
         return ""
     if isinstance(value, str) and _is_plain(value):
@@ -319,15 +283,7 @@ _PREFILL: Final = (
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """A request for a completion.
-
-    Attributes:
-        request: The request to the service.
-        model: The requested model id, repeated in each chunk.
-        is_streamed: The answer is a stream of chunks.
-        with_usage: The stream ends with the provider's token usage.
-        goes_on: The turn continues after the client closes the stream.
-    """
+    """A request for a completion: `goes_on` if the turn continues after the client closes the stream."""
 
     request: ClientRequest
     model: str
@@ -405,8 +361,7 @@ _SAMPLING: Final = frozenset(_Sampling.model_fields)
 def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -> ParsedRequest:
     """Validates the body and headers of a completion request; reads no stored data.
 
-    Raises:
-        ProblemError: 400; the answer names the wrong field.
+    Raises `ProblemError` (400), which names the wrong field.
     """
     try:
         sent = CompletionBody.model_validate(fields)

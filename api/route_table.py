@@ -25,14 +25,7 @@ EVENTS: Final = "text/event-stream"
 
 @dataclass(frozen=True)
 class Call:
-    """A validated request for an operation.
-
-    Attributes:
-        service: The service of the program's owner.
-        client: The program.
-        path: The path parameters.
-        sent: The body as the operation's `body`, or the query as its `query`; None without either.
-    """
+    """A validated request: `sent` is the operation's `body` or `query`, None without either."""
 
     service: ChatService
     client: ApiClient
@@ -49,16 +42,11 @@ class Operation:
     """One method at one path.
 
     Attributes:
-        name: The `operationId` in the OpenAPI document.
         path: In Starlette's syntax: `{name}` ends at a slash, `{name:path}` doesn't.
         answer: Type of the answer's JSON; None for an empty answer, `str` for lines of text.
-        query: Model of the query; None for no query.
-        body: Type of the body's JSON; None for no body.
         body_bytes: Limit of the body of an operation with a `call`.
         is_body_optional: Reads an empty body as `{}`.
-        status: Status of the answer.
         may_be_empty: The answer may be 204 instead.
-        media_types: Content types of the answer.
         refusals: Statuses of errors, beside those implied by method, path, query and body.
         call: Serves the operation, in a thread; None for a stream, which has a handler elsewhere.
         summary: For the OpenAPI document; by default the docstring of `call`.
@@ -95,15 +83,7 @@ _SLOW_THREADS: Final = 16
 
 
 class ServedOperations:
-    """Serves the operations that have a `call`.
-
-    Usage:
-        >>> served = ServedOperations(service.for_owner)
-        >>> app = Starlette(routes=served.routes(sessions.OPERATIONS))
-
-    The service blocks, so calls run in threads; slow calls have their own pool, so that reading a session never waits
-    for a model.
-    """
+    """Serves the operations that have a `call`, in threads; slow calls have their own pool."""
 
     def __init__(self, service_of: Callable[[str], ChatService]) -> None:
         self._service_of = service_of
@@ -154,5 +134,4 @@ def _answer(operation: Operation, call: Call) -> bytes:
 
 @cache
 def adapter_of(kind: Any) -> TypeAdapter[Any]:  # noqa: ANN401  # any type that is answered with
-    """Returns the adapter of a type; cached, as building one is slow."""
     return TypeAdapter(kind)

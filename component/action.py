@@ -21,7 +21,7 @@ RESET_DIALOG = "reset"
 
 
 def send_typed() -> None:
-    """Takes the files that the page's script uploads through the chat input, without a text.
+    """Takes the files that the page's script uploads through the chat input.
 
     A text typed before the script was loaded is sent with them; a refused message is put back into the input.
     """
@@ -37,12 +37,9 @@ def send_typed() -> None:
 
 
 def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str | None:
-    """Sends a message to a session, with the attached files if requested, or runs it as a command.
+    """Sends a message to a session, or runs it as a command of the open one, for which the files stay.
 
-    A command applies to the open session; the files stay for the next message.
-
-    Returns:
-        The session's id, "" for a command without a session; None if refused.
+    Returns the session's id, "" for a command without a session; None if refused.
     """
     service = _service()
     if service is None:
@@ -72,11 +69,7 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str
 
 
 def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool) -> None:
-    """Sends a message with the attached files; if the files are gone, the message was already sent or is refused.
-
-    Raises:
-        TurnfoldError: The message is refused.
-    """
+    """Sends a message; if its files are gone, it was already sent or is refused by a `TurnfoldError`."""
     service = service_provider.current()
     if has_files and attaching.are_lost():
         if not _was_sent(service, identifier, message_id):
@@ -118,7 +111,6 @@ def pin_message(message_id: str, *, is_pinned: bool) -> None:
 
 
 def restore(identifier: str, record_id: str) -> None:
-    """Undoes a compaction and every later one."""
     _try(lambda: service_provider.current().folds.restore(identifier, record_id))
     redraw.page()
 
@@ -128,7 +120,6 @@ def send(text: str) -> None:
 
 
 def _send_here(text: str, *, has_files: bool) -> bool:
-    """Sends a message or command to the open session, or opens a new one; returns True on success."""
     service, opened = _service(), page_state.session_id()
     if service is None:
         return False
@@ -162,7 +153,6 @@ def regenerate_in_branch(identifier: str, turn: int) -> None:
 
 
 def edit(identifier: str, turn: int, text: str) -> bool:
-    """Edits an earlier question in a branch and opens the branch; returns True on success."""
     return _open_branch(
         lambda: service_provider.current().turns.edit(identifier, turn, text, options=page_state.options())
     )
@@ -177,12 +167,10 @@ def _open_branch(make: Callable[[], str]) -> bool:
 
 
 def rate(identifier: str, turn: int, rating: Rating, *, attempt: int) -> None:
-    """Rates an answer; 0 removes the rating."""
     _try(lambda: service_provider.current().turns.rate(identifier, turn, rating, attempt=attempt))
 
 
 def open_example() -> None:
-    """Opens the example chat in the page's language; creates it if missing."""
     _try(
         lambda: page_state.open_session(
             service_provider.current().sessions.open_example(st.session_state[page_state.LANGUAGE])
@@ -202,7 +190,6 @@ def rename(identifier: str) -> None:
 
 @delivery.once
 def delete(identifier: str) -> None:
-    """Deletes a session after confirmation; opens the empty page if it was open."""
     dialog.close()
     if _try(lambda: service_provider.current().sessions.delete(identifier)) and identifier == page_state.session_id():
         page_state.open_session(None)
@@ -236,7 +223,6 @@ def sign_out_everywhere() -> None:
 
 
 def import_sessions(text: str) -> int:
-    """Imports the sessions of an export and opens the first; returns their number."""
     taken: list[str] = []
     if _try(lambda: taken.extend(service_provider.current().sessions.import_session(text.split("\n")))) and taken:
         page_state.open_session(taken[0])
@@ -244,7 +230,6 @@ def import_sessions(text: str) -> int:
 
 
 def _service() -> ChatService | None:
-    """Returns the user's service; None with a notice on the page if it can't be opened."""
     try:
         return service_provider.current()
     except TurnfoldError as error:

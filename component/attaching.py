@@ -27,7 +27,7 @@ class File(Protocol):
 
 
 def take(files: Sequence[File]) -> None:
-    """Reads files for the next message; stores errors of unreadable ones.
+    """Reads files for the next message.
 
     Streamlit passes each file on only once, even to the callback of an early press.
     """

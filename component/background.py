@@ -30,13 +30,9 @@ class _Job(NamedTuple):
 
 
 def start(label: str, make: Callable[[], Record], tell: Callable[[Record], None], *, can_stop: bool = False) -> None:
-    """Starts making a record; an immediate result is reported in this run of the script.
+    """Starts making a record in a thread; `tell` reports it in a run of the script, in this run if it is immediate.
 
-    Args:
-        label: Shown meanwhile.
-        make: Makes the record in a thread; a `TurnfoldError` becomes the page's notice.
-        tell: Reports the finished record in a run of the script.
-        can_stop: `turns.stop` ends the job.
+    A `TurnfoldError` of `make` becomes the page's notice. `can_stop`: `turns.stop` ends the job.
     """
     if is_pending():
         page_state.tell_in_passing(words_of(st.session_state[page_state.LANGUAGE]).steering.still_making)
@@ -61,7 +57,6 @@ def can_stop() -> bool:
 @st.fragment(run_every=_POLL_SECONDS)
 @delivered
 def draw() -> None:
-    """Draws the running job; at its end reruns the page with the result."""
     delivery.note_automatic(by_timer=True)
     job: _Job | None = st.session_state.get(_PENDING)
     # The drawer shows the result itself; the rerun would lose text typed in a form of the drawer or in a dialog.
@@ -73,7 +68,6 @@ def draw() -> None:
 
 
 def _end() -> bool:
-    """Reports a finished job's result; returns True if no job is pending."""
     job: _Job | None = st.session_state.get(_PENDING)
     if job is None:
         return True

@@ -37,7 +37,7 @@ def draw(now: PageState) -> None:
     """Mounts the scripts as invisible components; their requests are handled without drawing the rest of the page.
 
     Of two requests by one component in the same run Streamlit drops the first: automatic redraw requests have a
-    separate component, so that they never replace a press.
+    separate component.
     """
     delivery.note_automatic()
     with st.container(gap=None):

@@ -26,7 +26,6 @@ def draw(
     position: Literal["center", "right"] = "center",
     width: int | Literal["small"] = "small",
 ) -> None:
-    """Draws a dialog with `draw_content(*arguments)` if it is open."""
     if st.session_state.get(_OPEN) == name:
         st.session_state[_DRAWN] = name
         st.dialog(title, position=position, width=width, on_dismiss=_dismiss)(delivered(draw_content))(*arguments)
@@ -38,10 +37,7 @@ def is_open(*, but: str = "") -> bool:
 
 
 def is_left() -> bool:
-    """Returns True if a closed dialog is still shown in the browser, until the whole page is drawn.
-
-    Usually the dialog requests that, but not if the fragment around it is redrawn in the same run.
-    """
+    """Returns True if a closed dialog is still shown in the browser, until the whole page is drawn."""
     return st.session_state.get(_DRAWN) not in {None, st.session_state.get(_OPEN)}
 
 

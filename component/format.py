@@ -60,7 +60,6 @@ def format_money(amount: Decimal, currency: str, *, is_estimate: bool) -> str:
 
 
 def format_bytes(size: int) -> str:
-    """Returns a size as `512 B`, `1.5 KB` or `40 KB`."""
     if size < _KILOBYTE:
         return f"{size} B"
     return f"{size / _KILOBYTE:.1f} KB" if size < _TWO_DIGITS * _KILOBYTE else f"{format_count(size // _KILOBYTE)} KB"
@@ -86,7 +85,6 @@ def format_percent(part: int, whole: int) -> int:
 
 
 def zone_of(name: str | None) -> tzinfo:
-    """Returns the time zone of an IANA name; UTC if the name is empty or unknown."""
     try:
         return ZoneInfo(name or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -106,7 +104,6 @@ def day_group(moment: datetime, now: datetime, zone: tzinfo) -> DayGroup:
 def group_sessions(
     items: Iterable[SessionItem], now: datetime, zone: tzinfo
 ) -> list[tuple[SessionGroup, list[SessionItem]]]:
-    """Groups the sessions: pinned ones, then by day, in the given order, without empty groups."""
     groups: dict[SessionGroup, list[SessionItem]] = {name: [] for name in SESSION_GROUPS}
     for item in items:
         groups["pinned" if item.is_pinned else day_group(item.updated_at, now, zone)].append(item)
@@ -114,7 +111,6 @@ def group_sessions(
 
 
 def escape_label(text: str) -> str:
-    """Returns the text on a single line with escaped Markdown."""
     line = _INLINE_MARKS.sub(r"\\\1", " ".join(text.split()))
     return _LEADING_MARK.sub(_escape_leading, line)
 

@@ -62,24 +62,18 @@ class _Block(NamedTuple):
 
 
 def answer_markdown(text: str) -> str:
-    r"""Escapes a model's Markdown where Streamlit would show something other than the text.
+    r"""Escapes a model's Markdown, perhaps incomplete, where Streamlit would show something other than the text.
 
     Images become links, so that nothing is loaded from another host. `\(…\)` and `\[…\]` become Streamlit's formulas; a
     `$` that starts no formula is a price. Bold text may end in a bracket before a Korean particle (`**이름(Name)**은`).
-    `<br>` in a table breaks the line. A single `~` is a range (`3~4`): only `~~two~~` strike out. Streamlit's
-    directives (`:red[…]`, `:smile:`, ` -> `) are text. Code and addresses are unchanged.
-
-    Args:
-        text: The Markdown, perhaps incomplete: an open fence extends to the end.
+    `<br>` in a table breaks the line. A single `~` is a range (`3~4`). Streamlit's directives (`:red[…]`, `:smile:`,
+    ` -> `) are text. Code and addresses are unchanged.
     """
     return "".join(_show_prose(block.text) if block.is_prose else block.text for block in _blocks(text))
 
 
 def summary_markdown(text: str) -> str:
-    """Escapes a summary's Markdown like `answer_markdown`, without links and with line breaks retained.
-
-    A link is shown as written, address included, as the model reads the summary.
-    """
+    """Escapes a summary's Markdown like `answer_markdown`; links and line breaks are shown as the model reads them."""
     shown = (_unlinked(block.text) if block.is_prose else block.text for block in _blocks(text))
     return "".join(shown)
 
@@ -198,7 +192,6 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _show_prose(text: str, *, has_links: bool = True) -> str:
-    """Escapes a block's prose, except code, formulas and addresses."""
     escape = _escape if has_links else _escape_links
     is_row = text.lstrip().startswith("|")
     shown: list[tuple[str, bool]] = []

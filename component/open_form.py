@@ -14,8 +14,6 @@ _REFUSED: Final = "refused_change"
 
 
 class Form(NamedTuple):
-    """A form; `place` is the surface "rail", "drawer" or "chat"."""
-
     place: str
     root: str
     name: str
@@ -41,7 +39,6 @@ def is_any_open(place: str) -> bool:
 
 
 def leave(place: str, root: str = "") -> None:
-    """Closes the open form if it is on this surface and of another project."""
     opened = st.session_state.get(_OPEN)
     if opened is not None and opened.place == place and opened.root != root:
         close()

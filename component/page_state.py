@@ -26,7 +26,6 @@ _EDITIONS = "slider_editions"
 
 
 def slider_key(place: str) -> str:
-    """Returns the current key of a place's slider."""
     return f"{SLIDERS[place]}_{_editions().get(place, 0)}"
 
 
@@ -36,7 +35,6 @@ def is_moved() -> bool:
 
 
 def take_moved() -> None:
-    """Sets the rate from a slider moved since the page was drawn."""
     moved = _places_without(st.session_state.get(RATE_KEY))
     if moved:
         set_rate(_shown()[moved[0]])
@@ -86,13 +84,7 @@ _NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
 
 @dataclass(frozen=True)
 class PageState:
-    """The input of a run of the page's script.
-
-    Attributes:
-        time_zone: IANA name reported by the browser, or "".
-        session: The open session, None on the empty page.
-        visitor: The signed-in user, None if the server has no sign-in.
-    """
+    """The input of a run of the page's script; `visitor` is None if the server has no sign-in."""
 
     service: ChatService
     words: Words
@@ -127,11 +119,7 @@ def begin() -> PageState:
 
 
 def look_again(now: PageState) -> PageState:
-    """Returns the state with the session read again, for a fragment run; the settings stay.
-
-    Raises:
-        TurnfoldError: The session can't be read.
-    """
+    """Returns the state with the session read again, for a fragment run. Raises `TurnfoldError`."""
     if delivery.is_whole() or now.session is None:
         return now
     try:
@@ -143,8 +131,8 @@ def look_again(now: PageState) -> PageState:
 def session_id() -> str | None:
     """Returns the id of the open session; None on the empty page.
 
-    The URL decides when the tab is opened and on the browser's back and forward. Otherwise the tab's state decides: a
-    request may carry a stale URL, which is corrected.
+    The URL decides when the tab is opened and on the browser's back and forward; else the tab's state, as a request may
+    carry a stale URL.
     """
     named = st.query_params.get(SESSION_PARAMETER) or None
     if OPEN not in st.session_state or delivery.is_by_history():
@@ -195,7 +183,6 @@ def landing() -> tuple[int, int]:
 
 
 def _land(session: SessionView) -> None:
-    """Shows the turn requested by `open_session`; the page's script scrolls there."""
     turn = st.session_state.pop(_WANTED_TURN, None)
     if turn is not None:
         show_turns(session.turn_count - turn + 1)
@@ -203,15 +190,11 @@ def _land(session: SessionView) -> None:
 
 
 def options() -> TurnOptions:
-    """Returns the options of a turn started now, with only the settings changed in this tab."""
     return TurnOptions(**changed_settings(), time_zone=st.context.timezone or "")
 
 
 def changed_settings() -> dict[str, Any]:
-    """Returns the settings changed in this tab since the last read, by the names of `TurnOptions`.
-
-    Sending only these keeps a stale tab from reverting another tab's changes.
-    """
+    """Returns the settings changed in this tab, by the names of `TurnOptions`: others may be stale here."""
     read = st.session_state.get(_READ, {})
     return {name: _setting(name) for name in _SETTINGS if _setting(name) != read.get(name)}
 
@@ -232,15 +215,11 @@ def show_turns(count: int) -> None:
 
 
 def notice() -> TurnfoldError | None:
-    """Returns the error of the last action; it stays until an action succeeds."""
     return cast("TurnfoldError | None", st.session_state.get(_NOTICE))
 
 
 def set_notice(error: TurnfoldError | None) -> None:
-    """Sets the error of the last action for the next runs; None after a success.
-
-    A refusal becomes a toast instead, shown once: nothing failed, and the next run may allow the action.
-    """
+    """Sets the error of the last action; None after a success. A refusal becomes a toast: nothing failed."""
     if error is not None and is_refusal(error):
         tell_in_passing(explain_error(words_of(st.session_state[LANGUAGE]), error), ":material/info:")
         error = None
@@ -248,15 +227,11 @@ def set_notice(error: TurnfoldError | None) -> None:
 
 
 def tell_in_passing(text: str, icon: str | None = None) -> None:
-    """Queues a toast, shown once when the composer is next drawn."""
     st.session_state[_PASSING] = (*st.session_state.get(_PASSING, ()), (text, icon))
 
 
 def draw_in_passing() -> None:
-    """Draws the queued toasts.
-
-    A toast drawn in a callback would replace a style sheet's element, which only a whole-page run draws again.
-    """
+    """Draws the queued toasts. In a callback they would replace a style sheet's element."""
     for text, icon in st.session_state.pop(_PASSING, ()):
         st.toast(text, icon=icon)
 
@@ -282,7 +257,6 @@ def _session(service: ChatService) -> SessionView | None:
 
 
 def _keep_changes(service: ChatService, session: SessionView) -> SessionView:
-    """Saves the settings changed in this tab; returns the updated session."""
     # Not in a widget callback: an interrupted run may skip it, and the next run sees no change.
     if st.session_state.get(_SETTINGS_OF) != session.session_id:
         return session

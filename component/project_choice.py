@@ -27,7 +27,6 @@ def is_on(service: ChatService) -> bool:
 
 
 def root_of(service: ChatService, session: SessionView | None) -> str:
-    """Returns the project root of the open chat or the next; "" for none."""
     if not is_on(service):
         return ""
     return session.project_root if session is not None else str(st.session_state.get(ROOT, ""))
@@ -59,7 +58,6 @@ def settings_of(session: SessionView | None) -> dict[str, Any]:
 
 
 def preset(service: ChatService) -> dict[str, Any]:
-    """Returns both settings of a new chat, with the last chosen project."""
     return {ROOT: last(service), HAS_MEMORY: st.session_state.get(_DRAFT_MEMORY, True)}
 
 

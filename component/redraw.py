@@ -58,11 +58,7 @@ def key(number: int) -> str:
 
 
 def begin(service: ChatService, session: SessionView) -> range:
-    """Reserves a fragment for each of the newest turns when the whole page is drawn; returns their numbers.
-
-    Raises:
-        TurnfoldError: The turns can't be read.
-    """
+    """Reserves a fragment for each of the newest turns; returns their numbers. Raises `TurnfoldError`."""
     first = max(1, session.turn_count - TURNS_BEFORE + 1)
     places = range(first, session.turn_count + TURNS_AFTER + 1)
     st.session_state.update({_PLACES: places, _DRAWN: {}})
@@ -84,11 +80,7 @@ def note_drawn(session: SessionView, turn: TurnView, shown: Shown) -> None:
 
 
 def changed_slots(service: ChatService, session: SessionView) -> list[int] | None:
-    """Returns the turns whose fragments are outdated; None if the whole page is.
-
-    Raises:
-        TurnfoldError: The turns can't be read.
-    """
+    """Returns the turns whose fragments are outdated; None if the whole page is. Raises `TurnfoldError`."""
     places: range | None = st.session_state.get(_PLACES)
     if places is None or session.turn_count not in places:
         return None
@@ -150,10 +142,7 @@ def end_page() -> None:
 
 
 def note_panel(records: Sequence[Record], following: NextFold, session: SessionView, *, answered: int | None) -> None:
-    """Stores the state drawn in the panel.
-
-    `answered` is the number of finished turns; None if the panel shows the head, which doesn't depend on them.
-    """
+    """Stores the state drawn in the panel; `answered` finished turns, None if it shows the head alone."""
     st.session_state.update({_CARDS: records, _ANSWERED: answered})
     note_head(following, session)
 
@@ -217,13 +206,11 @@ def turn_as_asked(number: int) -> None:
 
 
 def alone_as_asked(key: str) -> None:
-    """Redraws one part on request of the page's script."""
     if _can_draw():
         _draw([key], own=0)
 
 
 def page() -> None:
-    """Ends a widget callback: draws the whole page."""
     if _can_draw():
         st.rerun()
 
@@ -234,10 +221,7 @@ def served_count() -> int:
 
 
 def ask(place: DeltaGenerator | None = None) -> None:
-    """Makes the browser request a redraw; draws the whole page if no request arrives in time.
-
-    The invisible request replaces the element `place`, if given.
-    """
+    """Makes the browser request a redraw, by an element in `place`; draws the whole page if none arrives in time."""
     mark = served_count()
     asked, since = st.session_state.get(_ASKED, (-1, 0.0))
     if asked != mark:
@@ -250,8 +234,8 @@ def ask(place: DeltaGenerator | None = None) -> None:
 def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
     """Returns the keys of outdated parts; None if the whole page has to be drawn.
 
-    The session list keeps the order until a running answer is finished and drawn. Redrawing the part that opened a
-    dialog would reset the dialog and lose typed text: such parts wait for the close, which draws the page.
+    The session list keeps the order until a running answer is drawn. Redrawing the part that opened a dialog would lose
+    typed text: such parts wait for the close.
     """
     identifier = page_state.session_id()
     if identifier is None or st.session_state.get(_WHOLE) != identifier or dialog.is_left():
@@ -303,7 +287,6 @@ def _can_draw() -> bool:
 
 
 def _draw(parts: list[str], own: int) -> None:
-    """Redraws these parts and any others requested in this run."""
     if parts and not delivery.is_for_page():
         with suppress(StreamlitAPIException):  # an error box has replaced one of the fragments
             delivery.keep_drawn(own)

@@ -39,7 +39,6 @@ def is_changed(service: ChatService, *, is_order_kept: bool) -> bool:
 
 
 def is_marked(item: SessionItem) -> bool:
-    """Returns True for a session with a running answer, unless it is open."""
     return item.is_running and item.session_id != page_state.session_id()
 
 

@@ -40,7 +40,6 @@ def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
 
 
 def open_at(identifier: str, turn: int) -> bool:
-    """Opens the form for this question; returns True if no form was open."""
     is_alone = _OPEN not in st.session_state
     st.session_state[_OPEN] = (identifier, turn)
     return is_alone
@@ -66,17 +65,9 @@ def markup(
     is_on: bool | None = None,
     has_text: bool = False,
 ) -> str:
-    """Returns a button's HTML.
+    """Returns a button's HTML. `press` is a key of `_ACTS`, `about` its arguments; `is_on` is None for a plain button.
 
-    Args:
-        press: The action's name, a key of `_ACTS`.
-        label: The accessible name.
-        about: The action's arguments.
-        icon: CSS class of the icon.
-        hint: The tooltip; the label by default.
-        is_on: State of a toggle; None for a plain button. The press sends the opposite state, so that a second press
-            changes nothing.
-        has_text: Shows the label.
+    The press of a toggle sends the opposite state, so that a second press changes nothing.
     """
     state = {} if is_on is None else {"aria-pressed": _flag(is_on), "data-wanted": _flag(not is_on)}
     told = {"data-press": press, **{f"data-{key}": value for key, value in about.items()}}
@@ -122,7 +113,6 @@ def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: b
 
 
 def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
-    """Draws an answer's buttons; the last turn has another button to regenerate."""
     said, about = words.sessions, {"session": identifier, "turn": str(turn.number)}
     parts: list[str] = []
     if turn.answer_text:
@@ -158,11 +148,7 @@ def _draw(parts: list[str]) -> None:
 
 
 def press(asked: Sequence[_Press]) -> None:
-    """Runs the actions of presses reported by the page's script, except those already done.
-
-    Args:
-        asked: The presses of a moment, oldest first, each with a time `at`.
-    """
+    """Runs the actions of presses reported by the page's script, oldest first, except those already done."""
     if delivery.is_early():
         return
     done: float = st.session_state.get(_DONE, 0.0)

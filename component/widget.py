@@ -19,7 +19,6 @@ from graph.value.error import TurnfoldError
 
 
 def draw_clamped(words: Words, key: str, draw_content: Callable[[bool], None]) -> None:
-    """Draws content with `draw_content(is_whole)`, clamped by the style sheet until opened."""
     is_whole = st.session_state.get(key, False)
     with st.container(key=f"{'whole' if is_whole else 'clamped'}_{key}", gap="xsmall"):
         draw_content(is_whole)

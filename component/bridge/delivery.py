@@ -108,10 +108,8 @@ def draw_once_more() -> None:
 def keep_drawn(own: int) -> None:
     """Requests later runs of the fragments of this run, which is about to be interrupted for other parts.
 
-    Only fragments with a timer need it, and those of another press whose request was joined with this run's.
-
-    Args:
-        own: Number of fragments that belong to the callback that interrupts the run.
+    Only fragments with a timer need it, and those of another press whose request was joined with this run's. `own`
+    fragments belong to the callback that interrupts the run.
     """
     fragments, automatic = _fragments(), st.session_state.get(_AUTOMATIC, {})
     pressed = fragments - set(automatic)
@@ -138,7 +136,6 @@ def _request(fragment: str | None) -> None:
 
 
 def is_for_page() -> bool:
-    """Returns True if this run was requested for the whole page."""
     return not _fragments()
 
 
@@ -234,5 +231,4 @@ def _session_id() -> str:
 
 
 def _app_session(identifier: str) -> AppSession | None:
-    """Returns the server's session of a tab, None if the browser has left."""
     return runtime.get_instance().get_app_session(identifier) if runtime.exists() else None

@@ -33,8 +33,7 @@ _LOG = logging.getLogger(__name__)
 def content_security_policy() -> str:
     """Returns a policy that allows only this host, and the needs of Streamlit's page.
 
-    Streamlit needs an inline script (allowed by hash), inline styles created at run time, and blobs for component
-    scripts.
+    Those are an inline script (allowed by hash), inline styles, and blobs for component scripts.
     """
     page = (Path(streamlit.__file__).parent / "static" / "index.html").read_text(encoding="utf-8")
     digests = [hashlib.sha256(script.encode()).digest() for script in _INLINE_SCRIPT.findall(page)]
@@ -63,18 +62,15 @@ class _WideWindow(ServerPerMessageDeflateFactory):
 
 
 def widen() -> None:
-    """Applies the wide window to all websockets from now on."""
     # Neither Streamlit nor uvicorn has a setting for this.
     vars(websockets_sansio_impl)["ServerPerMessageDeflateFactory"] = _WideWindow
 
 
 def tab_of_upload(path: str) -> str | None:
-    """Returns the tab that a path uploads a file to, None for any other path."""
     return path.partition(_UPLOAD)[2].partition("/")[0] if _UPLOAD in path else None
 
 
 def held_files(tab: str) -> tuple[int, int]:
-    """Returns the number of files that a tab holds, and the bytes that all tabs hold."""
     held = runtime.get_instance().uploaded_file_mgr
     if not isinstance(held, MemoryUploadedFileManager):
         return 0, 0
@@ -84,7 +80,6 @@ def held_files(tab: str) -> tuple[int, int]:
 
 
 def visitor(connection: HTTPConnection, settings: Settings) -> Identity | None:
-    """Returns who is signed in by the connection's cookie, unchecked; None for a stranger."""
     claims = service_provider.claims_in(connection.cookies, connection.headers.get("origin", ""))
     return service_provider.identity_told(claims, settings)
 
@@ -96,12 +91,7 @@ def visitor_of_tab(tab: str, settings: Settings) -> Identity | None:
 
 
 def check_admitted(visitor: Identity) -> None:
-    """Checks that a sign-in is valid.
-
-    Raises:
-        SignInError: The sign-in has ended or was withdrawn.
-        TurnfoldError: The sign-in can't be read.
-    """
+    """Checks that a sign-in is valid. Raises `SignInError` if it has ended, `TurnfoldError` if it can't be read."""
     service_provider.opened().for_owner(visitor.owner, sign_in=visitor.sign_in)
 
 

@@ -27,12 +27,9 @@ _SCOPE: Final = "openid profile"
 
 
 def visitor(settings: Settings) -> Identity | None:
-    """Returns the user signed in to this tab's page; None if the server has no sign-in.
+    """Returns the user signed in to this tab's page; None if the server has no sign-in. Raises `SignInError`.
 
     Doesn't check that the sign-in is still valid: `ChatService.for_owner` does.
-
-    Raises:
-        SignInError: Nobody is signed in.
     """
     if settings.oidc_issuer is None:
         return None
@@ -60,9 +57,8 @@ def claims_in(cookies: Mapping[str, str], origin: str) -> dict[str, Any]:
 def prepare(settings: Settings) -> None:
     """Configures Streamlit's sign-in before the first page is drawn.
 
-    Raises:
-        SettingsError: Strangers could get access: through a reachable address without a sign-in, or with a forged
-            cookie or header.
+    Raises `SettingsError` if strangers could get access: through a reachable address, or with a forged cookie or
+    header.
     """
     if settings.oidc_client_secret is None:
         _check_address(is_open=settings.open_without_sign_in)
@@ -140,7 +136,6 @@ def current() -> ChatService:
 
 
 def is_signed_out() -> bool:
-    """Returns True if a sign-in is required and nobody is signed in."""
     try:
         current()
     except SignInError:

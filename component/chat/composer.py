@@ -39,11 +39,7 @@ class _Sent(NamedTuple):
 
 @delivery.once
 def take_sent(sent: object) -> None:
-    """Widget callback: sends the messages and runs the commands that are new.
-
-    Args:
-        sent: The script's messages; anything else is ignored.
-    """
+    """Widget callback: sends the messages and runs the commands that are new."""
     heard: dict[str, str | None] = st.session_state.setdefault(_HEARD, {})
     for message in _messages(sent):
         if message.id not in heard:

@@ -46,7 +46,6 @@ def draw_steps(words: Words, turn: TurnView) -> None:
 
 
 def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
-    """Draws buttons for the recalled turns; the page's script scrolls to the turn."""
     turns = sorted({turn for step in steps for turn in step.turns or ()})
     if not turns:
         return
@@ -116,12 +115,9 @@ _DEFINITION: Final = re.compile(r"^[ >]*\[[^\]\n]+\]:", re.MULTILINE)
 
 
 def split_paragraphs(markdown: str, known: Sequence[str] = (), *, part_chars: int = PART_CHARS) -> list[str]:
-    """Splits Markdown into parts of whole blocks, which look the same when drawn one below the other.
+    """Splits Markdown into parts of whole blocks, of at least `part_chars` but for the last.
 
-    Args:
-        markdown: The prepared text, perhaps incomplete.
-        known: The parts of a shorter version: all but the last are reused if the text still starts with them.
-        part_chars: Minimum length of all parts but the last.
+    All but the last of the `known` parts, of a shorter version, are reused if the text still starts with them.
     """
     if _DEFINITION.search(markdown):
         return [markdown]
@@ -156,7 +152,6 @@ _FRESH = "live_is_fresh"
 
 
 def draw(now: PageState, identifier: str, number: int) -> None:
-    """Draws the running turn and updates it until the end."""
     st.session_state[_FRESH] = True
     with st.chat_message("assistant"):
         _follow(now, identifier, number)
@@ -268,7 +263,6 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
 
 
 def _ask(place: DeltaGenerator | None = None) -> None:
-    """Requests a redraw, and waits so that the thread is free to serve the request."""
     redraw.ask(place)
     until = time.monotonic() + _ANSWER_SECONDS
     while time.monotonic() < until and not _is_over():

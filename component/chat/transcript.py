@@ -68,15 +68,7 @@ class Part(NamedTuple):
 def draw_question(
     words: Words, text: str, key: str, client: str = "", draw_action: Callable[[], None] | None = None
 ) -> None:
-    """Draws the message in its bubble.
-
-    Args:
-        words: The page's texts.
-        text: The message.
-        key: Makes the element keys unique.
-        client: Name of the program that sent the message, "" for the page.
-        draw_action: Draws the message's buttons, which the style sheet puts beside the bubble.
-    """
+    """Draws the message in its bubble; `client` is the program that sent it, "" for the page."""
     typed, attachments = split_attached(text)
     with st.chat_message("user"):
         if client:
@@ -152,13 +144,7 @@ def cut_parts(parts: list[Part], chars: int) -> list[Part]:
 @st.fragment
 @delivered
 def draw_fold_line(words: Words, record: Record, *, is_sent: bool) -> None:
-    """Draws a record's divider; the text is sent to the browser when opened.
-
-    Args:
-        words: The page's words.
-        record: The record of the turns above.
-        is_sent: The strategy sends the record.
-    """
+    """Draws a record's divider; the text is sent to the browser when opened."""
     # The style sheet draws the rules on both sides, which saves three elements a fold.
     is_folded = is_sent and record.kind != "verbatim"
     box = st.expander(

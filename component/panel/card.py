@@ -104,7 +104,6 @@ def draw_summary(record: Record) -> None:
 
 
 def _draw_text(words: Words, record: Record, place: str) -> None:
-    """Draws the summary; the style sheet clamps a long one."""
     lines = "\n".join(line for line in record.summary.splitlines() if line.strip())
     if count_lines(lines, _LINE_EMS) <= _CLAMPED_LINES + 1:  # the button of a clamped text takes a line
         draw_summary(record)

@@ -25,12 +25,6 @@ _LINE_EMS: Final = 18.0  # width of the text column in a group
 
 @dataclass(frozen=True)
 class Group:
-    """The blocks of one kind, in the order sent.
-
-    Attributes:
-        kind: One of `KINDS`.
-    """
-
     kind: str
     blocks: tuple[InputBlock, ...]
 
@@ -205,7 +199,6 @@ TURNS_AT_ONCE = 30
 
 
 def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInput, place: str) -> None:
-    """Draws the expander of the turns, newest first, read when opened."""
     said, key = now.words.input, f"{place}_{identifier}_{turn}"
     icon = ":material/article:"
     box = st.expander(said.history, key=f"input_history_{key}", icon=icon, type="compact", on_change="rerun")
@@ -258,7 +251,6 @@ _REQUEST_LINES: Final = 16
 
 
 def draw_input_request(now: PageState, identifier: str, turn: int, call: CallInput, place: str) -> None:
-    """Draws the expander of the request, built when opened."""
     said, key = now.words.input, f"{place}_{identifier}_{turn}_{call.attempt}_{call.ordinal}"
     icon = ":material/data_object:"
     box = st.expander(said.request, key=f"input_request_{key}", icon=icon, type="compact", on_change="rerun")
@@ -318,7 +310,6 @@ _NEWEST: Final = 0  # selects the newest turn
 
 
 def draw(now: PageState, place: str) -> None:
-    """Draws the tab; `place` ("rail" or "drawer") makes the element keys unique."""
     said = now.words.input
     st.subheader(said.title, anchor=False)
     identifier = now.session.session_id if now.session else ""
@@ -360,7 +351,6 @@ def _choose_turn(words: Words, turns: Sequence[int], key: str) -> int:
 
 
 def _choose_call(words: Words, calls: Sequence[CallInput], key: str) -> CallInput:
-    """Returns the selected call; by default the last answer."""
     if len(calls) == 1:
         return calls[0]
     answers = [place for place, call in enumerate(calls) if call.kind == "answer"]

@@ -16,7 +16,6 @@ from graph.value.view import NextFold
 
 
 def is_used(now: PageState) -> bool:
-    """Returns True if the selected strategy's summaries depend on the rate."""
     return now.service.folds.uses_rate(st.session_state[page_state.STRATEGY])
 
 

@@ -39,7 +39,6 @@ def keep(session_id: str, text: str, *, back_to: str) -> None:
 
 
 def draw(page: PageState, place: str) -> None:
-    """Draws the line of the last change in this session, if any; `place` makes the element keys unique."""
     change: _Change | None = st.session_state.get(_CHANGE)
     if change is None:
         return
@@ -119,7 +118,6 @@ def use_version(about: Target, version: Record) -> None:
 
 @delivery.once
 def remake(about: Target) -> None:
-    """Regenerates a record in the background, with the chosen rate and instruction."""
     rate = round(float(st.session_state[about.key("rate")]), 2)
     wish = str(st.session_state[about.key("wish")]).strip()
     st.session_state[_WISH] = about.record.id, wish
@@ -136,7 +134,6 @@ def fold_again(session_id: str, record: Record) -> None:
 
 @delivery.once
 def undo_fold(session_id: str, record: Record) -> None:
-    """Replaces a record by its sources."""
     try:
         quoted = service_provider.current().folds.undo(session_id, record.id)
         done = _said().unmerged if quoted is None else _said().undo_fold_done

@@ -25,8 +25,6 @@ _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 class Piece(NamedTuple):
-    """A run of a text; `is_changed` if the other text differs there."""
-
     text: str
     is_changed: bool
 

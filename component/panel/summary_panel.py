@@ -266,7 +266,6 @@ def _draw_history(now: PageState, place: str) -> None:
 
 
 def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None:
-    """Draws the expander of older records, newest first, read when opened."""
     words = now.words
     label = words.older_records.format(count=count)
     box = st.expander(label, key=f"older_{place}", icon=":material/history:", type="compact", on_change="rerun")
@@ -290,7 +289,6 @@ def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None
 
 
 def _open_card(now: PageState, place: str, identifier: str, record_id: str) -> None:
-    """Opens the tab and the expanders around this record's card."""
     newest_first = [record.id for record in reversed(now.service.folds.records(identifier))]
     if record_id not in newest_first:
         return

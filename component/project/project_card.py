@@ -66,7 +66,6 @@ _KIND_WIDTH = 88
 @st.fragment(key=redraw.PROJECT_CARD)
 @delivered
 def draw(now: PageState) -> None:
-    """Draws the card on the empty page; nothing without a project."""
     is_known = False
     with error_box(now.words):
         is_known = _draw(now)

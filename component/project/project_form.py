@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 def change(place: str, act: Callable[[Projects], object]) -> None:
     """Changes a project and closes the open form; a refusal is shown on the same surface.
 
-    Args:
-        place: The surface: "rail", "drawer" or "chat".
-        act: Makes the change with the projects of the user signed in at the press. Loads the memory again, which
-            another tab may have changed.
+    `act` gets the projects of the user signed in at the press, and loads the memory again, which another tab may have
+    changed.
     """
     try:
         act(service_provider.current().projects)
@@ -49,12 +47,6 @@ def save(place: str, keys: tuple[str, ...], act: Callable[[Projects, Sequence[st
 
 @dataclass(frozen=True)
 class Part:
-    """A project on one surface of the page.
-
-    Attributes:
-        place: "rail", "drawer" or "chat".
-    """
-
     now: PageState
     view: ProjectView
     place: str
@@ -84,7 +76,6 @@ class Part:
 
     @contextmanager
     def section(self, name: str, title: str, new: str = "") -> Iterator[None]:
-        """Draws a section with a title; with a label `new`, also a button that opens the form `new_<name>`."""
         with st.container(border=True, gap="xsmall", key=self.key(name)):
             with self.row(f"head_of_{name}"):
                 st.markdown(f"**{title}**")
@@ -98,7 +89,6 @@ class Part:
             yield
 
     def icon(self, label: str, name: str, icon: str, act: Callable[[], None]) -> None:
-        """Draws an icon button; the label is for screen readers."""
         st.button(label, key=self.key(f"icon_{name}"), icon=icon, type="tertiary", on_click=act)
 
     def tell_refusal(self) -> None:
@@ -162,7 +152,6 @@ _LABEL_CHARS: Final = 80
 
 
 def draw_item_menu(part: Part, kind: PrimedKind, item_id: str, name: str, text: str) -> None:
-    """Draws the menu of an item; `name` is for its key, `text` distinguishes its label from others."""
     draw_menu(part, label_of(part, kind, text), name, choices(part, kind, item_id))
 
 
@@ -200,15 +189,11 @@ def asking_to_forget(part: Part, plan_id: str) -> Mapping[str, Callable[[], None
 
 
 def is_edited(part: Part, kind: PrimedKind, item_id: str) -> bool:
-    """Returns True if the item's form or delete confirmation is open."""
     return part.is_open(_form_of(kind, item_id)) or part.is_open(_question_of(item_id))
 
 
 def draw_form(part: Part, kind: PrimedKind, item_id: str) -> None:
-    """Draws the item's open form or confirmation.
-
-    The form has the full stored text, even if only part of it is primed.
-    """
+    """Draws the item's open form or confirmation, with the full stored text, even if only part of it is primed."""
     said, view = part.said, part.view
     titles = {plan.id: plan.title for plan in view.plans}
     titles |= {task.id: task.title for plan in view.plans for task in plan.tasks}

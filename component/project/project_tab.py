@@ -13,7 +13,6 @@ from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleF
 
 
 def draw(now: PageState, place: str) -> None:
-    """Draws the tab; `place` ("rail" or "drawer") makes the element keys unique."""
     said = now.words.project
     st.subheader(said.title, anchor=False)
     root = project_choice.root_of(now.service, now.session)

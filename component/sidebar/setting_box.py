@@ -27,11 +27,7 @@ def draw_import(words: Words) -> None:
 
 @delivery.once
 def take_file(sent: object) -> None:
-    """Widget callback: imports the chats of a file and opens the first.
-
-    Args:
-        sent: The file's text from the script; None for a file too large to send.
-    """
+    """Widget callback: imports the chats of a file and opens the first; without a text the file is too large."""
     match sent:
         case {"text": str(text)}:
             count = action.import_sessions(text)
@@ -149,7 +145,6 @@ def _withdraw(token_id: str) -> None:
 
 @delivery.once
 def _ask(token_id: str) -> None:
-    """Asks for confirmation before a token is withdrawn; "" cancels."""
     _forget()
     st.session_state[_ASKED] = token_id
 

@@ -33,7 +33,6 @@ class _Deleted(NamedTuple):
 
 
 def is_on() -> bool:
-    """Returns True while chats are being selected."""
     return bool(st.session_state.get(_IS_ON))
 
 

@@ -259,14 +259,7 @@ class ProgramWords:
 
 @dataclass(frozen=True)
 class ProjectWords:
-    """Texts in one language. Names in braces are placeholders filled in by the caller.
-
-    Attributes:
-        primed_kinds: Labels of the card's lines, by kind.
-        rule_kinds: When a rule applies, by kind.
-        rule_problems: Why a rule isn't applied, by problem; `Words.path_reasons` has the reasons of unread files.
-        rule_limits: Parts left unread, by the exceeded limit.
-    """
+    """Texts in one language. Names in braces are placeholders filled in by the caller."""
 
     choice: str = "Project"
     none: str = "No project"
@@ -451,8 +444,6 @@ class SessionWords:
 
 @dataclass(frozen=True)
 class SignInWords:
-    """Texts in one language, `needed`, `ended` and `withdrawn` by `reason` of a `SignInError`."""
-
     title: str = "Sign in to Turnfold"
     needed: str = "Your chats are yours alone. Sign in to see them."
     ended: str = "Your sign-in has ended. Sign in again to go on; everything you wrote is kept."
@@ -568,11 +559,7 @@ class Suggestion:
 class Words:
     """The page's texts in one language. Names in braces are placeholders filled in by the caller.
 
-    Attributes:
-        errors: Sentences by `code` of `graph.value.error`, and by the other error codes of turns and folds.
-        input_reasons: Sentences by `reason` of an `InputError`; `path_reasons` has those of a `PathError`.
-        strategies: Display names by strategy; `strategy_notes` has a description of each, filled in by `wording`.
-        shortcuts: Pairs of keys and effect.
+    `errors` has the sentences by `code` of `graph.value.error`; `input_reasons` and `path_reasons` by `reason`.
     """
 
     language: Language = "en"

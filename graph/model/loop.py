@@ -29,8 +29,8 @@ _CLOSED: Final = "the service is closing"
 class CallLoop:
     """The event loop, as a context manager.
 
-    Cancelling a task is the only way to end a blocked read of a connection at once, even before the first token.
-    Nothing else in the product is asynchronous.
+    Cancelling a task is the only way to end a blocked read of a connection at once. Nothing else in the product is
+    asynchronous.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,6 @@ class CallLoop:
         self._stack.close()
 
     def end_calls(self) -> None:
-        """Cancels the calls in progress and refuses new ones, so that the connections can be closed."""
         with self._lock:
             self._is_closing = True
             calls = list(self._calls)
@@ -67,8 +66,7 @@ class CallLoop:
 
         `put` is called on the loop's thread with each chunk and finally with None, however the stream ends.
 
-        Raises:
-            TurnStoppedSignal: The loop is being closed.
+        Raises `TurnStoppedSignal` if the loop is being closed.
         """
         # Don't hold the lock here: starting waits for the loop, and the loop may wait for the lock in _forget.
         reading = self.start(_read, model, messages, put)
@@ -82,11 +80,7 @@ class CallLoop:
         return reading
 
     def start(self, function: Callable[..., Awaitable[T]], *arguments: object) -> Future[T]:
-        """Starts an asynchronous function on the loop.
-
-        Raises:
-            TurnStoppedSignal: The loop isn't open.
-        """
+        """Starts an asynchronous function on the loop. Raises `TurnStoppedSignal` if the loop isn't open."""
         if self._portal is None:
             raise TurnStoppedSignal(_CLOSED)
         try:
@@ -124,8 +118,7 @@ async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Put) -> N
 def _release(error: BaseException | None) -> None:
     """Clears traceback frames, so that half-read streams are finalised now, on the loop's thread.
 
-    Otherwise the garbage collector may finalise one end of the chain in another thread while the loop closes the rest,
-    and Python reports a generator that is already running.
+    The garbage collector may finalise them in another thread while the loop closes the rest.
     """
     while error is not None:
         clear_frames(error.__traceback__)

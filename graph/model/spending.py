@@ -12,12 +12,6 @@ from graph.store.owner import OwnerUseStore
 
 
 class Spending:
-    """Called after every model call, whoever made it.
-
-    Attributes:
-        metrics: The server's metrics.
-    """
-
     def __init__(self, use: OwnerUseStore, metrics: Metrics) -> None:
         self._use = use
         self.metrics = metrics
@@ -32,16 +26,7 @@ class Spending:
         seconds: float,
         error_code: str = "",
     ) -> None:
-        """Counts known usage, such as all calls of a fold; never fails.
-
-        Args:
-            owner: The user charged.
-            kind: The purpose of the call.
-            input_tokens: As reported by the provider, or else estimated; 0 if the call produced nothing.
-            output_tokens: Likewise.
-            seconds: Duration.
-            error_code: Cause of a failure, "" on success.
-        """
+        """Counts known usage, such as all calls of a fold; never fails. `error_code` is "" on success."""
         self.metrics.called(kind, input_tokens=input_tokens, output_tokens=output_tokens, seconds=seconds)
         if error_code:
             self.metrics.failed("call", error_code)
@@ -58,17 +43,7 @@ class Spending:
         seconds: float,
         error_code: str = "",
     ) -> None:
-        """Counts a call as reported by its provider, or else by estimates; never fails.
-
-        Args:
-            owner: The user charged.
-            kind: The purpose of the call.
-            usage: The provider's report, None if there is none.
-            sent_tokens: Estimate of the input.
-            said: Text produced by the model, as far as it is counted.
-            seconds: Duration.
-            error_code: Cause of a failure, "" on success.
-        """
+        """Counts a call as reported by its provider, or by estimates without a report; never fails."""
         # A call that failed before its first word is assumed to cost nothing.
         is_paid = bool(said) or not error_code
         self.add(

@@ -52,7 +52,7 @@ def generate_summary(
     Args:
         messages: Messages of complete turns, tool calls and results included.
         target_length: `int(original_chars * compression_rate)`.
-        summarise: Writes the draft (`Summariser.summarise`); None extracts sentences without a model.
+        summarise: Writes the draft; None extracts sentences without a model.
         drafts: The draft with its cost is appended here.
 
     Raises:
@@ -75,13 +75,9 @@ class ExtractiveSummariser:
     def summarise(
         self, messages: Sequence[AnyMessage], target_chars: int, *, counts: TermCounts | None = None, **_: object
     ) -> SummaryDraft:
-        """Returns the extracted sentences; ignores other arguments of `ModelSummariser.summarise`.
+        """Returns extracted sentences of about `target_chars`.
 
-        Args:
-            messages: Messages to condense, tool results included.
-            target_chars: Length to aim at.
-            counts: Term counts of the whole session; None counts the terms of `messages`.
-            _: Ignored.
+        `counts` are the session's terms, None for those of `messages`.
         """
         text = extract_summary(
             messages, target_chars, counts=counts, is_dull=lambda said: is_casual(said) or is_own_phrase(said)
@@ -92,15 +88,8 @@ class ExtractiveSummariser:
 class ModelSummariser:
     """Requests summaries from a chat model.
 
-    Args:
-        attempts: Maximum number of attempts of a call that may be retried.
-        window_tokens: The model's context window; a larger source is condensed in parts, which are joined.
-        tool_choice: Makes the calls that carry tools.
-
-    Attributes:
-        window_tokens: As given.
-        source_tokens: Number of tokens of a quoted source that fit into one request.
-        prompt_version: Changes whenever the words of any style's prompt change.
+    A source larger than `window_tokens` is condensed in parts, which are joined; `source_tokens` of a quoted source fit
+    into one request. `prompt_version` changes with the words of any style's prompt.
     """
 
     prompt_version = PROMPT_VERSION
@@ -138,13 +127,9 @@ class ModelSummariser:
         """Returns a summary of about `target_chars` characters.
 
         Args:
-            messages: Messages to condense, tool results included.
-            target_chars: Length to aim at.
             spec: The fold of these messages; None for a plain summary in Korean.
             in_place: The request that follows the chat itself; None to quote the messages.
-            flawed: The first draft and its defect, both appended to the same request to repair the draft.
-            may_retry: True to retry transient failures.
-            stop: When set, the call ends at once.
+            flawed: The first draft and its defect, appended to the same request to repair the draft.
             deadline_seconds: Limit for all parts together.
 
         Raises:

@@ -32,11 +32,9 @@ def build_graph(deps: NodeDeps) -> ChatGraph:
 
 
 def _after_llm(state: ChatState) -> str:
-    """Routes to the tools if the last answer calls any, else ends the turn; a rebuilt state may have no messages."""
     last = state["messages"][-1] if state["messages"] else None
     return "tool_node" if isinstance(last, AIMessage) and last.tool_calls else END
 
 
 def _after_tools(state: ChatState) -> str:
-    """Routes to the model, or ends the run if calls are left that a program must answer."""
     return END if unanswered_calls(extract_current_turn(state["messages"])) else "llm_node"

@@ -33,14 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Guard:
-    """Fits the input of one call below a limit.
-
-    Args:
-        system: The part of the input that nobody said.
-
-    Attributes:
-        update: What the folds made so far change in the state.
-    """
+    """Fits the input of one call below a limit; `update` is what its folds change in the state."""
 
     def __init__(self, deps: NodeDeps, turn: TurnContext, state: ChatState, system: SystemPart) -> None:
         self.update: dict[str, Any] = {}
@@ -50,12 +43,10 @@ class Guard:
         self._system = system
 
     def begin(self) -> Fit:
-        """Builds the input as the strategy wants it, whatever its size."""
         history, messages = self._state["summary_history"], self._working_messages()
         return Fit(self._system, history, messages, self._turn.strategy.assemble(self._system, history, messages))
 
     def fit(self, fit: Fit, *, limit_tokens: int) -> Fit:
-        """Makes an input smaller if it reaches the limit; `strategy.fit.Fitting` says how."""
         # The correction is at most 2, so an input below half of the limit needs no database query.
         if fit.model_input.sent_tokens * 2 < limit_tokens:
             return fit
@@ -84,7 +75,7 @@ class Guard:
     def _working_messages(self) -> list[AnyMessage]:
         """Returns the messages to build from, oldest first.
 
-        A strategy that sends whole turns reads them from the archive, because folded turns have left the state.
+        Whole turns come from the archive, as folded ones left the state.
         """
         turn, messages = self._turn, list(self._state["messages"])
         if turn.strategy.whole_turns is None:
@@ -95,7 +86,6 @@ class Guard:
         return [*(entry.message for entry in said if entry.position > begin), *extract_current_turn(messages)]
 
     def _fold(self, spec: FoldSpec) -> SessionSnapshot | None:
-        """Makes and adopts a fold and returns the session's new snapshot; None if it couldn't be made."""
         turn, session_id, worker = self._turn, self._state["session_id"], self._deps.fold_worker
         limit_seconds = self._deps.settings.fold_wait_seconds
         seconds = turn.fold_wait.remaining_seconds(limit_seconds) if worker.may_wait(session_id) else 0.0
@@ -123,7 +113,6 @@ class LlmNode:
         self._schemas: dict[tuple[Language, tuple[str, ...]], list[dict[str, Any]]] = {}
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        """Returns the update of the state: the answer, and what the guard's folds change."""
         turn, deps = runtime.context, self._deps
         is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
         tools = self._offered(turn)
@@ -169,7 +158,6 @@ class LlmNode:
     def _remember(
         self, turn: TurnContext, name: str, sent: ModelInput, tools: Sequence[dict[str, Any]], answer: AIMessage
     ) -> None:
-        """Remembers what was sent and answered, as folds may be asked for behind it; images are kept in no memory."""
         if turn.strategy.sends_records and not any(map(image_parts, sent.messages)):
             had_tools = any(item.kind == "tools" for item in sent.items)
             last = LastInput(name, sent, tuple(tools) if had_tools else (), answer)
@@ -185,11 +173,7 @@ class LlmNode:
 
 
 def _check_window(model_input: ModelInput, window_tokens: int | None) -> None:
-    """Refuses an input whose prompt and question alone fill the window: some servers cut its beginning without a word.
-
-    Raises:
-        ContextLengthError: It is as large as the window or larger.
-    """
+    """Refuses an input whose prompt and question alone fill the window: some servers cut its beginning silently."""
     if window_tokens is not None and model_input.sent_tokens >= window_tokens:
         detail = f"≈{model_input.sent_tokens} ≥ {window_tokens}"
         raise ContextLengthError(detail)
@@ -198,7 +182,7 @@ def _check_window(model_input: ModelInput, window_tokens: int | None) -> None:
 def _choice(turn: TurnContext, state: ChatState, *, is_last_round: bool) -> str | Mapping[str, Any] | None:
     """Returns the `tool_choice` of a call; None leaves it to the endpoint.
 
-    A call that a program demands is demanded of the first answer alone, or the model could never say what came of it.
+    A demanded call is demanded of the first answer alone, or the model could never say what came of it.
     """
     asks_for_tools = turn.client is not None and bool(turn.client.tools or turn.client.tool_choice)
     if is_last_round or (state["is_casual"] and not asks_for_tools):

@@ -34,9 +34,8 @@ _LOG = logging.getLogger(__name__)
 class AnswerCall:
     """Calls the chat model in one run of the graph; every call is stored as a row, a failed one too.
 
-    Attributes:
-        answered: What the last call that was answered has sent, None before.
-        is_heard: Whether the last call has failed after some of its text was passed on.
+    `answered` is the input of the last answered call; `is_heard`: the last call failed after some of its text was
+    passed on.
     """
 
     def __init__(self, deps: NodeDeps, turn: TurnContext, state: ChatState) -> None:
@@ -48,12 +47,7 @@ class AnswerCall:
         self._state = state
 
     def __call__(self, model: ChatRunnable, model_input: ModelInput) -> Answer:
-        """Streams the answer's text as events and returns the whole answer.
-
-        Raises:
-            ModelError: The call failed.
-            TurnStoppedSignal: Stop was pressed.
-        """
+        """Streams the answer's text as events; returns the whole answer. Raises `ModelError`, `TurnStoppedSignal`."""
         deps, settings = self._deps, self._deps.settings
         client = self._turn.client
         full_tokens = self._full_tokens(model_input)
@@ -119,10 +113,7 @@ class AnswerCall:
 
 
 def _sampled(model: ChatRunnable, client: ClientOptions, model_input: ModelInput) -> ChatRunnable:
-    """Returns the model with the program's parameters, which go out as they are, whatever the client library knows.
-
-    Without tools beside it an endpoint refuses the one that speaks of their calls.
-    """
+    """Returns the model with the program's parameters as they are; that on tool calls only with tools."""
     sampling = dict(client.sampling)
     if all(item.kind != "tools" for item in model_input.items):
         sampling.pop("parallel_tool_calls", None)
@@ -140,7 +131,6 @@ def call_row(
     seconds: float,
     error_code: str = "",
 ) -> ModelCall:
-    """Returns the row of a call that has ended or failed, with an id of its own."""
     return ModelCall(
         id=f"call-{secrets.token_urlsafe(9)}",
         session_id=turn.lease.session_id,
@@ -162,7 +152,6 @@ def call_row(
 
 
 def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
-    """Returns the tools of a turn."""
     context = ToolContext(
         caller=deps.models.caller,
         model=deps.models.chat(turn.row.model),
@@ -193,12 +182,10 @@ def _past_turns(deps: NodeDeps, turn: TurnContext) -> PastTurns:
 
 
 def _first_turn(deps: NodeDeps, turn: TurnContext) -> int:
-    """Returns the number of the first turn behind the last reset."""
     return max((*deps.stores.resets.turns(turn.lease.session_id), 0)) + 1
 
 
 def _user_words(deps: NodeDeps, turn: TurnContext) -> Iterator[str]:
-    """Returns the user's messages from the last reset to the open turn."""
     said = deps.stores.archive.live_turns(turn.lease.session_id, _first_turn(deps, turn), turn.row.number)
     return (text_of(entry.message) for entry in said if isinstance(entry.message, HumanMessage))
 

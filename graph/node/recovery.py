@@ -43,15 +43,9 @@ class StateRecovery:
     def reconcile(self, lease: Lease, session: SessionRow, *, keeps_waiting: bool = False) -> None:
         """Closes a turn that is left open, and rebuilds the state if it differs from the tables.
 
-        Records behind a hole in the coverage are invalidated: their turns are raw until they are folded again.
-
-        A pending task is never resumed: if its answer was given, it is in the archive and so in the rebuilt state;
-        if it failed, it would fail again.
-
-        Args:
-            lease: The session's lease.
-            session: The session with the settings of the turn to come.
-            keeps_waiting: Whether a turn that waits for a program stays open, unless it has waited for too long.
+        Records behind a hole in the coverage are invalidated. A pending task is never resumed: if its answer was given,
+        it is in the archive; if it failed, it would fail again. `keeps_waiting`: a turn that waits for a program stays
+        open, unless it has waited for too long.
         """
         session_id = lease.session_id
         with self._stores.database.reading():
@@ -111,7 +105,6 @@ class StateRecovery:
             _LOG.warning("state of session=%s not rebuilt: %s", lease.session_id, error.code)
 
     def rebuild(self, session: SessionRow) -> None:
-        """Replaces the graph state of a session by what the tables say."""
         session_id = session.session_id
         active, raw, _ = self._context(session)
         self._stores.checkpointer.delete_thread(session_id)
@@ -132,7 +125,6 @@ class StateRecovery:
         _LOG.info("state of session=%s rebuilt from the tables", session_id)
 
     def _context(self, session: SessionRow) -> Context:
-        """Returns what the state should contain: the active records, and the raw messages that can be sent."""
         strategy = self._strategies.of(session.strategy)
         return self._stores.context(session.session_id, from_turn=first_turn(strategy, session.turn_count))
 

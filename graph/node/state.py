@@ -37,14 +37,7 @@ from prompt.system.framing import Language
 class ChatState(TypedDict):
     """State of one session: messages and plain JSON, as the strict serializer refuses anything else.
 
-    Attributes:
-        messages: The working set: raw turns and the open turn. Folded turns have left it.
-        session_id: Equals LangGraph's `thread_id`.
-        summary_history: The active records, oldest first, as `summary_node` read them.
-        turn_count: The number of the open turn, from 1.
-        compression_rate: The rate for future folds, 0.1 to 0.5.
-        is_casual: Whether the open turn is answered without tools and without waiting for a fold.
-        tool_rounds: Number of tool rounds in the open turn.
+    `messages` are the raw turns and the open one; `summary_history` the active records, oldest first.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -63,12 +56,10 @@ class WaitBudget:
     spent_seconds: float = 0.0
 
     def remaining_seconds(self, limit_seconds: float) -> float:
-        """Returns how much longer the turn may wait."""
         return max(0.0, limit_seconds - self.spent_seconds)
 
     @contextmanager
     def spend(self) -> Iterator[None]:
-        """Counts the time inside the block as waited."""
         began = time.monotonic()
         try:
             yield
@@ -81,22 +72,12 @@ class TurnContext:
     """One attempt of one turn.
 
     Attributes:
-        lease: The session's lease; its fence is checked by every write of the turn.
-        row: The turn as the attempt began.
-        tell: Takes the turn's events at once, in the thread of the node: LangGraph's own way, by its `stream_writer`,
-            runs each node in a thread of its own and hands every word through two more.
-        stop: Set when the user presses Stop or the server shuts down.
+        tell: Takes the turn's events in the thread of the node; LangGraph's `stream_writer` runs each node in a thread
+            of its own and hands every word through two more.
         give_up: Set when the server, which shuts down, waits no longer for a database that is away.
-        time_zone: IANA name of the user's zone, "" for UTC.
-        language: The language of the session's fixed sentences.
-        fold_wait: Counts the waits of summary_node and guard.
-        front: What the turn's context adds to the system prompt.
-        client_block: What the program's instructions add to it.
-        volatile: What it adds before the user's words.
-        project: What the tools of the session's project use; None if it has none.
+        time_zone: IANA name, "" for UTC.
         client: What the program that asks adds to the turn; None for the page.
-        is_resumed: Whether it goes on behind what a program answered to the calls of its tools.
-        pins: What was pinned when it began.
+        is_resumed: The turn goes on behind a program's answers to its calls.
         tools_off: Tools of ours that a program has replaced by its own of the same name, in this session for good.
     """
 
@@ -127,7 +108,6 @@ class TurnContext:
 
     @property
     def client_tools(self) -> frozenset[str]:
-        """The names of the tools that the program runs itself."""
         return self.client.tool_names if self.client else frozenset()
 
     @property
@@ -136,23 +116,12 @@ class TurnContext:
         return self.client is None or self.client.hears_restarts
 
     def offers(self, name: str) -> bool:
-        """Whether a tool of ours is offered in this turn."""
         allowed = self.client.allowed_tools if self.client else None
         return name not in self.tools_off | self.client_tools and (allowed is None or name in allowed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeDeps:
-    """The collaborators of the nodes, the same objects in every run.
-
-    Attributes:
-        fold_worker: Makes the summaries.
-        tools: Makes the tools of one turn.
-        clock: The time in UTC.
-        settings: Limits: rounds, deadlines, sizes.
-        spending: Hears of what model calls cost.
-    """
-
     models: ChatModels
     fold_worker: FoldWorker
     tools: Callable[[ToolContext], list[BaseTool]]
@@ -169,7 +138,6 @@ def archive_messages(deps: NodeDeps, turn: TurnContext, messages: Sequence[AnyMe
 
 
 def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionSnapshot:
-    """Reads the session's snapshot for the strategy of the open turn."""
     return deps.fold_worker.snapshot(
         state["session_id"],
         complete_turns=turn.row.number - 1,
@@ -179,5 +147,4 @@ def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionS
 
 
 def folded_event(record: Record) -> Folded:
-    """Returns the event for an adopted record."""
     return Folded(record.id, record.turns, record.original_chars, record.summary_chars)

@@ -22,7 +22,6 @@ class SummaryNode:
         self._deps = deps
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        """Returns the update of the state before the model is called."""
         turn, deps = runtime.context, self._deps
         if turn.is_resumed:
             return {}  # the beginning of a turn's input stays the same, or the cached prefix would be lost
@@ -55,10 +54,7 @@ class SummaryNode:
 
 
 def _waited_for(specs: Sequence[FoldSpec], *, is_casual: bool) -> FoldSpec | None:
-    """Returns the one fold that the turn may wait for, the oldest, if any.
-
-    Small talk waits for nothing unless a second block is overdue.
-    """
+    """Returns the oldest fold that the turn may wait for. Small talk waits only if a second block is overdue."""
     waited = [spec for spec in specs if spec.is_waited and not spec.set_aside]
     if not waited or (is_casual and len(waited) == 1):
         return None
@@ -66,10 +62,7 @@ def _waited_for(specs: Sequence[FoldSpec], *, is_casual: bool) -> FoldSpec | Non
 
 
 def state_update(snapshot: SessionSnapshot, state: ChatState) -> dict[str, Any]:
-    """Returns the active records if they changed, and the removal of the messages in state that are no longer raw.
-
-    Those are covered by a record or belong to an older attempt of the open turn.
-    """
+    """Returns the active records if they changed, and the removal of messages that are no longer raw."""
     raw_ids = {str(entry.message.id) for entry in snapshot.raw}
     update: dict[str, Any] = {
         "messages": [RemoveMessage(str(m.id)) for m in state["messages"] if str(m.id) not in raw_ids]

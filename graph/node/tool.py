@@ -38,7 +38,6 @@ class ToolNode:
         self._deps = deps
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
-        """Returns the update of the state: the results as messages; nothing if the program has all calls to run."""
         turn, deps = runtime.context, self._deps
         answer = cast("AIMessage", state["messages"][-1])  # only an answer with calls leads here
         # What can't be read is answered here, as the program couldn't read it either.
@@ -61,10 +60,9 @@ def _run_all(
     turn: TurnContext,
     deps: NodeDeps,
 ) -> list[ToolMessage]:
-    """Runs the calls, at most sixteen at once, under one deadline; returns the results in the order of the calls.
+    """Runs at most sixteen calls at once, under one deadline; returns the results in the order of the calls.
 
-    Raises:
-        TurnStoppedSignal: Stop was pressed.
+    Raises `TurnStoppedSignal` on Stop.
     """
     language = turn.language
     began = time.monotonic()
@@ -127,7 +125,6 @@ def _run_one(
     language: Language,
     is_unreadable: bool,  # noqa: FBT001 - passed by pool.submit
 ) -> tuple[str, bool]:
-    """Runs one call and returns (text for the model, whether it's an error)."""
     if is_unreadable:
         return words.UNREADABLE[language], True
     tool = tools.get(call["name"])

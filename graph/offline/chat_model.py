@@ -67,10 +67,7 @@ class Reply:
 
 
 def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Reply:
-    """Composes the answer to the last user message from the summaries and turns in the model input.
-
-    The answer is a text, or the turn's only tool call: the clock, or `recall` for a question about folded turns.
-    """
+    """Returns a text from the summaries and turns in the model input, or one tool call: clock or `recall`."""
     messages = unpacked(messages)
     last = max((i for i, message in enumerate(messages) if isinstance(message, HumanMessage)), default=-1)
     question = messages[last].text.strip() if last >= 0 else ""
@@ -212,11 +209,7 @@ _PIECE: Final = re.compile(r"\s*\S+|\s+$")
 
 
 class OfflineChat(BaseChatModel):
-    """A deterministic chat model without a network; it reports no usage.
-
-    Attributes:
-        pause_seconds: Wait before each word, so that the answer streams visibly.
-    """
+    """A deterministic chat model without a network; it waits `pause_seconds` before each word and reports no usage."""
 
     pause_seconds: float = 0.02
 

@@ -153,7 +153,7 @@ _RULE: Final = "\n\n---\n\n"
 def unpacked(messages: Iterable[BaseMessage]) -> list[BaseMessage]:
     """Returns the messages in the form of the "interval" strategy: summaries in a system message, single messages.
 
-    Relies on indentation: within a frame, all lines of quoted text are indented, so that none can imitate the frame.
+    Within a frame all lines of quoted text are indented, so that none can imitate the frame.
     """
     return [part for message in messages for part in _parts(message)]
 
@@ -206,8 +206,7 @@ class Passage:
 def read_passages(messages: Iterable[BaseMessage]) -> list[Passage]:
     """Returns the sentences of summaries and messages, oldest first and without duplicates.
 
-    Left out are questions, requests, small talk and the embedded model's own phrases, and answers in raw turns, which
-    repeat the user's words.
+    Left out are questions, requests, small talk, the embedded model's own phrases, and answers in raw turns.
     """
     return _distinct(Passage(each, turns) for text, turns in _sources(messages) for each in _statements(text))
 

@@ -32,10 +32,7 @@ _TEMPORARY: Final = "local:"
 class EndedAnchor(NamedTuple):
     """Fingerprint of a complete response.
 
-    Attributes:
-        asked: Identifies the response within its turn.
-        chain: Hash of the history including the answer; None if nothing was sent.
-        answer: Hash of the answer alone; None if nothing was sent.
+    Hashes of the history with the answer, and of the answer alone, None if nothing was sent.
     """
 
     asked: bytes
@@ -44,13 +41,7 @@ class EndedAnchor(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A message that counts for recognition.
-
-    Attributes:
-        at: Index among the request's messages.
-        text: Canonical text.
-        chain: Hash of the history up to the message.
-    """
+    """A message that counts for recognition: its index among the request's messages, its canonical text, its chain."""
 
     at: int
     role: ClientRole
@@ -60,17 +51,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class ChainKey:
-    """The server's key for these hashes; servers with different keys recognise nothing of each other.
-
-    Usage:
-        >>> key = ChainKey(bytes(32))
-        >>> request = ClientRequest((ClientMessage("user", "Hi"),), ClientOptions("editor"))
-        >>> chain = key.read(request, owner="ann")
-        >>> ended = chain.anchor.ended("Hello! How can I help?")
-        >>> later = ClientRequest((*request.messages, ClientMessage("assistant", "Hello! How can I help?"), ...), ...)
-        >>> key.read(later, owner="ann").links[1].chain == ended.chain
-        True
-    """
+    """The server's key for these hashes; servers with different keys recognise nothing of each other."""
 
     secret: bytes = field(repr=False)
 
@@ -143,8 +124,7 @@ class RequestChain:
 
     Attributes:
         links: One for each message that counts, oldest first.
-        answered: The ids of the tool calls answered by the last messages, sorted; empty if the request ends with a
-            question.
+        answered: The ids of the tool calls answered by the last messages; empty if the request ends with a question.
         family: The hash of the client's own chat id, in hex; "" for none.
     """
 
@@ -179,7 +159,7 @@ def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
 def _without_asides(text: str) -> str:
     """Drops closed `<think>…</think>` and `<details type=…>…</details>` blocks.
 
-    Scans tag by tag: a pattern for a whole block would read the rest of a hostile text again from each of its tags.
+    Scans tag by tag: a pattern for a whole block would read the rest of a hostile text again from each tag.
     """
     tags = [(tag, str(tag[2] or tag[3]).lower()) for tag in _TAG.finditer(text)]
     last_end = {name: tag.start() for tag, name in tags if tag[1]}
@@ -252,13 +232,11 @@ class AnchorRow:
     """A stored response fingerprint with the current state of its turn and session; times are UTC.
 
     Attributes:
-        family: The session's chat group.
         chain: None until the response is complete, and if nothing was sent.
-        status: The status of the turn's last attempt; "failed" if its server died, as the next message will close it.
-        model: The model of the turn's last attempt; "" for the default one.
-        is_live: True if the response is from the turn's last attempt.
-        is_last: True if the turn is the session's last one.
-        is_head: True if no later turn of the session has a fingerprint of this scope.
+        status: Of the last attempt; "failed" if its server died, as the next message will close it.
+        is_live: The response is from the turn's last attempt.
+        is_last: The turn is the session's last one.
+        is_head: No later turn of the session has a fingerprint of this scope.
     """
 
     session_id: str
@@ -281,10 +259,7 @@ class SaidTurn:
 
     Attributes:
         answer: The assistant's whole text, or the archived part if the turn was stopped; "" for none.
-        status: Of the last attempt.
-        model: Of the last attempt; "" for the default one.
-        is_elsewhere: True if the page or another client asked, so that this client never saw the turn.
-        is_imported: True if the client's request imported the turn.
+        is_elsewhere: The page or another client asked, so that this client never saw the turn.
         images: References or URLs of the question's images, in order.
     """
 
@@ -305,13 +280,9 @@ class Known(Protocol):
         """Returns the fingerprints with one of the hashes, newest first."""
         ...
 
-    def turns(self, session_id: str, first: int, last: int) -> Sequence[SaidTurn]:
-        """Returns the turns `first` to `last` of a session, oldest first; missing ones are left out."""
-        ...
+    def turns(self, session_id: str, first: int, last: int) -> Sequence[SaidTurn]: ...
 
-    def head(self, session_id: str) -> int:
-        """Returns the newest turn of a session with a fingerprint of the scope, 0 if there is none."""
-        ...
+    def head(self, session_id: str) -> int: ...
 
     def count_seen(self, session_id: str, last: int) -> int:
         """Returns the number of a session's turns up to `last` that clients asked or imported."""

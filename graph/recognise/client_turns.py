@@ -31,10 +31,9 @@ _MOST_BYTES: Final = 8 * 2**20
 
 
 def check_history(messages: Sequence[ClientMessage]) -> None:
-    """Checks that a history can be imported, before a session is made for it.
+    """Checks that a history can be imported.
 
-    Raises:
-        InputError: `too_long`: over 2,000 messages or 8 MB of text, images aside.
+    Raises `InputError` `too_long`: over 2,000 messages or 8 MB of text, images aside.
     """
     if len(messages) > _MOST_MESSAGES:
         raise InputError("too_long", f"{len(messages)} > {_MOST_MESSAGES}")
@@ -52,11 +51,7 @@ def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str) -> list[list[
 
     Consecutive messages of one speaker are joined. A call without a result gets a result that states so, a result
     without a call gets a call, and a turn without an answer is closed. If the assistant speaks first, a fixed sentence
-    replaces the user's message.
-
-    Args:
-        messages: Oldest first. NUL and lone surrogates become U+FFFD.
-        id_prefix: Prefix of the messages' ids; call ids are new, as different clients use the same ones.
+    replaces the user's message. Call ids are new, as different clients use the same ones.
     """
     said = list(_joined(filter(_says_anything, map(_plain, messages))))
     history = _History(id_prefix, _language_of(said))
@@ -238,16 +233,11 @@ def waiting_calls(open_turn: Sequence[AnyMessage]) -> tuple[ClientCall, ...]:
 def results_of(open_turn: Sequence[AnyMessage], sent: Sequence[ClientMessage], *, message_id: str) -> list[ToolMessage]:
     """Returns the results of the waiting calls, in the order of the calls; empty if all have results already.
 
-    Calls are compared by id and parsed arguments, as libraries re-serialise JSON.
+    Calls are compared by id and parsed arguments, as libraries re-serialise JSON. The client's copy of the assistant's
+    message may be among the results.
 
-    Args:
-        open_turn: The messages of the turn so far, the user's first.
-        sent: The client's results, in any order; its copy of the assistant's message may be among them.
-        message_id: The prefix of the results' ids.
-
-    Raises:
-        InputError: `unknown_call` (a result for no call of the newest answer, or a changed call) or `unanswered_call`
-            (a call without a result); the detail names their ids.
+    Raises `InputError`, with the calls' ids: `unknown_call` (a result for no call of the newest answer, or a changed
+    call) or `unanswered_call` (a call without a result).
     """
     calls = {str(call["id"]): call["args"] for call in newest_calls(open_turn)}
     known = {message.tool_call_id: message.content for message in open_turn if isinstance(message, ToolMessage)}

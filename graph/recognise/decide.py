@@ -24,20 +24,18 @@ class Decision:
     """Interpretation of a request.
 
     Attributes:
-        kind: "aside" is answered without any session; "retry" gets the response that its first try started; "append"
-            is the next turn of a session, "resume" continues the turn that waits for the client, "regenerate" is a new
-            attempt of the last turn (which finished, failed or was stopped); "fork" and "new" start a session.
+        kind: "aside" is answered without any session; "retry" gets the response that its first try started; "append" is
+            the next turn of a session, "resume" continues the turn that waits for the client, "regenerate" is a new
+            attempt of the last turn; "fork" and "new" start a session.
         matched: How the session was found.
-        session_id: The session; for "fork" its source; "" for "aside" and "new".
+        session_id: For "fork" its source; "" for "aside" and "new".
         after_turn: For "fork": the last turn taken from the source session; 0 for none.
         turn: For "retry": the turn of the response. For "append" and "regenerate": the session's last turn when read,
             if a later one makes the decision out of date; 0 if none does.
-        attempt: The attempt of `turn`.
-        imported: For "append", "fork" and "new": messages of the client and other models, to be archived as imported
-            turns before the question.
+        imported: Messages of the client and other models, to be archived as imported turns before the question.
         lead: Messages before the known history: the client's own context.
-        stop_first: True to stop the session's running turn first, as the client no longer listens to it.
-        family: For "fork" and "new": the new session's chat group, "" for none.
+        stop_first: Stops the session's running turn first, as the client no longer listens to it.
+        family: The new session's chat group, "" for none.
         anchor: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".
     """
 
@@ -59,10 +57,6 @@ def decide(case: Case, *, now: datetime) -> Decision:
 
     A position in a session is derived only from the assistant's words there, or from the client's own chat id in
     addition to the words: two chats with the same first words stay separate.
-
-    Args:
-        case: The request and the stored histories; a session named by the request exists.
-        now: The time in UTC.
 
     Raises:
         BusyError: The turn of the session in `detail` is in progress, and the request is a different question for the
@@ -128,10 +122,7 @@ def _asked_before(case: Case) -> Decision | None:
 
 
 def _has_twin(case: Case, row: AnchorRow, asked: Iterable[AnchorRow]) -> bool:
-    """Returns True if another chat with the same history ends before the question.
-
-    Several models in one chat of a client may answer with the same words: then each continues in its own session.
-    """
+    """Returns True if another chat with the same history ends before the question; each has its own session."""
     others = {other.session_id for other in asked}
     ends = case.find("chain", [case.history[-1].chain]) if case.history else []
     return any(
@@ -227,10 +218,6 @@ def is_aside(request: ClientRequest, *, is_hinted: bool) -> bool:
     """Returns True if a request is answered without memory: on request, or for a front end's title or tags.
 
     Regardless of whether the chat is known: Open WebUI requests a title before the chat's first request.
-
-    Args:
-        request: The request.
-        is_hinted: True if the request has the client's own chat id.
     """
     if request.is_plain or request.task.strip():
         return True

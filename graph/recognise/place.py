@@ -20,10 +20,7 @@ _FLOOR_CHARS: Final = 200
 class Exchange:
     """Consecutive messages of users and the answer, in canonical texts.
 
-    Attributes:
-        first: Index of the first message in the request.
-        last: Index of the last message that counts.
-        question: "" if the history was cut before it.
+    `question` is "" if the history was cut before it.
     """
 
     first: int
@@ -43,7 +40,7 @@ def count_exchanges(links: Sequence[Link]) -> int:
 
 
 def align_backwards(exchanges: Sequence[Exchange], turns: Sequence[SaidTurn]) -> int:
-    """Counts the newest exchanges that match the newest turns consecutively.
+    """Counts the newest exchanges that match the newest turns.
 
     Turns that the client never saw, and turns without an answer, may be interspersed.
     """
@@ -66,13 +63,7 @@ def align_forwards(exchanges: Sequence[Exchange], turns: Sequence[SaidTurn]) -> 
 
     If all exchanges match, turns may be missing between them: some clients shorten the history that they send again.
 
-    Args:
-        exchanges: The request's exchanges after the position.
-        turns: The session's turns after the position.
-
-    Returns:
-        The number of oldest exchanges that are turns of the session in the same order, and the last such turn, 0 for
-            none.
+    Returns the number of oldest exchanges that are turns in the same order, and the last such turn, 0 for none.
     """
     with_gaps = _follow(exchanges, turns, has_gaps=True)
     if with_gaps[0] == len(exchanges):
@@ -89,8 +80,8 @@ def is_enough(exchanges: Sequence[Exchange]) -> bool:
 def is_same(exchange: Exchange, turn: SaidTurn) -> bool:
     """Returns True if an exchange matches a turn: equal answers, and one question contains the other.
 
-    Front ends add found documents to a question and send it again without them. A stopped answer may have been
-    received in part.
+    Front ends add found documents to a question and send it again without them. A stopped answer may have been received
+    in part.
     """
     theirs, ours = _squeeze(exchange.answer), _squeeze(turn.answer)
     if not theirs or not (theirs == ours or (turn.status != "finished" and ours.startswith(theirs))):
@@ -146,12 +137,6 @@ _MISSING_TURNS: Final = 20
 
 @dataclass(frozen=True)
 class Case:
-    """A request and the stored histories.
-
-    Attributes:
-        default_model: Replaces an empty model name.
-    """
-
     request: ClientRequest
     chain: RequestChain
     known: Known
@@ -163,7 +148,6 @@ class Case:
 
     @cached_property
     def history(self) -> Sequence[Link]:
-        """The links up to the last assistant's message."""
         links = self.chain.links
         last = next((index for index in reversed(range(len(links))) if links[index].role == "assistant"), -1)
         return links[: last + 1]
@@ -200,12 +184,11 @@ class Place:
 
     Attributes:
         row: Fingerprint that identifies the session.
-        turn: The last turn in the history.
         index: Index of the turn's last message in the request.
         lead_end: Number of messages before the known history.
-        is_tail: True if the beginning of the history is missing.
-        is_replaced: True if the answer is from a replaced attempt.
-        is_running: True if the turn is running although the client sent the next message.
+        is_tail: The beginning of the history is missing.
+        is_replaced: The answer is from a replaced attempt.
+        is_running: The turn is running although the client sent the next message.
     """
 
     row: AnchorRow
@@ -301,10 +284,7 @@ def _by_words(case: Case) -> Place | None:
 
 
 def _candidates(case: Case) -> list[AnchorRow]:
-    """Returns the newest fingerprints of the last answer, those of the client's own chat first.
-
-    Chats with a different id than the request's are excluded, however many words match: they may be somebody else's.
-    """
+    """Returns the newest fingerprints of the last answer, those of the client's own chat first; other chats' never."""
     last = case.history[-1]
     key, scope = case.chain.anchor.key, case.chain.anchor.scope
     rows = [row for row in case.find("answer", [key.answer(scope, last.text)]) if row.is_live]

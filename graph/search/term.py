@@ -51,11 +51,7 @@ _ASKING: Final = re.compile(
 
 
 def searchable_text(message: AnyMessage) -> str:
-    """Returns the indexed text of a message.
-
-    Empty for `recall` results, which would be found again and again, and for the fixed sentence of a turn without an
-    answer.
-    """
+    """Returns the indexed text of a message; none for `recall` results and the fixed sentence of a missing answer."""
     if is_recalled(message):
         return ""
     mark = closed_mark(message)
@@ -102,8 +98,8 @@ def _stem(word: str) -> str:
 def broad_words(query: str) -> list[list[str]]:
     """Returns the alternative phrases of each word of a query, at most 32 in all, for a search for any word.
 
-    Phrases are the word as written, its stems without Korean particles ("예산은" gives "예산") and its parts, as
-    compounds may be written apart. Stop words are left out, unless there is nothing else.
+    Phrases are the word, its stems without Korean particles ("예산은" gives "예산") and its parts, as compounds may be
+    written apart. Stop words are left out, unless there is nothing else.
     """
     return _within_bound([[*_forms(word), *_parts(word)] for word in _content_words(query)])
 
@@ -114,11 +110,7 @@ def strict_words(query: str) -> list[list[str]]:
 
 
 def has_words(text: str, words: Iterable[Iterable[str]]) -> bool:
-    """Returns True if a matching text contains the Hangul, Han and kana phrases as written.
-
-    Needed after a search by terms: bigrams may be scattered in the text. Terms of other scripts are whole words, whose
-    endings may differ.
-    """
+    """Returns True if a matching text contains the CJK phrases as written: bigrams may be scattered."""
     folded = unicodedata.normalize("NFC", text)
     return all(
         any(not _UNSPACED.match(phrase) or phrase.removesuffix(OPEN_END) in folded for phrase in phrases)
@@ -208,10 +200,7 @@ def has_content_of(text: str, query: str) -> bool:
 
 
 def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
-    """Returns the part of a text, at most `limit_chars` long, with most of the words; "…" marks omissions.
-
-    The beginning is preferred among equal parts.
-    """
+    """Returns the part of a text, at most `limit_chars` long, with most of the words; "…" marks omissions."""
     if len(text) <= limit_chars:
         return text
     surfaces = [list(_surfaces(phrases)) for phrases in words]
@@ -234,6 +223,5 @@ def _surfaces(phrases: Iterable[str]) -> Iterator[str]:
 
 
 def _find(sentence: str, surfaces: Iterable[str]) -> int:
-    """Returns the offset of the first phrase that the sentence contains, -1 if there is none."""
     folded = sentence.lower()
     return next((place for surface in surfaces if (place := folded.find(surface)) >= 0), -1)

@@ -45,13 +45,7 @@ _SMALLEST_WINDOW_TOKENS: Final = 1_000
 
 
 class _Opening(NamedTuple):
-    """What a session is created with by a message that may be its first.
-
-    Attributes:
-        text: What its title is made of.
-        client: The program that begins it, "" for the page.
-        family: The program's chat that it is a branch of, "" for none.
-    """
+    """What a session is created with by a message that may be its first; `text` is what its title is made of."""
 
     text: str
     client: str
@@ -65,9 +59,8 @@ class Turns:
 
     Args:
         eraser: Erases a branch whose question was refused.
-        contexts: What programs say of the context of sessions without a project.
-        project_turns: What the turns note in their projects; None if no folder is allowed.
-        titles: Has a model title sessions; None if none is to.
+        project_turns: None if no folder is allowed.
+        titles: None if no model is to title sessions.
     """
 
     def __init__(
@@ -106,23 +99,19 @@ class Turns:
         wait_seconds: float = 0.0,
         decision: Decision | None = None,
     ) -> int:
-        """Commits the user's message and starts its turn in a worker.
+        """Commits the user's message and starts its turn in a worker; returns the turn's number.
 
         Sending the same `message_id` again changes nothing and returns the same number. A refused message stores
         nothing.
 
         Args:
-            session_id: The session; created if it doesn't exist.
-            text: The message; NUL and lone surrogates become U+FFFD, in the ids too.
-            message_id: The caller's id for the message; generated if None.
+            session_id: Created if it doesn't exist.
+            text: NUL and lone surrogates become U+FFFD, in the ids too.
             options: Changes to the session's settings, from this turn on.
-            images: URLs of images that go with the text, which may be empty then: `data:` URLs, kept with the session,
-                or addresses that the provider fetches, not we.
+            images: `data:` URLs, kept with the session, or addresses that the provider fetches, not we; the text may be
+                empty then.
             wait_seconds: How long to wait for a turn in progress before refusing.
             decision: How a program's request was recognised; None for the page.
-
-        Returns:
-            The turn's number.
 
         Raises:
             InputError: The text or an option is invalid.
@@ -160,11 +149,7 @@ class Turns:
     def _accept(
         self, session_id: str, text: str, message_id: str | None, options: TurnOptions, images: Sequence[str]
     ) -> HumanMessage:
-        """Returns the message to store, once all that is sent is found to be valid.
-
-        Raises:
-            InputError: The text, an image or an option is invalid.
-        """
+        """Returns the message to store, once all that is sent is found to be valid; raises `InputError`."""
         if text or not images:
             check_text(text, max_chars=self._message_chars)
         if not all(is_image_url(url) and url.isprintable() for url in images):
@@ -189,8 +174,7 @@ class Turns:
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
         """Returns the turn of a message that is already archived, else None.
 
-        Raises:
-            NotFoundError: It is archived, in a session of another owner.
+        Raises `NotFoundError` for another owner's.
         """
         try:
             number = self._stores.archive.get(session_id, str(message.id)).turn
@@ -211,10 +195,8 @@ class Turns:
     ) -> Iterator[Lease]:
         """Reserves a slot of the server and acquires the lease. On error both are released; else the worker does it.
 
-        Args:
-            session_id: The session.
-            wait_seconds: How long to wait for a turn in progress; 5 s for the clean-up after one are always allowed.
-            opening: How the session is created if need be; it's deleted on error if it is still empty.
+        Waits for a turn in progress, 5 s more for the clean-up after one. A session created by `opening` is deleted on
+        error if it is still empty.
 
         Raises:
             NotFoundError: The session belongs to another owner.
@@ -254,11 +236,7 @@ class Turns:
         return True
 
     def _check_unchanged(self, session_id: str, decision: Decision | None) -> None:
-        """Checks that no other turn or attempt began since a program's request was recognised.
-
-        Raises:
-            BusyError: One did, and the program doesn't know of it.
-        """
+        """Checks that no other turn or attempt began since a program's request was recognised; raises `BusyError`."""
         if decision is None or decision.turn == 0:
             return
         last = self._stores.turns.last(session_id)
@@ -301,7 +279,6 @@ class Turns:
         return turn, session
 
     def _last_answer(self, session_id: str) -> str:
-        """Returns the text of the assistant's last message, "" if there is none."""
         with self._stores.database.reading():
             last = self._stores.turns.last(session_id)
             said = self._stores.archive.live_turns(session_id, last.number, last.number) if last else []
@@ -320,8 +297,8 @@ class Turns:
     ) -> None:
         """Hands an attempt to a worker, which releases the lease and the slot once it has ended.
 
-        `messages` are in the archive and not yet in graph state. `resumed` is what the attempt has said so far, if it
-        goes on behind what a program answered.
+        `messages` aren't in graph state yet. `resumed` is what the attempt has said before a program answered its
+        calls.
         """
         session_id = lease.session_id
         log = TurnLog(turn.number, turn.attempt, said="\n\n".join(answers_in(resumed)), steps=tuple(steps_in(resumed)))
@@ -375,20 +352,14 @@ class Turns:
         return self._run_again(session_id, {"failed", "stopped"}, options or TurnOptions())
 
     def regenerate(self, session_id: str, *, turn: int | None = None, options: TurnOptions | None = None) -> BegunTurn:
-        """Answers a turn again: the last one in its place, an earlier one in a branch of the session.
+        """Answers a turn again: the last one (None) in its place, an earlier one in a branch of the session.
 
         The old answer of the last turn stays in the archive only; with an earlier turn the session stays as it is.
 
-        Args:
-            session_id: The session.
-            turn: The turn; None for the last one.
-            options: See `send`.
-
         Raises:
             NotFoundError: There is no such turn.
-            InputError: `not_last`: the last turn is neither finished nor waits for a program; or an option is
-                invalid.
-            BusyError: The last turn is the one and in progress, or a limit of the server is reached.
+            InputError: `not_last`: the last turn is neither finished nor waits for a program; or an option is invalid.
+            BusyError: The last turn is in progress, or a limit of the server is reached.
         """
         options = options or TurnOptions()
         if turn not in {None, self._access.own(session_id).turn_count}:
@@ -413,10 +384,7 @@ class Turns:
         *,
         turn: int | None = None,
     ) -> int:
-        """Starts another attempt if the last turn has one of these statuses or waits for a program.
-
-        With a turn, only if that is the last one.
-        """
+        """Starts another attempt if the last turn has such a status or waits for a program, and is `turn` if given."""
         self._choices.chosen(options)
         self._access.own(session_id)
         turns = self._stores.turns
@@ -454,13 +422,7 @@ class Turns:
     def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions | None = None) -> str:
         """Asks something else in place of a turn's question, in a branch of the session, and returns the branch's id.
 
-        The branch has the turns before that one, and the question's images; this session stays as it is.
-
-        Args:
-            session_id: The session; a turn of it may be running.
-            turn: The turn.
-            text: The message in place of the turn's.
-            options: See `send`.
+        The branch has the turns before that one, and the question's images.
 
         Raises:
             NotFoundError: There is no such turn.
@@ -470,11 +432,7 @@ class Turns:
         return self._ask_in_branch(session_id, turn, options or TurnOptions(), text=text).session_id
 
     def _ask_in_branch(self, session_id: str, turn: int, options: TurnOptions, *, text: str | None = None) -> BegunTurn:
-        """Makes a session with the turns before this one, and asks the turn's question there, with its images.
-
-        If the question is refused, no session is left. The text in place of the question's may have the lines that
-        stand for its images where it is shown.
-        """
+        """Asks the turn's question, or `text`, in a session with the turns before it; none is left if refused."""
         with self._stores.database.reading():
             session = self._access.own(session_id)
             row = self._stores.turns.get(session_id, turn)
@@ -494,20 +452,10 @@ class Turns:
         return BegunTurn(branch, number)
 
     def fork(self, session_id: str, *, after_turn: int, family: str = "", client: str = "") -> str:
-        """Makes a session that begins as this one did, in one transaction; this one stays as it is.
+        """Makes a session with the turns up to `after_turn`, in one transaction, and returns its id.
 
-        The new session has the turns up to `after_turn` in their last attempts, the records over them, and the
-        settings. Records that reach further give way to their sources or to raw turns. What the folds cost counts in
-        the origin only.
-
-        Args:
-            session_id: The session to fork; a turn of it may be running.
-            after_turn: The last turn that the new session has, 0 for none.
-            family: The chat of a program that the new session is a branch of, "" for none.
-            client: The program that forks, "" for the page.
-
-        Returns:
-            The new session's id.
+        It has the turns in their last attempts, the records over them, and the settings. Records that reach further
+        give way to their sources or to raw turns. What the folds cost counts in the origin only.
 
         Raises:
             NotFoundError: There is no such turn.
@@ -538,14 +486,9 @@ class Turns:
     ) -> int:
         """Goes on with the turn that waits for a program, in the same attempt, and returns its number.
 
-        The same answers once more go on with a turn whose server died meanwhile.
-
-        Args:
-            session_id: The session.
-            answers: The program's answers to all calls of `ActionRequired`, in any order. Its copy of the assistant's
-                message may be among them, and is compared.
-            options: See `send`.
-            decision: See `send`.
+        The same answers once more go on with a turn whose server died meanwhile. `answers` are to all calls of
+        `ActionRequired`, in any order; the program's copy of the assistant's message may be among them, and is
+        compared.
 
         Raises:
             InputError: `unanswered_call` or `unknown_call`, with their ids, the latter also for a turn that was closed
@@ -594,10 +537,7 @@ class Turns:
     def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
         """Yields all events of the newest turn that this process ran for the session; see `graph.value.event`.
 
-        The iteration ends early after `timeout_seconds` without a new event.
-
-        Raises:
-            NotFoundError: This process ran no turn of the session.
+        Ends early after `timeout_seconds` without a new event. Raises `NotFoundError` if this process ran none.
         """
         self._access.own(session_id)
         log = self._runner.log(session_id)
@@ -606,10 +546,7 @@ class Turns:
         return log.follow(timeout_seconds=timeout_seconds)
 
     def stop(self, session_id: str) -> None:
-        """Asks the running turn or compaction to end; the partial answer is kept. Does nothing if none runs.
-
-        A turn that waits for a program is closed.
-        """
+        """Ends the running turn or compaction, keeping partial text, or closes a turn that waits for a program."""
         self._access.own(session_id)
         if (log := self._runner.running(session_id)) is not None:
             log.stop.set()
@@ -623,12 +560,9 @@ class Turns:
                 pass  # to hold the lease closes it
 
     def live(self, session_id: str, *, seen: LiveTurn | None = None, wait_seconds: float = 0.0) -> LiveTurn | None:
-        """Returns the progress of the running turn, in whichever process it runs; None if none runs.
+        """Returns the progress of the running turn, in whichever process it runs, once it differs from `seen`.
 
-        Args:
-            session_id: The session.
-            seen: What the caller knows already.
-            wait_seconds: How long to wait for something else than `seen`.
+        None if none runs.
         """
         self._access.own(session_id)
         log = self._access.followed(session_id, seen) if wait_seconds else None
@@ -656,17 +590,11 @@ class Turns:
         return Transcript(turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id))
 
     def rate(self, session_id: str, turn: int, rating: Rating, *, attempt: int | None = None) -> None:
-        """Keeps how good the user finds a turn's answer; the next attempt of the turn has no rating again.
+        """Stores how good the user finds a turn's answer; the next attempt of the turn has no rating again.
 
-        Args:
-            session_id: The session.
-            turn: The turn.
-            rating: The rating.
-            attempt: The attempt whose answer the user read; if it isn't the last one any more, nothing is kept. None
-                for the last one.
+        Nothing is stored if `attempt` isn't the last one any more.
 
-        Raises:
-            NotFoundError: There is no such turn, or it has no answer yet.
+        Raises `NotFoundError` if there is no such turn, or it has no answer yet.
         """
         self._access.own(session_id)
         self._stores.turns.rate(session_id, turn, rating, attempt=attempt)
@@ -707,21 +635,10 @@ def import_history(
 ) -> int:
     """Stores what was said elsewhere as turns behind the session's last one, in one transaction.
 
-    They are searched, and folded by the ordinary schedule, like any other turns. What isn't valid in a conversation is
-    mended (`recognise.client_turns`).
+    Returns the last number.
 
-    Args:
-        access: The owner's service.
-        lease: The session's lease; none of its turns is open.
-        messages: Oldest first, in any order of roles; `check_history` allows them.
-        client: The program that brings them.
-        model: What stands in their rows as the model; none of ours was asked.
-
-    Returns:
-        The number of the session's last turn.
-
-    Raises:
-        LeaseLostError: The lease was lost; nothing is written.
+    They are searched and folded like any other turns. What isn't valid in a conversation is mended
+    (`recognise.client_turns`). Raises `LeaseLostError`; nothing is written then.
     """
     turns = turns_of(messages, id_prefix=f"imported-{uuid.uuid4().hex}")
     images = data_urls(plain_text(url) for message in messages for url in message.images)

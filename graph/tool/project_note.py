@@ -33,11 +33,7 @@ def build_project_notes(
 ) -> list[BaseTool]:
     """Returns the tools; results list the resulting state, and refusals the reason and the available items.
 
-    Args:
-        open_memory: Opens the memory of the session's project, only when a tool is called, so that the same tools are
-            offered while it can't be opened.
-        user_words: Returns the user's messages as written.
-        language: Language of descriptions and results.
+    `open_memory` is called only with a tool, so that the same tools are offered while the memory can't be opened.
     """
     notes, told = ProjectNotes(open_memory, user_words, language), words.DESCRIPTIONS[language]
     text = Field(description=told.decision_text)

@@ -54,13 +54,7 @@ def schema_text(schemas: Schemas) -> str:
 
 
 class KnownTools:
-    """The tools of this version of the server. Their schemas aren't stored; each call keeps only the id of its own.
-
-    Args:
-        build: Makes the tools of a turn.
-        caller: See `ToolContext`; never called.
-        clock: Likewise.
-    """
+    """The tools of this version of the server. Their schemas aren't stored; each call keeps only the id of its own."""
 
     def __init__(
         self, build: Callable[[ToolContext], list[BaseTool]], caller: ModelCaller, clock: Callable[[], datetime]
@@ -71,13 +65,7 @@ class KnownTools:
         self._made = lru_cache(self._make)
 
     def find(self, wanted: str, language: Language, *, off: Collection[str]) -> Schemas:
-        """Returns the schemas by id; () if they are of a different version or include a client's tools.
-
-        Args:
-            wanted: The id of the tools block.
-            language: The session's language.
-            off: Names of tools that the session may have had replaced.
-        """
+        """Returns the schemas by id; () if they are of a different version or include a client's tools."""
         for has_past, has_project in product((True, False), repeat=2):
             offered = self._made(language, has_past=has_past, has_project=has_project)
             left = [schema for schema in offered if schema["function"]["name"] not in off]
@@ -102,5 +90,4 @@ class KnownTools:
 
 
 def _never(*_: object) -> NoReturn:
-    """Placeholder for callables that only a tool call would use."""
     raise NotImplementedError

@@ -20,13 +20,10 @@ Search = Callable[[str, int, float], list[Mapping[str, str]]]
 
 @dataclass(frozen=True)
 class SideCall:
-    """A model call made by a tool.
+    """A model call made by a tool: the input follows from the arguments of the tool call `call_id`.
 
-    Attributes:
-        call_id: The tool call; the input follows from its arguments.
-        messages: The tool's system prompt, then the material.
-        usage: The provider's report, None without one.
-        error_code: Cause of a failure, "" on success.
+    `messages` are the tool's system prompt and the material; `usage` is None without a report, `error_code` "" on
+    success.
     """
 
     call_id: str
@@ -41,8 +38,6 @@ class PastTurns:
     """The session's turns between the last reset and the open turn; the user reset earlier ones to be forgotten.
 
     Attributes:
-        open_turn: The number of the open turn.
-        result_chars: Maximum length of a result.
         find: Searches for words: (query, first turn, limit) to turn numbers, the best first.
         read: Returns the live messages from a first to a last turn.
         first_turn: Returns the first turn after the last reset.
@@ -57,12 +52,7 @@ class PastTurns:
 
 @dataclass(frozen=True)
 class ProjectAccess:
-    """The session's project.
-
-    Attributes:
-        memory: Opens the storage of decisions, tasks and files.
-        find_rule: Returns the quoted text of a rule agreed to by the owner, by name; None if there is none.
-    """
+    """The session's project. `find_rule` returns the text of a rule agreed to by the owner, by name, or None."""
 
     memory: Callable[[], ProjectMemory]
     find_rule: Callable[[str], str | None]
@@ -73,18 +63,13 @@ class ToolContext:
     """The collaborators of the tools in one run of the graph.
 
     Attributes:
-        caller: Makes calls of `model`.
         model: The chat model of the turn, without tools.
-        stop: Set to end the turn.
         time_zone: IANA name of the user's zone, "" for UTC.
-        clock: Returns the current time, with a zone.
         deadline_seconds: Limit for one tool call.
-        language: The session's language, used for descriptions and results.
-        search: Searches the web: (query, number of results, seconds) to entries with `title`, `href` and `body`;
-            raises ModelError. None for DuckDuckGo.
-        keep: Stores the row of a model call made by a tool.
+        search: Searches the web: (query, number of results, seconds) to entries with `title`, `href` and `body`; raises
+            ModelError. None for DuckDuckGo.
         past: Turns searched by `recall`; None if the tool isn't offered.
-        project: The session's project; None without one, and its tools aren't offered.
+        project: None without one, and its tools aren't offered.
         user_words: Returns the user's messages since the last reset, including the open turn's.
     """
 

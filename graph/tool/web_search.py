@@ -70,11 +70,7 @@ def _clean(text: str, limit_chars: int) -> str:
 
 
 def search_duckduckgo(query: str, count: int, deadline_seconds: float) -> list[Mapping[str, str]]:
-    """Searches with the engines of ddgs.
-
-    Raises:
-        UnreachableError: No engine could be reached.
-    """
+    """Searches with the engines of ddgs; raises `UnreachableError`."""
     from ddgs import DDGS  # noqa: PLC0415  # slow to import, and most conversations never search
     from ddgs.exceptions import DDGSException  # noqa: PLC0415  # belongs to DDGS
 

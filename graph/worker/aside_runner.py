@@ -39,12 +39,7 @@ _TURN = 0  # an aside is no turn of any session
 
 
 class Aside:
-    """One request that is answered aside.
-
-    Attributes:
-        log: Its events: the text, then the last one.
-        end: What is told of the whole answer; set before the last event.
-    """
+    """One side request: `log` has the text, then the last event; `end` is set before that."""
 
     def __init__(self, request: ClientRequest, owner: str) -> None:
         self.request = request
@@ -54,11 +49,9 @@ class Aside:
 
 
 class AsideRunner:
-    """Sends requests to the model as they are, and keeps what they cost; nothing of their text is stored.
+    """Sends requests to the model as they are, and stores what they cost, nothing of their text.
 
-    Args:
-        limiter: That of the turns: an aside takes a slot as they do.
-        attempts: How often a call may be tried before it has said anything.
+    A side request takes a slot of `limiter` as a turn does.
     """
 
     def __init__(
@@ -122,7 +115,6 @@ class AsideRunner:
         aside.log.append(last)
 
     def _outcome(self, aside: Aside) -> Event:
-        """Makes the call and returns the last event."""
         said: list[str] = []
 
         def hear(text: str) -> None:
@@ -140,7 +132,6 @@ class AsideRunner:
         return _last_event(aside, answer)
 
     def _call(self, aside: Aside, on_text: Callable[[str], None]) -> Answer:
-        """Makes the call and keeps its row, also if it fails."""
         options = aside.request.options
         model = self._models.chat(aside.request.model).bind(**_parameters(options))
         messages = _messages(aside.request)

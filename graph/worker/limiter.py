@@ -16,15 +16,11 @@ _MINUTE_SECONDS: Final = 60.0
 
 
 class TurnLimiter:
-    """Counts the turns of this server and refuses those over a limit, instead of queueing them.
+    """Counts the turns of this server, over all sessions and by owner, and refuses those over a limit.
 
     Args:
-        concurrent_turns: Maximum of running turns, over all sessions.
-        owner_turns: Maximum of running turns of an owner.
         turns_per_minute: Maximum of turns started within any sixty seconds.
         admit: Counts an owner's turn, or refuses it at the owner's limit.
-        metrics: Counts refused turns.
-        now_seconds: A monotonic clock.
     """
 
     def __init__(
@@ -57,8 +53,7 @@ class TurnLimiter:
 
         Raises:
             ServerBusyError: The maximum of running turns, of this owner (`UserBusyError`) or of all, is reached;
-                `detail` is
-                that number.
+                `detail` is that number.
             TurnRateError: Too many turns started within the last minute; `detail` is the time to wait. Or the owner has
                 started too many turns (`UserRateError`) or used too many tokens (`UserTokensError`).
             StoreError: The owner's use can't be read or counted.
@@ -89,7 +84,6 @@ class TurnLimiter:
             raise TurnRateError(math.ceil(_MINUTE_SECONDS - (now - self._begun[0])))
 
     def end(self, owner: str) -> None:
-        """Releases the slot of a turn, however it ended."""
         with self._lock:
             self._running[owner] -= 1
             if not self._running[owner]:

@@ -34,9 +34,6 @@ class SessionContexts:
     """Request context of the newest 1,000 sessions without a project, in memory. Thread-safe.
 
     The server's own folder isn't part of it: without a project, nobody works there.
-
-    Args:
-        policy: See `apply_request`.
     """
 
     def __init__(self, policy: RequestPolicy) -> None:
@@ -45,13 +42,7 @@ class SessionContexts:
         self._values: Newest[str, ContextSnapshot] = Newest(_KEPT_SESSIONS)
 
     def told(self, session_id: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
-        """Applies a request's context, and returns the resulting values for the session.
-
-        Args:
-            session_id: The session.
-            context: `currentFile` and `selection`, each a text; see `apply_request`. Other keys are dropped.
-            language: Language of the note on cut values.
-        """
+        """Applies a request's `currentFile` and `selection`, and returns the resulting values for the session."""
         said = {key: context[key] for key in (CURRENT_FILE, SELECTION) if key in context}
         with self._lock:
             stored = self._values.get(session_id) or {}
@@ -79,18 +70,8 @@ _TAKEN_AWAY: Final = frozenset({"not_allowed", "symlink_outside"})
 class ProjectContext:
     """A `ContextSource` for projects. Thread-safe.
 
-        source = ProjectContext(roots, registry, agreements, project_turns)
-        front, volatile = source(request)
-
     The prefix block contains the default rules, the accepted rules, the tools, and the memory's lines at the start of
-    the
-    session: these are copied from the session's earlier prefix block, even if the memory has changed.
-
-    Args:
-        roots: The allowed folders.
-        registry: The contexts of owners and roots.
-        agreements: Accepted rules of each owner; no others are sent.
-        turns: Reads the memory and records problems.
+    the session: these are copied from the session's earlier prefix block, even if the memory has changed.
     """
 
     def __init__(

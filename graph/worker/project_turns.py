@@ -54,13 +54,7 @@ ROLL_UP_TOKENS: Final = TOKEN_LIMIT // 2
 
 
 class RollUps:
-    """Runs roll-ups one after another; a pending roll-up serves all requests for the same memory.
-
-    Args:
-        models: Provides the session's summary model.
-        spending: Records the cost of summaries.
-        deadline_seconds: Time limit of a summary.
-    """
+    """Runs roll-ups one after another; a pending roll-up serves all requests for the same memory."""
 
     def __init__(self, models: ChatModels, spending: Spending, *, deadline_seconds: float) -> None:
         self._models = models
@@ -120,19 +114,7 @@ _LOCK_SECONDS: Final = 3.0
 class ProjectTurns:
     """Records the turns of all sessions in their projects, each message once and in order.
 
-        turns.begin(request)                            # before the first call
-        turns.end(request, ending, model="gpt-4o-mini")  # after the answer
-
     No error reaches the turn: it is logged, and returned by `problem` until the next turn.
-
-    Args:
-        roots: The allowed folders.
-        registry: The contexts of owners and roots.
-        agreements: Accepted rules of each owner.
-        models: Summarise older messages of the dialog.
-        spending: Records the cost of summaries.
-        settings: Owner of a project's memory, time limit of summaries, and offline mode, in which sentences are picked.
-        clock: The time in UTC.
     """
 
     def __init__(
@@ -185,10 +167,7 @@ class ProjectTurns:
         return lines.result()
 
     def tell(self, owner: str, root: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
-        """Applies context sent by a program; effective for turns started from now on.
-
-        Returns:
-            The resulting values.
+        """Applies context sent by a program for turns from now on, and returns the resulting values.
 
         Raises:
             PathError: The folder is gone or refused.
@@ -204,13 +183,7 @@ class ProjectTurns:
             )
 
     def end(self, request: ContextRequest, ending: Event, *, model: str) -> None:
-        """Schedules the recording of the answer, then the summary of older messages if the dialog is too long.
-
-        Args:
-            request: The turn's request.
-            ending: The last event of the turn.
-            model: The session's chat model, "" for the default.
-        """
+        """Schedules the recording of the answer, then the summary of older messages if the dialog is too long."""
         if not request.root:
             return
         if isinstance(ending, TurnFinished):
@@ -232,7 +205,6 @@ class ProjectTurns:
         self._problems.put(session_id, error)
 
     def forget_problem(self, session_id: str) -> None:
-        """Drops the problem of earlier turns; the project's memory of them stays."""
         self._problems.drop(session_id)
 
     def close(self) -> None:

@@ -38,13 +38,6 @@ class TurnBlocks:
     """Composes the blocks of each turn once, and cuts blocks and pins to the model's limits.
 
     All calls of the turn are sent the same blocks, unless the guard has to cut them further.
-
-    Args:
-        source: Composes the texts.
-        blocks: Stores the blocks.
-        calls: Returns the blocks sent before.
-        models: Returns the limit of a model's input.
-        tools: Returns the tools of a turn.
     """
 
     def __init__(
@@ -64,10 +57,8 @@ class TurnBlocks:
     def added_to(self, turn: TurnContext, request: ContextRequest) -> TurnContext:
         """Returns the turn with its pins and blocks.
 
-        Without a project, request context and program there are no blocks. A resumed turn has the blocks of its start,
-        except
-        for the program's instructions. If composing fails, the turn is answered with the prefix block of the turn
-        before.
+        A resumed turn has the blocks of its start, except for the program's instructions. If composing fails, the turn
+        is answered with the prefix block of the turn before.
 
         Raises:
             StoreError: A block couldn't be stored.

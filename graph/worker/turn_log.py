@@ -53,17 +53,8 @@ class _Watcher:
 class TurnLog:
     """The events of one attempt of a turn, in order, for any number of subscribers in any thread.
 
-    Attributes:
-        stop: Set to end the turn.
-        first_place: Position of the first event. A log of a resumed attempt, or a copy, starts at a random, distant
-            position, so that it shares none with earlier logs, possibly of other processes.
-
-    Args:
-        turn: The turn's number.
-        attempt: The attempt's number.
-        said: Text of the attempt before a resumption.
-        steps: Tool calls before a resumption.
-        is_copy: True if another process has the original log.
+    `said` and `steps` are from before a resumption. The log of a resumed attempt, or a copy of another process's,
+    starts at a random, distant `first_place`, so that it shares none with earlier logs.
     """
 
     def __init__(
@@ -94,7 +85,6 @@ class TurnLog:
 
     @property
     def sent_text(self) -> str:
-        """All text streamed so far, before and after tool calls."""
         with self._changed:
             return "".join(event.text for event in self._events if isinstance(event, TokenDelta))
 
@@ -111,9 +101,8 @@ class TurnLog:
     def watch(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
         """Passes on all events so far, then each new one, in order and once; returns a function that unsubscribes.
 
-        Calls happen in the caller's or the turn's thread, one at a time, without a lock. They must be fast: the turn
-        waits for
-        them. An exception is logged and ends the subscription. A call in another thread may still run after
+        Calls happen in the caller's or the turn's thread, one at a time, without a lock, and must be fast: the turn
+        waits for them. An exception is logged and ends the subscription. A call in another thread may still run after
         unsubscribing.
         """
         watcher = _Watcher(on_event)
@@ -135,7 +124,6 @@ class TurnLog:
         return self._view.number, self._view.attempt
 
     def events(self, after: int = 0) -> list[Event]:
-        """Returns the events so far, without the first `after` of them."""
         with self._changed:
             return self._events[after:]
 
@@ -149,10 +137,9 @@ class TurnLog:
             self._changed.wait_for(lambda: self.is_over or self.view() != seen, timeout_seconds)
 
     def follow(self, *, timeout_seconds: float | None = None) -> Iterator[Event]:
-        """Yields all events from the first to the final one, waiting for new ones.
+        """Yields all events from the first to the final one.
 
-        Args:
-            timeout_seconds: Ends the iteration after this time without a new event; None waits forever.
+        Ends after `timeout_seconds` without a new one, None waits forever.
         """
         seen = 0
         while True:
@@ -188,7 +175,6 @@ class TurnLog:
                 self._watchers.remove(watcher)
 
     def _next_for(self, watcher: _Watcher) -> Event | None:
-        """Returns the next event for a subscriber; None if there is none or it has unsubscribed."""
         with self._changed:
             if watcher.told == len(self._events) or watcher not in self._watchers:
                 watcher.is_being_told = False
@@ -247,11 +233,7 @@ _ENDS: Final[Mapping[type[Event], TurnEnd]] = {
 
 
 class TurnMeter:
-    """Measures the result of a turn, and the time from now until its first word and its end.
-
-    Usage:
-        >>> log.watch(TurnMeter(metrics).hear)
-    """
+    """Measures the result of a turn, and the time from now until its first word and its end."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -296,12 +278,7 @@ def steps_in(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
 
 
 def last_event(row: TurnRow, said: Sequence[AnyMessage]) -> Event:
-    """Returns the last event of a turn that has ended or waits for its program.
-
-    Args:
-        row: The turn.
-        said: Messages of the last attempt, in order.
-    """
+    """Returns the last event of a turn that has ended or waits for its program, given its last attempt's messages."""
     if row.status == "failed":
         return TurnFailed(row.number, row.error_code, row.error_detail)
     if row.status == "stopped":

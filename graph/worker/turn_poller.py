@@ -26,21 +26,8 @@ from graph.worker.turn_log import TurnLog, answers_in, last_event, steps_in
 class DistantTurn:
     """An attempt of a turn run by another process, reconstructed from its rows.
 
-    Usage:
-        >>> distant = DistantTurn(row, said)
-        >>> distant.take(row_of_later, said_by_then)
-        >>> distant.log.view().text
-        'The budget is'
-
-    Text arrives every half second, tool calls once their answer is archived, and folds not at all.
-
-    Attributes:
-        log: The events; over once the turn has ended, or another attempt has started.
-
-    Args:
-        row: The current row of the turn.
-        said: Messages of the last attempt so far, in order.
-        begin: Number of messages before the log's start, before the last resumption.
+    Text arrives every half second, tool calls once their answer is archived, and folds not at all. The log is over once
+    the turn has ended, or another attempt has started. `begin` messages come before the log's start.
     """
 
     def __init__(self, row: TurnRow, said: Sequence[AnyMessage], *, begin: int = 0) -> None:
@@ -75,7 +62,6 @@ class DistantTurn:
         self.take(replace(row, status=status, error_code=code), said)
 
     def fail(self, code: str) -> None:
-        """Ends the log with a failure, unless it is over."""
         if not self.log.is_over:
             self.log.append(TurnFailed(self.log.place[0], code, ""))
 
@@ -143,8 +129,7 @@ class TurnPoller:
     def follow(self, session_id: str, number: int, attempt: int) -> TurnLog:
         """Returns the log of an attempt run by another process; over if the attempt has ended.
 
-        Raises:
-            NotFoundError: There is no such turn.
+        Raises `NotFoundError` if there is no such turn.
         """
         place = TurnPlace(session_id, number)
         with self._changed:

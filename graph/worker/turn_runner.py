@@ -42,10 +42,7 @@ _KEPT_JOBS: Final = 64
 class Job:
     """One attempt of a turn, committed and ready to run.
 
-    Attributes:
-        messages: What graph state lacks: the user's message, a program's answers to calls, nothing for a new attempt.
-        request: What the turn's context blocks are composed of.
-        anchor: What the program's request is recognised by; None for the page.
+    `messages` are what graph state lacks: the user's message, a program's answers to calls, nothing for a new attempt.
     """
 
     log: TurnLog
@@ -57,12 +54,10 @@ class Job:
 
     @property
     def session_id(self) -> str:
-        """The turn's session."""
         return self.context.lease.session_id
 
     @property
     def number(self) -> int:
-        """The turn's number."""
         return self.context.row.number
 
     @property
@@ -83,9 +78,7 @@ class _Ending:
 class TurnRunner:
     """The turn workers of this server and the event logs of their turns.
 
-    Attributes:
-        limiter: Reserves a slot before a turn is committed; the worker releases it.
-        give_up: Set when turns wait no longer for a database that is away: a while after the server began to close.
+    `give_up` is set when turns wait no longer for a database that is away: a while after the server began to close.
     """
 
     def __init__(
@@ -118,8 +111,7 @@ class TurnRunner:
     def submit(self, job: Job) -> None:
         """Hands a committed turn to a worker, which from now on owns the lease and the slot.
 
-        Raises:
-            ClosingError: The server is closing; the next message of the session closes the turn.
+        Raises `ClosingError` if the server is closing; the next message of the session closes the turn.
         """
         job.log.append(TurnStarted(job.session_id, job.number, job.context.row.attempt))
         with self._lock:
@@ -135,7 +127,6 @@ class TurnRunner:
         return job.log if job else None
 
     def running(self, session_id: str) -> TurnLog | None:
-        """Returns the log of the session's turn if it runs in this process."""
         log = self.log(session_id)
         return log if log is not None and not log.is_over else None
 
@@ -145,14 +136,10 @@ class TurnRunner:
         return [job.log for job in jobs if job.log.stop.is_set() and not job.log.is_over]
 
     def forget(self, session_id: str) -> None:
-        """Forgets the job of a deleted session."""
         self._jobs.pop(session_id, None)
 
     def close(self) -> None:
-        """Stops the running turns, keeping their partial text, and waits for the workers.
-
-        Those whose text can't be written, as the database is away, wait for it for some seconds more.
-        """
+        """Stops the running turns, keeping their partial text, and waits for the workers."""
         with self._lock:
             self._closing.set()
             for job in self._jobs.values():
@@ -240,10 +227,7 @@ class TurnRunner:
         return [entry.message for entry in self._stores.archive.live_turns(job.session_id, job.number, job.number)]
 
     def _close(self, job: Job, ending: _Ending) -> Event:
-        """Closes the turn; if that can't be written either, the next turn closes it.
-
-        What was said and isn't archived yet waits for a database that is away.
-        """
+        """Closes the turn; if that can't be written either, the next turn closes it."""
         number, text = job.number, job.log.partial_text
         close = partial(self._closed, job, ending, text)
         try:
@@ -261,7 +245,6 @@ class TurnRunner:
         return TurnFailed(number, ending.code, ending.detail)
 
     def _closed(self, job: Job, ending: _Ending, text: str) -> TurnRow:
-        """Returns the row of a turn that it has closed."""
         self._recovery.close(
             job.context.lease,
             job.context.row,
@@ -275,10 +258,7 @@ class TurnRunner:
         return self._stores.turns.get(job.session_id, job.number)
 
     def _watch(self) -> None:
-        """Twice a second stores each running turn's partial text and reads whether another server asked it to stop.
-
-        A killed server loses only the text since then.
-        """
+        """Twice a second stores each running turn's partial text and reads whether another server asked it to stop."""
         saved: dict[TurnLog, str] = {}
         began = time.monotonic()
         while not self._closing.wait(max(0.0, began + _WATCH_SECONDS - time.monotonic())):
