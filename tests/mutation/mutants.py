@@ -181,7 +181,10 @@ _CORE: Final = (
         "core",
         "graph/fold/fact_check.py",
         "unit/test_fact_carry",
-        ("_FIRM_LINE_SHARE if fact.is_firm else _LINE_SHARE", "_LINE_SHARE if fact.is_firm else _FIRM_LINE_SHARE"),
+        (
+            "_FIRM_LINE_SHARE if fact.is_firm else _CARRIED_LINE_SHARE",
+            "_CARRIED_LINE_SHARE if fact.is_firm else _FIRM_LINE_SHARE",
+        ),
         ("not (record.kept_facts and is_wish(fact))", "not is_wish(fact)"),
     ),
     *_group(
