@@ -112,7 +112,7 @@ _ID: Final = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,16}|end)", re.ASC
 class EventId(NamedTuple):
     """The id of a server-sent event.
 
-    `seq` counts from `TurnStream.first_place`, 0 for a snapshot of a turn without a log.
+    `seq` counts from `TurnStream.first_position`, 0 for a snapshot of a turn without a log.
     """
 
     turn: int
@@ -143,11 +143,11 @@ class ChatWriter:
     Consecutive text deltas become one chunk with the id of the last delta.
     """
 
-    def __init__(self, head: CompletionHead, turn: int, attempt: int, first_place: int) -> None:
+    def __init__(self, head: CompletionHead, turn: int, attempt: int, first_position: int) -> None:
         self._chunks = ChunkWriter(head)
         self._turn = turn
         self._attempt = attempt
-        self._before_first = first_place - 1
+        self._before_first = first_position - 1
 
     def start(self, metadata: Mapping[str, str]) -> bytes:
         return RETRY + data_line({"metadata": dict(metadata)}) + self._chunks.start()
@@ -237,7 +237,7 @@ class ChatStream:
         `metadata` comes first.
         """
         head = CompletionHead(self._turn.id, self._turn.created, self._turn.model)
-        writer = ChatWriter(head, self._turn.turn, self._turn.attempt, self._turn.first_place)
+        writer = ChatWriter(head, self._turn.turn, self._turn.attempt, self._turn.first_position)
         yield writer.start(metadata) if self._after is None else RETRY + b"\n"
         lines = self._from_log(writer) if self._turn.has_events else self._from_tables(writer)
         try:
@@ -289,7 +289,7 @@ class ChatStream:
 def has_all(turn: TurnStream, after: EventId | None) -> bool:
     if after is None or after[:2] != (turn.turn, turn.attempt) or not turn.is_over:
         return False
-    return after.seq == (turn.first_place + len(turn.events()) if turn.has_events else END)
+    return after.seq == (turn.first_position + len(turn.events()) if turn.has_events else END)
 
 
 def known_events(turn: TurnStream, after: EventId | None) -> tuple[int, bool]:
@@ -298,7 +298,7 @@ def known_events(turn: TurnStream, after: EventId | None) -> tuple[int, bool]:
         return 0, True
     events = turn.events()
     if after[:2] == (turn.turn, turn.attempt) and after.seq != END:
-        count = after.seq - turn.first_place + 1
+        count = after.seq - turn.first_position + 1
         if 1 <= count <= len(events):
             return count, True
     return len(events) - isinstance(events[-1], LAST_EVENTS), False

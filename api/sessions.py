@@ -140,18 +140,18 @@ _TURN: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 def _list(call: Call) -> SessionPage:
     """Lists the sessions, newest first, all or those that a search finds."""
     sent: ListSessions = call.sent
-    before = _place_of(sent.before) if sent.before else None
+    before = _read_cursor(sent.before) if sent.before else None
     # One more than requested shows if there are older sessions.
     found = call.service.sessions.list(search=sent.search, last=sent.last + 1, before=before)
     shown = found[: sent.last]
-    return SessionPage(sessions=shown, next=_place(shown[-1]) if len(found) > sent.last else None)
+    return SessionPage(sessions=shown, next=_cursor(shown[-1]) if len(found) > sent.last else None)
 
 
-def _place(item: SessionItem) -> str:
+def _cursor(item: SessionItem) -> str:
     return f"{item.updated_at.isoformat()}~{item.session_id}"
 
 
-def _place_of(text: str) -> tuple[datetime, str]:
+def _read_cursor(text: str) -> tuple[datetime, str]:
     moment, _, session_id = text.partition("~")
     try:
         updated_at = datetime.fromisoformat(moment)

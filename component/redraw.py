@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TURNS_BEFORE: Final = 6  # two blocks: the older one may be folded while the chat is in the newer one
 TURNS_AFTER: Final = 12
-_PLACES, _DRAWN, _OLDER = "turn_places", "drawn_turns", "older_folds"
+_SLOTS, _DRAWN, _OLDER = "turn_places", "drawn_turns", "older_folds"
 
 
 class Shown(NamedTuple):
@@ -60,19 +60,19 @@ def key(number: int) -> str:
 def begin(service: ChatService, session: SessionView) -> range:
     """Reserves a fragment for each of the newest turns; returns their numbers. Raises `TurnfoldError`."""
     first = max(1, session.turn_count - TURNS_BEFORE + 1)
-    places = range(first, session.turn_count + TURNS_AFTER + 1)
-    st.session_state.update({_PLACES: places, _DRAWN: {}})
-    shown = read_placed(service, session)
+    slots = range(first, session.turn_count + TURNS_AFTER + 1)
+    st.session_state.update({_SLOTS: slots, _DRAWN: {}})
+    shown = read_slots(service, session)
     st.session_state[_OLDER] = _ends_before(shown, first), shown.transcript.reset_after, _pinned_before(shown)
-    return places
+    return slots
 
 
-def read_placed(service: ChatService, session: SessionView) -> Shown:
-    return read(service, session.session_id, session.turn_count - st.session_state[_PLACES].start + 1)
+def read_slots(service: ChatService, session: SessionView) -> Shown:
+    return read(service, session.session_id, session.turn_count - st.session_state[_SLOTS].start + 1)
 
 
-def is_placed(number: int) -> bool:
-    return number in st.session_state.get(_PLACES, ())
+def has_slot(number: int) -> bool:
+    return number in st.session_state.get(_SLOTS, ())
 
 
 def note_drawn(session: SessionView, turn: TurnView, shown: Shown) -> None:
@@ -81,13 +81,13 @@ def note_drawn(session: SessionView, turn: TurnView, shown: Shown) -> None:
 
 def changed_slots(service: ChatService, session: SessionView) -> list[int] | None:
     """Returns the turns whose fragments are outdated; None if the whole page is. Raises `TurnfoldError`."""
-    places: range | None = st.session_state.get(_PLACES)
-    if places is None or session.turn_count not in places:
+    slots: range | None = st.session_state.get(_SLOTS)
+    if slots is None or session.turn_count not in slots:
         return None
-    shown = read_placed(service, session)
+    shown = read_slots(service, session)
     folds, resets, pinned = st.session_state[_OLDER]
     older = shown.transcript.reset_after, _pinned_before(shown)
-    if older != (resets, pinned) or _ends_before(shown, places.start) - folds:
+    if older != (resets, pinned) or _ends_before(shown, slots.start) - folds:
         return None  # older turns changed, too
     drawn = st.session_state[_DRAWN]
     return [turn.number for turn in shown.transcript.turns if drawn.get(turn.number) != _look(session, turn, shown)]
@@ -200,7 +200,7 @@ def turn_as_asked(number: int) -> None:
     """Redraws a turn and the notice on request of the page's script; the whole page if the turn has no fragment."""
     if not _can_draw():
         return
-    if not is_placed(number):
+    if not has_slot(number):
         st.rerun()
     _draw([key(number)] if dialog.is_open() else [key(number), COMPOSER], own=0)
 
@@ -220,15 +220,15 @@ def served_count() -> int:
     return int(st.session_state.get(_SERVED, 0))
 
 
-def ask(place: DeltaGenerator | None = None) -> None:
-    """Makes the browser request a redraw, by an element in `place`; draws the whole page if none arrives in time."""
+def ask(container: DeltaGenerator | None = None) -> None:
+    """Makes the browser request a redraw, by an element in `container`; draws the whole page if none arrives in time."""
     mark = served_count()
     asked, since = st.session_state.get(_ASKED, (-1, 0.0))
     if asked != mark:
         st.session_state[_ASKED] = mark, time.monotonic()
     elif time.monotonic() - since > _PATIENCE_SECONDS:
         st.rerun()
-    (place or st).html(f'<i class="redraw" hidden data-mark="{mark}"></i>')
+    (container or st).html(f'<i class="redraw" hidden data-mark="{mark}"></i>')
 
 
 def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
@@ -274,8 +274,8 @@ def _are_records_changed(service: ChatService, identifier: str) -> bool:
 
 
 def _is_project_changed(service: ChatService) -> bool:
-    places: dict[str, ProjectView | str | None] = st.session_state.get(_PROJECT, {})
-    drawn = places.get("drawer" if dialog.is_open() else "rail")
+    drawn_projects: dict[str, ProjectView | str | None] = st.session_state.get(_PROJECT, {})
+    drawn = drawn_projects.get("drawer" if dialog.is_open() else "rail")
     if drawn is None or isinstance(drawn, str):
         return drawn is not None
     return drawn != service.projects.get(drawn.root, language=st.session_state[page_state.LANGUAGE])

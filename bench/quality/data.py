@@ -75,7 +75,7 @@ def read_questions(folder: Path, sessions: Mapping[str, Sequence[HumanMessage]])
         entry["id"]: entry["question"][0][0]["content"] for entry in _lines(folder / "bfcl-memory/BFCL_v4_memory.json")
     }
     questions: list[Question] = []
-    unplaced = 0
+    unlocated = 0
     for entry in _lines(folder / "bfcl-memory/possible_answer_memory.json"):
         session = entry["id"].split("-")[1]
         texts = [normalise(message.text) for message in sessions[session]]
@@ -84,8 +84,8 @@ def read_questions(folder: Path, sessions: Mapping[str, Sequence[HumanMessage]])
         if answer:
             questions.append(Question(asked[entry["id"]], session, answer, is_for_tuning))
         else:
-            unplaced += 1
-    return questions, unplaced
+            unlocated += 1
+    return questions, unlocated
 
 
 def normalise(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from bench.quality.data import Marked, has_answer, normalise, read_marked, read_questions, read_sessions, search_over
 from bench.report import Section, percent, table
-from graph.fold.fact import places_of
+from graph.fold.fact import fact_spans
 from graph.store.search import SearchStore
 
 TIMES_AND_QUANTITIES = ("DT", "TI", "QT")
@@ -81,7 +81,7 @@ def entities(folder: Path) -> Section:
     facts = false = 0
     marked, found, compared, whole = (Counter[str]() for _ in range(4))
     for sentence in sentences:
-        spans = list(places_of(sentence.text))
+        spans = list(fact_spans(sentence.text))
         spans = [(start, end, fact.kind) for start, end, fact in spans]
         clear = [span for span in spans if span[2] != "vague"]
         facts += len(spans)

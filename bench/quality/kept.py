@@ -89,7 +89,7 @@ Shares = tuple[float, ...]
 def answers(folder: Path) -> Section:
     """Measures how many answers of bfcl-memory each contender keeps."""
     sessions = read_sessions(folder)
-    questions, unplaced = read_questions(folder, sessions)
+    questions, unlocated = read_questions(folder, sessions)
     kept = _by_contender(lambda way, rate: _kept_answers(sessions, questions, way, rate))
     tuned = sum(question.is_for_tuning for question in questions)
     rest = len(questions) - tuned
@@ -98,7 +98,7 @@ def answers(folder: Path) -> Section:
         turns=sum(map(len, sessions.values())),
         chars=sum(map(count_chars, sessions.values())),
         questions=len(questions),
-        all=len(questions) + unplaced,
+        all=len(questions) + unlocated,
         tuned=tuned,
         rest=rest,
     )

@@ -262,8 +262,8 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
     delivery.draw_once_more()
 
 
-def _ask(place: DeltaGenerator | None = None) -> None:
-    redraw.ask(place)
+def _ask(container: DeltaGenerator | None = None) -> None:
+    redraw.ask(container)
     until = time.monotonic() + _ANSWER_SECONDS
     while time.monotonic() < until and not _is_over():
         time.sleep(_PAUSE_SECONDS)

@@ -237,8 +237,8 @@ def draw(now: PageState) -> None:
         return
     identifier = now.session.session_id
     shown = redraw.read(now.service, identifier, page_state.shown_turns())
-    places = redraw.begin(now.service, now.session)
-    placed = redraw.read_placed(now.service, now.session)
+    slots = redraw.begin(now.service, now.session)
+    in_slots = redraw.read_slots(now.service, now.session)
     # Optional elements have their own container or are last in one, so that nothing after them is drawn again.
     with st.container(key="chat", gap="medium"):
         st.empty()  # replaces the empty page, which would stay above the turns until the run ends
@@ -254,14 +254,14 @@ def draw(now: PageState) -> None:
                 if not shown.transcript.earlier_count:
                     project_card.draw_begun(now)
         for turn in shown.transcript.turns:
-            if turn.number not in places:
+            if turn.number not in slots:
                 _draw_turn(now, identifier, turn, shown)
-        for number in places:
-            st.fragment(delivered(_draw_place), key=redraw.key(number))(now, identifier, number, placed)
+        for number in slots:
+            st.fragment(delivered(_draw_slot), key=redraw.key(number))(now, identifier, number, in_slots)
     draw_dialog(now, identifier)
 
 
-def _draw_place(page: PageState, identifier: str, number: int, shown: Shown) -> None:
+def _draw_slot(page: PageState, identifier: str, number: int, shown: Shown) -> None:
     """Draws a turn in the reserved fragment; nothing before the turn exists."""
     is_followed = False
     with error_box(page.words):
@@ -269,7 +269,7 @@ def _draw_place(page: PageState, identifier: str, number: int, shown: Shown) -> 
         if now.session is None or now.session.turn_count < number:
             return
         if not delivery.is_whole():
-            shown = redraw.read_placed(now.service, now.session)
+            shown = redraw.read_slots(now.service, now.session)
         turn = next(turn for turn in shown.transcript.turns if turn.number == number)
         _draw_turn(now, identifier, turn, shown)
         if turn.is_last:

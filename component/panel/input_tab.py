@@ -353,16 +353,16 @@ def _choose_turn(words: Words, turns: Sequence[int], key: str) -> int:
 def _choose_call(words: Words, calls: Sequence[CallInput], key: str) -> CallInput:
     if len(calls) == 1:
         return calls[0]
-    answers = [place for place, call in enumerate(calls) if call.kind == "answer"]
-    place = st.selectbox(
+    answers = [index for index, call in enumerate(calls) if call.kind == "answer"]
+    index = st.selectbox(
         words.input.choose_call,
         range(len(calls)),
         index=answers[-1] if answers else len(calls) - 1,
-        format_func=lambda place: _name_of(words, calls, calls[place]),
+        format_func=lambda index: _name_of(words, calls, calls[index]),
         key=f"input_call_{key}_{len(calls)}",
         label_visibility="collapsed",
     )
-    return calls[place]
+    return calls[index]
 
 
 def _name_of(words: Words, calls: Sequence[CallInput], call: CallInput) -> str:

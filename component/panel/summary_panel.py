@@ -79,8 +79,8 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     if not points:
         st.markdown(f":small[:gray[{words.chart_empty}]]")
         return
-    place = st.empty()
-    place.skeleton(height=HEIGHT_PIXELS)
+    slot = st.empty()
+    slot.skeleton(height=HEIGHT_PIXELS)
     # Imported late: the import takes a second, and most script runs draw no chart.
     import altair as alt  # noqa: PLC0415
 
@@ -129,7 +129,7 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     )
     last = points[-1]
     sent, full = format_count(last.sent_tokens), format_count(last.full_tokens)
-    place.altair_chart(
+    slot.altair_chart(
         (rules + lines if folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
         key=key,
         alt=words.chart_alt.format(turn=last.turn, sent=sent, full=full),

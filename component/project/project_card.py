@@ -24,8 +24,8 @@ def draw_project_damage(part: Part) -> None:
     """Draws the damaged file and the repairs: the newest snapshot, if there is one, or an empty memory."""
     said, snapshots = part.said, part.view.snapshots
     offer = said.damaged_offer if snapshots else said.damaged_no_snapshot
-    file, _, place = part.view.damage.partition(": ")
-    detail = f" ({escape_label(place)})" if place else ""
+    file, _, location = part.view.damage.partition(": ")
+    detail = f" ({escape_label(location)})" if location else ""
     st.warning(f"{said.damaged.format(file=escape_label(file))} {offer}{detail}", icon=":material/broken_image:")
     if snapshots:
         draw_restore(part, _FORM, snapshots[0], is_first=True)

@@ -133,16 +133,16 @@ def _steps(base: Manifest, manifest: Manifest) -> list[int | Block]:
 
 def _apply(steps: Sequence[Any], base: Manifest) -> Manifest:
     blocks: list[Block] = []
-    place = 0
+    position = 0
     for step in steps:
         if not isinstance(step, int):
             blocks.append(_filled(step))
             continue
         if step > 0:
-            blocks += base[place : place + step]
-        place += abs(step)
-    if place != len(base):
-        msg = f"a difference to {place} blocks, not to {len(base)}"
+            blocks += base[position : position + step]
+        position += abs(step)
+    if position != len(base):
+        msg = f"a difference to {position} blocks, not to {len(base)}"
         raise ValueError(msg)
     return tuple(blocks)
 

@@ -200,11 +200,11 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     # The prompt and the records' heading; a difference, so that the items add up to the tokens sent.
     own_tokens = max(0, _prompt_tokens(prompt) - sum(item.tokens for item in items))
     items.insert(0, InputItem("system", system.name, system.version, own_tokens))
-    place = len(raw) - len(extract_current_turn(raw))
+    index = len(raw) - len(extract_current_turn(raw))
     said = [_message_item(message) for message in raw]
-    if system.volatile is not None and place < len(raw):
-        said.insert(place, _block_item(system.volatile, estimate_tokens(_behind(system.volatile, ""))))
-        raw[place] = with_words(raw[place], _behind(system.volatile, words_of(raw[place])))
+    if system.volatile is not None and index < len(raw):
+        said.insert(index, _block_item(system.volatile, estimate_tokens(_behind(system.volatile, ""))))
+        raw[index] = with_words(raw[index], _behind(system.volatile, words_of(raw[index])))
     items += said
     if schema := system.tool_schema:
         items.append(InputItem("tools", schema_id(schema), 1, estimate_tokens(schema)))
@@ -224,7 +224,7 @@ def same_blocks(before: Manifest, after: Manifest) -> tuple[bool, ...]:
         return (False,) * len(after)
     shared = _shared(_said(before), _said(after))
     # The tools are shared with the system prompt or not at all.
-    return tuple(shared > 0 if block[0] == TOOLS else place < shared for place, block in enumerate(after))
+    return tuple(shared > 0 if block[0] == TOOLS else index < shared for index, block in enumerate(after))
 
 
 def lost_tokens(before: Manifest, after: Manifest) -> int:
@@ -236,13 +236,13 @@ def lost_tokens(before: Manifest, after: Manifest) -> int:
     if _tools(before) != _tools(after):
         return 0
     old, new = _said(before), _said(after)
-    place = _shared(old, new)
-    if place >= min(len(old), len(new)) or {old[place][0], new[place][0]} & {"system", CONTEXT}:
+    index = _shared(old, new)
+    if index >= min(len(old), len(new)) or {old[index][0], new[index][0]} & {"system", CONTEXT}:
         return 0
-    if (old[place][0], new[place][0]) == (NOTE, "message"):
+    if (old[index][0], new[index][0]) == (NOTE, "message"):
         return 0  # if all is in one message, the newest part of the history precedes the note
-    cached = {block[:3] for block in takewhile(lambda block: block[0] != CONTEXT, old[place:])}
-    return sum(block[3] for block in new[place:] if block[:3] in cached)
+    cached = {block[:3] for block in takewhile(lambda block: block[0] != CONTEXT, old[index:])}
+    return sum(block[3] for block in new[index:] if block[:3] in cached)
 
 
 def _shared(before: Sequence[Block], after: Sequence[Block]) -> int:

@@ -47,13 +47,13 @@ def key_of(text: str) -> str:
     return "".join([" ", *(f"{_canonical(match[0])} " for match in _TOKEN.finditer(dated))])
 
 
-def inner_places(text: str) -> bytearray:
+def inner_offsets(text: str) -> bytearray:
     """Returns a byte for each offset, 1 inside a token; no fact begins or ends there."""
-    places = bytearray(len(text) + 1)
+    inner = bytearray(len(text) + 1)
     for match in _TOKEN.finditer(text):
         start, end = match.span()
-        places[start + 1 : end] = b"\x01" * (end - start - 1)
-    return places
+        inner[start + 1 : end] = b"\x01" * (end - start - 1)
+    return inner
 
 
 def _canonical(token: str) -> str:
@@ -564,41 +564,41 @@ class FactLine(NamedTuple):
 def facts_in(text: str) -> tuple[Fact, ...]:
     """Returns the facts of a text in order, each once by key; time is linear in the text.
 
-    No fact crosses the end of a line. Of pasted data with thousands of facts not all are returned; see `places_of`.
+    No fact crosses the end of a line. Of pasted data with thousands of facts not all are returned; see `fact_spans`.
     """
     seen: dict[tuple[str, str], Fact] = {}
-    for _, _, fact in places_of(text):
+    for _, _, fact in fact_spans(text):
         seen.setdefault(fact.identity, fact)
     return tuple(seen.values())
 
 
-def places_of(text: str) -> Iterator[tuple[int, int, Fact]]:
+def fact_spans(text: str) -> Iterator[tuple[int, int, Fact]]:
     """Yields start, end and fact for each fact of a text; a quoted term, rule or prohibition may overlap others.
 
     Beyond about 4,000 facts at the beginning and 1,000 at the end, only rules and prohibitions are searched, up to
     4,000.
     """
     lines = text.split("\n")
-    places_in = cache(_places_in)  # pasted data may have a line many times
+    facts_of_line = cache(_facts_of_line)  # pasted data may have a line many times
     found: dict[int, tuple[tuple[int, int, Fact], ...]] = {}
-    for places, most in ((range(len(lines)), _MOST_FIRST), (reversed(range(len(lines))), _MOST_LAST)):
+    for indexes, most in ((range(len(lines)), _MOST_FIRST), (reversed(range(len(lines))), _MOST_LAST)):
         left = most
-        for place in places:
-            if left <= 0 or place in found:
+        for index in indexes:
+            if left <= 0 or index in found:
                 break
-            found[place] = places_in(lines[place])
-            left -= len(found[place])
+            found[index] = facts_of_line(lines[index])
+            left -= len(found[index])
     offset = wishes = 0
-    for place, line in enumerate(lines):
-        if place not in found and wishes < _MOST_FIRST:
-            found[place] = places_in(line, only_wishes=True)
-        for start, end, fact in found.get(place, ()):
+    for index, line in enumerate(lines):
+        if index not in found and wishes < _MOST_FIRST:
+            found[index] = facts_of_line(line, only_wishes=True)
+        for start, end, fact in found.get(index, ()):
             wishes += is_wish(fact)
             yield offset + start, offset + end, fact
         offset += len(line) + 1
 
 
-def _places_in(line: str, *, only_wishes: bool = False) -> tuple[tuple[int, int, Fact], ...]:
+def _facts_of_line(line: str, *, only_wishes: bool = False) -> tuple[tuple[int, int, Fact], ...]:
     left = {False: _MOST_FIRST, True: _MOST_FIRST}
     found: list[tuple[int, int, Fact]] = []
     for start, end, kind in sorted(_scan(narrow(line), only_wishes=only_wishes), key=lambda scanned: scanned[:2]):
@@ -712,7 +712,7 @@ def _scan(line: str, *, only_wishes: bool) -> Iterator[tuple[int, int, Kind]]:
     wishes = list(wishes_in(line))
     if not (found or quoted or wishes):
         return
-    inner = inner_places(line)
+    inner = inner_offsets(line)
     taken = bytearray(len(line))
     for start, end, kind in found:
         # A fact that ends inside a number or a word would be a different fact.

@@ -17,10 +17,10 @@ _FIRM_LINE_SHARE: Final = 2 / 3
 _MARK: Final = re.compile(r"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)", re.IGNORECASE)
 
 
-class _Place(NamedTuple):
+class _Rank(NamedTuple):
     """Sort key among facts of equal weight: position in its record's list, then the record's age."""
 
-    place: int
+    rank: int
     age: int
 
 
@@ -39,15 +39,15 @@ def carried_facts(records: Sequence[Record]) -> tuple[Fact, ...]:
     Weight depends on the kind alone. Among equal weights, the first facts of each record precede all second ones, the
     newest record first: so no record loses all of its facts to the others.
     """
-    found: dict[tuple[str, str], tuple[_Place, Fact]] = {}
+    found: dict[tuple[str, str], tuple[_Rank, Fact]] = {}
     for age, record in enumerate(reversed(records)):
-        places: dict[float, int] = {}
+        counts: dict[float, int] = {}
         for fact in _held(record):
-            place = _Place(places.setdefault(fact.weight, 0), age)
-            places[fact.weight] += 1
+            rank = _Rank(counts.setdefault(fact.weight, 0), age)
+            counts[fact.weight] += 1
             known = found.get(fact.identity)
-            if known is None or place < known[0]:
-                found[fact.identity] = place, fact
+            if known is None or rank < known[0]:
+                found[fact.identity] = rank, fact
     return tuple(fact for _, fact in sorted(found.values(), key=lambda each: (-each[1].weight, each[0])))
 
 

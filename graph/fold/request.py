@@ -85,13 +85,13 @@ def requests_for(spec: FoldSpec, source_tokens: int) -> Iterator[SummaryRequest]
     parts = list(_split(numbered, source_tokens))
     sizes = [sum_tokens(message for message, _ in part) for part in parts]
     asked_chars = min(spec.target_chars, MAX_TARGET_CHARS)
-    for place, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+    for index, (part, size) in enumerate(zip(parts, sizes, strict=True)):
         chars = max(1, int(asked_chars * (size / sum(sizes) if sum(sizes) else 1.0)))
         prompt = get_prompt(
             [message for message, _ in part],
             chars,
             language=language,
-            before=spec.before if place == 0 else text_of(parts[place - 1][-1][0]),
+            before=spec.before if index == 0 else text_of(parts[index - 1][-1][0]),
             turns=[turn for _, turn in part],
         )
         told = with_facts(prompt.removeprefix(rules).lstrip("\n"), [message for message, _ in part], chars, spec)
@@ -126,9 +126,9 @@ def lengths_of(target_chars: int, style: PromptStyle) -> tuple[int, int]:
     return chars, chars
 
 
-def messages_behind(request: SummaryRequest, place: int, draft: SummaryDraft, flaw: Flaw) -> list[BaseMessage]:
+def messages_behind(request: SummaryRequest, index: int, draft: SummaryDraft, flaw: Flaw) -> list[BaseMessage]:
     """Returns the draft and a repair prompt, which names only the missing facts of its own part."""
-    text = draft.parts[place] if place < len(draft.parts) else draft.text
+    text = draft.parts[index] if index < len(draft.parts) else draft.text
     is_part = len(draft.parts) > 1
     told = request.messages[-1].text
     repair = repair_generator.get_prompt(
@@ -200,8 +200,8 @@ class LastInput:
 
         def is_held(source_id: str, message: AnyMessage) -> bool:
             # A message that isn't sent by itself is part of a message that joins several.
-            places = [texts[source_id]] if source_id in texts else texts.values()
-            return source_id in sent and any(_squeeze(text_of(message)) in place for place in places)
+            candidates = [texts[source_id]] if source_id in texts else texts.values()
+            return source_id in sent and any(_squeeze(text_of(message)) in candidate for candidate in candidates)
 
         return all(
             isinstance(message, SystemMessage) or is_held(source_id, message)

@@ -54,15 +54,15 @@ def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit:
     texts = [piece.text for piece in pieces]
     kept = dict(enumerate(pieces))
     rough_chars = sum(len(said) + 1 for said in texts)
-    for place in _light(texts):
+    for index in _light(texts):
         if len(kept) == 1 or (rough_chars <= max_chars * _ROUGH_SHARE and fits(_render(kept))):
             break
-        rough_chars -= len(kept.pop(place).text) + 1
+        rough_chars -= len(kept.pop(index).text) + 1
     if not must_fit(_render(kept)):
-        dropped = [place for place in _weighty(texts) if place in kept][: len(kept) - 1]
+        dropped = [index for index in _weighty(texts) if index in kept][: len(kept) - 1]
         # Bisects for the fewest pieces: the text gets shorter with each.
-        places = range(len(dropped))
-        count = bisect_left(places, x=True, key=lambda count: must_fit(_render(_without(kept, dropped[:count]))))
+        counts = range(len(dropped))
+        count = bisect_left(counts, x=True, key=lambda count: must_fit(_render(_without(kept, dropped[:count]))))
         kept = _without(kept, dropped[:count])
     shortened = _render(kept)
     is_enough = must_fit if len(kept) > 1 or _is_firm(shortened) else fits
@@ -73,21 +73,21 @@ def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit:
 
 def _without(kept: Mapping[int, _Piece], dropped: Iterable[int]) -> dict[int, _Piece]:
     gone = set(dropped)
-    return {place: piece for place, piece in kept.items() if place not in gone}
+    return {index: piece for index, piece in kept.items() if index not in gone}
 
 
 def _light(texts: Sequence[str]) -> list[int]:
     """Returns the indexes of droppable pieces, lightest first: repetitions from the end on, then by weight."""
-    first = {_key(text): place for place, text in reversed(list(enumerate(texts)))}
-    repeated = [place for place in reversed(range(len(texts))) if first[_key(texts[place])] != place]
-    stay = {*repeated, *_question(texts), *(place for place, text in enumerate(texts) if _is_firm(text))}
-    return [*repeated, *(place for place in reversed(rank_sentences(texts)) if place not in stay)]
+    first = {_key(text): index for index, text in reversed(list(enumerate(texts)))}
+    repeated = [index for index in reversed(range(len(texts))) if first[_key(texts[index])] != index]
+    stay = {*repeated, *_question(texts), *(index for index, text in enumerate(texts) if _is_firm(text))}
+    return [*repeated, *(index for index in reversed(rank_sentences(texts)) if index not in stay)]
 
 
 def _weighty(texts: Sequence[str]) -> list[int]:
     question = set(_question(texts))
     ranked = list(reversed(rank_sentences(texts)))
-    return sorted(ranked, key=lambda place: place in question)
+    return sorted(ranked, key=lambda index: index in question)
 
 
 def _is_firm(text: str) -> bool:
@@ -96,11 +96,11 @@ def _is_firm(text: str) -> bool:
 
 def _question(texts: Sequence[str]) -> Iterator[int]:
     """Yields the indexes of the last question and the options after it; of the last piece if there is no question."""
-    asked = [place for place, text in enumerate(texts) if _QUESTION.search(text)]
-    place = asked[-1] if asked else len(texts) - 1
-    yield place
-    while (place := place + 1) < len(texts) and _OPTION.match(texts[place]):
-        yield place
+    asked = [index for index, text in enumerate(texts) if _QUESTION.search(text)]
+    index = asked[-1] if asked else len(texts) - 1
+    yield index
+    while (index := index + 1) < len(texts) and _OPTION.match(texts[index]):
+        yield index
 
 
 def _key(text: str) -> str:

@@ -141,8 +141,8 @@ class ModelSummariser:
         attempts = self._attempts if may_retry else 1
         drafts: list[SummaryDraft] = []
         requests = requests_for(spec, self.source_tokens) if in_place is None else [in_place]
-        for place, request in enumerate(requests):
-            behind = [] if flawed is None else messages_behind(request, place, *flawed)
+        for index, request in enumerate(requests):
+            behind = [] if flawed is None else messages_behind(request, index, *flawed)
             sent = replace(request, messages=[*request.messages, *behind])
             drafts.append(self._ask(sent, self.answer_limit_tokens(spec), attempts, stop, ends_at))
         return SummaryDraft(

@@ -80,14 +80,14 @@ def parse(name: str, data: bytes, kind: type[Read]) -> Read:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        raise ProjectDamagedError(name, place_of(error)) from error
+        raise ProjectDamagedError(name, location_of(error)) from error
 
 
 def render(part: Part) -> bytes:
     return part.model_dump_json(indent=2).encode()
 
 
-def place_of(error: ValidationError) -> str:
+def location_of(error: ValidationError) -> str:
     """Returns the position of a violated rule, such as `memory.open_files: too_long`; never the value."""
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     return f"{'.'.join(str(part) for part in first['loc'][:6])}: {first['type']}"[:200]

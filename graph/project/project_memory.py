@@ -35,7 +35,7 @@ from graph.project.file_pair import (
     ProjectState,
     SnapshotItem,
     Snapshots,
-    place_of,
+    location_of,
     read_pair,
     write_pair,
 )
@@ -202,7 +202,7 @@ class ProjectMemory:
             try:
                 change = operation.change(found.state)
             except ValidationError as error:
-                raise InputError("project_full", place_of(error)) from error
+                raise InputError("project_full", location_of(error)) from error
             if change is None:
                 return Outcome(found.state, "", is_applied=False)
             changed, made = change

@@ -40,10 +40,10 @@ def window_tokens(window: Sequence[Message]) -> int:
 def leaving_count(window: Sequence[Message]) -> int:
     """Returns the number of oldest messages to remove so that at most 800 tokens stay; the newest always stays."""
     tokens = 0
-    for place in range(len(window) - 1, -1, -1):
-        tokens += message_tokens(window[place])
-        if tokens > WINDOW_KEEP and place < len(window) - 1:
-            return place + 1
+    for index in range(len(window) - 1, -1, -1):
+        tokens += message_tokens(window[index])
+        if tokens > WINDOW_KEEP and index < len(window) - 1:
+            return index + 1
     return 0
 
 
@@ -91,10 +91,10 @@ def _always(_: str) -> bool:
 def _newest(leaving: Sequence[Message]) -> Sequence[Message]:
     """Limits the messages to the newest: other programs may have written thousands, and picking takes time."""
     chars = 0
-    for place in range(len(leaving) - 1, -1, -1):
-        chars += len(leaving[place].content)
+    for index in range(len(leaving) - 1, -1, -1):
+        chars += len(leaving[index].content)
         if chars > _PICKED_CHARS:
-            return leaving[place + 1 :] or leaving[place:]
+            return leaving[index + 1 :] or leaving[index:]
     return leaving
 
 

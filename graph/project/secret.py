@@ -304,15 +304,15 @@ def _find_all(text: str) -> Iterator[SecretMatch]:
 def _join(text: str) -> Iterator[tuple[int, int, str]]:
     """Merges overlapping secrets; yields start, end, and the kind that is first in the table."""
     found = sorted(_rank(text))
-    place = 0
-    while place < len(found):
-        start, end, rank, kind = found[place]
-        place += 1
-        while place < len(found) and found[place][0] < end:
-            _, other_end, other_rank, other = found[place]
+    index = 0
+    while index < len(found):
+        start, end, rank, kind = found[index]
+        index += 1
+        while index < len(found) and found[index][0] < end:
+            _, other_end, other_rank, other = found[index]
             end = max(end, other_end)
             rank, kind = min((rank, kind), (other_rank, other))
-            place += 1
+            index += 1
         yield start, end, kind
 
 
@@ -340,15 +340,15 @@ def _assigned(text: str) -> Iterator[tuple[int, int, str]]:
             yield start, end, _PASSWORD if name["password"] else _TOKEN
 
 
-def _value_behind(text: str, place: int, limit: int) -> tuple[str, int, int] | None:
+def _value_behind(text: str, position: int, limit: int) -> tuple[str, int, int] | None:
     """Returns a value without quotes and endings, its start, and the end of the part to mask."""
-    if quoted := _QUOTED.match(text, place):
+    if quoted := _QUOTED.match(text, position):
         return quoted[1], quoted.start(1), quoted.end(1)
-    value = _BARE.match(text, place, limit)
+    value = _BARE.match(text, position, limit)
     if value is None:
         return None
     bare = strip_ending(value[0])
-    start = text.index(bare, place)
+    start = text.index(bare, position)
     end = start + len(bare)
     rest = _RUN.match(text, end) if len(value[0]) == _JUDGED_CHARS else None
     return bare, start, rest.end() if rest else end

@@ -169,11 +169,11 @@ def _written_otherwise(word: str) -> list[str]:
 def _within_bound(words: Iterable[list[str]]) -> list[list[str]]:
     """Drops phrases beyond the limit: parts before stems, and stems before words."""
     by_rank = zip_longest(*(dict.fromkeys(phrases) for phrases in words))
-    numbered = ((place, phrase) for rank in by_rank for place, phrase in enumerate(rank) if phrase is not None)
+    numbered = ((index, phrase) for rank in by_rank for index, phrase in enumerate(rank) if phrase is not None)
     kept: dict[int, list[str]] = {}
-    for place, phrase in islice(numbered, MAX_PHRASES):
-        kept.setdefault(place, []).append(phrase)
-    return [kept[place] for place in sorted(kept)]
+    for index, phrase in islice(numbered, MAX_PHRASES):
+        kept.setdefault(index, []).append(phrase)
+    return [kept[index] for index in sorted(kept)]
 
 
 def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
@@ -186,8 +186,8 @@ def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
             best, most = sentence, count
     if len(best) <= limit_chars:
         return best
-    places = [place for phrases in surfaces if (place := _find(best, phrases)) >= 0]
-    begin = max(0, min(places, default=0) - _LEAD_CHARS)
+    positions = [position for phrases in surfaces if (position := _find(best, phrases)) >= 0]
+    begin = max(0, min(positions, default=0) - _LEAD_CHARS)
     begin = min(begin, len(best) - limit_chars) if begin + limit_chars > len(best) else begin
     return cut_at_word(("…" if begin else "") + best[begin:], limit_chars)
 
@@ -224,4 +224,4 @@ def _surfaces(phrases: Iterable[str]) -> Iterator[str]:
 
 def _find(sentence: str, surfaces: Iterable[str]) -> int:
     folded = sentence.lower()
-    return next((place for surface in surfaces if (place := folded.find(surface)) >= 0), -1)
+    return next((position for surface in surfaces if (position := folded.find(surface)) >= 0), -1)

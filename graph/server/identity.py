@@ -224,18 +224,20 @@ def read_tokens(listed: str) -> list[ApiToken]:
         ValueError: An entry is malformed. The message contains its position and no part of its text.
     """
     entries = [entry for part in _PARTED.split(listed) if (entry := part.strip())]
-    return [_read(entry, place) for place, entry in enumerate(entries, start=1)]
+    return [_read(entry, number) for number, entry in enumerate(entries, start=1)]
 
 
-def _read(entry: str, place: int) -> ApiToken:
+def _read(entry: str, number: int) -> ApiToken:
     fields = [field.strip() for field in entry.split(":")]
     if len(fields) not in (3, 4):
-        msg = f"takes name:owner:token or name:owner:token:tool+tool, with commas between them; not its entry {place}"
+        msg = f"takes name:owner:token or name:owner:token:tool+tool, with commas between them; not its entry {number}"
         raise ValueError(msg)
     name, owner, token, *tools = fields
     for said, chars in ((name, NAME_CHARS), (owner, OWNER_CHARS)):
         if not is_name(said, most_chars=chars):
-            msg = f"takes names of 1 to {NAME_CHARS} and owners of 1 to {OWNER_CHARS} characters; not its entry {place}"
+            msg = (
+                f"takes names of 1 to {NAME_CHARS} and owners of 1 to {OWNER_CHARS} characters; not its entry {number}"
+            )
             raise ValueError(msg)
     allowed = frozenset(filter(None, map(str.strip, tools[0].split("+")))) if tools else None
     return ApiToken(name, owner, SecretStr(check_token(token)), allowed)

@@ -129,8 +129,8 @@ def _one_line(text: str) -> str:
 def _one_line_of(error: _ErrorInfo) -> str:
     """Returns the type of an exception, and its frames, innermost first."""
     kind, _, trace = error
-    places = [
+    frames = [
         f"{'/'.join(PurePath(frame.filename).parts[-2:])}:{frame.lineno} in {frame.name}"[:_SHOWN_FRAME_CHARS]
         for frame in reversed(traceback.extract_tb(trace, limit=-_SHOWN_FRAMES))
     ]
-    return " < ".join([kind.__qualname__ if kind else "no exception", *places])
+    return " < ".join([kind.__qualname__ if kind else "no exception", *frames])

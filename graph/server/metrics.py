@@ -13,7 +13,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 TurnEnd = Literal["finished", "requires_action", "stopped", "failed"]
 CallKind = Literal["answer", "reasoning", "summary", "aside", "title"]
-ErrorPlace = Literal["turn", "call", "fold", "limit"]
+ErrorStage = Literal["turn", "call", "fold", "limit"]
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _TRANSACTION_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30)
@@ -70,8 +70,8 @@ class Metrics:
         self._tokens.labels(kind, "out").inc(output_tokens)
         self._call_seconds.labels(kind).observe(seconds)
 
-    def failed(self, place: ErrorPlace, code: str) -> None:
-        self._errors.labels(place, code).inc()
+    def failed(self, stage: ErrorStage, code: str) -> None:
+        self._errors.labels(stage, code).inc()
 
     def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
         """Adds a gauge that is read at each scrape."""

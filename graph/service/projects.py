@@ -83,8 +83,8 @@ class Projects:
 
     def rules(self, root: str, *, current_file: str = "") -> RulesView:
         """Returns a project's rules alone; its memory isn't touched, so that no `ProjectError` is raised."""
-        found, place = self._found(root, current_file)
-        return _view_rules(found, self._agreements.newest(self._owner, self._root(root)), place)
+        found, location = self._found(root, current_file)
+        return _view_rules(found, self._agreements.newest(self._owner, self._root(root)), location)
 
     def agree(self, root: str, digest: str, *, current_file: str = "") -> None:
         """Has the rules used that were shown, from the next turn on.
@@ -133,8 +133,8 @@ class Projects:
     def _found(self, root: str, current_file: str) -> tuple[RuleSet, str]:
         """Returns the rules on the disk, and the current file's path from the root."""
         with self._roots.opened(root) as folder:
-            place = locate(folder, current_file)
-            return read_rules(folder, place), place
+            location = locate(folder, current_file)
+            return read_rules(folder, location), location
 
 
 _KINDS: Final[dict[str, PrimedKind]] = {

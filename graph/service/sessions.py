@@ -202,8 +202,8 @@ class Sessions:
     def _item(self, row: SessionRow, search: str, hit: Hit | None) -> SessionItem:
         found_turn, found_text = None, ""
         if hit is not None and not is_in_title(search, row.title):
-            place = [(hit.position, hit.position)]
-            said = self._stores.archive.live_within(row.session_id, place)
+            ranges = [(hit.position, hit.position)]
+            said = self._stores.archive.live_within(row.session_id, ranges)
             found_turn = hit.turn
             found_text = excerpt(said[0].message.text, strict_words(search), _EXCERPT_CHARS) if said else ""
         is_running = row.is_open and self._access.is_running(row.session_id)

@@ -320,9 +320,9 @@ class TurnStream:
         return self._log is None or self._log.is_over
 
     @property
-    def first_place(self) -> int:
+    def first_position(self) -> int:
         """The place of its first event; see `TurnLog`."""
-        return self._log.first_place if self._log else 1
+        return self._log.first_position if self._log else 1
 
     def events(self, after: int = 0) -> Sequence[Event]:
         """Returns the events so far without the first `after` of them; it is short, and waits for nothing."""

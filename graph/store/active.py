@@ -99,8 +99,8 @@ def revert_records(connection: Connection, session_id: str, chain: Sequence[str]
     Raises:
         NotFoundError: The first record isn't active; nothing is changed.
     """
-    places = select(_record.from_position, _record.to_position).where(_record.session_id == session_id)
-    newest = connection.execute(places.where(_record.id == chain[0], IS_ACTIVE)).one_or_none()
+    ranges = select(_record.from_position, _record.to_position).where(_record.session_id == session_id)
+    newest = connection.execute(ranges.where(_record.id == chain[0], IS_ACTIVE)).one_or_none()
     if newest is None:
         raise NotFoundError(chain[0])
     _discard_unadopted(connection, session_id, newest.from_position)

@@ -101,8 +101,8 @@ class AnchorStore:
     def of_attempt(self, session_id: str, turn: int, attempt: int) -> tuple[AnchorPlace, ...]:
         """Returns the responses of an attempt, oldest first: the first one, and one for each resumption."""
         with self._database.read() as connection:
-            place = {"of_session": session_id, "of_turn": turn, "of_attempt": attempt}
-            return tuple(AnchorPlace(*row) for row in connection.execute(_OF_ATTEMPT, place))
+            parameters = {"of_session": session_id, "of_turn": turn, "of_attempt": attempt}
+            return tuple(AnchorPlace(*row) for row in connection.execute(_OF_ATTEMPT, parameters))
 
     def turns(self, session_id: str, scope: bytes) -> frozenset[int]:
         with self._database.read() as connection:
@@ -118,27 +118,27 @@ class AnchorStore:
             return frozenset(connection.execute(_SCOPES, {"of_session": session_id}).scalars())
 
 
-def insert_anchor(connection: Connection, anchor: OpenAnchor | None, place: Mapping[str, object]) -> None:
+def insert_anchor(connection: Connection, anchor: OpenAnchor | None, columns: Mapping[str, object]) -> None:
     """Inserts the fingerprint of a program's response, positioned after all archived messages.
 
     Args:
         connection: In a write transaction.
         anchor: None for the page.
-        place: The session, turn and attempt of the response.
+        columns: The session, turn and attempt of the response.
     """
     if anchor is None:
         return
     hashes = {"scope": anchor.scope, "asked": anchor.asked, "idempotency": anchor.idempotency}
-    owner = select(_session.owner).where(_session.session_id == place["session_id"]).scalar_subquery()
-    archived = select(func.max(_message.position)).where(_message.session_id == place["session_id"])
-    is_made = (_call[name] == place[name] for name in ("session_id", "turn", "attempt"))
+    owner = select(_session.owner).where(_session.session_id == columns["session_id"]).scalar_subquery()
+    archived = select(func.max(_message.position)).where(_message.session_id == columns["session_id"])
+    is_made = (_call[name] == columns[name] for name in ("session_id", "turn", "attempt"))
     firsts = {
-        "sequence": next_sequence(anchor_table, str(place["session_id"])),
+        "sequence": next_sequence(anchor_table, str(columns["session_id"])),
         "created_at": database_time(),
         "first_position": func.coalesce(archived.scalar_subquery(), 0) + 1,
         "first_call": func.coalesce(select(func.max(_call.ordinal)).where(*is_made).scalar_subquery(), 0) + 1,
     }
-    connection.execute(insert(anchor_table).values(**{**place, **hashes, **firsts, "owner": owner}))
+    connection.execute(insert(anchor_table).values(**{**columns, **hashes, **firsts, "owner": owner}))
 
 
 def complete_anchor(connection: Connection, anchor: EndedAnchor | None, *, session_id: str, turn: int) -> None:

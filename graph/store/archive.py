@@ -59,8 +59,8 @@ _FIRST, _LAST = bindparam("first", type_=BigInteger), bindparam("last", type_=Bi
 def _question_of(number: ColumnElement[int]) -> ScalarSelect[int]:
     asked, turn = message_table.alias("asked"), turn_table.alias("asking")
     is_it = and_(asked.c.session_id == turn.c.session_id, asked.c.message_id == turn.c.user_message_id)
-    place = and_(turn.c.session_id == bindparam("of_session"), turn.c.number == number)
-    return select(asked.c.position).select_from(turn.join(asked, is_it)).where(place).scalar_subquery()
+    condition = and_(turn.c.session_id == bindparam("of_session"), turn.c.number == number)
+    return select(asked.c.position).select_from(turn.join(asked, is_it)).where(condition).scalar_subquery()
 
 
 # No index covers turns, but a turn's messages are contiguous, from its question to the next turn's: only the session's
@@ -115,7 +115,7 @@ class Archive:
             LeaseLostError: The lease was lost; nothing is written.
             InternalError: A message has no id.
         """
-        place = {
+        columns = {
             "session_id": lease.session_id,
             "owner": owner,
             "turn": turn,
@@ -125,7 +125,7 @@ class Archive:
         with self._database.write(lease) as connection:
             for message in messages:
                 if find_turn(connection, lease.session_id, message.id) is None:
-                    insert_message(connection, message, place)
+                    insert_message(connection, message, columns)
             return [_read(connection, lease.session_id, message.id) for message in messages]
 
     def live(self, session_id: str, *, from_position: int = 1, from_turn: int = 1) -> list[ArchivedMessage]:
@@ -134,7 +134,7 @@ class Archive:
     def live_within(
         self,
         session_id: str,
-        places: Sequence[tuple[int, int | None]],
+        spans: Sequence[tuple[int, int | None]],
         *,
         from_turn: int = 1,
         limit: int | None = None,
@@ -143,15 +143,15 @@ class Archive:
 
         Args:
             session_id: The session.
-            places: First and last position of each range; None for the newest position.
+            spans: First and last position of each range; None for the newest position.
             from_turn: The first turn to read.
             limit: Maximum number, oldest first; None for all.
         """
-        if limit is None and len(places) == 1 and places[0][1] is None:
-            return self._fetch_from(session_id, places[0][0], from_turn)
+        if limit is None and len(spans) == 1 and spans[0][1] is None:
+            return self._fetch_from(session_id, spans[0][0], from_turn)
         ranges = [
             _message.position >= first if last is None else _message.position.between(first, last)
-            for first, last in places
+            for first, last in spans
         ]
         query = _live(session_id).where(or_(*ranges))
         if from_turn > 1:
@@ -161,14 +161,14 @@ class Archive:
     def live_turns(self, session_id: str, first_turn: int, last_turn: int) -> list[ArchivedMessage]:
         """Returns the live messages of these turns (both ends included), in order."""
         with self._database.read() as connection:
-            place = {"of_session": session_id, "first": first_turn, "last": last_turn}
-            return [to_archived(row) for row in connection.execute(_OF_TURNS, place)]
+            parameters = {"of_session": session_id, "first": first_turn, "last": last_turn}
+            return [to_archived(row) for row in connection.execute(_OF_TURNS, parameters)]
 
     def all_of_turn(self, session_id: str, turn: int) -> list[ArchivedMessage]:
         """Returns all messages of a turn, earlier attempts included, in order."""
         with self._database.read() as connection:
-            place = {"of_session": session_id, "first": turn, "last": turn}
-            return [to_archived(row) for row in connection.execute(_ALL_OF_TURNS, place)]
+            parameters = {"of_session": session_id, "first": turn, "last": turn}
+            return [to_archived(row) for row in connection.execute(_ALL_OF_TURNS, parameters)]
 
     def opening(self, session_id: str) -> AnyMessage | None:
         with self._database.read() as connection:
@@ -187,8 +187,8 @@ class Archive:
     def _fetch_from(self, session_id: str, position: int, turn: int) -> list[ArchivedMessage]:
         """Uses a statement built once: each turn reads this way several times."""
         with self._database.read() as connection:
-            place = {"of_session": session_id, "first": position, "of_turn": turn}
-            return [to_archived(row) for row in connection.execute(_FROM, place)]
+            parameters = {"of_session": session_id, "first": position, "of_turn": turn}
+            return [to_archived(row) for row in connection.execute(_FROM, parameters)]
 
     def _fetch(self, query: Select[Any], *, limit: int | None = None) -> list[ArchivedMessage]:
         with self._database.read() as connection:

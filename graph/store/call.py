@@ -24,7 +24,7 @@ _HIGHEST_CORRECTION = 2.0
 _LEAST_REPORTED = 2
 _NO_TURN_YET = 2**31 - 1
 _call = call_table.c
-_PLACE = (_call.turn, _call.attempt, _call.ordinal)
+_KEY = (_call.turn, _call.attempt, _call.ordinal)
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class ModelCall:
 
 _ADD = insert(call_table)
 _NEWEST = (
-    select(*_PLACE, _call.kind, _call.manifest)
+    select(*_KEY, _call.kind, _call.manifest)
     .where(_call.session_id == bindparam("session_id"))
-    .order_by(*(column.desc() for column in _PLACE))
+    .order_by(*(column.desc() for column in _KEY))
     .limit(LONGEST_CHAIN)
 )
 
@@ -75,7 +75,7 @@ _NEWEST = (
 _RECENT = (
     select(_call.usage_input_tokens, _call.sent_tokens)
     .where(_call.session_id == bindparam("session_id"), _call.kind == "answer")
-    .order_by(*(column.desc() for column in _PLACE))
+    .order_by(*(column.desc() for column in _KEY))
     .limit(_CORRECTION_CALLS)
     .subquery()
 )
@@ -168,7 +168,7 @@ class CallStore:
         Raises:
             DatabaseError: A manifest can't be decoded.
         """
-        query = _WHOLE.where(_call.session_id == session_id, _call.turn == turn).order_by(*_PLACE, _call.created_at)
+        query = _WHOLE.where(_call.session_id == session_id, _call.turn == turn).order_by(*_KEY, _call.created_at)
         with self._database.read() as connection:
             return [_to_call(connection, row) for row in connection.execute(query).mappings().all()]
 
@@ -229,7 +229,7 @@ class CallStore:
         query = select(*columns, _call.usage_cached_tokens, _call.manifest).where(*_answers(session_id))
         with self._database.read() as connection:
             begin, left_tokens = _since_reset(connection, session_id)
-            rows = connection.execute(query.order_by(*_PLACE, _call.created_at)).all()
+            rows = connection.execute(query.order_by(*_KEY, _call.created_at)).all()
         try:
             manifests = decode_all([row.manifest for row in rows])
         except ValueError as error:
@@ -257,14 +257,14 @@ class CallStore:
         the ratio is 1.0. A report under half of our estimate is ignored: it can't cover the whole input.
         """
         seen = set()  # imported origins may form a cycle
-        place: str | None = session_id
+        current_id: str | None = session_id
         with self._database.read() as connection:
-            while place is not None and place not in seen:
-                reported, sent = connection.execute(_REPORTED, {"session_id": place}).one()
+            while current_id is not None and current_id not in seen:
+                reported, sent = connection.execute(_REPORTED, {"session_id": current_id}).one()
                 if reported and sent:
                     return min(max(float(reported) / float(sent), _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
-                seen.add(place)
-                place = connection.execute(_ORIGIN, {"session_id": place}).scalar()
+                seen.add(current_id)
+                current_id = connection.execute(_ORIGIN, {"session_id": current_id}).scalar()
         return 1.0
 
 
@@ -273,11 +273,11 @@ def _answers(session_id: str) -> tuple[Any, ...]:
 
 
 def _is_before(call: ModelCall) -> ColumnElement[bool]:
-    return tuple_(*_PLACE) < (call.turn, call.attempt, call.ordinal)
+    return tuple_(*_KEY) < (call.turn, call.attempt, call.ordinal)
 
 
 def _newest_first(query: Select[Any]) -> Select[Any]:
-    return query.order_by(*(column.desc() for column in _PLACE))
+    return query.order_by(*(column.desc() for column in _KEY))
 
 
 def _written_before(connection: Connection, call: ModelCall) -> list[str]:
@@ -378,13 +378,13 @@ class TitleStore:
             row = connection.execute(query).one_or_none()
             if row is None:
                 return False
-            place = {
+            current_id = {
                 "session_id": session_id,
                 "id": f"call-{secrets.token_urlsafe(9)}",
                 "ordinal": _tries(connection, session_id) + 1,
             }
             sent = {"input_hash": "", "full_tokens": call.sent_tokens, "manifest": "[]"}
-            connection.execute(insert(call_table).values({**vars(call), **_KIND, **place, **sent}))
+            connection.execute(insert(call_table).values({**vars(call), **_KIND, **current_id, **sent}))
             is_titled = bool(title) and not row.title_source
             if is_titled:
                 change_session(connection, session_id, **title_values(title), title_source="model")

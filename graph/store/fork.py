@@ -142,6 +142,6 @@ def _copy_records(connection: Connection, origin_id: str, new_id: str) -> None:
     ids: dict[str, str] = {row["id"]: f"rec-{secrets.token_urlsafe(9)}" for row in rows}
     for row in rows:
         links: dict[str, Any] = {name: ids.get(row[name], row[name]) for name in ("id", "replaces", "superseded_by")}
-        place = {"session_id": new_id, "sequence": next_sequence(record_table, new_id)}
+        columns = {"session_id": new_id, "sequence": next_sequence(record_table, new_id)}
         sources = tuple(ids.get(source, source) for source in row["sources"])
-        connection.execute(insert(record_table).values({**row, **links, **_PAID, **place, "sources": sources}))
+        connection.execute(insert(record_table).values({**row, **links, **_PAID, **columns, "sources": sources}))

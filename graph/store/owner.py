@@ -121,7 +121,7 @@ class OwnerUseStore:
         now = self._clock()
         caps = {"most_turns": self._turns_per_minute, "most_tokens": self._tokens_per_day or _NO_CAP}
         with self._database.write() as connection:
-            if connection.execute(_BEGIN, {"owner": owner, **_place(now), **caps}).rowcount > 0:
+            if connection.execute(_BEGIN, {"owner": owner, **_window(now), **caps}).rowcount > 0:
                 return
             used = connection.execute(_USE, {"owner": owner}).one()
         self._check_day(now, used.day, used.tokens)
@@ -146,18 +146,18 @@ class OwnerUseStore:
             return
         try:
             with self._database.write() as connection:
-                connection.execute(_SPEND, {"owner": owner, **_place(self._clock()), "tokens": tokens})
+                connection.execute(_SPEND, {"owner": owner, **_window(self._clock()), "tokens": tokens})
         except StoreError as error:  # no reason to lose the answer
             _LOG.warning("%d tokens were not counted: %s", tokens, error.code)
 
     def _check_day(self, now: datetime, day: int, tokens: int) -> None:
-        today = _place(now)["day"]
+        today = _window(now)["day"]
         if self._tokens_per_day is not None and today <= day <= today + 1 and tokens >= self._tokens_per_day:
             seconds = _seconds_until(now, day + 1, _DAY_SECONDS)
             raise UserTokensError(seconds, f"{math.ceil(seconds / _HOUR_SECONDS)} h")
 
 
-def _place(now: datetime) -> dict[str, int]:
+def _window(now: datetime) -> dict[str, int]:
     seconds = int(now.timestamp())
     return {"minute": seconds // _MINUTE_SECONDS, "day": seconds // _DAY_SECONDS}
 

@@ -119,8 +119,8 @@ class RecordStore:
             is_there = or_(IS_IN_PROGRESS, IS_PREPARED, IS_ACTIVE)
             if connection.execute(select(_record.id).where(same, is_there)).first() is not None:
                 return False
-            place = {"sequence": next_sequence(record_table, record.thread_id), "owner": owner}
-            claim = {**to_values(record), **place, "expires_at": database_time(expires_after_seconds)}
+            columns = {"sequence": next_sequence(record_table, record.thread_id), "owner": owner}
+            claim = {**to_values(record), **columns, "expires_at": database_time(expires_after_seconds)}
             claim["error_code"] = process_name(this_process())  # free until the record ends
             connection.execute(insert(record_table).values(claim))
             return True
@@ -342,8 +342,8 @@ class VersionStore:
             block = _read_block(connection, record.thread_id, of)
             if block is None or not block.can_stand(connection):
                 return None
-            place = {"sequence": next_sequence(record_table, record.thread_id), "owner": owner}
-            connection.execute(insert(record_table).values({**to_values(record), **place}))
+            columns = {"sequence": next_sequence(record_table, record.thread_id), "owner": owner}
+            connection.execute(insert(record_table).values({**to_values(record), **columns}))
             return block.put_newest(connection, record)
 
     def adopt(self, record: Record, *, of: str) -> Record | None:

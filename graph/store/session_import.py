@@ -179,7 +179,7 @@ def _has_turns(rows: Sequence[ReadRow]) -> bool:
         and all(found[session_id] == count for session_id, count in counts.items())
         and all(1 <= number <= counts.get(session_id, 0) for session_id, number in turns)
         and all((row["session_id"], row["turn"]) in turns for row in messages)
-        and {(*place, message_id) for place, message_id in turns.items()} == asked  # others would be invisible
+        and {(*key, message_id) for key, message_id in turns.items()} == asked  # others would be invisible
     )
 
 
@@ -191,11 +191,11 @@ def _shows_results(rows: Sequence[ReadRow]) -> bool:
         if table is not message_table or row["role"] == _USER:
             continue
         message = decode_message(row["role"], row["message_id"], row["content"])
-        place = row["session_id"], row["turn"], row["attempt"]
+        attempt_key = row["session_id"], row["turn"], row["attempt"]
         if isinstance(message, ToolMessage):
-            results[*place, message.tool_call_id] += 1
+            results[*attempt_key, message.tool_call_id] += 1
         elif isinstance(message, AIMessage):
-            calls.update((*place, call["id"]) for call in message.tool_calls)
+            calls.update((*attempt_key, call["id"]) for call in message.tool_calls)
     return results <= calls
 
 
@@ -404,9 +404,9 @@ def insert_turns(
             "finished_at": database_time(),
         }
         connection.execute(insert(turn_table).values(row))
-        place = {"session_id": session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
+        attempt_key = {"session_id": session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
         for message in messages:
-            insert_message(connection, message, place)
+            insert_message(connection, message, attempt_key)
         history_tokens += sum_tokens(messages)
     last = turn_count + len(said)
     change_session(connection, session_id, turn_count=last, updated_at=database_time())

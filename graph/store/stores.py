@@ -139,8 +139,8 @@ class ChatStores:
     def oldest_raw_position(self, session_id: str) -> int | None:
         """Returns the archive position of the oldest raw message, None if there is none."""
         begin = self.sessions.context_begin(session_id)
-        places = uncovered_ranges(self.records.active(session_id), begin)
-        oldest = self.archive.live_within(session_id, places, limit=1)
+        ranges = uncovered_ranges(self.records.active(session_id), begin)
+        oldest = self.archive.live_within(session_id, ranges, limit=1)
         return oldest[0].position if oldest else None
 
 

@@ -54,7 +54,7 @@ def _calls(within: _Within) -> Select[Any]:
 
     The answer of the n-th call of an attempt is the attempt's n-th message by the model.
     """
-    place = func.row_number().over(
+    row_number = func.row_number().over(
         partition_by=[_call.session_id, _call.turn, _call.attempt, _call.kind], order_by=[_call.ordinal, _call.id]
     )
     cached = func.coalesce(_call.usage_cached_tokens, 0)
@@ -69,7 +69,7 @@ def _calls(within: _Within) -> Select[Any]:
             _call.usage_input_tokens,
             case((cached < _call.usage_input_tokens, cached), else_=_call.usage_input_tokens).label("cached_tokens"),
             _call.usage_output_tokens,
-            place.label("place"),
+            row_number.label("row_number"),
             _copy_of(call_table, _call.id),
         ).where(_IS_PAID),
         call_table,
@@ -78,18 +78,18 @@ def _calls(within: _Within) -> Select[Any]:
     is_estimate = asked.c.usage_input_tokens.is_(None)
     # Messages are read only for sessions with unreported calls.
     lacking = select(asked.c.session_id).where(is_estimate, asked.c.kind == "answer").distinct().subquery("lacking")
-    place = func.row_number().over(
+    row_number = func.row_number().over(
         partition_by=[_message.session_id, _message.turn, _message.attempt], order_by=_message.position
     )
     said = (
-        select(_message.session_id, _message.turn, _message.attempt, _message.tokens, place.label("place"))
+        select(_message.session_id, _message.turn, _message.attempt, _message.tokens, row_number.label("row_number"))
         .join_from(lacking, message_table, lacking.c.session_id == _message.session_id)
         .where(_message.role == "ai")
         .subquery("said")
     )
     # Grouped by call instead of joined: SQLite would read all messages again for each call.
     read_tokens = case((is_estimate, asked.c.sent_tokens), else_=asked.c.usage_input_tokens - asked.c.cached_tokens)
-    names = ("session_id", "turn", "attempt", "place")
+    names = ("session_id", "turn", "attempt", "row_number")
     parts = union_all(
         select(
             *(asked.c[name] for name in names),

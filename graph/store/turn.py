@@ -168,10 +168,10 @@ class TurnStore:
                 **new_attempt(1, model, client, now),
             }
             connection.execute(_ADD, values)
-            place = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
-            insert_message(connection, message, place)
+            columns = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
+            insert_message(connection, message, columns)
             keep_images(connection, lease.session_id, images, owner=owner)
-            insert_anchor(connection, anchor, place)
+            insert_anchor(connection, anchor, columns)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=database_time())
             return read_turn(connection, lease.session_id, number), True
 
@@ -212,8 +212,8 @@ class TurnStore:
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
             extend_context(connection, lease.session_id, number, position)
-            place = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1}
-            insert_anchor(connection, anchor, place)
+            columns = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1}
+            insert_anchor(connection, anchor, columns)
             change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)
 
@@ -252,11 +252,11 @@ class TurnStore:
                 raise NotFoundError(str(number))
             values = {**new_attempt(turn.attempt, model, client, now), "started_at": turn.started_at}
             connection.execute(_change(lease.session_id, number).values(values))
-            place: dict[str, object] = {"session_id": lease.session_id, "owner": owner, "turn": number}
-            place |= {"attempt": turn.attempt, "created_at": now}
-            insert_anchor(connection, anchor, place)  # first: the response before ends where these messages begin
+            columns: dict[str, object] = {"session_id": lease.session_id, "owner": owner, "turn": number}
+            columns |= {"attempt": turn.attempt, "created_at": now}
+            insert_anchor(connection, anchor, columns)  # first: the response before ends where these messages begin
             for message in messages:
-                insert_message(connection, message, place)
+                insert_message(connection, message, columns)
             change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)
 

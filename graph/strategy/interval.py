@@ -92,7 +92,7 @@ def _parts(snapshot: SessionSnapshot) -> Iterator[tuple[list[ArchivedMessage], R
 def _text_before(snapshot: SessionSnapshot, position: int) -> str:
     ends = {record.to_position: record.summary for record in snapshot.active}
     said = {entry.position: text_of(entry.message) for entry in snapshot.raw}
-    last = max((place for place in (*ends, *said) if place < position), default=0)
+    last = max((earlier for earlier in (*ends, *said) if earlier < position), default=0)
     return said.get(last) or ends.get(last, "")
 
 

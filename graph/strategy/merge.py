@@ -85,10 +85,10 @@ def unbroken(
     active: Sequence[Record], raw: Sequence[ArchivedMessage], apart: Sequence[Record] = ()
 ) -> list[list[Record]]:
     """Splits the records wherever an uncovered message or an excluded record lies between two of them."""
-    places = [*(entry.position for entry in raw), *(record.from_position for record in apart)]
+    positions = [*(entry.position for entry in raw), *(record.from_position for record in apart)]
     return _split(
         [record for record in active if record not in apart],
-        lambda last, record: any(last.to_position < place < record.from_position for place in places),
+        lambda last, record: any(last.to_position < position < record.from_position for position in positions),
     )
 
 

@@ -115,10 +115,10 @@ def without_oldest(
 def without_oldest_round(messages: Messages) -> Messages | None:
     """Returns the messages without the open turn's oldest round of calls; None with fewer than two rounds."""
     opened = extract_current_turn(messages)
-    rounds = [place for place, message in enumerate(opened) if isinstance(message, AIMessage)]
+    rounds = [index for index, message in enumerate(opened) if isinstance(message, AIMessage)]
     if len(rounds) < _LEAST_ROUNDS:
         return None
-    first, second = (len(messages) - len(opened) + place for place in rounds[:2])
+    first, second = (len(messages) - len(opened) + index for index in rounds[:2])
     return [*messages[:first], *messages[second:]]
 
 

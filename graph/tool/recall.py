@@ -98,9 +98,9 @@ class _Result:
         """Renders the turns in order while they fit; names the remaining ones and the neighbours."""
         most_chars = self._past.result_chars - len(recalled([], self._more(shown, shown), self._language))
         parts: list[str] = []
-        for place, number in enumerate(shown):
+        for index, number in enumerate(shown):
             # The best turn may take half of the room, or all of it if there is no other.
-            share = most_chars if place == len(shown) - 1 else max(most_chars // 2, _LEAST_CHARS)
+            share = most_chars if index == len(shown) - 1 else max(most_chars // 2, _LEAST_CHARS)
             if most_chars < _LEAST_CHARS and parts:
                 break
             part = self._turn(number, min(share, most_chars) - _FRAME_CHARS)
@@ -142,8 +142,8 @@ def _shared(lengths: Sequence[int], most_chars: int) -> list[int]:
     """Distributes the room: short texts get their full length, the longest ones equal shares of the rest."""
     limits = list(lengths)
     left, open_texts = max(0, most_chars), len(lengths)
-    for place in sorted(range(len(lengths)), key=lambda place: lengths[place]):
-        limits[place] = min(lengths[place], left // open_texts)
-        left -= limits[place]
+    for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
+        limits[index] = min(lengths[index], left // open_texts)
+        left -= limits[index]
         open_texts -= 1
     return limits

@@ -113,7 +113,7 @@ class ProjectContext:
         owner, root, language = request.owner, request.root, request.language
         with self._roots.opened(root) as folder:
             volatile = self._registry.told(owner, root, request.context, language)
-            place = locate(folder, volatile.get(CURRENT_FILE))
+            location = locate(folder, volatile.get(CURRENT_FILE))
         app_context = self._registry.app_context(owner, root)
         agreed = agreed_rules(self._agreements.newest(owner, root))
         app_context.refresh_persistent_if_needed(PersistentRefreshTrigger(root, agreed.digest))
@@ -121,7 +121,7 @@ class ProjectContext:
             f"{request.session_id}/{request.turn}",
             text_of(request.message),
             volatile,
-            file_rules=agreed.text_for(place).volatile,
+            file_rules=agreed.text_for(location).volatile,
         )
         earlier = memory_of(request.front) if request.has_memory else ""
         memory = self._primed(request) if request.has_memory and not earlier else ()

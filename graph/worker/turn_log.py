@@ -37,7 +37,7 @@ from graph.value.view import LiveTurn, StepStatus, ToolStep
 
 _LOG = logging.getLogger(__name__)
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
-_PLACES: Final = 2**30
+_STARTS: Final = 2**30
 _FAR: Final = 10**6
 
 
@@ -54,14 +54,14 @@ class TurnLog:
     """The events of one attempt of a turn, in order, for any number of subscribers in any thread.
 
     `said` and `steps` are from before a resumption. The log of a resumed attempt, or a copy of another process's,
-    starts at a random, distant `first_place`, so that it shares none with earlier logs.
+    starts at a random, distant `first_position`, so that it shares none with earlier logs.
     """
 
     def __init__(
         self, turn: int, attempt: int, *, said: str = "", steps: tuple[ToolStep, ...] = (), is_copy: bool = False
     ) -> None:
         self.stop = threading.Event()
-        self.first_place = 1 + (secrets.randbelow(_PLACES) * _FAR if said or steps or is_copy else 0)
+        self.first_position = 1 + (secrets.randbelow(_STARTS) * _FAR if said or steps or is_copy else 0)
         self._before = said, steps
         self._changed = threading.Condition()
         self._events: list[Event] = []

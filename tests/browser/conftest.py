@@ -159,7 +159,7 @@ def other_server(folder: Path, endpoint: FakeOpenAI, address: str) -> Iterator[C
 @pytest.fixture(autouse=True)
 def _leave_no_chats(request: pytest.FixtureRequest) -> Iterator[None]:
     """Deletes what the test has begun: every row of the sidebar costs each later drawing of a page."""
-    if not {"address", "place"} & set(request.fixturenames):
+    if not {"address", "target"} & set(request.fixturenames):
         yield
         return
     service: ChatService = request.getfixturevalue("other_server")
@@ -237,7 +237,7 @@ NARROW_LIMITS = {
 }
 
 
-class Place(NamedTuple):
+class Target(NamedTuple):
     """Where a journey goes; `service` is another server's on the same files."""
 
     address: str
@@ -245,7 +245,7 @@ class Place(NamedTuple):
 
 
 @pytest.fixture
-def place(journey: str, request: pytest.FixtureRequest, fake_openai: FakeOpenAI, tmp_path: Path) -> Iterator[Place]:
+def target(journey: str, request: pytest.FixtureRequest, fake_openai: FakeOpenAI, tmp_path: Path) -> Iterator[Target]:
     """Where a journey goes: the server that most tests share, or one of its own."""
     from tests.browser.site import opened_site  # noqa: PLC0415  # it imports this file
 
@@ -254,12 +254,12 @@ def place(journey: str, request: pytest.FixtureRequest, fake_openai: FakeOpenAI,
             provider = stack.enter_context(IdentityProvider())
             site = stack.enter_context(opened_site(tmp_path, fake_openai, provider))
             service = stack.enter_context(preparing(tmp_path, fake_openai))
-            yield Place(site.address, service.for_owner(site.owner("minsu")))
+            yield Target(site.address, service.for_owner(site.owner("minsu")))
         elif journey in {"project", "full context"}:
             (tmp_path / "projects" / "shop").mkdir(parents=True)
             changes = {"project": {"PROJECT_ROOTS": str(tmp_path / "projects/shop")}}.get(journey, NARROW_LIMITS)
             address = stack.enter_context(started(tmp_path, {**scripted_settings(fake_openai), **changes}))
-            yield Place(address, stack.enter_context(preparing(tmp_path, fake_openai, **changes)))
+            yield Target(address, stack.enter_context(preparing(tmp_path, fake_openai, **changes)))
         else:
             address = request.getfixturevalue("offline_address" if journey == "first chat" else "address")
-            yield Place(address, request.getfixturevalue("other_server"))
+            yield Target(address, request.getfixturevalue("other_server"))

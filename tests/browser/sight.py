@@ -14,7 +14,7 @@ class Sight(NamedTuple):
     is_empty_page: bool
 
 
-# `places` is where in the page, however it is scrolled, the bubble of the message has stood, from the first frame that
+# `spots` is where in the page, however it is scrolled, the bubble of the message has stood, from the first frame that
 # the browser paints after the key.
 PRESS_ENTER: Final = """(field) => {
     const text = field.value;
@@ -22,7 +22,7 @@ PRESS_ENTER: Final = """(field) => {
     const rest = () => [...document.querySelectorAll("#stMain h1, .st-key-suggestions, .st-key-known")];
     const isSeen = (part) => part.checkVisibility();
     const isSame = (part) => part.textContent !== "" && text.startsWith(part.textContent);
-    const seen = { sights: new Map(), places: new Set() };
+    const seen = { sights: new Map(), spots: new Set() };
     window.seen = seen;
     const main = document.querySelector("[data-testid='stMain']");
     const note = () => {
@@ -31,7 +31,7 @@ PRESS_ENTER: Final = """(field) => {
         seen.sights.set(String(sight), sight);
         messages.forEach((part) => {
             const box = part.closest("p.pending, [data-testid='stChatMessage']").getBoundingClientRect();
-            seen.places.add([box.left, box.top + main.scrollTop].map(Math.round).join());
+            seen.spots.add([box.left, box.top + main.scrollTop].map(Math.round).join());
         });
         if (window.seen === seen) requestAnimationFrame(note);
     };
@@ -50,9 +50,9 @@ def press_enter(visitor: Visitor) -> str | None:
     return shown
 
 
-def places(visitor: Visitor) -> set[str]:
+def spots(visitor: Visitor) -> set[str]:
     """Returns where the frames since Enter have shown the message."""
-    return set(visitor.page.evaluate("[...seen.places]"))
+    return set(visitor.page.evaluate("[...seen.spots]"))
 
 
 def sights(visitor: Visitor) -> set[Sight]:

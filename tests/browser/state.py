@@ -28,7 +28,7 @@ from tests.browser import (
     state_trouble,
 )
 from tests.browser.axe import Themes, walk_without_violation
-from tests.browser.conftest import Place
+from tests.browser.conftest import Target
 from tests.browser.stage import State, staged
 from tests.fake.openai_server import FakeOpenAI
 
@@ -78,13 +78,13 @@ def walk(
     journey: str,
     look: str,
     chromium: Browser,
-    place: Place,
+    target: Target,
     endpoint: FakeOpenAI,
     folder: Path,
     themes: Themes = "own",
 ) -> None:
     """Walks a journey in a look; none of its states may break a rule of axe."""
-    with staged(chromium, place.address, look, endpoint, place.service, folder) as stage:
+    with staged(chromium, target.address, look, endpoint, target.service, folder) as stage:
         if themes == "other":
             stage.visitor.page.emulate_media(color_scheme="light" if stage.is_dark else "dark")
         walk_without_violation(stage, states_of(JOURNEYS[journey]), themes)

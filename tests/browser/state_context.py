@@ -94,13 +94,13 @@ def compacted(stage: Stage) -> None:
     expect_structured(fold)
 
 
-def expect_structured(place: Locator) -> None:
+def expect_structured(box: Locator) -> None:
     """A summary is shown as Markdown, but leads nowhere and loads nothing."""
-    expect(place.locator("ol > li strong")).to_have_text(["Task Overview", "Current State"])
-    expect(place.locator("a, img")).to_have_count(0)
+    expect(box.locator("ol > li strong")).to_have_text(["Task Overview", "Current State"])
+    expect(box.locator("a, img")).to_have_count(0)
     said = "[문서](https://example.com/a_b)와 https://example.com/c, kim@example.com 참고"
-    expect(place.locator("ul > li").first).to_have_text(said)
-    assert place.locator("h2").evaluate(FONT_SIZE) <= place.locator("ol > li").first.evaluate(FONT_SIZE)
+    expect(box.locator("ul > li").first).to_have_text(said)
+    assert box.locator("h2").evaluate(FONT_SIZE) <= box.locator("ol > li").first.evaluate(FONT_SIZE)
 
 
 def compaction_card(stage: Stage) -> None:

@@ -493,8 +493,8 @@ def test_a_message_and_its_answer_draw_nothing_else(visitor: Visitor, chat: Chat
     visitor.ask(asked, first=9)
     expect(visitor.find("stop")).to_have_count(0)
     assert runs.whole_count == 0
-    places = {path[:3] for path in runs.paths if path[:2] == (MAIN, CHAT)}
-    assert len(places) == 2  # the turn before, which can't be answered anew any more, and this one
+    elements = {path[:3] for path in runs.paths if path[:2] == (MAIN, CHAT)}
+    assert len(elements) == 2  # the turn before, which can't be answered anew any more, and this one
     expect(slider).to_have_attribute("data-mark", "the same")
 
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from graph.server.settings import Settings
-from tests.browser.sight import EMPTY_PAGE, MESSAGE, places, press_enter, sights
+from tests.browser.sight import EMPTY_PAGE, MESSAGE, press_enter, sights, spots
 from tests.browser.visitor import SETTLED, Visitor
 from tests.browser.wire import Hold
 from tests.fake.openai_reply import text
@@ -99,7 +99,7 @@ def test_a_message_is_seen_at_once_and_only_once_where_its_turn_will_stand(
         assert press_enter(visitor) == message
         visitor.wait_for_end(number)
         assert sights(visitor) == {MESSAGE}
-        assert len(places(visitor)) == 1
+        assert len(spots(visitor)) == 1
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_a_message_keeps_its_place_while_its_turn_is_half_drawn(
     hold.let_go()
     expect(visitor.turn(number)).to_contain_text("말풍선보다 늦게 그려지는 말")
     assert sights(visitor) == {MESSAGE}
-    assert len(places(visitor)) == 1
+    assert len(spots(visitor)) == 1
 
 
 @pytest.mark.slow

@@ -104,7 +104,7 @@ FAR: Final = (
     *(r"\rlap{\rule{3000em}{90em}}", r"\smash{\rlap{\rule{3000em}{3000em}}}", r"\kern-300em\rlap{\rule{3000em}{9em}}"),
     *(r"\begin{array}{c}a\\[3000em]b\end{array}", r"\genfrac{}{}{3000em}{}{a}{b}", r"\above3000em b"),
 )
-PLACES: Final = ("**{}** and more", "- {}", "> {}", "## {}", "| a |\n| - |\n| {} |", "1. a\n   - {}")
+MARKDOWN: Final = ("**{}** and more", "- {}", "> {}", "## {}", "| a |\n| - |\n| {} |", "1. a\n   - {}")
 # What an answer also draws on, above it or behind it, while one of its formulas is looked at.
 DRAWN_ON: Final = """answer => [...answer.querySelectorAll('.katex-html')].flatMap(formula => {
     formula.scrollIntoView({ block: 'center' });
@@ -121,7 +121,7 @@ DRAWN_ON: Final = """answer => [...answer.querySelectorAll('.katex-html')].flatM
 def test_no_formula_lies_over_the_rest_of_the_page(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     # A text with a formula on lines of its own is another one: Streamlit then hides what is too wide.
     inline = [f"${formula}$" for formula in (*FAR, r"a\\[3000em]b", r"a\\[-3000em]b")]
-    inline += [place.format(f"$${formula}$$") for place in PLACES for formula in FAR[::5]]
+    inline += [markdown.format(f"$${formula}$$") for markdown in MARKDOWN for formula in FAR[::5]]
     asked = ("아주 먼 곳까지 가는 식을 보여 주세요.", "이번에는 줄마다 보여 주세요.")
     shown = (inline, [f"$$\n{formula}\n$$" for formula in FAR])
     for question, formulas in zip(asked, shown, strict=True):

@@ -152,7 +152,7 @@ def set_drawing(page: Page, *, is_drawing: bool) -> None:
     page.evaluate("(state) => { document.body.firstElementChild.dataset.testScriptState = state; }", state)
 
 
-def place_of(page: Page, key: str) -> float:
+def top_of(page: Page, key: str) -> float:
     found: float = page.evaluate("(key) => document.querySelector(`.${key}`).getBoundingClientRect().top", key)
     return found
 
@@ -168,7 +168,7 @@ def test_a_jump_waits_and_keeps_its_place_as_long_as_a_slow_server_draws(page: P
     draw_first(page, "st-key-turn_2", 300)
     page.clock.run_for(100)
     expect(page.locator(".st-key-turn_2")).to_be_focused()
-    landed = place_of(page, "st-key-turn_2")
+    landed = top_of(page, "st-key-turn_2")
     page.clock.run_for(60_000)
     draw_first(page, "st-key-turn_1", 700)
     expect(page.locator(".st-key-turn_2")).to_be_in_viewport()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.conftest import Place
+from tests.browser.conftest import Target
 from tests.browser.stage import NARROW
 from tests.browser.state import other_journeys, quick_journeys, walk
 from tests.fake.openai_server import FakeOpenAI
@@ -19,21 +19,21 @@ pytestmark = pytest.mark.timeout(900)  # a journey is one test of up to twenty s
 
 
 @pytest.mark.parametrize("journey", quick_journeys(1))
-def test_journey(journey: str, chromium: Browser, place: Place, fake_openai: FakeOpenAI, tmp_path: Path) -> None:
-    walk(journey, NARROW, chromium, place, fake_openai, tmp_path)
+def test_journey(journey: str, chromium: Browser, target: Target, fake_openai: FakeOpenAI, tmp_path: Path) -> None:
+    walk(journey, NARROW, chromium, target, fake_openai, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("journey", quick_journeys(1))
 def test_journey_in_the_other_theme(
-    journey: str, chromium: Browser, place: Place, fake_openai: FakeOpenAI, tmp_path: Path
+    journey: str, chromium: Browser, target: Target, fake_openai: FakeOpenAI, tmp_path: Path
 ) -> None:
-    walk(journey, NARROW, chromium, place, fake_openai, tmp_path, "other")
+    walk(journey, NARROW, chromium, target, fake_openai, tmp_path, "other")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("journey", other_journeys(1))
 def test_journey_in_both_themes(
-    journey: str, chromium: Browser, place: Place, fake_openai: FakeOpenAI, tmp_path: Path
+    journey: str, chromium: Browser, target: Target, fake_openai: FakeOpenAI, tmp_path: Path
 ) -> None:
-    walk(journey, NARROW, chromium, place, fake_openai, tmp_path, "both")
+    walk(journey, NARROW, chromium, target, fake_openai, tmp_path, "both")

@@ -8,12 +8,12 @@ from typing import Final
 
 import pytest
 
-_PLACES: Final = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))  # Debian keeps servers there
+_PATH: Final = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin"))  # Debian keeps servers there
 
 
 def installed(name: str, *, required_by: str) -> str:
     """Returns where a program is. Where there is none, the test is skipped, or fails if this variable is set."""
-    found = shutil.which(name, path=_PLACES)
+    found = shutil.which(name, path=_PATH)
     if found is None:
         if os.environ.get(required_by):
             pytest.fail(f"no {name}")

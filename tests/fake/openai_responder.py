@@ -39,8 +39,8 @@ def kind_of(body: Body) -> Kind:
 
 def instruction_at(body: Body) -> int | None:
     """Where the messages hold the instruction of a request in place, as the last one or before a draft; else None."""
-    places = range(len(body["messages"]))[-1:-4:-2]
-    return next((place for place in places if _words(body["messages"][place]).startswith(_BEGINNINGS)), None)
+    indexes = range(len(body["messages"]))[-1:-4:-2]
+    return next((index for index in indexes if _words(body["messages"][index]).startswith(_BEGINNINGS)), None)
 
 
 def _request_in(body: Body) -> Body:
@@ -68,15 +68,15 @@ def answer_body(body: Body, *, pause_seconds: float = 0.0) -> Reply:
 
 def _asked_summary(body: Body) -> str:
     """The request for a summary with its source; of one in place, the part of the chat that it names, so quoted."""
-    place = instruction_at(body)
-    if place is None:
+    index = instruction_at(body)
+    if index is None:
         return _words(_request_in(body))
-    asked = _words(body["messages"][place])
+    asked = _words(body["messages"][index])
     turns, opening = _TURNS.search(asked), _OPENING.search(asked)
     turn = int(turns.group(1)) - 1 if turns else 0
     begin = opening.group(1) if opening else ""
     quoted: list[str] = []
-    for message in body["messages"][1:place]:
+    for message in body["messages"][1:index]:
         words = _words(message)
         if quoted or begin in " ".join(words.split()):
             turn += message["role"] == "user"

@@ -50,14 +50,14 @@ class Script:
     Attributes:
         to: Words that the request's last user message holds; "" fits any.
         may_stay: A reply may be left over.
-        place: File and line that scripted it.
+        script_line: File and line that scripted it.
         exchanges: The requests that have come for these replies.
     """
 
     kind: Kind
     to: str
     may_stay: bool
-    place: str
+    script_line: str
     replies: deque[Scripted]
     exchanges: list[Exchange] = field(default_factory=list)
 
@@ -78,7 +78,7 @@ class Script:
         whom = f" that say {self.to!r}" if self.to else ""
         next_one = describe(self.replies[0]) if isinstance(self.replies[0], Reply) else "made of its request"
         return (
-            f"{self.place} scripted {came + len(self.replies)} replies for {self.kind} requests{whom}, "
+            f"{self.script_line} scripted {came + len(self.replies)} replies for {self.kind} requests{whom}, "
             f"but only {came} came. The next reply is {next_one}."
         )
 
@@ -104,8 +104,8 @@ class Scripts:
             message = "tests share this server: script(..., to=<words that only this test's request says>)"
             raise ValueError(message)
         caller = traceback.extract_stack(limit=3)[0]
-        place = f"{Path(caller.filename).name}:{caller.lineno}"
-        script = Script(kind, to or self._to, may_stay, place, deque(replies))
+        script_line = f"{Path(caller.filename).name}:{caller.lineno}"
+        script = Script(kind, to or self._to, may_stay, script_line, deque(replies))
         self._scripts.append(script)
         return script
 

@@ -42,7 +42,7 @@ class Truth:
 
 
 def read_truth(chat: Chat) -> Truth:
-    live = [(*place, _words_of(content)) for *place, content in chat.rows(_LIVE, chat.session_id)]
+    live = [(*turn_key, _words_of(content)) for *turn_key, content in chat.rows(_LIVE, chat.session_id)]
     return Truth(live, chat.rows(_ACTIVE, chat.session_id))
 
 
@@ -54,7 +54,7 @@ def _words_of(content: str) -> str:
 
 def check_cover(truth: Truth, begun: int) -> None:
     """No message stands in two active records, none of a later record before one of an earlier, and no hole is left."""
-    ends = [place for first, last, _ in truth.active for place in (first, last)]
+    ends = [end for first, last, _ in truth.active for end in (first, last)]
     assert ends == sorted(ends), truth.active
     assert len(set(ends[1:-1:2]) & set(ends[2::2])) == 0, truth.active
     counted = [(position, truth.is_covered(position)) for position, _, turn, _, _ in truth.live if turn > begun]

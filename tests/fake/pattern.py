@@ -120,8 +120,8 @@ def _patterns_in(value: Any, label: str) -> Iterator[tuple[str, AnyPattern]]:  #
     pattern = value if isinstance(value, re.Pattern) else getattr(value, "__self__", None)
     if isinstance(pattern, re.Pattern):
         yield label, pattern
-    for place, item in _items(value):
-        yield from _patterns_in(item, f"{label}[{place!r}]")
+    for key, item in _items(value):
+        yield from _patterns_in(item, f"{label}[{key!r}]")
 
 
 def _items(value: Any) -> Iterable[tuple[object, object]]:  # noqa: ANN401  # whatever a module holds

@@ -96,11 +96,11 @@ def _file(contents: Sequence[bytes], *, is_packed: bool = False, font: bytes = _
         )
         data, kind = (zlib.compress(content, 1), b"/Filter /FlateDecode ") if is_packed else (content, b"")
         objects.append(b"<< %s/Length %d >>\nstream\n%s\nendstream" % (kind, len(data), data))
-    written, places = b"%PDF-1.4\n", []
+    written, offsets = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, 1):
-        places.append(len(written))
+        offsets.append(len(written))
         written += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     count = len(objects) + 1
     return written + (
         b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"

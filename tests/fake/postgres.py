@@ -161,9 +161,9 @@ def postgres_for_tests() -> Iterator[PostgresServer]:
 
 def cut_connections(url: str) -> list[bool]:
     """Ends every connection to a database; returns of each whether it ended within a minute."""
-    place, _, name = url.rpartition("/")
+    server, _, name = url.rpartition("/")
     ending = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = %s"
-    with psycopg.connect(f"{place}/postgres", autocommit=True) as connection:
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         return [has_ended for (has_ended,) in connection.execute(ending, (name,))]
 
 

@@ -71,10 +71,10 @@ class Rooted:
 
     def write(self, path: str, text: str) -> Path:
         """Writes a file of the project."""
-        place = self.project.root / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
-        return place
+        file = self.project.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
 
     def noted(self) -> list[tuple[str, str]]:
         """Who said what, as the memory has it."""

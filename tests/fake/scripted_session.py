@@ -166,10 +166,10 @@ class ScriptedSession:
     def use_version(self, record_id: str) -> Record:
         """Has a record take the place of the active one with its turns."""
         chosen = next(record for record in self.inactive if record.id == record_id)
-        place = next(place for place, record in enumerate(self.records) if record.turns == chosen.turns)
+        index = next(index for index, record in enumerate(self.records) if record.turns == chosen.turns)
         self.inactive.remove(chosen)
-        self.inactive.append(self.records[place])
-        self.records[place] = chosen
+        self.inactive.append(self.records[index])
+        self.records[index] = chosen
         return chosen
 
     def fold_before(self, number: int) -> None:

@@ -78,12 +78,12 @@ def _begun(loop: _Loop, sign: str) -> Iterator[str]:
 
 def _loops(nodes: Sequence[Node], sign: str, before: str = "") -> Iterator[_Loop]:
     """Yields the loops of a sequence and of all within it; they are reached by this sign wherever it is allowed."""
-    for place, (operation, argument) in enumerate(nodes):
-        reached = before + _sample(nodes[:place], sign)
+    for index, (operation, argument) in enumerate(nodes):
+        reached = before + _sample(nodes[:index], sign)
         if str(operation) in _REPEATS:
             _, most, body = argument
             if int(most) >= _LEAST_TIMES:
-                yield _Loop(reached, list(body), nodes[place + 1 :])
+                yield _Loop(reached, list(body), nodes[index + 1 :])
         for inner in _inner(operation, argument):
             yield from _loops(inner, sign, reached)
 

@@ -94,14 +94,14 @@ def cut_off(url: SecretStr) -> SecretStr:
 
     An empty one stands in its place, so that nobody waits for it.
     """
-    place, _, name = url.get_secret_value().rpartition("/")
-    with psycopg.connect(f"{place}/postgres", autocommit=True) as connection:
+    server, _, name = url.get_secret_value().rpartition("/")
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
         cut_connections(url.get_secret_value())
         connection.execute(f"ALTER DATABASE {name} RENAME TO {name}_left".encode())
         connection.execute(f"ALTER DATABASE {name}_left ALLOW_CONNECTIONS true".encode())
         connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
-    left = SecretStr(f"{place}/{name}_left")
+    left = SecretStr(f"{server}/{name}_left")
     with psycopg.connect(left.get_secret_value()) as connection:
         connection.execute("UPDATE lease SET expires_at = NULL")  # as in `leave_behind`
     return left
@@ -123,11 +123,11 @@ class StoreSet:
     """The stores of one server.
 
     Attributes:
-        place: What `open_place` takes to open them in another process.
+        location: What `open_location` takes to open them in another process.
     """
 
     path: Path
-    place: tuple[str, str]
+    location: tuple[str, str]
     clock: MovableClock
     database: Database
     leases: LeaseStore
@@ -196,8 +196,8 @@ class StoreSet:
     def start(self, record: Record, seconds: float = 60) -> bool:
         return self.records.start(record, owner=OWNER, expires_after_seconds=seconds)
 
-    def fail(self, record_id: str, error_code: str, **place: int) -> None:
-        record = self.make_record(record_id, **place)
+    def fail(self, record_id: str, error_code: str, **positions: int) -> None:
+        record = self.make_record(record_id, **positions)
         assert self.start(record)
         assert self.records.end(record.with_changes(status="FAILED", outcome="failed", error_code=error_code))
 
@@ -282,6 +282,6 @@ def open_store_set(folder: Path, url: SecretStr | None = None) -> Iterator[Store
         yield stores
 
 
-def open_place(folder: str, url: str) -> AbstractContextManager[StoreSet]:
+def open_location(folder: str, url: str) -> AbstractContextManager[StoreSet]:
     """Opens the stores again that a test has opened in another process."""
     return open_store_set(Path(folder), SecretStr(url) if url else None)

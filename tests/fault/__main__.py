@@ -25,8 +25,8 @@ from tests.fake.postgres import PostgresServer, serve_postgres
 from tests.fault import gathering, outage, scenario, size
 from tests.fault.chatter import Figures
 from tests.fault.kill import Killer
+from tests.fault.location import put_elsewhere
 from tests.fault.mark import PHASES
-from tests.fault.place import put_elsewhere
 from tests.fault.process import in_own_process, side_by_side
 from tests.fault.project import kill_while_writing
 from tests.fault.stall import HEAD, Stall, stand_still

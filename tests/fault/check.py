@@ -15,9 +15,9 @@ from graph.value.event import TurnFinished
 from tests.fake.body import faults, summaries
 from tests.fake.rows import read_rows
 from tests.fault.child import fault_settings, question
+from tests.fault.location import damaged_files
 from tests.fault.mark import Silent
 from tests.fault.model import WorkingChat, working_models, working_tools
-from tests.fault.place import damaged_files
 
 _ALL: Final = 1_000_000
 
@@ -60,7 +60,7 @@ def check_rows(folder: Path, session_id: str, messages: Mapping[str, int], shown
     settings, wrong = fault_settings(folder), list[str]()
     said = Counter(row[0] for row in rows("SELECT message_id FROM message WHERE role = 'human' AND session_id = ?"))
     turns = rows("SELECT number, user_message_id FROM turn WHERE session_id = ? ORDER BY number")
-    places = rows("SELECT position, turn FROM message WHERE session_id = ? ORDER BY position")
+    rows_by_position = rows("SELECT position, turn FROM message WHERE session_id = ? ORDER BY position")
     answers = dict(rows("SELECT message_id, turn FROM message WHERE role = 'ai' AND session_id = ?"))
     counted = rows("SELECT turn_count FROM session WHERE session_id = ?")
     by_number = dict(turns)
@@ -78,9 +78,9 @@ def check_rows(folder: Path, session_id: str, messages: Mapping[str, int], shown
         wrong.append(f"{session_id}: one message in two turns")
     if [number for number, _ in turns] != list(range(1, len(turns) + 1)) or counted != [(len(turns),)]:
         wrong.append(f"{session_id}: turn numbers with a gap")
-    if [position for position, _ in places] != list(range(1, len(places) + 1)):
+    if [position for position, _ in rows_by_position] != list(range(1, len(rows_by_position) + 1)):
         wrong.append(f"{session_id}: positions with a gap")
-    if places != sorted(places, key=lambda place: place[1]):
+    if rows_by_position != sorted(rows_by_position, key=lambda entry: entry[1]):
         wrong.append(f"{session_id}: turns out of order")
     return wrong
 

@@ -15,9 +15,9 @@ from graph.service import ChatService, open_service
 from graph.value.error import NotFoundError, StoreError, TurnfoldError
 from graph.value.event import Event, TurnFailed, TurnFinished
 from graph.value.view import TurnOptions
+from tests.fault.location import url_of
 from tests.fault.mark import Marker
 from tests.fault.model import TOOL_SIGN, working_models, working_tools
-from tests.fault.place import url_of
 from tests.fault.store import marked_stores
 
 _PATIENCE_SECONDS: Final = 60.0

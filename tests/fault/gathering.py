@@ -81,13 +81,13 @@ def many_sessions(folder: Path, *, sessions: int, turns: int) -> list[str]:
 def clocks_apart(folder: Path, *, turns: int, seconds: float) -> list[str]:
     """Two servers whose clocks are set forward and back take turns in one session: each sends all of it."""
 
-    def server(place: int) -> Callable[[Marker], None]:
+    def server(server_number: int) -> Callable[[Marker], None]:
         def work(marker: Marker) -> None:
-            clock = set_clock((seconds, -seconds)[place])
+            clock = set_clock((seconds, -seconds)[server_number])
             model = WorkingChat(Silent(), pause_seconds=0)
             ledger = Ledger()
             with serve(folder, clock=clock, chat=model) as service:
-                for number in range(1 + place, turns + 1, 2):
+                for number in range(1 + server_number, turns + 1, 2):
                     _wait_for_turn(service, number - 1)
                     say_all(service, ledger, [number])
                     texts = {

@@ -18,7 +18,7 @@ from graph.value.error import DatabaseError
 from tests.fake.postgres import PostgresServer, cut_connections
 from tests.fault.chatter import Chatters, Child, Figures
 from tests.fault.check import Ledger, check_folder
-from tests.fault.place import put_elsewhere
+from tests.fault.location import put_elsewhere
 from tests.fault.process import in_own_process
 from tests.fault.scenario import SESSION, say_all, serve
 

@@ -26,9 +26,9 @@ from tests.fake.postgres import PostgresServer
 from tests.fake.scripted_model import Said
 from tests.fault.check import Ledger, check_folder
 from tests.fault.child import question
+from tests.fault.location import put_elsewhere
 from tests.fault.mark import Marker, Silent
 from tests.fault.model import TOOL_SIGN, WorkingChat
-from tests.fault.place import put_elsewhere
 from tests.fault.process import in_own_process, run_all
 from tests.fault.scenario import serve
 
@@ -119,7 +119,7 @@ class StreamingChat(WorkingChat):
 
 def stand_still(folder: Path, server: PostgresServer, stall: Stall) -> Found:
     """Has Postgres stand still while two servers stream, and looks at what is stored of it afterwards."""
-    place = put_elsewhere(folder, url := server.make_database())
+    database_folder = put_elsewhere(folder, url := server.make_database())
     for name, limit in _LIMITS.items():
         server.execute(f"ALTER DATABASE {{}} SET {name} = '{limit}'", url.rpartition("/")[2])
     all_begun, stopped = folder / "all-begun", folder / "stopped"
@@ -132,7 +132,7 @@ def stand_still(folder: Path, server: PostgresServer, stall: Stall) -> Found:
             time.sleep(stall.seconds)
 
     found, ledger = Found(stall), Ledger()
-    works = [partial(_serve, place, stall, number, all_begun, stopped) for number in range(_SERVERS)]
+    works = [partial(_serve, database_folder, stall, number, all_begun, stopped) for number in range(_SERVERS)]
     for line in chain.from_iterable(run_all([*works, stop])):
         if line.startswith("{"):
             _judge(found, ledger, json.loads(line))
@@ -140,7 +140,7 @@ def stand_still(folder: Path, server: PostgresServer, stall: Stall) -> Found:
             found.wrong.append(line)
     if found.endings.total() != stall.streams:
         found.wrong.append(f"{found.endings.total()} of {stall.streams} answers ended")
-    found.wrong += in_own_process(lambda: check_folder(place, ledger))
+    found.wrong += in_own_process(lambda: check_folder(database_folder, ledger))
     found.wrong = [f"{stall}: {fault}" for fault in found.wrong]
     return found
 

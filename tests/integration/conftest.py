@@ -56,9 +56,9 @@ def stores(
 ) -> Iterator[StoreSet]:
     """Stores over an empty database, which is the module's: what isn't rows stays behind the test."""
     names = ("postgres", "postgres_template") if engine == "postgres" else ()
-    place = opened_databases(*(request.getfixturevalue(name) for name in names))
-    empty(place[0])
-    with stores_over(*place) as stores:
+    opened = opened_databases(*(request.getfixturevalue(name) for name in names))
+    empty(opened[0])
+    with stores_over(*opened) as stores:
         yield stores
 
 

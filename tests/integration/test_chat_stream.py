@@ -122,8 +122,8 @@ def test_a_stream_that_is_cut_at_any_place_gives_every_event_once(served: Served
     )
     whole = served.send({"message": "몇 시인가요?"})
     draw = random.Random(1)  # noqa: S311  # the same places in each run
-    for place in draw.sample(range(len(whole.body)), 25):
-        got = without_preamble(read(whole.body[:place]))
+    for end in draw.sample(range(len(whole.body)), 25):
+        got = without_preamble(read(whole.body[:end]))
         rest = served.follow(whole.session_id, got[-1].id if got else "")
         told = got + (without_preamble(rest.told) if rest.status == 200 else whole.told[-1:])
         check_once(told)

@@ -39,7 +39,7 @@ def told(server: FakeOpenAI) -> list[str]:
 
 def history_tokens(body: Body) -> int:
     """The exact count of what was said before the open turn."""
-    last = max(place for place, message in enumerate(body["messages"]) if message["role"] == "user")
+    last = max(index for index, message in enumerate(body["messages"]) if message["role"] == "user")
     return true_tokens({"messages": body["messages"][1:last]})
 
 

@@ -73,11 +73,11 @@ def replay(served: ServedDoor, server: FakeOpenAI, name: str) -> list[tuple[str,
                 continue
             assert answer.status_code == 200, answer.text
             told = answer.headers
-            place = ""
+            turn_of_session = ""
             if session_id := told.get("X-Turnfold-Session", ""):
                 sessions += [session_id] * (session_id not in sessions)
-                place = f"{sessions.index(session_id) + 1}/{told['X-Turnfold-Turn']}"
-            decided.append((told["X-Turnfold-Matched"], place))
+                turn_of_session = f"{sessions.index(session_id) + 1}/{told['X-Turnfold-Turn']}"
+            decided.append((told["X-Turnfold-Matched"], turn_of_session))
     return decided
 
 

@@ -138,7 +138,7 @@ def test_chat_goes_on_behind_failed_turns(chat: Chat, server: FakeOpenAI) -> Non
     body = server.bodies("chat")[-1]
     assert raw_turns(body) == [1, 2, 3]
     assert faults(body["messages"]) == []
-    assert [content_of(body["messages"][place]) for place in (2, 4)] == ["(답변을 만들지 못했습니다.)", PARTIAL]
+    assert [content_of(body["messages"][index]) for index in (2, 4)] == ["(답변을 만들지 못했습니다.)", PARTIAL]
 
 
 def test_refused_connection_is_told_and_works_once_the_server_is_there(open_chat: OpenChat) -> None:

@@ -335,7 +335,7 @@ def test_results_that_are_cut_more_than_once_say_how_long_they_were_and_leave_th
     chat = open_chat(model_window_tokens=window_tokens, tools=[look_up])
     chat.say(question(1) * 2)
     rounds = [
-        tools(*(ScriptedCall("look_up", "{}", f"call-{number}-{place}") for place in range(3)), usage=None)
+        tools(*(ScriptedCall("look_up", "{}", f"call-{number}-{index}") for index in range(3)), usage=None)
         for number in range(6)
     ]
     server.script(*rounds, text("네, 찾았습니다.", usage=None))

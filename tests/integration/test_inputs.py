@@ -236,9 +236,9 @@ def test_a_call_that_never_was_is_not_found(chat: Chat) -> None:
     inputs = chat.service.inputs
     with pytest.raises(NotFoundError):
         inputs.of_turn(chat.session_id, 2)
-    for place in ({"attempt": 2, "ordinal": 1}, {"attempt": 1, "ordinal": 2}):
+    for call in ({"attempt": 2, "ordinal": 1}, {"attempt": 1, "ordinal": 2}):
         with pytest.raises(NotFoundError):
-            inputs.request(chat.session_id, 1, **place)
+            inputs.request(chat.session_id, 1, **call)
 
 
 # What a provider may have kept of it

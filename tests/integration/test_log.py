@@ -34,8 +34,8 @@ def test_every_line_of_a_turn_names_it_and_none_says_what_was_said(
     chat.say(question(2))
     chat.ask(3, 4)
     written = lines.getvalue()
-    place = f"[session={chat.session_id} turn=1]"
-    assert any(place in line and "authentication" in line for line in written.splitlines())
+    prefix = f"[session={chat.session_id} turn=1]"
+    assert any(prefix in line and "authentication" in line for line in written.splitlines())
     assert f"turn=4] turn 4 session={chat.session_id} attempt=1: TurnFinished" in written
     for secret in (KEY, "김민수", "비밀스러운", "질문하신"):
         assert secret not in written

@@ -160,8 +160,8 @@ def test_each_part_of_a_large_source_is_mended_behind_its_own_draft(server: Fake
     assert parts == len(first.parts) > 1
     in_parts(models, LONG, 3_000, flawed=(first, Flaw("short", missing=("K7QX2M",))))
     bodies = server.bodies("summary")
-    for place, part in enumerate(first.parts):
-        before, after = bodies[place]["messages"], bodies[parts + place]["messages"]
+    for index, part in enumerate(first.parts):
+        before, after = bodies[index]["messages"], bodies[parts + index]["messages"]
         assert after[: len(before)] == before
         assert roles({"messages": after[2:]}) == ["assistant", "user"]
         assert content_of(after[2]) == part

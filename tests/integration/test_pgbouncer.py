@@ -19,7 +19,7 @@ from graph.value.event import TurnFinished
 from tests.fake.installed import installed
 from tests.fake.port import free_port, wait_for_port
 from tests.fault.check import Ledger, check_folder
-from tests.fault.place import put_elsewhere
+from tests.fault.location import put_elsewhere
 from tests.fault.scenario import say, serve
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
@@ -96,8 +96,8 @@ def test_what_is_prepared_by_one_client_is_unknown_to_the_next(pooled_url: str) 
         one.execute("SET application_name = 'one'")
         with one.transaction():
             other.execute("SELECT 1")
-        places = {connection.execute("SELECT pg_backend_pid()").fetchone() for connection in (one, other)}
-    assert len(places) == 1
+        sessions = {connection.execute("SELECT pg_backend_pid()").fetchone() for connection in (one, other)}
+    assert len(sessions) == 1
 
 
 def test_a_thousand_operations_of_two_servers_go_through_pgbouncer_without_an_error(

@@ -198,17 +198,17 @@ class AheadSaver(PooledSaver):
     def put(self, config: RunnableConfig, checkpoint: Checkpoint, *rest: Any) -> RunnableConfig:  # noqa: ANN401  # handed on as it came
         self._moved[checkpoint["id"]] = _moved_id(checkpoint["id"], self._ticks)
         moved: Any = {**checkpoint, "id": self._moved[checkpoint["id"]]}
-        return super().put(self._place(config), moved, *rest)
+        return super().put(self._moved_config(config), moved, *rest)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        super().put_writes(self._place(config), writes, task_id, task_path)
+        super().put_writes(self._moved_config(config), writes, task_id, task_path)
 
-    def _place(self, config: RunnableConfig) -> RunnableConfig:
-        place = config["configurable"]
-        known = str(place.get("checkpoint_id") or "")
-        return {**config, "configurable": {**place, "checkpoint_id": self._moved.get(known, known) or None}}
+    def _moved_config(self, config: RunnableConfig) -> RunnableConfig:
+        configurable = config["configurable"]
+        known = str(configurable.get("checkpoint_id") or "")
+        return {**config, "configurable": {**configurable, "checkpoint_id": self._moved.get(known, known) or None}}
 
 
 def _moved_id(checkpoint_id: str, ticks: int) -> str:

@@ -139,7 +139,7 @@ def test_a_connection_that_was_cut_is_made_anew(stores: StoreSet) -> None:
 
 
 def cut(stores: StoreSet) -> None:
-    ended = cut_connections(stores.place[1])
+    ended = cut_connections(stores.location[1])
     assert ended
     assert all(ended)
 

@@ -89,8 +89,8 @@ def test_section_4_2_after_a_break_the_model_is_told_what_was_before(rooted: Roo
     told = memory_of(body)
     lines = ("ACTIVE TASK: 릴리스 노트 쓰기", "DECISIONS: 포트는 9090", "OPEN FILES: docs/cli.md")
     said = ("USER: 포트는 9090으로 하고 릴리스 노트를 시작하자", "ASSISTANT: 적어 두었습니다.")
-    places = [told.index(line) for line in (*lines, *said)]
-    assert places == sorted(places)
+    indexes = [told.index(line) for line in (*lines, *said)]
+    assert indexes == sorted(indexes)
     assert "어디까지" not in told
     assert len(body["messages"]) == 2
 

@@ -70,13 +70,13 @@ def test_agreed_rules_tools_and_memory_stand_in_front_those_of_a_file_last(roote
     body = server.bodies("chat")[-1]
     front = front_of(body)
     marks = [DEFAULT_RULES["ko"].splitlines()[0], "커밋 글은", "layerSummary:", "record_decision:", KEY, "릴리스"]
-    places = [front.index(mark) for mark in marks]
-    assert places == sorted(places)
+    indexes = [front.index(mark) for mark in marks]
+    assert indexes == sorted(indexes)
     summary = front.partition("\nlayerSummary:\n")[2].partition(KEY)[0]
     assert [line.split(":")[0].strip() for line in summary.splitlines()] == tool_names(body)
     block, _, _ = said_last(body).partition("[CURRENT MESSAGE]")
     assert all(line in block for line in (f"projectRoot: {rooted.root}", f"currentFile: {path}", "탭은 쓰지 않습니다."))
-    assert not any(place in block for place in (str(rooted.outside), "/etc"))
+    assert not any(folder in block for folder in (str(rooted.outside), "/etc"))
     assert faults(body["messages"]) == []
 
 

@@ -188,15 +188,15 @@ def test_every_turn_is_sent_once_whatever_is_done_to_the_context(open_plot: Open
     change_context(open_plot, steps)
 
 
-PLACES = st.integers(0, 4)
+INDEXES = st.integers(0, 4)
 STEERED = st.one_of(
-    st.tuples(st.just("edit"), PLACES, st.text(max_size=80)),
-    st.tuples(st.just("remake"), PLACES, st.sampled_from([0.1, 0.5])),
-    st.tuples(st.just("undo"), PLACES),
-    st.tuples(st.just("redo"), PLACES),
-    st.tuples(st.just("use"), PLACES, PLACES),
-    st.tuples(st.just("pin"), PLACES),
-    st.tuples(st.just("unpin"), PLACES),
+    st.tuples(st.just("edit"), INDEXES, st.text(max_size=80)),
+    st.tuples(st.just("remake"), INDEXES, st.sampled_from([0.1, 0.5])),
+    st.tuples(st.just("undo"), INDEXES),
+    st.tuples(st.just("redo"), INDEXES),
+    st.tuples(st.just("use"), INDEXES, INDEXES),
+    st.tuples(st.just("pin"), INDEXES),
+    st.tuples(st.just("unpin"), INDEXES),
 )
 STEERING_STEPS = st.one_of(
     st.just(("ask",)),
@@ -271,7 +271,7 @@ LONG_STEPS = st.one_of(
     st.tuples(st.just("resize"), st.sampled_from([2_048, 4_096]) | st.integers(2_048, 32_768)),
     st.tuples(st.just("instruct"), st.integers(0, 60) | st.integers(0, 600)),
     st.tuples(st.just("report"), st.sampled_from([0.0, 0.1, 0.4, 0.7, 1.0, 1.5])),
-    st.tuples(st.just("pin"), PLACES),
+    st.tuples(st.just("pin"), INDEXES),
     st.tuples(st.just("switch"), st.sampled_from(STRATEGIES)),
     st.sampled_from([("compact",), ("regenerate",), ("restart",), ("break_folds",), ("mend_folds",)]),
 )

@@ -23,7 +23,7 @@ from tests.fake.served_door import ServedDoor
 
 pytestmark = pytest.mark.slow
 NAMES: Final = ("first", "second")
-PLACE: Final = "turnfold_place"
+COOKIE: Final = "turnfold_place"
 # What a provider with long tokens makes of a sign-in: cookies as long as browsers keep them.
 SIGNED_IN: Final = "/oauth2callback"
 COOKIES: Final = ("_streamlit_user", "_streamlit_user_tokens", "_streamlit_user_tokens_1")
@@ -122,12 +122,12 @@ def test_a_browser_stays_with_the_server_that_it_was_given_first_and_they_are_sh
 
 def test_a_place_is_given_once_and_no_script_can_read_it(address: str) -> None:
     with httpx2.Client(base_url=address) as browser:
-        given = SimpleCookie(browser.get("/").headers["set-cookie"])[PLACE]
+        given = SimpleCookie(browser.get("/").headers["set-cookie"])[COOKIE]
         assert "set-cookie" not in browser.get("/").headers
     assert (given["httponly"], given["samesite"], given["path"], given["secure"]) == (True, "Lax", "/", "")
-    for place in ("", "x", "0" * 33, "a b;c", "../" * 10):
-        answer = httpx2.get(f"{address}/", headers={"Cookie": f"{PLACE}={place}"})
-        assert PLACE in SimpleCookie(answer.headers["set-cookie"])
+    for value in ("", "x", "0" * 33, "a b;c", "../" * 10):
+        answer = httpx2.get(f"{address}/", headers={"Cookie": f"{COOKIE}={value}"})
+        assert COOKIE in SimpleCookie(answer.headers["set-cookie"])
 
 
 def test_a_sign_in_with_long_tokens_comes_through_and_is_sent_again(address: str) -> None:
@@ -278,7 +278,7 @@ def test_over_https_the_place_is_kept_from_http_and_the_servers_are_told(tmp_pat
         context = ssl.create_default_context(cafile=str(tmp_path / "nginx/tls_certificate"))
         answer = httpx2.get(f"https://localhost:{port}/", verify=context)
     assert answer.json()["headers"]["x-forwarded-proto"] == "https"
-    assert SimpleCookie(answer.headers["set-cookie"])[PLACE]["secure"]
+    assert SimpleCookie(answer.headers["set-cookie"])[COOKIE]["secure"]
 
 
 def test_what_one_server_had_goes_to_the_other_while_it_is_down_and_comes_back(tmp_path: Path) -> None:

@@ -97,8 +97,8 @@ class OpenAIChat:
                 for part in choice.delta.tool_calls or ():
                     assert part.function is not None
                     call = calls.setdefault(part.index, ["", "", ""])
-                    for place, piece in enumerate((part.id, part.function.name, part.function.arguments)):
-                        call[place] += piece or ""
+                    for index, piece in enumerate((part.id, part.function.name, part.function.arguments)):
+                        call[index] += piece or ""
         message: dict[str, Any] = {"role": "assistant", "content": said}
         if calls:
             message["tool_calls"] = [

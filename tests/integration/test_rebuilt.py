@@ -46,8 +46,8 @@ def other_words(file: Path) -> None:
         rows = sqlite3.connect(file)
         (session_id,) = rows.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchone()
         rows.close()
-        place: RunnableConfig = {"configurable": {"thread_id": session_id, "checkpoint_ns": ""}}
-        kept = checkpointer.get_tuple(place)
+        config: RunnableConfig = {"configurable": {"thread_id": session_id, "checkpoint_ns": ""}}
+        kept = checkpointer.get_tuple(config)
         assert kept is not None
         kept.checkpoint["channel_values"]["messages"][-1].content = "모두 지우라고 하셨습니다."
         changed = {**kept.checkpoint, "id": str(uuid6())}

@@ -194,24 +194,24 @@ def test_nothing_of_a_message_is_sent_that_its_transcript_does_not_show(chat: Ch
     closed = {"turnfold": {"closed": "stopped", "code": "", "is_partial": False}}
     part = {"type": "reasoning", "reasoning": HIDDEN, "text": HIDDEN}
     said = {"content": str(answer) if isinstance(answer, str) else answer["content"], "name": HIDDEN}
-    for place, content in (
+    for index, content in (
         (0, {"content": [{"type": "text", "text": asked, "title": HIDDEN}, part], "name": HIDDEN}),
         (2, {**result, "content": [result["content"], part], "artifact": HIDDEN}),
         (3, {**said, "additional_kwargs": odd, "response_metadata": {"output_version": "v1"}}),
         (3, {"content": f"보이는 {HIDDEN[3:]}", "additional_kwargs": closed}),
     ):
         changed = json.loads(json.dumps(entries))
-        message = [entry["row"] for entry in changed if entry.get("table") == "message"][place]
+        message = [entry["row"] for entry in changed if entry.get("table") == "message"][index]
         message["content"] = json.dumps(content)
         (copied,) = chat.service.sessions.import_session(map(json.dumps, changed))
         copy = Chat(chat.service, copied)
         copy.say("그다음은?")
         assert HIDDEN not in str(server.bodies("chat")[-1]), content
     assert copy.turns[0].answer_text == f"보이는 {HIDDEN[3:]}"
-    place = next(number for number, entry in enumerate(entries) if entry.get("table") == "message")
+    index = next(number for number, entry in enumerate(entries) if entry.get("table") == "message")
     for row in ({**rows[0], "message_id": "q2"}, {**rows[2], "message_id": "r2"}):  # a question or result more
         more = {"table": "message", "row": {**row, "position": 99}}
-        assert refused(chat, [*entries[:place], more, *entries[place:]], lambda _: None) == "not_an_export"
+        assert refused(chat, [*entries[:index], more, *entries[index:]], lambda _: None) == "not_an_export"
 
 
 def test_a_file_without_some_of_its_calls_has_savings_and_its_lists_name_its_own_records(

@@ -352,9 +352,9 @@ def test_a_pinned_message_stands_under_its_record_once_it_is_folded(chat: Chat, 
     assert "원문]" not in told(newest(server))
     chat.ask(4, 7)
     system = content_of(newest(server)["messages"][0]).splitlines()
-    place = system.index(pinned_line(2))
-    assert system[place - 1].startswith(("[1-3턴] ", "  "))
-    assert system[place + 1].startswith("[4-6턴] ")
+    index = system.index(pinned_line(2))
+    assert system[index - 1].startswith(("[1-3턴] ", "  "))
+    assert system[index + 1].startswith("[4-6턴] ")
     assert told(newest(server)).count(pinned_line(2)) == 1
     assert shape(newest(server)) == [(1, 3), (4, 6), 7]
     (call,) = chat.service.inputs.of_turn(chat.session_id, 7)
@@ -391,8 +391,8 @@ def test_pins_stay_under_a_merge_and_go_along_into_a_fork(chat_with: OpenChat, s
     pin(chat, 5)
     assert ask_until_merged(chat, 6).turns == (1, 2, 3, 4, 5, 6)
     system = content_of(newest(server)["messages"][0]).splitlines()
-    places = [system.index(pinned_line(turn)) for turn in (2, 5)]
-    assert places[1] == places[0] + 1
+    indexes = [system.index(pinned_line(turn)) for turn in (2, 5)]
+    assert indexes[1] == indexes[0] + 1
     assert are_verified(chat, len(chat.turns))
     forked = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=4))
     assert pinned(forked) == [2]

@@ -12,7 +12,7 @@ from graph.store.stores import KEY_BYTES, ServerKeyStore
 from graph.store.turn import TurnEnd
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest
 from graph.value.error import LeaseLostError
-from tests.fake.store import OWNER, SESSION, StoreSet, open_place
+from tests.fake.store import OWNER, SESSION, StoreSet, open_location
 
 pytestmark = pytest.mark.both_engines
 
@@ -95,15 +95,15 @@ def test_anchor_is_found_among_many_hashes_in_its_scope_until_its_session_is_del
     assert anchors.find(anchor.scope, "asked", [anchor.asked], limit=9) == ()
 
 
-def get_key(place: tuple[str, str]) -> bytes:
-    with open_place(*place) as stores:
+def get_key(location: tuple[str, str]) -> bytes:
+    with open_location(*location) as stores:
         return ServerKeyStore(stores.database).get("anchor")
 
 
 @pytest.mark.slow
 def test_two_processes_at_once_make_one_key(stores: StoreSet) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
-        keys = pool.map(get_key, [stores.place] * 4, chunksize=1)
+        keys = pool.map(get_key, [stores.location] * 4, chunksize=1)
     assert len(set(keys)) == 1
     assert len(keys[0]) == KEY_BYTES
     assert ServerKeyStore(stores.database).get("other") != keys[0]

@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HOLD_FOR_EVER = """
 import sys, time
 from graph.store.lease import LeaseStore
-from tests.fake.store import SESSION, open_place
-with open_place(*sys.argv[1:]) as stores:
+from tests.fake.store import SESSION, open_location
+with open_location(*sys.argv[1:]) as stores:
     leases = LeaseStore(stores.database, lease_seconds=600, heartbeat_seconds=60)
     print(leases.acquire(SESSION).fence, flush=True)
     time.sleep(600)
@@ -174,7 +174,7 @@ def expiry(stores: StoreSet) -> datetime:
 
 @pytest.mark.slow
 def test_lease_of_a_killed_process_is_free_at_once_even_before_it_is_reaped(stores: StoreSet) -> None:
-    command = [sys.executable, "-c", HOLD_FOR_EVER, *stores.place]
+    command = [sys.executable, "-c", HOLD_FOR_EVER, *stores.location]
     holder = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout is not None

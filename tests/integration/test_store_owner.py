@@ -24,7 +24,7 @@ from graph.value.error import InputError, NotFoundError, TurnRateError, UserRate
 from graph.value.view import ProgramToken
 from tests.fake.drawn import at_most
 from tests.fake.owners import sign_in_of
-from tests.fake.store import OWNER, MovableClock, StoreSet, open_place
+from tests.fake.store import OWNER, MovableClock, StoreSet, open_location
 
 pytestmark = pytest.mark.both_engines
 
@@ -294,7 +294,7 @@ def test_servers_whose_clocks_differ_share_one_count_and_none_locks_out_for_long
 def test_servers_at_once_never_pass_the_cap(stores: StoreSet) -> None:
     cap, tries = 20, 15
     with ExitStack() as opened:
-        databases = [opened.enter_context(open_place(*stores.place)).database for _ in range(4)]
+        databases = [opened.enter_context(open_location(*stores.location)).database for _ in range(4)]
         servers = [
             OwnerUseStore(database, clock=stores.clock, turns_per_minute=cap, tokens_per_day=1_000_000)
             for database in databases

@@ -21,10 +21,10 @@ EIGHT_START_THE_SAME = """
 import os, sys, tempfile, time
 from pathlib import Path
 from tests.fake.crowd import run_crowd
-from tests.fake.store import open_place
+from tests.fake.store import open_location
 
 def work(number):
-    with open_place(*sys.argv[1:]) as stores:
+    with open_location(*sys.argv[1:]) as stores:
         is_mine = stores.start(stores.make_record(f"r{number}"))
         sys.stdout.write(f"{is_mine}\\n")
         Path(tried, str(number)).touch()
@@ -36,9 +36,9 @@ with tempfile.TemporaryDirectory() as tried:
 """
 ONE_STARTS = """
 import os, sys
-from tests.fake.store import open_place
+from tests.fake.store import open_location
 
-with open_place(*sys.argv[1:]) as stores:
+with open_location(*sys.argv[1:]) as stores:
     stores.start(stores.make_record("dead"), seconds=600)
     os._exit(1)
 """
@@ -80,7 +80,7 @@ def test_one_maker_at_a_time_for_the_same_sources(stores: StoreSet) -> None:
 @pytest.mark.slow
 def test_one_of_several_processes_gets_to_make_it(stores: StoreSet) -> None:
     stores.make_session()
-    command = [sys.executable, "-c", EIGHT_START_THE_SAME, *stores.place]
+    command = [sys.executable, "-c", EIGHT_START_THE_SAME, *stores.location]
     crowd = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert crowd.returncode == 0, crowd.stderr
     assert sorted(crowd.stdout.split()) == ["False"] * 7 + ["True"]
@@ -103,7 +103,7 @@ def test_maker_that_died_makes_room_when_its_time_is_up(stores: StoreSet) -> Non
 
 def test_maker_whose_process_is_gone_makes_room_at_once(stores: StoreSet) -> None:
     stores.make_session()
-    subprocess.run([sys.executable, "-c", ONE_STARTS, *stores.place], cwd=ROOT, timeout=60, check=False)
+    subprocess.run([sys.executable, "-c", ONE_STARTS, *stores.location], cwd=ROOT, timeout=60, check=False)
     dead = stores.records.get(SESSION, "dead")
     assert dead.status == "IN_PROGRESS"
     assert not stores.records.in_progress(SESSION, dead.source_key)

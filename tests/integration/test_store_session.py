@@ -113,11 +113,11 @@ def test_session_runs_while_its_last_turn_does(stores: StoreSet) -> None:
 
 
 def add_rows_of_a_program(stores: StoreSet, session_id: str, number: int) -> None:
-    place = {"session_id": session_id, "owner": OWNER}
+    columns = {"session_id": session_id, "owner": OWNER}
     anchor = {"scope": b"s", "asked": b"a", "sequence": number, "turn": 1, "attempt": 1, "created_at": stores.clock()}
     with stores.database.write() as connection:
-        connection.execute(insert(anchor_table), {**place, **anchor, "first_position": 1, "first_call": 1})
-        connection.execute(insert(image_table), {**place, "hash": "h", "data_url": "data:,"})
+        connection.execute(insert(anchor_table), {**columns, **anchor, "first_position": 1, "first_call": 1})
+        connection.execute(insert(image_table), {**columns, "hash": "h", "data_url": "data:,"})
 
 
 def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSet) -> None:

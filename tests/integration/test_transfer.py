@@ -50,15 +50,15 @@ def empty(make_settings: MakeSettings) -> Iterator[Database]:
 
 def row_of(lines: list[str], table: str) -> int:
     """Where the first row of the table stands."""
-    return next(place for place, line in enumerate(lines) if json.loads(line).get("table") == table)
+    return next(index for index, line in enumerate(lines) if json.loads(line).get("table") == table)
 
 
 def changed(lines: list[str], table: str, change: Callable[[dict[str, Any]], object]) -> tuple[list[str], int]:
     """Changes the first row of a table; returns the lines and the number of the changed one."""
-    place = row_of(lines, table)
-    entry = json.loads(lines[place])
+    index = row_of(lines, table)
+    entry = json.loads(lines[index])
     change(entry["row"])
-    return [*lines[:place], json.dumps(entry), *lines[place + 1 :]], place + 1
+    return [*lines[:index], json.dumps(entry), *lines[index + 1 :]], index + 1
 
 
 def refusal(database: Database, lines: list[str]) -> tuple[str, str]:

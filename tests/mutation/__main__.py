@@ -86,8 +86,8 @@ def try_mutant(copies: SimpleQueue[Path], mutant: Mutant, *, is_verbose: bool) -
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # its compiled file is valid again
     copies.put(copy)
     if is_verbose or result != "killed":
-        place = f"{mutant.path}: {mutant.line.strip()} -> {mutant.mutated.strip()}"
-        sys.stdout.write(f"{result} [{time.monotonic() - began:.0f} s] {place} ({why})\n")
+        change = f"{mutant.path}: {mutant.line.strip()} -> {mutant.mutated.strip()}"
+        sys.stdout.write(f"{result} [{time.monotonic() - began:.0f} s] {change} ({why})\n")
         sys.stdout.flush()
     return result
 

@@ -126,10 +126,10 @@ def test_an_open_fold_says_truly_what_its_text_is(page: AppTest, service: Script
     open_page(page, identifier)
     for kind, heading in kinds:
         session.records = [replace(compaction(), kind=kind, summary="# 접은 글")]
-        place = "fold_record-1_whole" if kind == "verbatim" else "fold_record-1"
-        page.session_state[place] = False
+        key = "fold_record-1_whole" if kind == "verbatim" else "fold_record-1"
+        page.session_state[key] = False
         assert heading not in told(page.run())
-        page.session_state[place] = True
+        page.session_state[key] = True
         assert f":small[:gray[{heading}]]" in told(page.run())
 
 

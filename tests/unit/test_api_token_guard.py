@@ -65,8 +65,8 @@ def test_any_other_header_is_no_token() -> None:
         assert answer.headers["x-request-id"]
         assert answer.json()["error"]["code"] == "invalid_api_key"
         assert "canary" not in answer.text.lower()
-    for place in (f"/v1/models?api_key={CANARY}", f"/v1/models?access_token={CANARY}", f"/v1/{CANARY}"):
-        assert client.get(place).status_code == 401
+    for url in (f"/v1/models?api_key={CANARY}", f"/v1/models?access_token={CANARY}", f"/v1/{CANARY}"):
+        assert client.get(url).status_code == 401
 
 
 @given(st.lists(st.binary(max_size=40), max_size=3))

@@ -51,9 +51,9 @@ ENDINGS = st.one_of(
 )
 
 
-def written(events: Sequence[Event], ending: Event, *, cuts: Sequence[int] = (), first_place: int = 1) -> list[Told]:
+def written(events: Sequence[Event], ending: Event, *, cuts: Sequence[int] = (), first_position: int = 1) -> list[Told]:
     """What a client reads of a whole attempt, whose events came in batches."""
-    writer = ChatWriter(HEAD, 3, 1, first_place)
+    writer = ChatWriter(HEAD, 3, 1, first_position)
     lines, begin = b"", 0
     for end in (*sorted(cuts), len(events)):
         lines += b"".join(writer.events(events[begin:end], begin, lambda count: seen(events[:count])))
@@ -80,9 +80,9 @@ def test_a_client_reads_the_same_however_the_events_came(
     cuts = data.draw(st.lists(st.integers(0, len(events)), max_size=5))
     whole, parts = written(events, ending), written(events, ending, cuts=cuts)
     for told in (whole, parts):
-        places = [int(each.id.removeprefix("3.1.")) for each in told if each.data != DONE]
-        assert places == sorted(set(places))
-        assert places[-2:] == [len(events) + 1, len(events) + 2]
+        positions = [int(each.id.removeprefix("3.1.")) for each in told if each.data != DONE]
+        assert positions == sorted(set(positions))
+        assert positions[-2:] == [len(events) + 1, len(events) + 2]
         assert told[-1].data == DONE
     assert [each for each in whole if each.name] == [each for each in parts if each.name]
     assert text_of(whole) == text_of(parts) == plain(seen(events).text)

@@ -74,6 +74,6 @@ def test_lines_that_repeat_too_often_are_not_compared() -> None:
 
 
 def test_a_long_text_in_which_words_repeat_as_in_any_other_is_compared_by_words() -> None:
-    numbers = [f"word{random.Random(place).paretovariate(0.5):.0f}" for place in range(5_000)]  # noqa: S311  # as above
+    numbers = [f"word{random.Random(index).paretovariate(0.5):.0f}" for index in range(5_000)]  # noqa: S311  # as above
     before, after = compared(" ".join(numbers), " ".join([*numbers[:2_000], "added ", *numbers[2_000:]]))
     assert [piece.text.strip() for piece in (*before, *after) if piece.is_changed] == ["added"]

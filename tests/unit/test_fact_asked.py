@@ -95,9 +95,9 @@ def test_a_draft_without_a_third_of_the_users_facts_lacks_too_many(
 
 def test_the_request_names_the_facts_before_the_size() -> None:
     lines = request_of(TALK, 1_000).splitlines()
-    place = lines.index("<facts>")
-    assert lines[place - 2] == "</source>"
-    assert lines[place + 1 : -2] == named(TALK)
+    index = lines.index("<facts>")
+    assert lines[index - 2] == "</source>"
+    assert lines[index + 1 : -2] == named(TALK)
     assert lines[-2] == "</facts>"
     assert lines[-1].startswith("한국어로")
 
@@ -157,8 +157,8 @@ def test_a_part_is_told_only_what_it_holds_itself() -> None:
     draft = SummaryDraft("짐을 쌈.\n짐을 쌈.", 0, 0, is_usage=False, parts=("짐을 쌈.", "짐을 쌈."))
     flaw = Flaw("lacking", ("AB1234", "CD5678"))
     told = [
-        messages_behind(request, place, draft, flaw)[-1].text
-        for place, request in enumerate(requests_for(spec_of(messages, 2_000), 1_500))
+        messages_behind(request, index, draft, flaw)[-1].text
+        for index, request in enumerate(requests_for(spec_of(messages, 2_000), 1_500))
     ]
     assert [text.partition("빠진 것: ")[2] for text in told] == ["AB1234.", "CD5678."]
 

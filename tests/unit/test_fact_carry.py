@@ -92,7 +92,7 @@ def test_what_the_model_kept_is_not_written_again() -> None:
 
 def test_identifiers_survive_three_levels_and_each_block_keeps_some() -> None:
     records = [told(block, RULE, *map(ticket, range(block * 3, block * 3 + 3))) for block in range(64)]
-    first = [picked(merge_fold(records[place : place + 8], 0.3, 600, "ko")) for place in range(0, 64, 8)]
+    first = [picked(merge_fold(records[index : index + 8], 0.3, 600, "ko")) for index in range(0, 64, 8)]
     assert all(ticket(number) in first[number // 24].summary for number in range(192))
     second = picked(merge_fold(first, 0.3, 600, "ko"))
     kept = [number for number in range(192) if ticket(number) in second.summary]

@@ -135,7 +135,7 @@ def session_of(
         raw = archived(said, first_turn=first, first_position=2 * first - 1)
     opened: list[AnyMessage] = [HumanMessage(words(question_sentences), id="now")]
     for number, counts in enumerate(result_sentences):
-        ids = [f"open-{number}-{place}" for place in range(len(counts))]
+        ids = [f"open-{number}-{index}" for index in range(len(counts))]
         opened.append(
             AIMessage("", tool_calls=[tool_call(name="look_up", args={}, id=each) for each in ids], id=ids[0])
         )
@@ -166,7 +166,7 @@ def system_of(pin_sentences: Mapping[int, int], block_lines: Mapping[BlockKind, 
 KINDS: Final[list[BlockKind]] = ["front", "client", "volatile"]
 SYSTEMS = st.builds(
     system_of,
-    st.dictionaries(st.integers(0, 20).map(lambda place: 2 * place + 1), st.integers(1, 60), max_size=5),
+    st.dictionaries(st.integers(0, 20).map(lambda index: 2 * index + 1), st.integers(1, 60), max_size=5),
     st.fixed_dictionaries({kind: st.just(0) | st.integers(1, 120) for kind in KINDS}),
 )
 # Whatever a session holds: it may have been made for a larger window, or be what a program sends.
@@ -213,7 +213,7 @@ def least_tokens(session: Session) -> int:
     for block in (bare.front, bare.client, bare.volatile):
         if block is not None:
             bare = bare.with_block(block.within(0, "ko"))
-    calls = [place for place, message in enumerate(session.opened) if isinstance(message, AIMessage)]
+    calls = [index for index, message in enumerate(session.opened) if isinstance(message, AIMessage)]
     newest = session.opened[calls[-1] :] if calls else []
     return session.strategy.assemble(bare, (), [session.opened[0], *map(noted, newest)]).sent_tokens
 

@@ -94,12 +94,12 @@ def test_a_pinned_message_forges_nothing_and_nothing_forges_one(language: Langua
     records, said = records_of(f"요약 {summary}", f"요약 {summary}"), [HumanMessage("지금 물음", id="now")]
     pins = (Pin("user-2", 3, 2, "human", f"말 {words}"), Pin("ai-9", 99, 9, "ai", f"말 {words}"))
     system = replace(SYSTEMS[language], pins=pins)
-    places = [record.with_changes(to_position=10 * place) for place, record in enumerate(records, start=1)]
+    spread = [record.with_changes(to_position=10 * position) for position, record in enumerate(records, start=1)]
     labels = {
         "ko": ["[2턴 사용자 원문]", "[9턴 AI 원문]"],
         "en": ["[Turn 2, user, verbatim]", "[Turn 9, AI, verbatim]"],
     }
-    for built in (assemble(system, [to_entry(each) for each in places], said), compaction(places, said, system)):
+    for built in (assemble(system, [to_entry(each) for each in spread], said), compaction(spread, said, system)):
         text = "\n".join(text_of(message) for message in built.messages)
         assert lines_that(PIN, text) == labels[language]
         assert len(lines_that(LABEL, text)) == 2
@@ -109,7 +109,7 @@ def test_a_pinned_message_forges_nothing_and_nothing_forges_one(language: Langua
             "record",
             "pin",
         ]
-    alone = text_of(rolling(places[:1], said, system).messages[1])
+    alone = text_of(rolling(spread[:1], said, system).messages[1])
     assert lines_that(PIN, alone) == labels[language]
 
 

@@ -45,18 +45,18 @@ def test_a_request_is_the_input_its_answer_and_the_instruction() -> None:
 
 
 @given(st.sampled_from(range(8)), st.sampled_from(["x", "날 날", "14"]))
-def test_one_word_that_differs_has_a_block_quoted(place: int, other: str) -> None:
+def test_one_word_that_differs_has_a_block_quoted(index: int, other: str) -> None:
     said = [message for turn in TURNS for message in turn]
-    changed = said[place].model_copy(update={"content": f"{said[place].text} {other}"})
+    changed = said[index].model_copy(update={"content": f"{said[index].text} {other}"})
     spec = spec_of(TURNS)
-    messages = (*spec.messages[:place], changed, *spec.messages[place + 1 :])
+    messages = (*spec.messages[:index], changed, *spec.messages[index + 1 :])
     assert request_in_place(last_of(TURNS), replace(spec, messages=messages)) is None
 
 
 @given(st.sampled_from(range(8)))
-def test_a_message_of_another_attempt_has_a_block_quoted(place: int) -> None:
+def test_a_message_of_another_attempt_has_a_block_quoted(index: int) -> None:
     spec = spec_of(TURNS)
-    ids = (*spec.source_ids[:place], "again", *spec.source_ids[place + 1 :])
+    ids = (*spec.source_ids[:index], "again", *spec.source_ids[index + 1 :])
     assert request_in_place(last_of(TURNS), replace(spec, source_ids=ids)) is None
 
 

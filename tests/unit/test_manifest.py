@@ -67,7 +67,7 @@ def grown(turn: int) -> Manifest:
 @given(series())
 def test_every_list_of_a_series_comes_back_as_it_was(manifests: list[Manifest]) -> None:
     texts = write_all(manifests)
-    assert [decode_manifest(texts[: place + 1]) for place in range(len(texts))] == manifests
+    assert [decode_manifest(texts[: index + 1]) for index in range(len(texts))] == manifests
 
 
 @given(series(), st.sets(st.integers(0, 8)), st.sets(st.integers(0, 8)))
@@ -76,12 +76,12 @@ def test_a_series_comes_back_over_lists_of_an_older_database_and_calls_that_were
 ) -> None:
     texts: list[str] = []
     kept: list[Manifest] = []
-    for place, manifest in enumerate(manifests):
-        text = old(manifest) if place in of_older else encode_manifest(manifest, texts)
-        if place not in lost:
+    for index, manifest in enumerate(manifests):
+        text = old(manifest) if index in of_older else encode_manifest(manifest, texts)
+        if index not in lost:
             texts.append(text)
             kept.append(manifest)
-    assert [decode_manifest(texts[: place + 1]) for place in range(len(texts))] == kept
+    assert [decode_manifest(texts[: index + 1]) for index in range(len(texts))] == kept
 
 
 @given(series(), st.sets(st.integers(0, 8)))
@@ -89,13 +89,13 @@ def test_where_lists_are_missing_those_that_need_them_are_empty_and_all_can_be_r
     manifests: list[Manifest], lost: set[int]
 ) -> None:
     texts = write_all(manifests)
-    kept = [place for place in range(len(texts)) if place not in lost]
+    kept = [index for index in range(len(texts)) if index not in lost]
     assert without_gaps(texts) == texts
-    mended = without_gaps([texts[place] for place in kept])
-    for number, place in enumerate(kept):
-        if decode_manifest(mended[: number + 1]) not in (manifests[place], ()):
+    mended = without_gaps([texts[index] for index in kept])
+    for number, index in enumerate(kept):
+        if decode_manifest(mended[: number + 1]) not in (manifests[index], ()):
             # A difference fits any list of as many blocks; that it was another one the input's hash tells.
-            assert len(decode_manifest(mended[:number])) == len(manifests[place - 1])
+            assert len(decode_manifest(mended[:number])) == len(manifests[index - 1])
     assert len(decode_all(mended)) == len(kept)
     assert without_gaps(["{", "[5]", *texts])[:2] == ["[0]", "[0]"]
 
@@ -103,8 +103,8 @@ def test_where_lists_are_missing_those_that_need_them_are_empty_and_all_can_be_r
 def test_any_list_of_a_long_series_is_read_from_a_bounded_number_of_rows() -> None:
     manifests = [grown(turn) for turn in range(1, 3 * LONGEST_CHAIN)]
     texts = write_all(manifests)
-    for place, manifest in enumerate(manifests):
-        assert decode_manifest(texts[: place + 1][-LONGEST_CHAIN:]) == manifest
+    for index, manifest in enumerate(manifests):
+        assert decode_manifest(texts[: index + 1][-LONGEST_CHAIN:]) == manifest
     assert sum(json.loads(text)[0] == 0 for text in texts) == 3
 
 

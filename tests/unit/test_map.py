@@ -15,9 +15,9 @@ PATH = re.compile(r"`((?:api|component|docs|graph|prompt|tests)/[\w./]*\w)`")
 def test_every_path_is_there(name: str) -> None:
     text = (ROOT / name).read_text()
     links = [link for link in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text) if "://" not in link]
-    places = [*(ROOT / path for path in PATH.findall(text)), *((ROOT / name).parent / link for link in links)]
-    assert places
-    assert [str(place) for place in places if not place.exists()] == []
+    targets = [*(ROOT / path for path in PATH.findall(text)), *((ROOT / name).parent / link for link in links)]
+    assert targets
+    assert [str(target) for target in targets if not target.exists()] == []
 
 
 def test_each_step_of_the_map_names_functions_of_its_file() -> None:

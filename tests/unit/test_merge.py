@@ -82,8 +82,8 @@ def test_a_thousand_turns_stay_within_a_bound_and_few_resummarisings() -> None:
                 id=f"m{block}-{spec.level}",
                 turns=spec.turns,
             )
-            place = next(k for k, entry in enumerate(active) if entry.id == spec.sources[0])
-            active[place : place + len(spec.sources)] = [merged]
+            index = next(k for k, entry in enumerate(active) if entry.id == spec.sources[0])
+            active[index : index + len(spec.sources)] = [merged]
         if block > 100:
             largest = max(largest, sum(entry.summary_tokens for entry in active))
     assert largest < 24 * record(0).summary_tokens + 3 * 8 * LIMITS.merged_tokens

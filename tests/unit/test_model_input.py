@@ -112,7 +112,7 @@ def test_the_front_stands_before_the_instructions_of_a_program() -> None:
 
 
 def test_a_pin_stands_behind_the_record_that_covers_it_up_to_its_last_message() -> None:
-    first, last, later = (Pin(f"p{place}", place, 1, "human", "words") for place in (1, 6, 7))
+    first, last, later = (Pin(f"p{index}", index, 1, "human", "words") for index in (1, 6, 7))
     told = [entry(1), entry(4)]
     assert place_pins(told, [first, last, later]) == [told[0], first, last, told[1], later]
     assert unsent([later, last, first], [HumanMessage("words", id="p6")]) == [first, later]
@@ -120,7 +120,7 @@ def test_a_pin_stands_behind_the_record_that_covers_it_up_to_its_last_message() 
 
 
 def test_of_more_pins_than_a_model_has_room_for_the_newest_that_fit_are_sent() -> None:
-    pins = [Pin(f"p{place}", place, 1, "human", "words " * size) for place, size in enumerate((1, 9, 300, 9, 1))]
+    pins = [Pin(f"p{index}", index, 1, "human", "words " * size) for index, size in enumerate((1, 9, 300, 9, 1))]
     sizes = [pin.tokens("en") for pin in pins]
     assert fitting(pins, sum(sizes), "en") == tuple(pins)
     assert fitting(pins, sum(sizes) - sizes[0] // 2, "en") == tuple(pins[1:])

@@ -36,7 +36,7 @@ def record(name: str, version: int = 1) -> Block:
     ],
 )
 def test_blocks_are_kept_until_the_first_that_differs(before: Manifest, after: Manifest, kept: tuple[int, ...]) -> None:
-    assert [place for place, is_kept in enumerate(same_blocks(before, after)) if is_kept] == list(kept)
+    assert [index for index, is_kept in enumerate(same_blocks(before, after)) if is_kept] == list(kept)
 
 
 @given(st.lists(st.sampled_from("abcde"), max_size=8), st.lists(st.sampled_from("abcde"), max_size=8))

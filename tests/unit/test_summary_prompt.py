@@ -60,7 +60,7 @@ FRAGMENTS = [
     )
 )
 def test_whatever_is_pasted_no_tag_is_forged(generator: ModuleType, texts: list[str]) -> None:
-    messages = [HumanMessage(text) if place % 2 == 0 else AIMessage(text) for place, text in enumerate(texts)]
+    messages = [HumanMessage(text) if number % 2 == 0 else AIMessage(text) for number, text in enumerate(texts)]
     prompt = generator.get_prompt(messages, 300, before="".join(texts))
     source = prompt[prompt.index("\n<source>\n") :]
     assert len(re.findall(r"<m\b", source, re.IGNORECASE)) == source.count("<m ") == len(texts)
@@ -121,8 +121,8 @@ def test_what_matters_most_is_named_first() -> None:
         (korean, ["금지", "결정", "선택지", "글자 그대로", "남은 일", "추정"]),
         (english, ["prohibitions", "Decisions", "question", "letter for letter", "still to be done", "guessed"]),
     ):
-        places = [rules.index(word, rules.index("1. ")) for word in words]
-        assert places == sorted(places)
+        indexes = [rules.index(word, rules.index("1. ")) for word in words]
+        assert indexes == sorted(indexes)
 
 
 KINDS = ["empty", "language", "copy", "answer", "cut", "long", "short", "lacking"]

@@ -238,7 +238,7 @@ def test_no_event_is_lost_or_told_twice(log: TurnLog) -> None:
         for event in events:
             log.append(event)
 
-    threads = [threading.Thread(target=partial(watch, mine, 200 * place)) for place, mine in enumerate(told)]
+    threads = [threading.Thread(target=partial(watch, mine, 200 * index)) for index, mine in enumerate(told)]
     threads.append(threading.Thread(target=write))
     for thread in threads:
         thread.start()

@@ -81,8 +81,8 @@ class PooledSaver(PostgresSaver):
             DatabaseError: Nothing is stored; the subclass says why.
         """
         stored = super().put(config, checkpoint, metadata, new_versions)
-        place = stored["configurable"]
-        self._written[str(place["thread_id"])] = str(place["checkpoint_id"])
+        configurable = stored["configurable"]
+        self._written[str(configurable["thread_id"])] = str(configurable["checkpoint_id"])
         return stored
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:

@@ -79,7 +79,7 @@ def open_postgres(url: SecretStr, *, busy_timeout_seconds: float) -> PostgresDat
         DatabaseError: Postgres reports another error.
     """
     try:
-        place = conninfo_to_dict(url.get_secret_value())
+        parameters = conninfo_to_dict(url.get_secret_value())
     except psycopg.ProgrammingError:
         msg = "CHAT_DATABASE_URL: takes postgresql://user:password@host:port/database"
         raise SettingsError(msg) from None
@@ -88,7 +88,7 @@ def open_postgres(url: SecretStr, *, busy_timeout_seconds: float) -> PostgresDat
         with database.write() as connection:
             for statement in _ALONE:
                 connection.execute(statement)
-            _set_up(connection, f"{place.get('host', '')}/{place.get('dbname', '')}")
+            _set_up(connection, f"{parameters.get('host', '')}/{parameters.get('dbname', '')}")
     except BaseException:
         database.close()
         raise

@@ -56,12 +56,12 @@ def clear_index(connection: Connection) -> None:
 
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
     """Adds a message that isn't in the index."""
-    place = {"session_id": session_id, "position": position}
+    values = {"session_id": session_id, "position": position}
     parts = list(split_terms(terms))
     # Part 0 is a whole message; parts from 1 on are those of a long one.
     first = int(len(parts) > 1)
     for part, words in enumerate(parts, first):
-        connection.execute(_ADD, {**place, "part": part, "terms": " ".join(f"'{word}'" for word in words)})
+        connection.execute(_ADD, {**values, "part": part, "terms": " ".join(f"'{word}'" for word in words)})
 
 
 def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[int, str]]) -> None:
@@ -76,9 +76,9 @@ def merge_removed(connection: Connection, *, is_first: bool) -> bool:  # noqa: A
 def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]) -> Mapping[str, set[int]]:
     """Returns for each phrase, in their order, the positions of the session's messages that have it."""
     queries = [_phrase_query(phrase) for phrase in phrases]
-    place = {"session_id": session_id, "phrases": queries, "any": " | ".join(queries)}
+    parameters = {"session_id": session_id, "phrases": queries, "any": " | ".join(queries)}
     found: dict[str, set[int]] = {phrase: set() for phrase in phrases}
-    for number, position in connection.execute(_FIND, place):
+    for number, position in connection.execute(_FIND, parameters):
         found[phrases[number - 1]].add(position)
     return found
 
@@ -86,12 +86,12 @@ def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]
 def hits(words: Sequence[Sequence[str]]) -> Subquery:
     """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
     wanted = [cast(" | ".join(map(_phrase_query, phrases)), TSQUERY) for phrases in words]
-    place = _INDEX.c.session_id, _INDEX.c.position
-    whole = select(*place).where(_INDEX.c.part == 0, *(_has(query) for query in wanted))
+    columns = _INDEX.c.session_id, _INDEX.c.position
+    whole = select(*columns).where(_INDEX.c.part == 0, *(_has(query) for query in wanted))
     # Of a long message the words may stand in different parts.
     has_each = and_(*(func.bool_or(_has(query)) for query in wanted))
     any_of_them = cast(" | ".join(map(_phrase_query, chain.from_iterable(words))), TSQUERY)
-    in_parts = select(*place).where(_INDEX.c.part > 0, _has(any_of_them)).group_by(*place).having(has_each)
+    in_parts = select(*columns).where(_INDEX.c.part > 0, _has(any_of_them)).group_by(*columns).having(has_each)
     return union_all(whole, in_parts).subquery("hit")
 
 

@@ -120,8 +120,8 @@ class Checkpointer(SqliteSaver):
             self.conn = _open(self._path, self._busy_timeout_seconds).conn
 
     def _newest(self, config: RunnableConfig) -> RunnableConfig | None:
-        place = config["configurable"]
-        thread_id, namespace = str(place["thread_id"]), place.get("checkpoint_ns", "")
+        configurable = config["configurable"]
+        thread_id, namespace = str(configurable["thread_id"]), configurable.get("checkpoint_ns", "")
         with self.cursor(transaction=False) as cursor:
             row = cursor.execute(_NEWEST, (thread_id, namespace)).fetchone()
         if row is None:

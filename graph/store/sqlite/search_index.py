@@ -80,9 +80,9 @@ def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]
     if number is None:
         return {}
     before = _row_id(number, 0)
-    place = {"before": before, "first": before + 1, "last": before + _POSITIONS_PER_SESSION - 1}
+    parameters = {"before": before, "first": before + 1, "last": before + _POSITIONS_PER_SESSION - 1}
     return {
-        phrase: connection.execute(_IN_RANGE, {**place, "match": _match_phrase(phrase)}).scalars().all()
+        phrase: connection.execute(_IN_RANGE, {**parameters, "match": _match_phrase(phrase)}).scalars().all()
         for phrase in phrases
     }
 
