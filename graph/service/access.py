@@ -106,7 +106,7 @@ class SessionAccess:
     def log_of(self, row: TurnRow) -> TurnLog | None:
         """Returns the events of an attempt, from whichever process runs it; None if it has ended, but not here."""
         log = self.runner.log(row.session_id)
-        if log is not None and log.place == (row.number, row.attempt):
+        if log is not None and log.attempt_key == (row.number, row.attempt):
             return log
         if row.status != "running" or not self.stores.leases.holder_is_alive(row.session_id):
             return None
@@ -115,7 +115,7 @@ class SessionAccess:
     def followed(self, session_id: str, seen: LiveTurn | None) -> TurnLog | None:
         """Returns the events of the turn to follow: the newest one here, or the one elsewhere that was seen before."""
         log = self.runner.log(session_id)
-        if seen is not None and (log is None or log.place != (seen.number, seen.attempt)):
+        if seen is not None and (log is None or log.attempt_key != (seen.number, seen.attempt)):
             return self.runner.running(session_id) or self.poller.follow(session_id, seen.number, seen.attempt)
         return log
 

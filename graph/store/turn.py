@@ -56,7 +56,7 @@ _NEWEST = select(func.max(message_table.c.position)).where(message_table.c.sessi
 _PROGRESS: Final = ROWS.add_columns(_NEWEST.scalar_subquery()).where(_AMONG)
 
 
-class TurnPlace(NamedTuple):
+class TurnKey(NamedTuple):
     session_id: str
     number: int
 
@@ -90,15 +90,15 @@ def save_partials(connection: Connection, partials: Iterable[PartialText]) -> No
         connection.execute(_SAVE, rows)
 
 
-def stopping(connection: Connection, turns: Collection[TurnPlace]) -> frozenset[TurnPlace]:
+def stopping(connection: Connection, turns: Collection[TurnKey]) -> frozenset[TurnKey]:
     rows = connection.execute(_STOPPING, {"turns": [tuple(turn) for turn in turns]})
-    return frozenset(TurnPlace(*row) for row in rows)
+    return frozenset(TurnKey(*row) for row in rows)
 
 
-def progress(connection: Connection, turns: Collection[TurnPlace]) -> dict[TurnPlace, TurnProgress]:
+def progress(connection: Connection, turns: Collection[TurnKey]) -> dict[TurnKey, TurnProgress]:
     rows = connection.execute(_PROGRESS, {"turns": [tuple(turn) for turn in turns]})
     found = [TurnProgress(TurnRow(*row[:-1]), row[-1]) for row in rows]
-    return {TurnPlace(each.turn.session_id, each.turn.number): each for each in found}
+    return {TurnKey(each.turn.session_id, each.turn.number): each for each in found}
 
 
 __all__ = ["TurnRow", "TurnStore"]
@@ -318,11 +318,11 @@ class TurnStore:
         with self._database.write() as connection:
             connection.execute(change.values(stop_requested=True))
 
-    def stopping(self, turns: Collection[TurnPlace]) -> frozenset[TurnPlace]:
+    def stopping(self, turns: Collection[TurnKey]) -> frozenset[TurnKey]:
         with self._database.read() as connection:
             return stopping(connection, turns)
 
-    def progress(self, turns: Collection[TurnPlace]) -> dict[TurnPlace, TurnProgress]:
+    def progress(self, turns: Collection[TurnKey]) -> dict[TurnKey, TurnProgress]:
         """Returns the progress of these turns, without those that don't exist."""
         with self._database.read() as connection:
             return progress(connection, turns)

@@ -114,13 +114,13 @@ class TurnLog:
 
     def view_behind(self, count: int) -> LiveTurn:
         said, steps = self._before
-        replayed = TurnLog(*self.place, said=said, steps=steps)
+        replayed = TurnLog(*self.attempt_key, said=said, steps=steps)
         for event in self.events()[:count]:
             replayed.append(event)
         return replayed.view()
 
     @property
-    def place(self) -> tuple[int, int]:
+    def attempt_key(self) -> tuple[int, int]:
         return self._view.number, self._view.attempt
 
     def events(self, after: int = 0) -> list[Event]:

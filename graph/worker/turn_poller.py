@@ -15,7 +15,7 @@ from graph.core.turn import INTERRUPTED, closed_mark, ending_of, is_archived, te
 from graph.recognise.client_turns import waiting_calls
 from graph.store.anchor import AnchorStore
 from graph.store.stores import ChatStores
-from graph.store.turn import TurnPlace, TurnProgress, TurnRow
+from graph.store.turn import TurnKey, TurnProgress, TurnRow
 from graph.value.error import NotFoundError, StoreError
 from graph.value.event import AnswerRestarted, TokenDelta, ToolFinished, ToolStarted, TurnFailed, TurnStarted
 from graph.value.record import ArchivedMessage
@@ -40,7 +40,7 @@ class DistantTurn:
         self.take(row, said)
 
     def take(self, row: TurnRow, said: Sequence[AnyMessage]) -> None:
-        if row.attempt != self.log.place[1]:
+        if row.attempt != self.log.attempt_key[1]:
             self.fail(INTERRUPTED)
         if self.log.is_over:
             return
@@ -63,7 +63,7 @@ class DistantTurn:
 
     def fail(self, code: str) -> None:
         if not self.log.is_over:
-            self.log.append(TurnFailed(self.log.place[0], code, ""))
+            self.log.append(TurnFailed(self.log.attempt_key[0], code, ""))
 
     def _add(self, message: AnyMessage, steps: dict[str, ToolStep]) -> None:
         if isinstance(message, ToolMessage):
@@ -101,7 +101,7 @@ _KEPT_SECONDS: Final = 5.0
 
 @dataclass(eq=False)
 class _Followed:
-    place: TurnPlace
+    turn_key: TurnKey
     distant: DistantTurn
     read: TurnProgress
     said: list[AnyMessage]
@@ -121,7 +121,7 @@ class TurnPoller:
     def __init__(self, stores: ChatStores, anchors: AnchorStore) -> None:
         self._stores = stores
         self._anchors = anchors
-        self._followed: dict[tuple[TurnPlace, int], _Followed] = {}
+        self._followed: dict[tuple[TurnKey, int], _Followed] = {}
         self._changed = threading.Condition()
         self._is_closed = False
         self._thread: threading.Thread | None = None
@@ -131,19 +131,19 @@ class TurnPoller:
 
         Raises `NotFoundError` if there is no such turn.
         """
-        place = TurnPlace(session_id, number)
+        turn_key = TurnKey(session_id, number)
         with self._changed:
-            followed = self._followed.get((place, attempt))
+            followed = self._followed.get((turn_key, attempt))
             if followed is not None:
                 followed.asked_at = time.monotonic()  # here, or it could be dropped just before
         if followed is None:
-            followed = self._opened(place)
-            if followed.distant.log.place[1] != attempt:
+            followed = self._opened(turn_key)
+            if followed.distant.log.attempt_key[1] != attempt:
                 followed.distant.fail(INTERRUPTED)
             if followed.distant.log.is_over:
                 return followed.distant.log
             with self._changed:
-                followed = self._followed.setdefault((place, attempt), followed)
+                followed = self._followed.setdefault((turn_key, attempt), followed)
                 self._start()
         return followed.distant.log
 
@@ -154,15 +154,15 @@ class TurnPoller:
         if self._thread is not None:
             self._thread.join()
 
-    def _opened(self, place: TurnPlace) -> _Followed:
-        read = self._stores.turns.progress([place]).get(place)
+    def _opened(self, turn_key: TurnKey) -> _Followed:
+        read = self._stores.turns.progress([turn_key]).get(turn_key)
         if read is None:
-            raise NotFoundError(place.session_id)
+            raise NotFoundError(turn_key.session_id)
         archived = self._archived(read.turn)
-        resumed = self._anchors.of_attempt(*place, read.turn.attempt)[1:]
+        resumed = self._anchors.of_attempt(*turn_key, read.turn.attempt)[1:]
         begin = _answer_behind(archived, resumed[-1].first_position) if resumed else 0
         said = [entry.message for entry in archived]
-        return _Followed(place, DistantTurn(read.turn, said, begin=begin), read, said)
+        return _Followed(turn_key, DistantTurn(read.turn, said, begin=begin), read, said)
 
     def _start(self) -> None:
         if self._thread is None and not self._is_closed:
@@ -197,9 +197,9 @@ class TurnPoller:
                 polls = _POLLS_PER_LOOK - _POLLS_BEHIND_STALL
 
     def _poll(self, followed: list[_Followed]) -> None:
-        found = self._stores.turns.progress({one.place for one in followed}) if followed else {}
+        found = self._stores.turns.progress({one.turn_key for one in followed}) if followed else {}
         for one in followed:
-            now = found.get(one.place)
+            now = found.get(one.turn_key)
             if now is None:
                 one.distant.fail(NotFoundError.code)
             elif now != one.read:
@@ -213,10 +213,10 @@ class TurnPoller:
 
         If the database was down since `began`, leases may have expired that their holders are about to renew.
         """
-        alive = self._stores.leases.alive({one.place.session_id for one in followed}) if followed else frozenset()
+        alive = self._stores.leases.alive({one.turn_key.session_id for one in followed}) if followed else frozenset()
         if _has_stalled(began):
             return
-        gone = [one for one in followed if one.place.session_id not in alive]
+        gone = [one for one in followed if one.turn_key.session_id not in alive]
         self._poll(gone)
         for one in gone:
             one.distant.abandon(one.read.turn, one.said)

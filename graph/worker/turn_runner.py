@@ -24,7 +24,7 @@ from graph.recognise.client_turns import waiting_calls
 from graph.server.log import in_turn
 from graph.store.database import outlast
 from graph.store.stores import ChatStores
-from graph.store.turn import PartialText, TurnPlace, TurnRow
+from graph.store.turn import PartialText, TurnKey, TurnRow
 from graph.value.error import ClosingError, InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
 from graph.value.event import ActionRequired, Event, TurnFailed, TurnStarted, TurnStopped
 from graph.worker.limiter import TurnLimiter
@@ -274,9 +274,9 @@ class TurnRunner:
             self._stores.turns.save_partials([PartialText(job.context.lease, job.number, text) for job, text in said])
         saved.clear()
         saved.update(texts)
-        going = {TurnPlace(job.session_id, job.number): job.log for job in running if not job.log.stop.is_set()}
-        for place in self._stores.turns.stopping(going):
-            going[place].stop.set()
+        going = {TurnKey(job.session_id, job.number): job.log for job in running if not job.log.stop.is_set()}
+        for turn_key in self._stores.turns.stopping(going):
+            going[turn_key].stop.set()
 
     def _forget_old_jobs(self) -> None:
         """Drops the oldest jobs that are over, so that memory doesn't grow with the number of sessions."""

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.core.text import sum_tokens
-from graph.store.turn import PartialText, TurnPlace, TurnStore
+from graph.store.turn import PartialText, TurnKey, TurnStore
 from graph.value.error import InternalError, NotFoundError
 from tests.fake.store import OWNER, SESSION, StoreSet
 
@@ -113,11 +113,11 @@ def test_any_server_may_ask_a_running_turn_to_stop_but_no_ended_one(stores: Stor
     stores.begin(stores.make_session(), "q1")
     stores.run_turn(stores.make_session("ended"), "one")
     elsewhere = TurnStore(stores.database, clock=stores.clock)
-    places = [TurnPlace(SESSION, 1), TurnPlace(SESSION, 2), TurnPlace("ended", 1)]
-    assert not stores.turns.stopping(places)
+    turn_keys = [TurnKey(SESSION, 1), TurnKey(SESSION, 2), TurnKey("ended", 1)]
+    assert not stores.turns.stopping(turn_keys)
     for session_id in (SESSION, "ended"):
         elsewhere.request_stop(session_id, 1)
-    assert stores.turns.stopping(places) == {(SESSION, 1)}
+    assert stores.turns.stopping(turn_keys) == {(SESSION, 1)}
 
 
 def test_one_turn_that_lost_its_lease_keeps_no_other_from_being_saved(stores: StoreSet) -> None:
