@@ -19,7 +19,7 @@ from graph.recognise.decide import Decision, decide, is_aside
 from graph.recognise.place import Case, is_begun_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.sessions import Sessions
-from graph.service.turn_stream import NO_END, Response, ResponsePlace, read_end, response_id, said_in, stored_log
+from graph.service.turn_stream import NO_END, Response, ResponseKey, read_end, response_id, said_in, stored_log
 from graph.service.turns import Turns
 from graph.store.anchor import AnchorStore
 from graph.store.stores import ChatStores, ProgramStores
@@ -307,9 +307,9 @@ class Completions:
         """Returns the response that has just been begun in this process."""
         with self._access.stores.database.reading():
             row = self._access.stores.turns.get(session_id, turn)
-            place = self._places(session_id, turn, row.attempt)[-1]
-            log = self._access.log_of(row) or self._stored(place)
-        return self._at(place, matched, log)
+            response_key = self._response_keys(session_id, turn, row.attempt)[-1]
+            log = self._access.log_of(row) or self._stored(response_key)
+        return self._at(response_key, matched, log)
 
     def _begun_before(self, decision: Decision) -> Response:
         """Returns the response that an earlier try of the request was given, or is being given by any server.
@@ -318,49 +318,53 @@ class Completions:
             BusyError: The server that was giving it has just died.
         """
         session_id, turn, attempt = decision.session_id, decision.turn, decision.attempt
-        places = self._places(session_id, turn, attempt)
-        place = next(
-            place for place in reversed(places) if decision.anchor is None or place.asked == decision.anchor.asked
+        response_keys = self._response_keys(session_id, turn, attempt)
+        response_key = next(
+            response_key
+            for response_key in reversed(response_keys)
+            if decision.anchor is None or response_key.asked == decision.anchor.asked
         )
         row = self._access.stores.turns.get(session_id, turn)
-        log = self._access.log_of(row) if place is places[-1] and row.attempt == attempt else None
-        if log is None and place is places[-1] and row.status == "running":
+        log = self._access.log_of(row) if response_key is response_keys[-1] and row.attempt == attempt else None
+        if log is None and response_key is response_keys[-1] and row.status == "running":
             raise BusyError
-        return self._at(place, decision.matched, log or self._stored(place))
+        return self._at(response_key, decision.matched, log or self._stored(response_key))
 
-    def _stored(self, place: ResponsePlace) -> TurnLog:
-        return stored_log(place.turn, place.attempt, said_in(self._access.stores, place))
+    def _stored(self, response_key: ResponseKey) -> TurnLog:
+        return stored_log(response_key.turn, response_key.attempt, said_in(self._access.stores, response_key))
 
-    def _places(self, session_id: str, turn: int, attempt: int) -> list[ResponsePlace]:
+    def _response_keys(self, session_id: str, turn: int, attempt: int) -> list[ResponseKey]:
         """Returns the responses of an attempt, oldest first."""
         begun = self._anchors.of_attempt(session_id, turn, attempt)
-        ends = [*((anchor.first_position, anchor.first_call) for anchor in begun[1:]), (NO_END, NO_END)]
+        ends = [*((response.first_position, response.first_call) for response in begun[1:]), (NO_END, NO_END)]
         return [
-            ResponsePlace(
+            ResponseKey(
                 session_id,
                 turn,
                 attempt,
                 ordinal,
-                anchor.asked,
-                anchor.created_at,
-                range(anchor.first_position, last_position),
-                range(anchor.first_call, last_call),
+                response.asked,
+                response.created_at,
+                range(response.first_position, last_position),
+                range(response.first_call, last_call),
             )
-            for ordinal, (anchor, (last_position, last_call)) in enumerate(zip(begun, ends, strict=True), start=1)
+            for ordinal, (response, (last_position, last_call)) in enumerate(zip(begun, ends, strict=True), start=1)
         ]
 
-    def _at(self, place: ResponsePlace, matched: Matched, log: TurnLog) -> Response:
-        response = response_id(place.session_id, place.turn, place.attempt, place.ordinal)
-        tell_end = partial(self._end_of, place, matched)
-        created = int(place.begun_at.timestamp())
-        tell_stop = partial(self._access.stores.turns.request_stop, place.session_id, place.turn)
-        return Response(response, created, place.session_id, place.turn, matched, log, tell_end, tell_stop)
+    def _at(self, response_key: ResponseKey, matched: Matched, log: TurnLog) -> Response:
+        response = response_id(response_key.session_id, response_key.turn, response_key.attempt, response_key.ordinal)
+        tell_end = partial(self._end_of, response_key, matched)
+        created = int(response_key.begun_at.timestamp())
+        tell_stop = partial(self._access.stores.turns.request_stop, response_key.session_id, response_key.turn)
+        return Response(
+            response, created, response_key.session_id, response_key.turn, matched, log, tell_end, tell_stop
+        )
 
-    def _end_of(self, place: ResponsePlace, matched: Matched) -> CompletionEnd:
+    def _end_of(self, response_key: ResponseKey, matched: Matched) -> CompletionEnd:
         """Returns how a response ended; its program may have begun the next one of the turn meanwhile."""
-        now = self._places(place.session_id, place.turn, place.attempt)
-        place = next((each for each in now if each.ordinal == place.ordinal), place)
-        return read_end(self._access, place, matched)
+        now = self._response_keys(response_key.session_id, response_key.turn, response_key.attempt)
+        response_key = next((each for each in now if each.ordinal == response_key.ordinal), response_key)
+        return read_end(self._access, response_key, matched)
 
 
 def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:

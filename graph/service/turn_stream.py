@@ -95,8 +95,8 @@ ALL: Final = range(1, NO_END)
 
 
 @dataclass(frozen=True)
-class ResponsePlace:
-    """Where a response stands: a turn has one, and one more each time that its program answered calls.
+class ResponseKey:
+    """Identifies a response: a turn has one, and one more each time that its program answered calls.
 
     Attributes:
         ordinal: Its number within the attempt, from 1.
@@ -116,29 +116,33 @@ class ResponsePlace:
     calls: range = ALL
 
 
-def said_in(stores: ChatStores, place: ResponsePlace) -> list[AnyMessage]:
+def said_in(stores: ChatStores, response_key: ResponseKey) -> list[AnyMessage]:
     """Returns the messages of a response in order: answers, and the results of tools that were run for it."""
-    said = stores.archive.live_turns(place.session_id, place.turn, place.turn)
-    made = [entry.message for entry in said if entry.attempt == place.attempt and entry.position in place.positions]
+    said = stores.archive.live_turns(response_key.session_id, response_key.turn, response_key.turn)
+    made = [
+        entry.message
+        for entry in said
+        if entry.attempt == response_key.attempt and entry.position in response_key.positions
+    ]
     first = next((index for index, message in enumerate(made) if isinstance(message, AIMessage)), len(made))
     return made[first:]
 
 
-def read_end(access: SessionAccess, place: ResponsePlace, matched: Matched) -> CompletionEnd:
+def read_end(access: SessionAccess, response_key: ResponseKey, matched: Matched) -> CompletionEnd:
     """Returns how a response ended, its usage and its figures.
 
     Raises:
         NotFoundError: Its session was deleted meanwhile.
     """
-    access.own(place.session_id)
+    access.own(response_key.session_id)
     costs = [
         cost
-        for cost in access.stores.calls.costs(place.session_id, place.turn, place.attempt)
-        if cost.ordinal in place.calls
+        for cost in access.stores.calls.costs(response_key.session_id, response_key.turn, response_key.attempt)
+        if cost.ordinal in response_key.calls
     ]
-    row = access.stores.turns.get(place.session_id, place.turn)
-    reason = _finish_reason(row, said_in(access.stores, place))
-    return CompletionEnd(reason, usage_of(costs), _figures(access.stores, place, matched, costs))
+    row = access.stores.turns.get(response_key.session_id, response_key.turn)
+    reason = _finish_reason(row, said_in(access.stores, response_key))
+    return CompletionEnd(reason, usage_of(costs), _figures(access.stores, response_key, matched, costs))
 
 
 def _finish_reason(row: TurnRow, said: Sequence[AnyMessage]) -> FinishReason:
@@ -160,15 +164,15 @@ def usage_of(costs: Sequence[CallCost]) -> ClientUsage | None:
 
 
 def _figures(
-    stores: ChatStores, place: ResponsePlace, matched: Matched, costs: Sequence[CallCost]
+    stores: ChatStores, response_key: ResponseKey, matched: Matched, costs: Sequence[CallCost]
 ) -> Mapping[str, Any]:
     """Returns what the memory did, as `docs/api.md` lists it; sent and full tokens are our estimates."""
-    sums = stores.records.sums(place.session_id)
-    client_changes, lost_tokens = stores.blocks.losses(place.session_id, "client")
+    sums = stores.records.sums(response_key.session_id)
+    client_changes, lost_tokens = stores.blocks.losses(response_key.session_id, "client")
     answers = [cost for cost in costs if cost.kind == "answer"]
     return {
-        "session": place.session_id,
-        "turn": place.turn,
+        "session": response_key.session_id,
+        "turn": response_key.turn,
         "matched": matched,
         "records": sums.record_count,
         "folded_turns": sums.folded_turn_count,
@@ -321,7 +325,7 @@ class TurnStream:
 
     @property
     def first_position(self) -> int:
-        """The place of its first event; see `TurnLog`."""
+        """Position of its first event; see `TurnLog`."""
         return self._log.first_position if self._log else 1
 
     def events(self, after: int = 0) -> Sequence[Event]:
@@ -357,5 +361,5 @@ class TurnStream:
         return EndedTurn(view, last_event(row, said), self._end_of(row.attempt))
 
     def _end_of(self, attempt: int) -> CompletionEnd:
-        place = ResponsePlace(self._row.session_id, self.turn, attempt, 1, b"", datetime.min.replace(tzinfo=UTC))
-        return read_end(self._access, place, "header")
+        response_key = ResponseKey(self._row.session_id, self.turn, attempt, 1, b"", datetime.min.replace(tzinfo=UTC))
+        return read_end(self._access, response_key, "header")

@@ -62,7 +62,7 @@ _FOUND = {
 }
 
 
-class AnchorPlace(NamedTuple):
+class ResponseStart(NamedTuple):
     """One response of a turn: the hash of its request, and the time in UTC.
 
     Attributes:
@@ -98,11 +98,11 @@ class AnchorStore:
                 found += [AnchorRow(*row) for row in connection.execute(_FOUND[kind], part)]
         return tuple(found)
 
-    def of_attempt(self, session_id: str, turn: int, attempt: int) -> tuple[AnchorPlace, ...]:
+    def of_attempt(self, session_id: str, turn: int, attempt: int) -> tuple[ResponseStart, ...]:
         """Returns the responses of an attempt, oldest first: the first one, and one for each resumption."""
         with self._database.read() as connection:
             parameters = {"of_session": session_id, "of_turn": turn, "of_attempt": attempt}
-            return tuple(AnchorPlace(*row) for row in connection.execute(_OF_ATTEMPT, parameters))
+            return tuple(ResponseStart(*row) for row in connection.execute(_OF_ATTEMPT, parameters))
 
     def turns(self, session_id: str, scope: bytes) -> frozenset[int]:
         with self._database.read() as connection:
