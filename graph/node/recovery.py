@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from graph.core.language import session_language
 from graph.core.turn import ClosedStatus, closing_messages, ending_of, is_complete, unanswered_calls
 from graph.node.builder import ChatGraph
-from graph.recognise.client_chain import EndedAnchor
+from graph.recognise.client_chain import EndedFingerprint
 from graph.store.database import Lease
 from graph.store.session import SessionRow
 from graph.store.stores import ChatStores, Context
@@ -69,7 +69,7 @@ class StateRecovery:
         code: str = "",
         detail: str = "",
         partial_text: str = "",
-        anchor: EndedAnchor | None = None,
+        fingerprint: EndedFingerprint | None = None,
     ) -> None:
         """Closes a turn that can't go on: in the archive, then in its row, then in graph state.
 
@@ -78,7 +78,7 @@ class StateRecovery:
         said = self._messages_of(turn)
         if is_complete(said):
             ending, code = ending_of(said, stop_requested=False)
-            self._stores.turns.finish(lease, turn.number, ending, error_code=code, anchor=anchor)
+            self._stores.turns.finish(lease, turn.number, ending, error_code=code, fingerprint=fingerprint)
         else:
             closing = closing_messages(
                 said,
@@ -96,7 +96,7 @@ class StateRecovery:
                 error_code=code,
                 error_detail=detail,
                 partial_text=partial_text,
-                anchor=anchor,
+                fingerprint=fingerprint,
             )
         try:
             self.rebuild(self._stores.sessions.get(lease.session_id, owner))

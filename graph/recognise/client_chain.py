@@ -29,7 +29,7 @@ _TYPE: Final = re.compile(r"\btype=", re.IGNORECASE)
 _TEMPORARY: Final = "local:"
 
 
-class EndedAnchor(NamedTuple):
+class EndedFingerprint(NamedTuple):
     """Fingerprint of a complete response.
 
     Hashes of the history with the answer, and of the answer alone, None if nothing was sent.
@@ -63,8 +63,8 @@ class ChainKey:
         answered = answered_calls(request.messages)
         asked = self.hash("calls", state, *map(_bytes, answered)) if answered else state
         once = self.hash("once", asked, _bytes(request.idempotency_key)) if request.idempotency_key else None
-        anchor = OpenAnchor(self, scope, asked, once, state)
-        return RequestChain(links, answered, anchor, self._family(scope, request.hint))
+        fingerprint = OpenFingerprint(self, scope, asked, once, state)
+        return RequestChain(links, answered, fingerprint, self._family(scope, request.hint))
 
     def answer(self, scope: bytes, text: str) -> bytes:
         return self.hash("answer", scope, _bytes(text))
@@ -94,7 +94,7 @@ class ChainKey:
 
 
 @dataclass(frozen=True)
-class OpenAnchor:
+class OpenFingerprint:
     """Fingerprint of a request without an answer yet.
 
     Attributes:
@@ -110,12 +110,12 @@ class OpenAnchor:
     idempotency: bytes | None
     state: bytes
 
-    def ended(self, sent_text: str) -> EndedAnchor:
+    def ended(self, sent_text: str) -> EndedFingerprint:
         text = canonical("assistant", sent_text)
         if not text:
-            return EndedAnchor(self.asked, None, None)
+            return EndedFingerprint(self.asked, None, None)
         chain = self.key.next(self.state, "assistant", text)
-        return EndedAnchor(self.asked, chain, self.key.answer(self.scope, text))
+        return EndedFingerprint(self.asked, chain, self.key.answer(self.scope, text))
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class RequestChain:
 
     links: tuple[Link, ...]
     answered: tuple[str, ...]
-    anchor: OpenAnchor
+    fingerprint: OpenFingerprint
     family: str
 
 
@@ -224,11 +224,11 @@ def _parse(arguments: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-AnchorHash = Literal["asked", "idempotency", "chain", "answer"]
+FingerprintHash = Literal["asked", "idempotency", "chain", "answer"]
 
 
 @dataclass(frozen=True)
-class AnchorRow:
+class FingerprintRow:
     """A stored response fingerprint with the current state of its turn and session; times are UTC.
 
     Attributes:
@@ -276,7 +276,7 @@ class SaidTurn:
 class Known(Protocol):
     """Stored histories of one scope."""
 
-    def find(self, kind: AnchorHash, hashes: Sequence[bytes]) -> Sequence[AnchorRow]:
+    def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> Sequence[FingerprintRow]:
         """Returns the fingerprints with one of the hashes, newest first."""
         ...
 

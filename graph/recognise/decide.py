@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from graph.recognise.client_chain import AnchorRow, OpenAnchor
+from graph.recognise.client_chain import FingerprintRow, OpenFingerprint
 from graph.recognise.place import Case, Place, find_place
 from graph.value.client import ClientMessage, ClientRequest, Matched
 from graph.value.error import BusyError, InputError
@@ -36,7 +36,7 @@ class Decision:
         lead: Messages before the known history: the client's own context.
         stop_first: Stops the session's running turn first, as the client no longer listens to it.
         family: The new session's chat group, "" for none.
-        anchor: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".
+        fingerprint: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".
     """
 
     kind: DecisionKind
@@ -49,7 +49,7 @@ class Decision:
     lead: tuple[ClientMessage, ...] = ()
     stop_first: bool = False
     family: str = ""
-    anchor: OpenAnchor | None = None
+    fingerprint: OpenFingerprint | None = None
 
 
 def decide(case: Case, *, now: datetime) -> Decision:
@@ -68,7 +68,9 @@ def decide(case: Case, *, now: datetime) -> Decision:
         return decision
     if case.request.session and not case.history:
         place = find_place(case)  # unanswered questions only
-        new = Decision("append", "header", case.request.session, imported=case.messages[:-1], anchor=case.chain.anchor)
+        new = Decision(
+            "append", "header", case.request.session, imported=case.messages[:-1], fingerprint=case.chain.fingerprint
+        )
         return new if place is None else _at(case, place)
     if (decision := _asked_before(case)) is not None:
         return decision
@@ -78,39 +80,39 @@ def decide(case: Case, *, now: datetime) -> Decision:
 
 def _tried_before(case: Case, now: datetime) -> Decision | None:
     """Finds the first try of a request: by its Idempotency-Key, or if the client library signals a retry."""
-    anchor = case.chain.anchor
-    rows = case.find("idempotency", [anchor.idempotency]) if anchor.idempotency else []
+    fingerprint = case.chain.fingerprint
+    rows = case.find("idempotency", [fingerprint.idempotency]) if fingerprint.idempotency else []
     if not rows and case.request.is_retry:
-        rows = [row for row in case.find("asked", [anchor.asked]) if row.is_last]
+        rows = [row for row in case.find("asked", [fingerprint.asked]) if row.is_last]
     row = next((row for row in rows if row.is_live and now - row.created_at <= RETRIED_FOR), None)
     if row is None or not case.has_images_of(row):
         return None
     if row.status in {"failed", "stopped"}:
         # There is no complete answer to repeat. A request that answers calls may still resume its turn.
         is_anew = row.is_last and not case.chain.answered
-        return Decision("regenerate", "retry", row.session_id, anchor=anchor) if is_anew else None
-    return Decision("retry", "retry", row.session_id, turn=row.turn, attempt=row.attempt, anchor=anchor)
+        return Decision("regenerate", "retry", row.session_id, fingerprint=fingerprint) if is_anew else None
+    return Decision("retry", "retry", row.session_id, turn=row.turn, attempt=row.attempt, fingerprint=fingerprint)
 
 
 def _resume(case: Case) -> Decision:
     """Finds the turn that waits for the answered calls, by its question."""
-    anchor = case.chain.anchor
+    fingerprint = case.chain.fingerprint
     asked = next((link.chain for link in reversed(case.chain.links) if link.role == "user"), None)
     rows = case.find("asked", [asked]) if asked is not None else []
     sessions = [case.request.session, *(row.session_id for row in rows if row.is_last)]
     for session_id in dict.fromkeys(filter(None, sessions)):
         if case.known.open_calls(session_id) & set(case.chain.answered):
-            return Decision("resume", _matched(case, rows), session_id, anchor=anchor)
-    again = next((row for row in case.find("asked", [anchor.asked]) if row.is_last), None)
+            return Decision("resume", _matched(case, rows), session_id, fingerprint=fingerprint)
+    again = next((row for row in case.find("asked", [fingerprint.asked]) if row.is_last), None)
     if again is None:
         raise InputError("unknown_call", ", ".join(case.chain.answered))
     if again.status == "running":
         raise BusyError(again.session_id)
-    return Decision("regenerate", _matched(case, [again]), again.session_id, anchor=anchor)
+    return Decision("regenerate", _matched(case, [again]), again.session_id, fingerprint=fingerprint)
 
 
 def _asked_before(case: Case) -> Decision | None:
-    rows = [row for row in case.find("asked", [case.chain.anchor.asked]) if case.history or case.is_pinned(row)]
+    rows = [row for row in case.find("asked", [case.chain.fingerprint.asked]) if case.history or case.is_pinned(row)]
     row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_family(row), row.is_last), default=None)
     if row is None or _has_twin(case, row, rows):
         return None
@@ -118,10 +120,10 @@ def _asked_before(case: Case) -> Decision | None:
     is_anew = row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
     if not is_anew or not case.has_images_of(row):
         return _fork(case, row, row.turn - 1)
-    return Decision("regenerate", _matched(case, [row]), row.session_id, anchor=case.chain.anchor)
+    return Decision("regenerate", _matched(case, [row]), row.session_id, fingerprint=case.chain.fingerprint)
 
 
-def _has_twin(case: Case, row: AnchorRow, asked: Iterable[AnchorRow]) -> bool:
+def _has_twin(case: Case, row: FingerprintRow, asked: Iterable[FingerprintRow]) -> bool:
     """Returns True if another chat with the same history ends before the question; each has its own session."""
     others = {other.session_id for other in asked}
     ends = case.find("chain", [case.history[-1].chain]) if case.history else []
@@ -153,7 +155,7 @@ def _at(case: Case, place: Place) -> Decision:
             imported=rest,
             lead=lead,
             stop_first=place.is_running,
-            anchor=case.chain.anchor,
+            fingerprint=case.chain.fingerprint,
         )
     later = case.known.turns(row.session_id, place.turn + 1, place.turn + 2)
     is_next_running = len(later) == 1 and later[0].status == "running"
@@ -163,21 +165,21 @@ def _at(case: Case, place: Place) -> Decision:
 
 
 def _unknown(case: Case) -> Decision:
-    said, anchor = case.messages[:-1], case.chain.anchor
+    said, fingerprint = case.messages[:-1], case.chain.fingerprint
     session_id, family = case.request.session, case.chain.family
     if session_id and case.known.turns(session_id, 1, 1):
-        return Decision("append", "header", session_id, lead=said, anchor=anchor)
+        return Decision("append", "header", session_id, lead=said, fingerprint=fingerprint)
     if session_id:
-        return Decision("append", "header", session_id, imported=said, anchor=anchor)
+        return Decision("append", "header", session_id, imported=said, fingerprint=fingerprint)
     begun = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_family(row)] if family else []
     if begun and case.chain.links[0].role == "user":
         return _fork(case, begun[0], begun[0].turn - 1, imported=said)
-    return Decision("new", "new", imported=said, family=family, anchor=anchor)
+    return Decision("new", "new", imported=said, family=family, fingerprint=fingerprint)
 
 
 def _fork(
     case: Case,
-    row: AnchorRow,
+    row: FingerprintRow,
     after_turn: int,
     *,
     imported: tuple[ClientMessage, ...] = (),
@@ -191,11 +193,11 @@ def _fork(
         imported=imported,
         lead=lead,
         family=case.chain.family or row.family,
-        anchor=case.chain.anchor,
+        fingerprint=case.chain.fingerprint,
     )
 
 
-def _matched(case: Case, rows: Iterable[AnchorRow]) -> Matched:
+def _matched(case: Case, rows: Iterable[FingerprintRow]) -> Matched:
     if case.request.session:
         return "header"
     return "hint" if any(case.is_in_family(row) for row in rows) else "history"

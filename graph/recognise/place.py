@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from graph.core.attached import reference_of
-from graph.recognise.client_chain import AnchorHash, AnchorRow, Known, Link, RequestChain, SaidTurn
+from graph.recognise.client_chain import FingerprintHash, FingerprintRow, Known, Link, RequestChain, SaidTurn
 from graph.value.client import ClientMessage, ClientRequest
 
 _FLOOR_PAIRS: Final = 2
@@ -157,19 +157,19 @@ class Case:
         """The users' messages after the history, without the question."""
         return self.chain.links[len(self.history) : -1]
 
-    def find(self, kind: AnchorHash, hashes: Sequence[bytes]) -> list[AnchorRow]:
+    def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> list[FingerprintRow]:
         """Returns the fingerprints with these hashes, newest first, of the named session only if there is one."""
         rows = self.known.find(kind, hashes) if hashes else ()
         return [row for row in rows if self.request.session in ("", row.session_id)]
 
-    def is_in_family(self, row: AnchorRow) -> bool:
+    def is_in_family(self, row: FingerprintRow) -> bool:
         return bool(self.chain.family) and row.family == self.chain.family
 
-    def is_pinned(self, row: AnchorRow) -> bool:
+    def is_pinned(self, row: FingerprintRow) -> bool:
         """Returns True if the request identifies the row's session by more than its history."""
         return bool(self.request.session) or self.is_in_family(row)
 
-    def has_images_of(self, row: AnchorRow) -> bool:
+    def has_images_of(self, row: FingerprintRow) -> bool:
         """Returns True if the question has the row's images; hashes cover words only, as clients leave images out."""
         sent = tuple(map(reference_of, self.messages[-1].images))
         return not sent or any(turn.images == sent for turn in self.known.turns(row.session_id, row.turn, row.turn))
@@ -191,7 +191,7 @@ class Place:
         is_running: The turn is running although the client sent the next message.
     """
 
-    row: AnchorRow
+    row: FingerprintRow
     turn: int
     index: int
     lead_end: int = 0
@@ -272,7 +272,7 @@ def _with_lead(case: Case, place: Place) -> Place:
 def _by_words(case: Case) -> Place | None:
     """Returns the position of a history with a known end, shortened at its beginning or wrapped in documents."""
     exchanges = exchanges_of(case.history)
-    found: dict[str, tuple[int, AnchorRow]] = {}
+    found: dict[str, tuple[int, FingerprintRow]] = {}
     for row in _candidates(case):
         first = max(1, row.turn - len(exchanges) - _MISSING_TURNS)
         aligned = align_backwards(exchanges, case.known.turns(row.session_id, first, row.turn))
@@ -283,16 +283,16 @@ def _by_words(case: Case) -> Place | None:
     return None if best is None else _place_of_tail(case, exchanges, *best)
 
 
-def _candidates(case: Case) -> list[AnchorRow]:
+def _candidates(case: Case) -> list[FingerprintRow]:
     """Returns the newest fingerprints of the last answer, those of the client's own chat first; other chats' never."""
     last = case.history[-1]
-    key, scope = case.chain.anchor.key, case.chain.anchor.scope
+    key, scope = case.chain.fingerprint.key, case.chain.fingerprint.scope
     rows = [row for row in case.find("answer", [key.answer(scope, last.text)]) if row.is_live]
     rows = [row for row in rows if not row.family or case.is_pinned(row)]
     return sorted(rows, key=lambda row: not case.is_pinned(row))[:_CANDIDATES]
 
 
-def _only_best(case: Case, found: Iterable[tuple[int, AnchorRow]]) -> tuple[int, AnchorRow] | None:
+def _only_best(case: Case, found: Iterable[tuple[int, FingerprintRow]]) -> tuple[int, FingerprintRow] | None:
     """Returns the session that matches most of the history; None for a tie, as one of the two would be wrong."""
     ranked = [((case.is_pinned(row), aligned), (aligned, row)) for aligned, row in found]
     most = max((rank for rank, _ in ranked), default=None)
@@ -300,7 +300,7 @@ def _only_best(case: Case, found: Iterable[tuple[int, AnchorRow]]) -> tuple[int,
     return best[0] if len(best) == 1 else None
 
 
-def _place_of_tail(case: Case, exchanges: Sequence[Exchange], aligned: int, row: AnchorRow) -> Place:
+def _place_of_tail(case: Case, exchanges: Sequence[Exchange], aligned: int, row: FingerprintRow) -> Place:
     last = exchanges[-1].last
     if aligned == len(exchanges):
         is_tail = aligned < case.known.count_seen(row.session_id, row.turn)

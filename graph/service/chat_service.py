@@ -390,7 +390,7 @@ def open_service(
             max_workers=settings.concurrent_turns,
         )
         stack.callback(runner.close)
-        poller = TurnPoller(opened.chat, opened.program.anchors)
+        poller = TurnPoller(opened.chat, opened.program.fingerprints)
         stack.callback(poller.close)
         asides = AsideRunner(
             chat_models,

@@ -13,7 +13,7 @@ from itertools import groupby
 from graph.core.attached import urls_of
 from graph.core.turn import closed_mark, text_of, words_of
 from graph.model.factory import ChatModels
-from graph.recognise.client_chain import AnchorHash, AnchorRow, ChainKey, SaidTurn, canonical
+from graph.recognise.client_chain import ChainKey, FingerprintHash, FingerprintRow, SaidTurn, canonical
 from graph.recognise.client_turns import newest_calls
 from graph.recognise.decide import Decision, decide, is_aside
 from graph.recognise.place import Case, is_begun_by
@@ -21,7 +21,7 @@ from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.sessions import Sessions
 from graph.service.turn_stream import NO_END, Response, ResponseKey, read_end, response_id, said_in, stored_log
 from graph.service.turns import Turns
-from graph.store.anchor import AnchorStore
+from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores, ProgramStores
 from graph.store.turn import TurnRow
 from graph.value.client import ClientMessage, ClientRequest, CompletionEnd, Matched
@@ -40,7 +40,7 @@ class Recognition:
     Usage:
         >>> decision = Recognition(access, programs, models).decide(request)
         >>> if decision.kind == "append":
-        ...     send(decision.session_id, request.messages[-1].text, anchor=decision.anchor)
+        ...     send(decision.session_id, request.messages[-1].text, fingerprint=decision.fingerprint)
     """
 
     def __init__(self, access: SessionAccess, programs: ProgramStores, models: ChatModels) -> None:
@@ -49,7 +49,7 @@ class Recognition:
         self._models = models
 
     def load_key(self) -> ChainKey:
-        """Returns the key of all anchors; makes it if there is none, so not within a block of `reading`."""
+        """Returns the key of all fingerprints; makes it if there is none, so not within a block of `reading`."""
         return ChainKey(self._programs.keys.get("anchor"))
 
     def decide(self, request: ClientRequest) -> Decision:
@@ -65,15 +65,17 @@ class Recognition:
             return Decision("aside", "aside")
         with self._access.stores.database.reading():
             if request.session:
-                self._check_named(request, chain.anchor.scope)
-            known = _KnownToStores(self._access, self._programs.anchors, chain.anchor.scope, request.options.name)
+                self._check_named(request, chain.fingerprint.scope)
+            known = _KnownToStores(
+                self._access, self._programs.fingerprints, chain.fingerprint.scope, request.options.name
+            )
             case = Case(request, chain, known, self._models.default_name)
             return decide(case, now=self._access.clock())
 
     def _check_named(self, request: ClientRequest, scope: bytes) -> None:
         """Checks that a named session is the owner's, and of the end user whom the request names, if any."""
         self._access.own(request.session)
-        scopes = self._programs.anchors.scopes(request.session)
+        scopes = self._programs.fingerprints.scopes(request.session)
         if request.user and scopes and scope not in scopes:
             raise NotFoundError(request.session)
 
@@ -81,28 +83,28 @@ class Recognition:
 class _KnownToStores:
     """What the tables know of the histories of one scope."""
 
-    def __init__(self, access: SessionAccess, anchors: AnchorStore, scope: bytes, client: str) -> None:
+    def __init__(self, access: SessionAccess, fingerprints: FingerprintStore, scope: bytes, client: str) -> None:
         self._access = access
-        self._anchors = anchors
+        self._fingerprints = fingerprints
         self._stores: ChatStores = access.stores
         self._scope = scope
         self._client = client
 
-    def find(self, kind: AnchorHash, hashes: Sequence[bytes]) -> Sequence[AnchorRow]:
-        rows = self._anchors.find(self._scope, kind, hashes, limit=_MOST_ROWS)
+    def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> Sequence[FingerprintRow]:
+        rows = self._fingerprints.find(self._scope, kind, hashes, limit=_MOST_ROWS)
         return [replace(row, status="failed") if self._has_died(row) else row for row in rows]
 
     def turns(self, session_id: str, first: int, last: int) -> Sequence[SaidTurn]:
         said = self._stores.archive.live_turns(session_id, first, last)
         rows = {row.number: row for row in self._stores.turns.between(session_id, first, last)}
-        own = self._anchors.turns(session_id, self._scope)
+        own = self._fingerprints.turns(session_id, self._scope)
         return [
             self._said(rows[number], list(messages), is_own=number in own)
             for number, messages in groupby(said, key=lambda entry: entry.turn)
         ]
 
     def head(self, session_id: str) -> int:
-        return self._anchors.head(session_id, self._scope)
+        return self._fingerprints.head(session_id, self._scope)
 
     def count_seen(self, session_id: str, last: int) -> int:
         return self._stores.turns.count_of_programs(session_id, last)
@@ -114,7 +116,7 @@ class _KnownToStores:
         said = self._stores.archive.live_turns(session_id, last.number, last.number)
         return frozenset(str(call["id"]) for call in newest_calls([entry.message for entry in said]))
 
-    def _has_died(self, row: AnchorRow) -> bool:
+    def _has_died(self, row: FingerprintRow) -> bool:
         return row.status == "running" and not self._access.is_running(row.session_id)
 
     def _said(self, row: TurnRow, said: Iterable[ArchivedMessage], *, is_own: bool) -> SaidTurn:
@@ -168,7 +170,7 @@ class Completions:
         self._access = access
         self._turns = turns
         self._sessions = sessions
-        self._anchors = programs.anchors
+        self._fingerprints = programs.fingerprints
         self._models = models
         self._asides = asides
         self._locks = locks
@@ -322,7 +324,7 @@ class Completions:
         response_key = next(
             response_key
             for response_key in reversed(response_keys)
-            if decision.anchor is None or response_key.asked == decision.anchor.asked
+            if decision.fingerprint is None or response_key.asked == decision.fingerprint.asked
         )
         row = self._access.stores.turns.get(session_id, turn)
         log = self._access.log_of(row) if response_key is response_keys[-1] and row.attempt == attempt else None
@@ -335,7 +337,7 @@ class Completions:
 
     def _response_keys(self, session_id: str, turn: int, attempt: int) -> list[ResponseKey]:
         """Returns the responses of an attempt, oldest first."""
-        begun = self._anchors.of_attempt(session_id, turn, attempt)
+        begun = self._fingerprints.of_attempt(session_id, turn, attempt)
         ends = [*((response.first_position, response.first_call) for response in begun[1:]), (NO_END, NO_END)]
         return [
             ResponseKey(

@@ -18,7 +18,7 @@ from graph.core.pin import ContextRequest
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, plain_value, title_of
 from graph.core.turn import IMAGE_MARK, text_of, words_of
 from graph.node.state import TurnContext
-from graph.recognise.client_chain import OpenAnchor
+from graph.recognise.client_chain import OpenFingerprint
 from graph.recognise.client_turns import check_history, results_of, turns_of
 from graph.recognise.decide import Decision
 from graph.server.metrics import Metrics
@@ -271,7 +271,7 @@ class Turns:
             is_casual=is_casual(text) and is_casual(text, self._last_answer(lease.session_id)),
             settings=changes,
             client=options.client_name,
-            anchor=_anchor_of(decision),
+            fingerprint=_fingerprint_of(decision),
             images=images,
         )
         if not is_new:
@@ -338,7 +338,9 @@ class Turns:
             # Without a project, what earlier requests said of the context holds on.
             context=said if session.project_root else self._contexts.told(session_id, said, language),
         )
-        self._runner.submit(Job(log, context, tuple(messages), session.compression_rate, request, _anchor_of(decision)))
+        self._runner.submit(
+            Job(log, context, tuple(messages), session.compression_rate, request, _fingerprint_of(decision))
+        )
 
     # A turn is run again: the last one in its place, an earlier one in a branch.
 
@@ -406,7 +408,7 @@ class Turns:
                 model=session.model,
                 settings=changes,
                 client=options.client_name,
-                anchor=_anchor_of(decision),
+                fingerprint=_fingerprint_of(decision),
             )
             self._access.recovery.rebuild(session)
             self._start(lease, begun, session, options, decision)
@@ -515,7 +517,7 @@ class Turns:
                 model=session.model,
                 settings=changes,
                 client=options.client_name,
-                anchor=_anchor_of(decision),
+                fingerprint=_fingerprint_of(decision),
             )
             self._access.recovery.rebuild(session)
             self._start(lease, turn, session, options, decision, resumed=[*said, *results])
@@ -600,8 +602,8 @@ class Turns:
         self._stores.turns.rate(session_id, turn, rating, attempt=attempt)
 
 
-def _anchor_of(decision: Decision | None) -> OpenAnchor | None:
-    return decision.anchor if decision else None
+def _fingerprint_of(decision: Decision | None) -> OpenFingerprint | None:
+    return decision.fingerprint if decision else None
 
 
 def _opening_of(text: str, options: TurnOptions, decision: Decision | None) -> _Opening:

@@ -15,11 +15,11 @@ from graph.core.pin import Pin, pin_of
 from graph.core.snapshot import uncovered_ranges
 from graph.server.settings import Settings
 from graph.store.access import ApiTokenStore, SignInStore
-from graph.store.anchor import AnchorStore
 from graph.store.archive import Archive, ImageStore, PinStore
 from graph.store.call import AsideStore, CallStore, TitleStore
 from graph.store.column import add_once
 from graph.store.database import Clock, Database, utc_now
+from graph.store.fingerprint import FingerprintStore
 from graph.store.lease import LeaseStore
 from graph.store.owner import OwnerStore, OwnerUseStore
 from graph.store.project import ContextBlockStore, RuleAgreementStore
@@ -161,7 +161,7 @@ class ProgramStores:
     """The stores of programs: their tokens, what their requests are recognised by, and their side requests."""
 
     tokens: ApiTokenStore
-    anchors: AnchorStore
+    fingerprints: FingerprintStore
     keys: ServerKeyStore
     asides: AsideStore
 
@@ -243,7 +243,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
             ),
             program=ProgramStores(
                 tokens=ApiTokenStore(database, clock=clock),
-                anchors=AnchorStore(database),
+                fingerprints=FingerprintStore(database),
                 keys=ServerKeyStore(database),
                 asides=AsideStore(database),
             ),

@@ -10,12 +10,12 @@ from typing import Final, Literal, NamedTuple
 from langchain_core.messages import AnyMessage, HumanMessage
 from sqlalchemy import Connection, Update, bindparam, case, exists, func, insert, select, tuple_, update
 
-from graph.recognise.client_chain import EndedAnchor, OpenAnchor
+from graph.recognise.client_chain import EndedFingerprint, OpenFingerprint
 from graph.store.active import invalidate_from
-from graph.store.anchor import complete_anchor, insert_anchor
 from graph.store.archive import find_position, find_turn, insert_message, keep_images
 from graph.store.column import database_time
 from graph.store.database import Clock, Database, Lease
+from graph.store.fingerprint import complete_fingerprint, insert_fingerprint
 from graph.store.reset import extend_context
 from graph.store.schema import lease_table, message_table, turn_table
 from graph.store.session import change_session
@@ -127,7 +127,7 @@ class TurnStore:
         is_casual: bool,
         settings: Mapping[str, object] = MappingProxyType({}),
         client: str = "",
-        anchor: OpenAnchor | None = None,
+        fingerprint: OpenFingerprint | None = None,
         images: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[TurnRow, bool]:
         """Commits the user's message with its new turn.
@@ -140,7 +140,7 @@ class TurnStore:
             is_casual: True if the turn takes the casual fast path.
             settings: Columns of the session to change in the same transaction.
             client: The name of the program that sends the turn, "" for the page.
-            anchor: Fingerprint of the program's request; None for the page.
+            fingerprint: Fingerprint of the program's request; None for the page.
             images: `data:` URLs of the message's images by reference.
 
         Returns:
@@ -171,7 +171,7 @@ class TurnStore:
             columns = {"session_id": lease.session_id, "owner": owner, "turn": number, "attempt": 1, "created_at": now}
             insert_message(connection, message, columns)
             keep_images(connection, lease.session_id, images, owner=owner)
-            insert_anchor(connection, anchor, columns)
+            insert_fingerprint(connection, fingerprint, columns)
             change_session(connection, lease.session_id, **settings, turn_count=number, updated_at=database_time())
             return read_turn(connection, lease.session_id, number), True
 
@@ -183,7 +183,7 @@ class TurnStore:
         model: str,
         settings: Mapping[str, object] = MappingProxyType({}),
         client: str = "",
-        anchor: OpenAnchor | None = None,
+        fingerprint: OpenFingerprint | None = None,
     ) -> TurnRow:
         """Starts a new attempt of the last turn; messages of the attempt before stay archived, but are no longer live.
 
@@ -197,7 +197,7 @@ class TurnStore:
             model: The model that will answer.
             settings: Columns of the session to change in the same transaction.
             client: The name of the program that sends the turn, "" for the page.
-            anchor: Fingerprint of the program's request; None for the page.
+            fingerprint: Fingerprint of the program's request; None for the page.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -213,7 +213,7 @@ class TurnStore:
             invalidate_from(connection, lease.session_id, position)
             extend_context(connection, lease.session_id, number, position)
             columns = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1}
-            insert_anchor(connection, anchor, columns)
+            insert_fingerprint(connection, fingerprint, columns)
             change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)
 
@@ -227,7 +227,7 @@ class TurnStore:
         model: str,
         settings: Mapping[str, object] = MappingProxyType({}),
         client: str = "",
-        anchor: OpenAnchor | None = None,
+        fingerprint: OpenFingerprint | None = None,
     ) -> TurnRow:
         """Continues an open turn in the same attempt, and archives the program's results in the same transaction.
 
@@ -239,7 +239,7 @@ class TurnStore:
             model: The model that will answer.
             settings: Columns of the session to change in the same transaction.
             client: The name of the program that sends the turn.
-            anchor: Fingerprint of the program's request.
+            fingerprint: Fingerprint of the program's request.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -254,7 +254,8 @@ class TurnStore:
             connection.execute(_change(lease.session_id, number).values(values))
             columns: dict[str, object] = {"session_id": lease.session_id, "owner": owner, "turn": number}
             columns |= {"attempt": turn.attempt, "created_at": now}
-            insert_anchor(connection, anchor, columns)  # first: the response before ends where these messages begin
+            # First: the response before ends where these messages begin.
+            insert_fingerprint(connection, fingerprint, columns)
             for message in messages:
                 insert_message(connection, message, columns)
             change_session(connection, lease.session_id, **settings, updated_at=database_time())
@@ -274,7 +275,7 @@ class TurnStore:
         error_code: str = "",
         error_detail: str = "",
         partial_text: str = "",
-        anchor: EndedAnchor | None = None,
+        fingerprint: EndedFingerprint | None = None,
     ) -> None:
         """Ends an open turn, or makes it wait for its program; an ended turn is left unchanged.
 
@@ -292,7 +293,7 @@ class TurnStore:
         with self._database.write(lease) as connection:
             if connection.execute(end.values(values)).rowcount == 0:
                 return
-            complete_anchor(connection, anchor, session_id=lease.session_id, turn=number)
+            complete_fingerprint(connection, fingerprint, session_id=lease.session_id, turn=number)
             change_session(connection, lease.session_id, updated_at=database_time())
 
     def rate(self, session_id: str, number: int, rating: int, *, attempt: int | None) -> None:

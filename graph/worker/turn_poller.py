@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.turn import INTERRUPTED, closed_mark, ending_of, is_archived, text_of
 from graph.recognise.client_turns import waiting_calls
-from graph.store.anchor import AnchorStore
+from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnKey, TurnProgress, TurnRow
 from graph.value.error import NotFoundError, StoreError
@@ -118,9 +118,9 @@ class TurnPoller:
     One statement every 250 ms reads all of them; without any, nothing is read.
     """
 
-    def __init__(self, stores: ChatStores, anchors: AnchorStore) -> None:
+    def __init__(self, stores: ChatStores, fingerprints: FingerprintStore) -> None:
         self._stores = stores
-        self._anchors = anchors
+        self._fingerprints = fingerprints
         self._followed: dict[tuple[TurnKey, int], _Followed] = {}
         self._changed = threading.Condition()
         self._is_closed = False
@@ -159,7 +159,7 @@ class TurnPoller:
         if read is None:
             raise NotFoundError(turn_key.session_id)
         archived = self._archived(read.turn)
-        resumed = self._anchors.of_attempt(*turn_key, read.turn.attempt)[1:]
+        resumed = self._fingerprints.of_attempt(*turn_key, read.turn.attempt)[1:]
         begin = _answer_behind(archived, resumed[-1].first_position) if resumed else 0
         said = [entry.message for entry in archived]
         return _Followed(turn_key, DistantTurn(read.turn, said, begin=begin), read, said)

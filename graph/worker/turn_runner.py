@@ -19,7 +19,7 @@ from graph.node.builder import ChatGraph
 from graph.node.fold_worker import FoldWorker
 from graph.node.recovery import StateRecovery, config_of
 from graph.node.state import ChatState, TurnContext
-from graph.recognise.client_chain import EndedAnchor, OpenAnchor
+from graph.recognise.client_chain import EndedFingerprint, OpenFingerprint
 from graph.recognise.client_turns import waiting_calls
 from graph.server.log import in_turn
 from graph.store.database import outlast
@@ -50,7 +50,7 @@ class Job:
     messages: Sequence[AnyMessage]
     compression_rate: float
     request: ContextRequest
-    anchor: OpenAnchor | None = None
+    fingerprint: OpenFingerprint | None = None
 
     @property
     def session_id(self) -> str:
@@ -61,9 +61,9 @@ class Job:
         return self.context.row.number
 
     @property
-    def ended_anchor(self) -> EndedAnchor | None:
+    def ended_fingerprint(self) -> EndedFingerprint | None:
         """What the response is recognised by, given what was sent of it; None for the page."""
-        return self.anchor.ended(self.log.sent_text) if self.anchor else None
+        return self.fingerprint.ended(self.log.sent_text) if self.fingerprint else None
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class TurnRunner:
         """Writes how a run ended that went well: with an answer, or with calls that a program must answer."""
         said = self._said(job)
         status: Literal["requires_action", "finished"] = "requires_action" if waiting_calls(said) else "finished"
-        self._stores.turns.finish(job.context.lease, job.number, status, anchor=job.ended_anchor)
+        self._stores.turns.finish(job.context.lease, job.number, status, fingerprint=job.ended_fingerprint)
         return last_event(replace(job.context.row, status=status), said)
 
     def _said(self, job: Job) -> list[AnyMessage]:
@@ -253,7 +253,7 @@ class TurnRunner:
             code=ending.code,
             detail=ending.detail,
             partial_text=text,
-            anchor=job.ended_anchor,
+            fingerprint=job.ended_fingerprint,
         )
         return self._stores.turns.get(job.session_id, job.number)
 

@@ -109,7 +109,11 @@ class Door:
             last = self.access.stores.turns.last(session_id)
             assert last is not None
             number = self.access.stores.turns.begin_attempt(
-                lease, last.number, model=fields.get("model", ""), client=self.options.name, anchor=decision.anchor
+                lease,
+                last.number,
+                model=fields.get("model", ""),
+                client=self.options.name,
+                fingerprint=decision.fingerprint,
             ).number
         else:
             number = self._begin(lease, messages[-1].text, decision, model=fields.get("model", ""))
@@ -200,7 +204,7 @@ class Door:
             model=model,
             is_casual=False,
             client=self.options.name if client is None else client,
-            anchor=decision.anchor,
+            fingerprint=decision.fingerprint,
         )
         return turn.number
 
@@ -211,8 +215,8 @@ class Door:
             return
         if answer and status != "requires_action":
             self._append(lease, number, [AIMessage(answer, id=f"answer-{uuid.uuid4().hex}")])
-        ended = decision.anchor.ended(answer) if decision.anchor else None
-        stores.turns.finish(lease, number, status, partial_text=answer, anchor=ended)
+        ended = decision.fingerprint.ended(answer) if decision.fingerprint else None
+        stores.turns.finish(lease, number, status, partial_text=answer, fingerprint=ended)
 
     def _append(self, lease: Lease, number: int, messages: Sequence[AnyMessage]) -> None:
         attempt = self.access.stores.turns.get(lease.session_id, number).attempt

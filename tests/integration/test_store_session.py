@@ -114,9 +114,16 @@ def test_session_runs_while_its_last_turn_does(stores: StoreSet) -> None:
 
 def add_rows_of_a_program(stores: StoreSet, session_id: str, number: int) -> None:
     columns = {"session_id": session_id, "owner": OWNER}
-    anchor = {"scope": b"s", "asked": b"a", "sequence": number, "turn": 1, "attempt": 1, "created_at": stores.clock()}
+    fingerprint = {
+        "scope": b"s",
+        "asked": b"a",
+        "sequence": number,
+        "turn": 1,
+        "attempt": 1,
+        "created_at": stores.clock(),
+    }
     with stores.database.write() as connection:
-        connection.execute(insert(anchor_table), {**columns, **anchor, "first_position": 1, "first_call": 1})
+        connection.execute(insert(anchor_table), {**columns, **fingerprint, "first_position": 1, "first_call": 1})
         connection.execute(insert(image_table), {**columns, "hash": "h", "data_url": "data:,"})
 
 

@@ -28,8 +28,8 @@ def words(messages: list[ClientMessage]) -> list[tuple[str, str]]:
 
 
 def hashes(chain: RequestChain, answer: str) -> set[bytes]:
-    ended = chain.anchor.ended(answer)
-    found = (chain.anchor.asked, chain.anchor.idempotency, ended.chain, ended.answer)
+    ended = chain.fingerprint.ended(answer)
+    found = (chain.fingerprint.asked, chain.fingerprint.idempotency, ended.chain, ended.answer)
     return {part for part in found if part is not None} | {link.chain for link in chain.links}
 
 
@@ -38,7 +38,7 @@ def hashes(chain: RequestChain, answer: str) -> set[bytes]:
 def test_two_histories_have_one_hash_only_if_they_say_the_same(
     one: list[ClientMessage], other: list[ClientMessage]
 ) -> None:
-    assert (read(one).anchor.asked == read(other).anchor.asked) == (words(one) == words(other))
+    assert (read(one).fingerprint.asked == read(other).fingerprint.asked) == (words(one) == words(other))
 
 
 @example([ClientMessage("user", "Hi")], "ann", "bob", "annb", "ob")
@@ -64,7 +64,7 @@ def test_another_servers_key_shares_no_hash(messages: list[ClientMessage]) -> No
 
 @given(MESSAGES, TEXT)
 def test_chain_behind_an_answer_is_found_in_the_next_request(messages: list[ClientMessage], answer: str) -> None:
-    ended = read(messages).anchor.ended(answer)
+    ended = read(messages).fingerprint.ended(answer)
     later = read([*messages, ClientMessage("assistant", answer), ClientMessage("user", "and?")])
     if ended.chain is None:
         assert not canonical("assistant", answer)
@@ -115,7 +115,7 @@ def test_tools_and_messages_that_only_call_them_stay_out_of_the_chain() -> None:
     asked = [ClientMessage("user", "What time is it?")]
     called = [*asked, ClientMessage("assistant", ""), ClientMessage("tool", "noon", call_id="c1")]
     answered, again = ClientMessage("assistant", "Noon."), ClientMessage("user", "Thanks")
-    assert read([*called, answered, again]).anchor.asked == read([*asked, answered, again]).anchor.asked
+    assert read([*called, answered, again]).fingerprint.asked == read([*asked, answered, again]).fingerprint.asked
 
 
 def test_order_of_tool_answers_makes_no_difference_but_which_calls_they_answer_does() -> None:
@@ -123,14 +123,16 @@ def test_order_of_tool_answers_makes_no_difference_but_which_calls_they_answer_d
     results = [ClientMessage("tool", "one", call_id="a"), ClientMessage("tool", "two", call_id="b")]
     both = read([asked, *results])
     assert both.answered == ("a", "b")
-    assert both.anchor.asked == read([asked, *reversed(results)]).anchor.asked
-    assert len({read(messages).anchor.asked for messages in ([asked], [asked, results[0]], [asked, *results])}) == 3
+    assert both.fingerprint.asked == read([asked, *reversed(results)]).fingerprint.asked
+    assert (
+        len({read(messages).fingerprint.asked for messages in ([asked], [asked, results[0]], [asked, *results])}) == 3
+    )
 
 
 def test_missing_image_makes_no_difference() -> None:
     with_image = [ClientMessage("user", "", ("data:image/png;base64,AA",)), ClientMessage("assistant", "A cat.")]
     without = [ClientMessage("user", ""), with_image[1]]
-    assert read(with_image).anchor.asked == read(without).anchor.asked
+    assert read(with_image).fingerprint.asked == read(without).fingerprint.asked
 
 
 def test_no_family_without_an_id_of_the_chat() -> None:
@@ -142,6 +144,6 @@ def test_no_family_without_an_id_of_the_chat() -> None:
 
 
 def test_key_and_words_are_not_shown() -> None:
-    anchor = read([ClientMessage("user", "the secret plan")]).anchor
-    assert "secret plan" not in repr(anchor)
-    assert repr(KEY.secret) not in repr(anchor)
+    fingerprint = read([ClientMessage("user", "the secret plan")]).fingerprint
+    assert "secret plan" not in repr(fingerprint)
+    assert repr(KEY.secret) not in repr(fingerprint)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Integer, and_, bindparam, func, insert, select, update
 
-from graph.recognise.client_chain import AnchorHash, AnchorRow, EndedAnchor, OpenAnchor
+from graph.recognise.client_chain import EndedFingerprint, FingerprintHash, FingerprintRow, OpenFingerprint
 from graph.store.column import database_time, next_sequence
 from graph.store.database import Database
 from graph.store.schema import anchor_table, call_table, message_table, session_table, turn_table
@@ -76,13 +76,15 @@ class ResponseStart(NamedTuple):
     first_call: int
 
 
-class AnchorStore:
+class FingerprintStore:
     """Finds fingerprints; `TurnStore` writes them, in the transactions that start and end turns."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, scope: bytes, kind: AnchorHash, hashes: Sequence[bytes], *, limit: int) -> tuple[AnchorRow, ...]:
+    def find(
+        self, scope: bytes, kind: FingerprintHash, hashes: Sequence[bytes], *, limit: int
+    ) -> tuple[FingerprintRow, ...]:
         """Returns the rows of a scope with one of these hashes, newest first.
 
         Args:
@@ -91,11 +93,11 @@ class AnchorStore:
             hashes: Values of that column.
             limit: The maximum for each 500 hashes.
         """
-        found: list[AnchorRow] = []
+        found: list[FingerprintRow] = []
         with self._database.read() as connection:
             for first in range(0, len(hashes), _HASHES_AT_ONCE):
                 part = {"of_scope": scope, "hashes": list(hashes[first : first + _HASHES_AT_ONCE]), "most": limit}
-                found += [AnchorRow(*row) for row in connection.execute(_FOUND[kind], part)]
+                found += [FingerprintRow(*row) for row in connection.execute(_FOUND[kind], part)]
         return tuple(found)
 
     def of_attempt(self, session_id: str, turn: int, attempt: int) -> tuple[ResponseStart, ...]:
@@ -118,17 +120,19 @@ class AnchorStore:
             return frozenset(connection.execute(_SCOPES, {"of_session": session_id}).scalars())
 
 
-def insert_anchor(connection: Connection, anchor: OpenAnchor | None, columns: Mapping[str, object]) -> None:
+def insert_fingerprint(
+    connection: Connection, fingerprint: OpenFingerprint | None, columns: Mapping[str, object]
+) -> None:
     """Inserts the fingerprint of a program's response, positioned after all archived messages.
 
     Args:
         connection: In a write transaction.
-        anchor: None for the page.
+        fingerprint: None for the page.
         columns: The session, turn and attempt of the response.
     """
-    if anchor is None:
+    if fingerprint is None:
         return
-    hashes = {"scope": anchor.scope, "asked": anchor.asked, "idempotency": anchor.idempotency}
+    hashes = {"scope": fingerprint.scope, "asked": fingerprint.asked, "idempotency": fingerprint.idempotency}
     owner = select(_session.owner).where(_session.session_id == columns["session_id"]).scalar_subquery()
     archived = select(func.max(_message.position)).where(_message.session_id == columns["session_id"])
     is_made = (_call[name] == columns[name] for name in ("session_id", "turn", "attempt"))
@@ -141,11 +145,13 @@ def insert_anchor(connection: Connection, anchor: OpenAnchor | None, columns: Ma
     connection.execute(insert(anchor_table).values(**{**columns, **hashes, **firsts, "owner": owner}))
 
 
-def complete_anchor(connection: Connection, anchor: EndedAnchor | None, *, session_id: str, turn: int) -> None:
+def complete_fingerprint(
+    connection: Connection, fingerprint: EndedFingerprint | None, *, session_id: str, turn: int
+) -> None:
     """Adds the response's hashes to the turn's newest row with the same request, in the caller's transaction."""
-    if anchor is None:
+    if fingerprint is None:
         return
-    is_it = and_(_anchor.session_id == session_id, _anchor.turn == turn, _anchor.asked == anchor.asked)
+    is_it = and_(_anchor.session_id == session_id, _anchor.turn == turn, _anchor.asked == fingerprint.asked)
     newest = select(func.max(_anchor.sequence)).where(is_it).scalar_subquery()
-    values = {"chain": anchor.chain, "answer": anchor.answer}
+    values = {"chain": fingerprint.chain, "answer": fingerprint.answer}
     connection.execute(update(anchor_table).where(is_it, _anchor.sequence == newest).values(values))
