@@ -64,7 +64,7 @@ class ChainKey:
         asked = self.hash("calls", state, *map(_bytes, answered)) if answered else state
         once = self.hash("once", asked, _bytes(request.idempotency_key)) if request.idempotency_key else None
         fingerprint = OpenFingerprint(self, scope, asked, once, state)
-        return RequestChain(links, answered, fingerprint, self._family(scope, request.hint))
+        return RequestChain(links, answered, fingerprint, self._group(scope, request.hint))
 
     def answer(self, scope: bytes, text: str) -> bytes:
         return self.hash("answer", scope, _bytes(text))
@@ -87,7 +87,7 @@ class ChainKey:
                 chain = self.next(chain, message.role, text)
                 yield Link(index, message.role, text, chain)
 
-    def _family(self, scope: bytes, hint: Hint | None) -> str:
+    def _group(self, scope: bytes, hint: Hint | None) -> str:
         if hint is None or not hint.value or hint.name == "user" or hint.value.startswith(_TEMPORARY):
             return ""
         return self.hash("family", scope, _bytes(hint.name), _bytes(hint.value)).hex()
@@ -125,13 +125,13 @@ class RequestChain:
     Attributes:
         links: One for each message that counts, oldest first.
         answered: The ids of the tool calls answered by the last messages; empty if the request ends with a question.
-        family: The hash of the client's own chat id, in hex; "" for none.
+        group: The hash of the client's own chat id, in hex; "" for none.
     """
 
     links: tuple[Link, ...]
     answered: tuple[str, ...]
     fingerprint: OpenFingerprint
-    family: str
+    group: str
 
 
 def canonical(role: ClientRole, text: str) -> str:
@@ -240,7 +240,7 @@ class FingerprintRow:
     """
 
     session_id: str
-    family: str
+    group: str
     turn: int
     attempt: int
     created_at: datetime

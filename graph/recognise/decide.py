@@ -35,7 +35,7 @@ class Decision:
         imported: Messages of the client and other models, to be archived as imported turns before the question.
         lead: Messages before the known history: the client's own context.
         stop_first: Stops the session's running turn first, as the client no longer listens to it.
-        family: The new session's chat group, "" for none.
+        group: The new session's chat group, "" for none.
         fingerprint: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".
     """
 
@@ -48,7 +48,7 @@ class Decision:
     imported: tuple[ClientMessage, ...] = ()
     lead: tuple[ClientMessage, ...] = ()
     stop_first: bool = False
-    family: str = ""
+    group: str = ""
     fingerprint: OpenFingerprint | None = None
 
 
@@ -113,7 +113,7 @@ def _resume(case: Case) -> Decision:
 
 def _asked_before(case: Case) -> Decision | None:
     rows = [row for row in case.find("asked", [case.chain.fingerprint.asked]) if case.history or case.is_pinned(row)]
-    row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_family(row), row.is_last), default=None)
+    row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_group(row), row.is_last), default=None)
     if row is None or _has_twin(case, row, rows):
         return None
     # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
@@ -128,10 +128,7 @@ def _has_twin(case: Case, row: FingerprintRow, asked: Iterable[FingerprintRow]) 
     others = {other.session_id for other in asked}
     ends = case.find("chain", [case.history[-1].chain]) if case.history else []
     return any(
-        end.is_live
-        and end.is_last
-        and end.session_id not in others
-        and case.is_in_family(end) >= case.is_in_family(row)
+        end.is_live and end.is_last and end.session_id not in others and case.is_in_group(end) >= case.is_in_group(row)
         for end in ends
     )
 
@@ -166,15 +163,15 @@ def _at(case: Case, place: Place) -> Decision:
 
 def _unknown(case: Case) -> Decision:
     said, fingerprint = case.messages[:-1], case.chain.fingerprint
-    session_id, family = case.request.session, case.chain.family
+    session_id, group = case.request.session, case.chain.group
     if session_id and case.known.turns(session_id, 1, 1):
         return Decision("append", "header", session_id, lead=said, fingerprint=fingerprint)
     if session_id:
         return Decision("append", "header", session_id, imported=said, fingerprint=fingerprint)
-    begun = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_family(row)] if family else []
+    begun = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_group(row)] if group else []
     if begun and case.chain.links[0].role == "user":
         return _fork(case, begun[0], begun[0].turn - 1, imported=said)
-    return Decision("new", "new", imported=said, family=family, fingerprint=fingerprint)
+    return Decision("new", "new", imported=said, group=group, fingerprint=fingerprint)
 
 
 def _fork(
@@ -192,7 +189,7 @@ def _fork(
         after_turn=after_turn,
         imported=imported,
         lead=lead,
-        family=case.chain.family or row.family,
+        group=case.chain.group or row.group,
         fingerprint=case.chain.fingerprint,
     )
 
@@ -200,7 +197,7 @@ def _fork(
 def _matched(case: Case, rows: Iterable[FingerprintRow]) -> Matched:
     if case.request.session:
         return "header"
-    return "hint" if any(case.is_in_family(row) for row in rows) else "history"
+    return "hint" if any(case.is_in_group(row) for row in rows) else "history"
 
 
 # The fixed words of known front ends. A user who quotes them has sent earlier messages or begins with other words.

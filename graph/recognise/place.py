@@ -162,12 +162,12 @@ class Case:
         rows = self.known.find(kind, hashes) if hashes else ()
         return [row for row in rows if self.request.session in ("", row.session_id)]
 
-    def is_in_family(self, row: FingerprintRow) -> bool:
-        return bool(self.chain.family) and row.family == self.chain.family
+    def is_in_group(self, row: FingerprintRow) -> bool:
+        return bool(self.chain.group) and row.group == self.chain.group
 
     def is_pinned(self, row: FingerprintRow) -> bool:
         """Returns True if the request identifies the row's session by more than its history."""
-        return bool(self.request.session) or self.is_in_family(row)
+        return bool(self.request.session) or self.is_in_group(row)
 
     def has_images_of(self, row: FingerprintRow) -> bool:
         """Returns True if the question has the row's images; hashes cover words only, as clients leave images out."""
@@ -224,7 +224,7 @@ def _by_chain(case: Case) -> Place | None:
         rows = [row for row in rows if row.chain == last.chain]
     if not rows:
         return None
-    row = max(rows, key=lambda row: (row.is_live, case.is_in_family(row), row.is_head))
+    row = max(rows, key=lambda row: (row.is_live, case.is_in_group(row), row.is_head))
     return Place(row, row.turn, last.at, is_replaced=not row.is_live)
 
 
@@ -235,7 +235,7 @@ def _by_beginning(case: Case) -> Place | None:
     if before is None or before.role != "user":
         return None
     rows = [row for row in case.find("asked", [before.chain]) if row.is_live]
-    for row in sorted(rows, key=lambda row: (not case.is_in_family(row), row.status == "finished")):
+    for row in sorted(rows, key=lambda row: (not case.is_in_group(row), row.status == "finished")):
         for turn in case.known.turns(row.session_id, row.turn, row.turn):
             if is_begun_by(turn.answer, last.text):
                 return Place(row, row.turn, last.at, is_running=turn.status == "running")
@@ -288,7 +288,7 @@ def _candidates(case: Case) -> list[FingerprintRow]:
     last = case.history[-1]
     key, scope = case.chain.fingerprint.key, case.chain.fingerprint.scope
     rows = [row for row in case.find("answer", [key.answer(scope, last.text)]) if row.is_live]
-    rows = [row for row in rows if not row.family or case.is_pinned(row)]
+    rows = [row for row in rows if not row.group or case.is_pinned(row)]
     return sorted(rows, key=lambda row: not case.is_pinned(row))[:_CANDIDATES]
 
 

@@ -61,7 +61,7 @@ class Recognition:
             InputError: `unknown_call`: it answers tool calls, and no turn waits for any of them.
         """
         chain = self.load_key().read(request, owner=self._access.owner)
-        if is_aside(request, is_hinted=bool(chain.family)):
+        if is_aside(request, is_hinted=bool(chain.group)):
             return Decision("aside", "aside")
         with self._access.stores.database.reading():
             if request.session:
@@ -293,7 +293,7 @@ class Completions:
         with ExitStack() as undo:
             if decision.kind == "fork":
                 session_id = self._turns.fork(
-                    decision.session_id, after_turn=decision.after_turn, family=decision.family, client=client
+                    decision.session_id, after_turn=decision.after_turn, group=decision.group, client=client
                 )
             else:
                 session_id = self._sessions.new_id()

@@ -49,7 +49,7 @@ class _Opening(NamedTuple):
 
     text: str
     client: str
-    family: str
+    group: str
 
 
 class Turns:
@@ -219,7 +219,7 @@ class Turns:
                     compression_rate=self._choices.settings.compression_rate,
                     strategy="",
                     client=opening.client,
-                    family=opening.family,
+                    group=opening.group,
                 )
             lease = stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
             undo.callback(stores.leases.release, lease)
@@ -453,7 +453,7 @@ class Turns:
         self._take_back_notes(session, turn, roles={"human", "ai"})
         return BegunTurn(branch, number)
 
-    def fork(self, session_id: str, *, after_turn: int, family: str = "", client: str = "") -> str:
+    def fork(self, session_id: str, *, after_turn: int, group: str = "", client: str = "") -> str:
         """Makes a session with the turns up to `after_turn`, in one transaction, and returns its id.
 
         It has the turns in their last attempts, the records over them, and the settings. Records that reach further
@@ -473,7 +473,7 @@ class Turns:
             live = self._access.live_turn(session_id)
             if live is not None and live.number == after_turn:
                 raise BusyError
-            copy_session(connection, session_id, new_id, after_turn=after_turn, client=client, family=family)
+            copy_session(connection, session_id, new_id, after_turn=after_turn, client=client, group=group)
         return new_id
 
     # A turn that waits for a program goes on.
@@ -611,7 +611,7 @@ def _opening_of(text: str, options: TurnOptions, decision: Decision | None) -> _
     if decision is None:
         return _Opening(text, options.client_name, "")
     said = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
-    return _Opening(plain_text(next(said, text)), options.client_name, decision.family)
+    return _Opening(plain_text(next(said, text)), options.client_name, decision.group)
 
 
 def _cleaned(client: ClientOptions) -> ClientOptions:

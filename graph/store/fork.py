@@ -36,7 +36,7 @@ _PAID: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "secon
 
 
 def copy_session(
-    connection: Connection, origin_id: str, new_id: str, *, after_turn: int, client: str, family: str
+    connection: Connection, origin_id: str, new_id: str, *, after_turn: int, client: str, group: str
 ) -> None:
     """Creates a session with the turns up to `after_turn`, each in its last attempt, and with their records and pins.
 
@@ -49,7 +49,7 @@ def copy_session(
         new_id: Id of the new session.
         after_turn: The last turn to copy; 0 for none.
         client: The program that requested the branch, "" for the page.
-        family: The chat group of the branch, "" for none.
+        group: The chat group of the branch, "" for none.
     """
     values = {
         "session_id": new_id,
@@ -58,7 +58,7 @@ def copy_session(
         "turn_count": after_turn,
         "context_from_position": _context_begin(connection, origin_id, after_turn),
         "client": client,
-        "family": family,
+        "family": group,
         "forked_from": origin_id,
         "forked_after": after_turn,
         "is_pinned": False,

@@ -50,7 +50,7 @@ class SessionRow:
         project_root: Folder of the project, "" for none.
         has_memory: True if the session starts with the project's memory.
         client: The name of the program that started the session, "" for the page.
-        family: The chat group of a program, as a hash; "" for none.
+        group: The chat group of a program, as a hash; "" for none.
         forked_from: The session that this is a branch of, "" for none.
         forked_after: The last turn shared with it.
         tools_off: Server tools replaced by a program's own tools of the same name.
@@ -71,7 +71,7 @@ class SessionRow:
     project_root: str
     has_memory: bool
     client: str
-    family: str
+    group: str
     forked_from: str
     forked_after: int
     tools_off: tuple[str, ...]
@@ -117,7 +117,7 @@ class SessionStore:
         strategy: str,
         title: str = "",
         client: str = "",
-        family: str = "",
+        group: str = "",
     ) -> SessionRow:
         """Creates the session and returns it; an existing one is returned unchanged.
 
@@ -128,7 +128,7 @@ class SessionStore:
             strategy: Setting of the session, "" for the server's default.
             title: Title in the list.
             client: The program that starts the session, "" for the page.
-            family: The program's chat group, "" for none.
+            group: The program's chat group, "" for none.
 
         Raises:
             NotFoundError: The id belongs to another owner's session, or to a deleted one.
@@ -143,7 +143,7 @@ class SessionStore:
             "model": "",
             "turn_count": 0,
             "client": client,
-            "family": family,
+            "family": group,
         }
         with self._database.write() as connection:
             connection.execute(add_once(session_table).values(**values, **title_values(title)))

@@ -110,7 +110,7 @@ def test_fork_has_the_newest_attempt_of_each_turn_title_settings_and_origin(chat
     chat.regenerate()
     chat.ask(3, 3)
     chat.service.sessions.configure(chat.session_id, compression_rate=0.45, strategy="rolling")
-    forked = fork(chat, 2, family="branches", client="editor")
+    forked = fork(chat, 2, group="branches", client="editor")
     assert (forked.turns[1].answer_text, forked.turns[1].attempt) == ("기린을 고르세요.", 2)
     found = {item.session_id for item in forked.service.sessions.list(search="기린")}
     assert found == {chat.session_id, forked.session_id}
@@ -129,7 +129,7 @@ def test_fork_has_the_newest_attempt_of_each_turn_title_settings_and_origin(chat
 
 def test_empty_fork_begins_with_its_first_message(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 1)
-    forked = fork(chat, 0, family="branches")
+    forked = fork(chat, 0, group="branches")
     assert forked.session_id not in {item.session_id for item in chat.service.sessions.list()}
     forked.say("Which of the two servers moves first, and who is in charge of it?")
     assert content_of(server.bodies("chat")[-1]["messages"][0]).endswith("say so.")

@@ -164,7 +164,7 @@ class Door:
         session_id = uuid.uuid4().hex
         stores, owner = self.access.stores, self.access.owner
         stores.sessions.create(session_id, owner, compression_rate=0.3, strategy="")
-        stores.sessions.update(session_id, owner, family=decision.family, forked_from=decision.session_id)
+        stores.sessions.update(session_id, owner, family=decision.group, forked_from=decision.session_id)
         if decision.after_turn:
             self._copy(decision.session_id, session_id, decision.after_turn)
         return session_id
@@ -445,13 +445,13 @@ def test_named_session_is_the_only_one_that_counts(door: Door) -> None:
     assert door.decide([*history, user("on")], session=other.session_id).session_id == other.session_id
 
 
-def test_hint_names_a_family_and_the_history_its_branch(door: Door) -> None:
+def test_hint_names_a_group_and_the_history_its_branch(door: Door) -> None:
     hint = Hint(OPEN_WEBUI, "chat-2")
     first = door.ask([user("Hi")], "Hello!", hint=hint)
     again = door.ask([user("Hi")], "Good day!", hint=hint)
     assert (again.decision.kind, again.session_id) == ("regenerate", first.session_id)
     edited = door.ask([user("Hi there")], "Hey!", hint=hint)
-    assert (edited.decision.kind, edited.decision.family) == ("new", first.decision.family)
+    assert (edited.decision.kind, edited.decision.group) == ("new", first.decision.group)
     other_chat = door.ask([user("Hi")], "Hello!", hint=Hint(OPEN_WEBUI, "chat-3"))
     assert other_chat.decision.kind == "new"
     assert door.decide([*said("Hi", "Good day!"), user("?")], hint=hint).session_id == first.session_id
@@ -468,7 +468,7 @@ def test_one_pair_is_enough_with_a_hint(door: Door) -> None:
 
 def test_what_is_the_same_for_all_chats_is_no_hint(door: Door) -> None:
     for hint in (Hint(OPEN_WEBUI, "local:abc"), Hint("user", "ann"), Hint("x-session-id", "")):
-        assert door.ask([user("Hi")], "Hello!", hint=hint).decision.family == ""
+        assert door.ask([user("Hi")], "Hello!", hint=hint).decision.group == ""
         assert door.decide([user("Hi")], hint=hint).kind == "new"
 
 

@@ -236,7 +236,7 @@ _RECOGNITION: Final = (
         "integration/test_recognition",
         ('if links[index].role == "assistant"), -1)', "), -1)"),
         ('if self.request.session in ("", row.session_id)]', "]"),
-        ("bool(self.chain.family) and row.family == self.chain.family", "row.family == self.chain.family"),
+        ("bool(self.chain.group) and row.group == self.chain.group", "row.group == self.chain.group"),
         ("is_replaced=not row.is_live)", "is_replaced=False)"),
         ("return best[0] if len(best) == 1 else None", "return best[0] if best else None"),
         ("is_enough(exchanges[len(exchanges) - aligned :]) or case.is_pinned(row)", "True"),

@@ -135,11 +135,11 @@ def test_missing_image_makes_no_difference() -> None:
     assert read(with_image).fingerprint.asked == read(without).fingerprint.asked
 
 
-def test_no_family_without_an_id_of_the_chat() -> None:
+def test_no_group_without_an_id_of_the_chat() -> None:
     messages = [ClientMessage("user", "Hi")]
     for value in ("", "local:socket"):
-        assert read(messages, hint=Hint("x-openwebui-chat-id", value)).family == ""
-    named = {read(messages, hint=Hint(name, "1")).family for name in ("x-session-id", "prompt_cache_key")}
+        assert read(messages, hint=Hint("x-openwebui-chat-id", value)).group == ""
+    named = {read(messages, hint=Hint(name, "1")).group for name in ("x-session-id", "prompt_cache_key")}
     assert len(named) == 2
 
 
