@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from graph.recognise.client_chain import FingerprintRow, OpenFingerprint
-from graph.recognise.place import Case, Place, find_place
+from graph.recognise.match import Case, Match, find_match
 from graph.value.client import ClientMessage, ClientRequest, Matched
 from graph.value.error import BusyError, InputError
 
@@ -67,15 +67,15 @@ def decide(case: Case, *, now: datetime) -> Decision:
     if decision is not None:
         return decision
     if case.request.session and not case.history:
-        place = find_place(case)  # unanswered questions only
+        match = find_match(case)  # unanswered questions only
         new = Decision(
             "append", "header", case.request.session, imported=case.messages[:-1], fingerprint=case.chain.fingerprint
         )
-        return new if place is None else _at(case, place)
+        return new if match is None else _at(case, match)
     if (decision := _asked_before(case)) is not None:
         return decision
-    place = find_place(case)
-    return _unknown(case) if place is None else _at(case, place)
+    match = find_match(case)
+    return _unknown(case) if match is None else _at(case, match)
 
 
 def _tried_before(case: Case, now: datetime) -> Decision | None:
@@ -133,32 +133,32 @@ def _has_twin(case: Case, row: FingerprintRow, asked: Iterable[FingerprintRow]) 
     )
 
 
-def _at(case: Case, place: Place) -> Decision:
+def _at(case: Case, match: Match) -> Decision:
     """Decides by the end of the history: at the newest turn known to the client, or before it."""
-    row, lead = place.row, case.messages[: place.lead_end]
-    if place.is_replaced:
-        first = max((link.at for link in case.history if link.role == "user" and link.at < place.index), default=0)
-        return _fork(case, row, place.turn - 1, imported=case.messages[first:-1], lead=lead)
-    rest = case.messages[place.index + 1 : -1]
-    if all(link.at <= place.index for link in case.chain.links[:-1]):
+    row, lead = match.row, case.messages[: match.lead_end]
+    if match.is_replaced:
+        first = max((link.at for link in case.history if link.role == "user" and link.at < match.index), default=0)
+        return _fork(case, row, match.turn - 1, imported=case.messages[first:-1], lead=lead)
+    rest = case.messages[match.index + 1 : -1]
+    if all(link.at <= match.index for link in case.chain.links[:-1]):
         rest = ()  # only tool messages of known turns
     head = case.known.head(row.session_id)
-    if place.turn >= head:
-        matched = "tail" if place.is_tail and not case.request.session else _matched(case, [row])
+    if match.turn >= head:
+        matched = "tail" if match.is_tail and not case.request.session else _matched(case, [row])
         return Decision(
             "append",
             matched,
             row.session_id,
             imported=rest,
             lead=lead,
-            stop_first=place.is_running,
+            stop_first=match.is_running,
             fingerprint=case.chain.fingerprint,
         )
-    later = case.known.turns(row.session_id, place.turn + 1, place.turn + 2)
+    later = case.known.turns(row.session_id, match.turn + 1, match.turn + 2)
     is_next_running = len(later) == 1 and later[0].status == "running"
     if is_next_running and not rest and case.is_same_model(later[0].model):
         raise BusyError(row.session_id)
-    return _fork(case, row, place.turn, imported=rest, lead=lead)
+    return _fork(case, row, match.turn, imported=rest, lead=lead)
 
 
 def _unknown(case: Case) -> Decision:

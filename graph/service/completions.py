@@ -16,7 +16,7 @@ from graph.model.factory import ChatModels
 from graph.recognise.client_chain import ChainKey, FingerprintHash, FingerprintRow, SaidTurn, canonical
 from graph.recognise.client_turns import newest_calls
 from graph.recognise.decide import Decision, decide, is_aside
-from graph.recognise.place import Case, is_begun_by
+from graph.recognise.match import Case, is_begun_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.sessions import Sessions
 from graph.service.turn_stream import NO_END, Response, ResponseKey, read_end, response_id, said_in, stored_log

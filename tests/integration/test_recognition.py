@@ -20,7 +20,7 @@ from sqlalchemy import Engine as DatabaseEngine
 
 from graph.recognise.client_chain import ChainKey
 from graph.recognise.decide import Decision
-from graph.recognise.place import exchanges_of
+from graph.recognise.match import exchanges_of
 from graph.service import ChatService
 from graph.service.access import SessionAccess
 from graph.service.chat_service import Engine

@@ -227,12 +227,12 @@ _RECOGNITION: Final = (
         ("if row is None or _has_twin(case, row, rows):", "if row is None:"),
         ('(row.status == "failed" or case.is_same_model(row.model))', "True"),
         ("return _fork(case, row, row.turn - 1)", "return _fork(case, row, row.turn)"),
-        ("if place.turn >= head:", "if place.turn > head:"),
+        ("if match.turn >= head:", "if match.turn > head:"),
         ("if is_next_running and not rest and case.is_same_model(later[0].model):", "if is_next_running and not rest:"),
     ),
     *_group(
         "recognition",
-        "graph/recognise/place.py",
+        "graph/recognise/match.py",
         "integration/test_recognition",
         ('if links[index].role == "assistant"), -1)', "), -1)"),
         ('if self.request.session in ("", row.session_id)]', "]"),
@@ -243,7 +243,7 @@ _RECOGNITION: Final = (
     ),
     *_group(
         "recognition",
-        "graph/recognise/place.py",
+        "graph/recognise/match.py",
         "integration/test_recognition",
         ("_FLOOR_PAIRS: Final = 2", "_FLOOR_PAIRS: Final = 1"),
         ("return turn.is_elsewhere or not turn.answer", "return not turn.answer"),

@@ -179,7 +179,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Place:
+class Match:
     """End of a request's history in a session.
 
     Attributes:
@@ -200,19 +200,19 @@ class Place:
     is_running: bool = False
 
 
-def find_place(case: Case) -> Place | None:
+def find_match(case: Case) -> Match | None:
     """Returns the end of the request's history; None if no session matches for certain."""
     if not case.history:
-        place = None
+        match = None
     else:
         exact = _by_chain(case)
         is_whole = exact is not None and exact.index == case.history[-1].at
-        place = exact if is_whole else (_by_beginning(case) or exact)
-        place = _by_words(case) if place is None else _with_lead(case, _further(case, place))
-    return _past_unanswered(case, place)
+        match = exact if is_whole else (_by_beginning(case) or exact)
+        match = _by_words(case) if match is None else _with_lead(case, _further(case, match))
+    return _past_unanswered(case, match)
 
 
-def _by_chain(case: Case) -> Place | None:
+def _by_chain(case: Case) -> Match | None:
     """Returns the position of the newest answer up to which the whole history matches."""
     answers = [link for link in case.history if link.role == "assistant"]
     last = answers[-1]
@@ -225,10 +225,10 @@ def _by_chain(case: Case) -> Place | None:
     if not rows:
         return None
     row = max(rows, key=lambda row: (row.is_live, case.is_in_group(row), row.is_head))
-    return Place(row, row.turn, last.at, is_replaced=not row.is_live)
+    return Match(row, row.turn, last.at, is_replaced=not row.is_live)
 
 
-def _by_beginning(case: Case) -> Place | None:
+def _by_beginning(case: Case) -> Match | None:
     """Returns the position of the last answer if the client has only the beginning of the response."""
     last = case.history[-1]
     before = case.history[-2] if len(case.history) > 1 else None
@@ -238,38 +238,38 @@ def _by_beginning(case: Case) -> Place | None:
     for row in sorted(rows, key=lambda row: (not case.is_in_group(row), row.status == "finished")):
         for turn in case.known.turns(row.session_id, row.turn, row.turn):
             if is_begun_by(turn.answer, last.text):
-                return Place(row, row.turn, last.at, is_running=turn.status == "running")
+                return Match(row, row.turn, last.at, is_running=turn.status == "running")
     return None
 
 
-def _further(case: Case, place: Place) -> Place:
+def _further(case: Case, match: Match) -> Match:
     """Matches further turns by their words: a front end changes some messages when it sends them again."""
-    if place.is_replaced or place.index == case.history[-1].at:
-        return place
-    rest = exchanges_of([link for link in case.history if link.at > place.index])
-    turns = case.known.turns(place.row.session_id, place.turn + 1, NEWEST_TURN)
+    if match.is_replaced or match.index == case.history[-1].at:
+        return match
+    rest = exchanges_of([link for link in case.history if link.at > match.index])
+    turns = case.known.turns(match.row.session_id, match.turn + 1, NEWEST_TURN)
     aligned, last = align_forwards(rest, turns)
     if aligned == 0:
-        return place
+        return match
     is_running = any(turn.number == last and turn.status == "running" for turn in turns)
-    return replace(place, turn=last, index=rest[aligned - 1].last, is_running=is_running)
+    return replace(match, turn=last, index=rest[aligned - 1].last, is_running=is_running)
 
 
-def _with_lead(case: Case, place: Place) -> Place:
+def _with_lead(case: Case, match: Match) -> Match:
     """Finds the messages before the known history that were never archived: the client's own context."""
-    links = [link for link in case.history if link.at <= place.index]
-    session_id = place.row.session_id
-    if count_exchanges(links) == case.known.count_seen(session_id, place.turn):
-        return place
+    links = [link for link in case.history if link.at <= match.index]
+    session_id = match.row.session_id
+    if count_exchanges(links) == case.known.count_seen(session_id, match.turn):
+        return match
     exchanges = exchanges_of(links)
-    turns = case.known.turns(session_id, 1, place.turn)
+    turns = case.known.turns(session_id, 1, match.turn)
     if align_forwards(exchanges, turns)[0] == len(exchanges):
-        return place
+        return match
     aligned = align_backwards(exchanges, turns)
-    return replace(place, lead_end=exchanges[-aligned].first) if aligned else place
+    return replace(match, lead_end=exchanges[-aligned].first) if aligned else match
 
 
-def _by_words(case: Case) -> Place | None:
+def _by_words(case: Case) -> Match | None:
     """Returns the position of a history with a known end, shortened at its beginning or wrapped in documents."""
     exchanges = exchanges_of(case.history)
     found: dict[str, tuple[int, FingerprintRow]] = {}
@@ -280,7 +280,7 @@ def _by_words(case: Case) -> Place | None:
         if aligned and is_certain and aligned > found.get(row.session_id, (0, row))[0]:
             found[row.session_id] = (aligned, row)
     best = _only_best(case, found.values())
-    return None if best is None else _place_of_tail(case, exchanges, *best)
+    return None if best is None else _match_of_tail(case, exchanges, *best)
 
 
 def _candidates(case: Case) -> list[FingerprintRow]:
@@ -300,27 +300,27 @@ def _only_best(case: Case, found: Iterable[tuple[int, FingerprintRow]]) -> tuple
     return best[0] if len(best) == 1 else None
 
 
-def _place_of_tail(case: Case, exchanges: Sequence[Exchange], aligned: int, row: FingerprintRow) -> Place:
+def _match_of_tail(case: Case, exchanges: Sequence[Exchange], aligned: int, row: FingerprintRow) -> Match:
     last = exchanges[-1].last
     if aligned == len(exchanges):
         is_tail = aligned < case.known.count_seen(row.session_id, row.turn)
-        return Place(row, row.turn, last, is_tail=is_tail)
+        return Match(row, row.turn, last, is_tail=is_tail)
     turns = case.known.turns(row.session_id, 1, row.turn)
     in_front, number = align_forwards(exchanges, turns)
     if any(turn.number == number and not turn.is_imported for turn in turns):
         # The beginning matches as well: something between it and the end was changed.
-        return Place(row, number, exchanges[in_front - 1].last)
-    return Place(row, row.turn, last, lead_end=exchanges[-aligned].first, is_tail=True)
+        return Match(row, number, exchanges[in_front - 1].last)
+    return Match(row, row.turn, last, lead_end=exchanges[-aligned].first, is_tail=True)
 
 
-def _past_unanswered(case: Case, place: Place | None) -> Place | None:
+def _past_unanswered(case: Case, match: Match | None) -> Match | None:
     """Skips questions without an answer, whose turns failed or were stopped."""
     for link in case.unanswered:
         for row in case.find("asked", [link.chain]):
-            is_next = case.is_pinned(row) if place is None else row.session_id == place.row.session_id
+            is_next = case.is_pinned(row) if match is None else row.session_id == match.row.session_id
             if is_next and row.is_live and (row.status != "finished" or row.chain is None):
-                base = place or Place(row, 0, -1)
+                base = match or Match(row, 0, -1)
                 if row.turn > base.turn:
-                    place = replace(base, turn=row.turn, index=link.at, is_running=row.status == "running")
+                    match = replace(base, turn=row.turn, index=link.at, is_running=row.status == "running")
                 break
-    return place
+    return match
