@@ -14,7 +14,7 @@ _REFUSED: Final = "refused_change"
 
 
 class Form(NamedTuple):
-    place: str
+    surface: str
     root: str
     name: str
 
@@ -33,14 +33,14 @@ def is_open(form: Form) -> bool:
     return bool(st.session_state.get(_OPEN) == form)
 
 
-def is_any_open(place: str) -> bool:
+def is_any_open(surface: str) -> bool:
     opened = st.session_state.get(_OPEN)
-    return opened is not None and opened.place == place
+    return opened is not None and opened.surface == surface
 
 
-def leave(place: str, root: str = "") -> None:
+def leave(surface: str, root: str = "") -> None:
     opened = st.session_state.get(_OPEN)
-    if opened is not None and opened.place == place and opened.root != root:
+    if opened is not None and opened.surface == surface and opened.root != root:
         close()
 
 
@@ -49,10 +49,10 @@ def is_typed_in_panel() -> bool:
     return is_any_open("rail") or (is_any_open("drawer") and dialog.is_open())
 
 
-def refuse(place: str, error: TurnfoldError) -> None:
-    st.session_state[_REFUSED] = place, error
+def refuse(surface: str, error: TurnfoldError) -> None:
+    st.session_state[_REFUSED] = surface, error
 
 
-def refusal(place: str) -> TurnfoldError | None:
+def refusal(surface: str) -> TurnfoldError | None:
     refused: tuple[str, TurnfoldError] | None = st.session_state.get(_REFUSED)
-    return refused[1] if refused is not None and refused[0] == place else None
+    return refused[1] if refused is not None and refused[0] == surface else None

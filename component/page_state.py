@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 # A key of session_state that no widget has.
 RATE_KEY = "compression_rate"
-# Key prefix of the slider in each place.
+# Key prefix of the slider on each surface.
 SLIDERS = {"settings": RATE_KEY, "rail": "slider_rail", "drawer": "slider_drawer"}
 _EDITIONS = "slider_editions"
 
 
-def slider_key(place: str) -> str:
-    return f"{SLIDERS[place]}_{_editions().get(place, 0)}"
+def slider_key(surface: str) -> str:
+    return f"{SLIDERS[surface]}_{_editions().get(surface, 0)}"
 
 
 def is_moved() -> bool:
     """Returns True if a slider was moved since the page was drawn, so that the whole page has to be drawn."""
-    return bool(_places_without(st.session_state[RATE_KEY]))
+    return bool(_surfaces_without(st.session_state[RATE_KEY]))
 
 
 def take_moved() -> None:
-    moved = _places_without(st.session_state.get(RATE_KEY))
+    moved = _surfaces_without(st.session_state.get(RATE_KEY))
     if moved:
         set_rate(_shown()[moved[0]])
 
@@ -44,7 +44,10 @@ def set_rate(rate: float) -> None:
     """Sets the rate; each slider with a different value gets a new key, and so is drawn again with this value."""
     # In this order: if the run is interrupted in between, the next run still sees the moved slider.
     editions = _editions()
-    st.session_state[_EDITIONS] = {**editions, **{place: editions.get(place, 0) + 1 for place in _places_without(rate)}}
+    st.session_state[_EDITIONS] = {
+        **editions,
+        **{surface: editions.get(surface, 0) + 1 for surface in _surfaces_without(rate)},
+    }
     st.session_state[RATE_KEY] = rate
 
 
@@ -53,12 +56,12 @@ def _editions() -> dict[str, int]:
 
 
 def _shown() -> dict[str, float]:
-    keys = {place: slider_key(place) for place in SLIDERS}
-    return {place: round(st.session_state[key], 2) for place, key in keys.items() if key in st.session_state}
+    keys = {surface: slider_key(surface) for surface in SLIDERS}
+    return {surface: round(st.session_state[key], 2) for surface, key in keys.items() if key in st.session_state}
 
 
-def _places_without(rate: float | None) -> list[str]:
-    return [place for place, shown in _shown().items() if shown != rate]
+def _surfaces_without(rate: float | None) -> list[str]:
+    return [surface for surface, shown in _shown().items() if shown != rate]
 
 
 LANGUAGE_COOKIE, THEME_COOKIE = "turnfold_language", "turnfold_theme"

@@ -155,9 +155,9 @@ def note_head(following: NextFold, session: SessionView | None) -> None:
     st.session_state[_HEAD] = following, session.fold_failures if session else 0
 
 
-def note_project(place: str, view: ProjectView | None) -> None:
+def note_project(surface: str, view: ProjectView | None) -> None:
     """Stores the project drawn in the rail's or drawer's tab; None if none is shown."""
-    st.session_state[_PROJECT] = {**st.session_state.get(_PROJECT, {}), place: view}
+    st.session_state[_PROJECT] = {**st.session_state.get(_PROJECT, {}), surface: view}
 
 
 def note_running(*, is_running: bool) -> None:

@@ -26,9 +26,9 @@ from component.words.wording import describe_compaction
 from graph.value.record import Record
 
 
-def draw_record_menu(said: SteeringWords, session_id: str, record: Record, place: str) -> None:
+def draw_record_menu(said: SteeringWords, session_id: str, record: Record, surface: str) -> None:
     label = said.menu.format(turns=format_turns(record.turns))
-    widget.draw_menu(label, f"menu_card_{place}_{record.id}", _choices(said, session_id, record))
+    widget.draw_menu(label, f"menu_card_{surface}_{record.id}", _choices(said, session_id, record))
 
 
 def _choices(said: SteeringWords, session_id: str, record: Record) -> dict[str, Callable[[], None]]:
@@ -48,20 +48,20 @@ _CLAMPED_LINES = 6
 _LINE_EMS = 20.0  # width of the panel's text column
 
 
-def draw_row(now: PageState, record: Record, place: str) -> None:
+def draw_row(now: PageState, record: Record, surface: str) -> None:
     original, summary = format_count(record.original_chars), format_count(record.summary_chars)
     template = now.words.card_row_verbatim if record.kind == "verbatim" else now.words.card_row
     label = template.format(turns=format_turns(record.turns), original=original, summary=summary)
-    row = st.expander(escape_label(label), key=f"older_{place}_{record.id}", type="compact", on_change="rerun")
+    row = st.expander(escape_label(label), key=f"older_{surface}_{record.id}", type="compact", on_change="rerun")
     if row.open:
         with row:
-            draw(now, record, place)
+            draw(now, record, surface)
 
 
-def draw(now: PageState, record: Record, place: str, *, is_active: bool = True) -> None:
-    """Draws the card; `place` ("rail" or "drawer") makes the element keys unique. Only active records have a menu."""
+def draw(now: PageState, record: Record, surface: str, *, is_active: bool = True) -> None:
+    """Draws the card; `surface` ("rail" or "drawer") makes the element keys unique. Only active records have a menu."""
     words = now.words
-    with st.container(border=True, gap="xsmall", key=f"card_{place}_{record.id}"):
+    with st.container(border=True, gap="xsmall", key=f"card_{surface}_{record.id}"):
         template = words.card_compaction if record.kind == "compaction" else words.card_title
         title = template.format(turns=format_turns(record.turns))
         st.markdown(f"**\\{title[:-1]}\\]** " + " ".join(f":gray-badge[{badge}]" for badge in _badges(words, record)))
@@ -76,9 +76,9 @@ def draw(now: PageState, record: Record, place: str, *, is_active: bool = True) 
             width="content",
         )
         if is_active and now.session is not None:
-            draw_record_menu(words.steering, now.session.session_id, record, place)
-        _draw_text(words, record, place)
-        _draw_facts(words, record, place)
+            draw_record_menu(words.steering, now.session.session_id, record, surface)
+        _draw_text(words, record, surface)
+        _draw_facts(words, record, surface)
         note = _note(words, record)
         if note:
             st.markdown(f":small[{note}]")
@@ -86,7 +86,7 @@ def draw(now: PageState, record: Record, place: str, *, is_active: bool = True) 
         if record.kind == "compaction" and now.session is not None:
             st.button(
                 words.restore,
-                key=f"restore_{place}_{record.id}",
+                key=f"restore_{surface}_{record.id}",
                 help=words.restore_help,
                 icon=":material/undo:",
                 type="tertiary",
@@ -103,22 +103,22 @@ def draw_summary(record: Record) -> None:
         st.markdown(summary_markdown(record.summary), anchors=False)
 
 
-def _draw_text(words: Words, record: Record, place: str) -> None:
+def _draw_text(words: Words, record: Record, surface: str) -> None:
     lines = "\n".join(line for line in record.summary.splitlines() if line.strip())
     if count_lines(lines, _LINE_EMS) <= _CLAMPED_LINES + 1:  # the button of a clamped text takes a line
         draw_summary(record)
         return
-    widget.draw_clamped(words, f"summary_{place}_{record.id}", lambda _: draw_summary(record))
+    widget.draw_clamped(words, f"summary_{surface}_{record.id}", lambda _: draw_summary(record))
 
 
-def _draw_facts(words: Words, record: Record, place: str) -> None:
+def _draw_facts(words: Words, record: Record, surface: str) -> None:
     kept, missing = record.kept_facts, record.missing_facts
     if not kept and not missing:
         return
     count = words.facts_kept.format(kept=len(kept), all=len(kept) + len(missing))
     label = f":{'orange' if missing else 'green'}[{count}]"
     box = st.expander(
-        label, key=f"facts_{place}_{record.id}", icon=":material/fact_check:", type="compact", on_change="rerun"
+        label, key=f"facts_{surface}_{record.id}", icon=":material/fact_check:", type="compact", on_change="rerun"
     )
     if not box.open:
         return

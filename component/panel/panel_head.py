@@ -19,13 +19,13 @@ def is_used(now: PageState) -> bool:
     return now.service.folds.uses_rate(st.session_state[page_state.STRATEGY])
 
 
-def draw_rate_slider(now: PageState, place: str) -> None:
-    """Draws the slider of a place in `page_state.SLIDERS`; in the panel the text above is its label."""
-    words, key = now.words, page_state.slider_key(place)
-    is_alone = place == "settings"
+def draw_rate_slider(now: PageState, surface: str) -> None:
+    """Draws the slider of a surface in `page_state.SLIDERS`; in the panel the text above is its label."""
+    words, key = now.words, page_state.slider_key(surface)
+    is_alone = surface == "settings"
     if not is_used(now):
         key += "_unused"  # another key: until it is gone, the enabled slider's reports still count
-    with st.container(key=page_state.SLIDERS[place], gap=None):
+    with st.container(key=page_state.SLIDERS[surface], gap=None):
         st.slider(
             words.rate,
             min_value=0.1,
@@ -38,7 +38,7 @@ def draw_rate_slider(now: PageState, place: str) -> None:
             label_visibility="visible" if is_alone else "collapsed",
             disabled=not is_used(now),
         )
-        with st.container(horizontal=True, wrap=False, gap=None, key=f"rate_scale_{place}"):
+        with st.container(horizontal=True, wrap=False, gap=None, key=f"rate_scale_{surface}"):
             st.markdown(f":small[:gray[{words.rate_short}]]", text_alignment="left")
             st.markdown(f":small[:gray[{words.rate_balanced}]]", text_alignment="center")
             st.markdown(f":small[:gray[{words.rate_detailed}]]", text_alignment="right")
@@ -49,27 +49,27 @@ _STEPS = 3
 _SAMPLE_CHARS = 1_200
 
 
-def draw(page: PageState, place: str, *, has_records: bool) -> None:
+def draw(page: PageState, surface: str, *, has_records: bool) -> None:
     """Draws the head; before the first summary, also when and how one is made."""
     words, rate = page.words, st.session_state[page_state.RATE]
-    with st.container(border=True, gap="xsmall", key=f"head_{place}"):
+    with st.container(border=True, gap="xsmall", key=f"head_{surface}"):
         if is_used(page):
             with st.container(horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
                 current = words.current_rate.format(rate=format_rate(rate))
                 st.markdown(f":small[:gray[{current}]]", width="content")
                 share = words.rate_share.format(percent=round(rate * 100))
                 st.markdown(f":small[:primary[**{share}**]]", width="content")
-        _draw_slider(page, place)
+        _draw_slider(page, surface)
         _draw_lines(page)
     _draw_lack(page, has_records=has_records)
 
 
 @st.fragment
 @delivered
-def _draw_slider(page: PageState, place: str) -> None:
+def _draw_slider(page: PageState, surface: str) -> None:
     if page_state.is_moved():
         st.rerun()
-    draw_rate_slider(page, place)
+    draw_rate_slider(page, surface)
 
 
 # Separate from the slider, which needn't be redrawn: each answer changes the forecast.

@@ -38,18 +38,18 @@ def keep(session_id: str, text: str, *, back_to: str) -> None:
     st.session_state[_CHANGE] = _Change(session_id, text, back_to, turn_count)
 
 
-def draw(page: PageState, place: str) -> None:
+def draw(page: PageState, surface: str) -> None:
     change: _Change | None = st.session_state.get(_CHANGE)
     if change is None:
         return
     session = page_state.look_again(page).session
     if session is None or (session.session_id, session.turn_count) != (change.session_id, change.turn_count):
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"change_{place}"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"change_{surface}"):
         st.markdown(f":small[:material/check: {change.text}]", width="content")
         st.button(
             page.words.steering.take_back,
-            key=f"take_back_{place}",
+            key=f"take_back_{surface}",
             type="tertiary",
             icon=":material/undo:",
             on_click=_take_back,

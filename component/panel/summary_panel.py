@@ -17,7 +17,7 @@ from component.words.en import Words
 from graph.value.view import ChartPoint, CostView, Money, PinView, Savings, Statistics
 
 
-def draw_pin_list(now: PageState, pins: PinView, place: str) -> None:
+def draw_pin_list(now: PageState, pins: PinView, surface: str) -> None:
     if not pins.messages or now.session is None:
         return
     words = now.words
@@ -28,7 +28,7 @@ def draw_pin_list(now: PageState, pins: PinView, place: str) -> None:
         st.markdown(f":small[:gray[{words.steering.pins_over.format(count=unsent)}]]")
     used, budget = format_count(pins.used_tokens), format_count(pins.budget_tokens)
     label = words.steering.pins.format(count=len(pins.messages), used=used, budget=budget)
-    box = st.expander(label, key=f"pins_{place}", icon=":material/keep:", type="compact", on_change="rerun")
+    box = st.expander(label, key=f"pins_{surface}", icon=":material/keep:", type="compact", on_change="rerun")
     if not box.open:
         return
     with box:
@@ -203,16 +203,16 @@ def want_card(record_id: str) -> None:
 
 @st.fragment(key=redraw.PANEL)
 @delivered
-def _draw(page: PageState, place: str) -> None:
+def _draw(page: PageState, surface: str) -> None:
     with error_box(page.words):
-        _draw_tabs(page_state.look_again(page), place)
+        _draw_tabs(page_state.look_again(page), surface)
 
 
-def _draw_tabs(now: PageState, place: str) -> None:
-    if place == "rail" and now.session is not None and _WANTED in st.session_state:
+def _draw_tabs(now: PageState, surface: str) -> None:
+    if surface == "rail" and now.session is not None and _WANTED in st.session_state:
         with error_box(now.words):
-            _open_card(now, place, now.session.session_id, st.session_state.pop(_WANTED))
-    history, statistics, sent, *projects = st.tabs(_tab_names(now), key=f"tabs_{place}", on_change="rerun")
+            _open_card(now, surface, now.session.session_id, st.session_state.pop(_WANTED))
+    history, statistics, sent, *projects = st.tabs(_tab_names(now), key=f"tabs_{surface}", on_change="rerun")
     if now.session is not None:
         identifier, strategy = now.session.session_id, st.session_state[page_state.STRATEGY]
         records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE)
@@ -222,20 +222,20 @@ def _draw_tabs(now: PageState, place: str) -> None:
         redraw.note_panel(records, following, now.session, answered=None if history.open else answered)
     if history.open:
         with history, error_box(now.words):
-            _draw_history(now, place)
+            _draw_history(now, surface)
     if statistics.open:
         with statistics, error_box(now.words):
-            _draw_statistics(now, place)
+            _draw_statistics(now, surface)
     if sent.open:
         with sent, error_box(now.words):
-            input_tab.draw(now, place)
+            input_tab.draw(now, surface)
     if not any(tab.open for tab in projects):
-        open_form.leave(place)
-        redraw.note_project(place, None)
+        open_form.leave(surface)
+        redraw.note_project(surface, None)
     for project in projects:
         if project.open:
             with project, error_box(now.words):
-                project_tab.draw(now, place)
+                project_tab.draw(now, surface)
 
 
 def _tab_names(now: PageState) -> list[str]:
@@ -243,44 +243,44 @@ def _tab_names(now: PageState) -> list[str]:
     return [*names, now.words.project.tab] if project_choice.is_on(now.service) else names
 
 
-def _draw_history(now: PageState, place: str) -> None:
+def _draw_history(now: PageState, surface: str) -> None:
     st.subheader(now.words.history, anchor=False)
     identifier = now.session.session_id if now.session else ""
     records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
-    if place == "drawer":  # the drawer covers the message field and its line
+    if surface == "drawer":  # the drawer covers the message field and its line
         with st.container():
-            record_action.draw(now, place)
-    panel_head.draw(now, place, has_records=bool(records))
+            record_action.draw(now, surface)
+    panel_head.draw(now, surface, has_records=bool(records))
     with st.container():
         if identifier:
-            draw_pin_list(now, now.service.folds.pins(identifier), place)
+            draw_pin_list(now, now.service.folds.pins(identifier), surface)
     if not records:
         return
     for record in reversed(records):
-        card.draw(now, record, place)
+        card.draw(now, record, surface)
     older_count = now.service.folds.statistics(identifier).record_count - len(records)
     if older_count > 0:
-        _draw_older(now, place, identifier, older_count)
+        _draw_older(now, surface, identifier, older_count)
     if any(record.kind == "compaction" for record in records):
-        _draw_earlier_compactions(now, identifier, place)
+        _draw_earlier_compactions(now, identifier, surface)
 
 
-def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None:
+def _draw_older(now: PageState, surface: str, identifier: str, count: int) -> None:
     words = now.words
     label = words.older_records.format(count=count)
-    box = st.expander(label, key=f"older_{place}", icon=":material/history:", type="compact", on_change="rerun")
+    box = st.expander(label, key=f"older_{surface}", icon=":material/history:", type="compact", on_change="rerun")
     if not box.open:
         return
-    shown_key = f"older_shown_{place}"
+    shown_key = f"older_shown_{surface}"
     shown = min(count, st.session_state.get(shown_key, ROWS_AT_ONCE))
     with box:
         records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE + shown)
         for record in reversed(records[: -redraw.CARDS_AT_ONCE]):
-            card.draw_row(now, record, place)
+            card.draw_row(now, record, surface)
         if shown < count:
             st.button(
                 words.more_records.format(count=min(ROWS_AT_ONCE, count - shown)),
-                key=f"more_records_{place}",
+                key=f"more_records_{surface}",
                 type="tertiary",
                 icon=":material/expand_more:",
                 on_click=_show_older,
@@ -288,15 +288,15 @@ def _draw_older(now: PageState, place: str, identifier: str, count: int) -> None
             )
 
 
-def _open_card(now: PageState, place: str, identifier: str, record_id: str) -> None:
+def _open_card(now: PageState, surface: str, identifier: str, record_id: str) -> None:
     newest_first = [record.id for record in reversed(now.service.folds.records(identifier))]
     if record_id not in newest_first:
         return
-    st.session_state[f"tabs_{place}"] = now.words.tab_summaries
+    st.session_state[f"tabs_{surface}"] = now.words.tab_summaries
     older = newest_first.index(record_id) - redraw.CARDS_AT_ONCE
     if older >= 0:
-        st.session_state[f"older_{place}"] = st.session_state[f"older_{place}_{record_id}"] = True
-        shown_key = f"older_shown_{place}"
+        st.session_state[f"older_{surface}"] = st.session_state[f"older_{surface}_{record_id}"] = True
+        shown_key = f"older_shown_{surface}"
         st.session_state[shown_key] = max(older + 1, st.session_state.get(shown_key, ROWS_AT_ONCE))
 
 
@@ -304,20 +304,22 @@ def _show_older(key: str, shown: int) -> None:
     st.session_state[key] = shown
 
 
-def _draw_earlier_compactions(now: PageState, identifier: str, place: str) -> None:
+def _draw_earlier_compactions(now: PageState, identifier: str, surface: str) -> None:
     """Draws the compactions replaced by the newest one; restoring one undoes every later one."""
     earlier = now.service.folds.compactions(identifier)[1:]
     if not earlier:
         return
     label = now.words.earlier_compactions.format(count=len(earlier))
-    box = st.expander(label, key=f"compactions_{place}", icon=":material/compress:", type="compact", on_change="rerun")
+    box = st.expander(
+        label, key=f"compactions_{surface}", icon=":material/compress:", type="compact", on_change="rerun"
+    )
     if box.open:
         with box:
             for record in earlier:
-                card.draw(now, record, place, is_active=False)
+                card.draw(now, record, surface, is_active=False)
 
 
-def _draw_statistics(now: PageState, place: str) -> None:
+def _draw_statistics(now: PageState, surface: str) -> None:
     words = now.words
     st.subheader(words.statistics, anchor=False)
     if now.session is None:
@@ -335,7 +337,7 @@ def _draw_statistics(now: PageState, place: str) -> None:
     draw_cost_box(now, identifier)
     if has_savings:
         st.subheader(words.chart_title, anchor=False)
-        draw_chart(words, now.service.folds.chart(identifier), key=f"chart_{place}")
+        draw_chart(words, now.service.folds.chart(identifier), key=f"chart_{surface}")
 
 
 def _draw_lengths(words: Words, sums: Statistics) -> None:

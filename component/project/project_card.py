@@ -59,7 +59,7 @@ def draw_restore(part: Part, name: str, snapshot: SnapshotView, *, is_first: boo
         )
 
 
-_PLACE, _KNOWN = "chat", "project_is_known"
+_SURFACE, _KNOWN = "chat", "project_is_known"
 _KIND_WIDTH = 88
 
 
@@ -88,7 +88,7 @@ def _draw(now: PageState) -> bool:
         if not st.session_state[project_choice.HAS_MEMORY]:
             _draw_end(f":material/history_toggle_off: {said.card_fresh}", said.with_memory, has_memory=True)
             return False
-        part = Part(now, now.service.projects.get(root, language=now.words.language), _PLACE)
+        part = Part(now, now.service.projects.get(root, language=now.words.language), _SURFACE)
         if part.view.damage:
             draw_project_damage(part)
         else:
@@ -151,7 +151,7 @@ def _draw_known(part: Part) -> None:
     st.markdown(f"**{said.card_title}**")
     if view.rules.state in {"new", "changed"}:
         st.markdown(f":small[:orange[:material/info: {said.card_rules}]]")
-    if not open_form.is_any_open(_PLACE):
+    if not open_form.is_any_open(_SURFACE):
         part.tell_refusal()
     with st.container(gap="xsmall", key="known_lines"):
         today, older = datetime.now(UTC).date(), view.older_decisions

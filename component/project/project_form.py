@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @delivery.once
-def change(place: str, act: Callable[[Projects], object]) -> None:
+def change(surface: str, act: Callable[[Projects], object]) -> None:
     """Changes a project and closes the open form; a refusal is shown on the same surface.
 
     `act` gets the projects of the user signed in at the press, and loads the memory again, which another tab may have
@@ -34,22 +34,22 @@ def change(place: str, act: Callable[[Projects], object]) -> None:
     try:
         act(service_provider.current().projects)
     except TurnfoldError as error:
-        open_form.refuse(place, error)
+        open_form.refuse(surface, error)
         return
     open_form.close()
     redraw.project_changed()
 
 
-def save(place: str, keys: tuple[str, ...], act: Callable[[Projects, Sequence[str]], object]) -> None:
+def save(surface: str, keys: tuple[str, ...], act: Callable[[Projects, Sequence[str]], object]) -> None:
     typed = [str(st.session_state[key]).strip() for key in keys]
-    change(place, lambda projects: act(projects, typed))
+    change(surface, lambda projects: act(projects, typed))
 
 
 @dataclass(frozen=True)
 class Part:
     now: PageState
     view: ProjectView
-    place: str
+    surface: str
 
     @property
     def words(self) -> Words:
@@ -60,10 +60,10 @@ class Part:
         return self.now.words.project
 
     def key(self, name: str) -> str:
-        return f"project_{name}_{self.place}"
+        return f"project_{name}_{self.surface}"
 
     def form(self, name: str) -> Form:
-        return Form(self.place, self.view.root, name)
+        return Form(self.surface, self.view.root, name)
 
     def is_open(self, name: str) -> bool:
         return open_form.is_open(self.form(name))
@@ -72,7 +72,7 @@ class Part:
         return partial(open_form.request, self.form(name))
 
     def changing(self, act: Callable[[Projects], object]) -> Callable[[], None]:
-        return partial(change, self.place, act)
+        return partial(change, self.surface, act)
 
     @contextmanager
     def section(self, name: str, title: str, new: str = "") -> Iterator[None]:
@@ -92,7 +92,7 @@ class Part:
         st.button(label, key=self.key(f"icon_{name}"), icon=icon, type="tertiary", on_click=act)
 
     def tell_refusal(self) -> None:
-        error = open_form.refusal(self.place)
+        error = open_form.refusal(self.surface)
         if isinstance(error, NotFoundError):
             st.error(self.said.vanished, icon=":material/error:")
         elif error is not None:
@@ -128,7 +128,7 @@ def draw(
                 key=part.key("save"),
                 type="primary",
                 on_click=save,
-                args=(part.place, keys, act),
+                args=(part.surface, keys, act),
             )
             st.form_submit_button(part.words.cancel, key=part.key("cancel"), on_click=open_form.close)
 

@@ -12,19 +12,19 @@ from component.project.project_form import Field, Part
 from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleFileView, TaskView
 
 
-def draw(now: PageState, place: str) -> None:
+def draw(now: PageState, surface: str) -> None:
     said = now.words.project
     st.subheader(said.title, anchor=False)
     root = project_choice.root_of(now.service, now.session)
-    open_form.leave(place, root)
-    redraw.note_project(place, None)
+    open_form.leave(surface, root)
+    redraw.note_project(surface, None)
     if not root:
         st.markdown(f":small[:gray[{said.not_chosen}]]")
         return
     view = now.service.projects.get(root, language=now.words.language)
-    redraw.note_project(place, view)
-    part = Part(now, view, place)
-    if not open_form.is_any_open(place):
+    redraw.note_project(surface, view)
+    part = Part(now, view, surface)
+    if not open_form.is_any_open(surface):
         part.tell_refusal()
     _draw_name(part)
     if view.damage:

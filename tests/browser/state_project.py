@@ -71,8 +71,8 @@ def note(stage: Stage, root: Path) -> None:
 
 def inside(stage: Stage, name: str) -> Locator:
     """Finds a part of the tab by its name."""
-    place = "drawer" if stage.is_narrow else "rail"
-    return stage.panel.locator(f".st-key-project_{name}_{place}").first
+    surface = "drawer" if stage.is_narrow else "rail"
+    return stage.panel.locator(f".st-key-project_{name}_{surface}").first
 
 
 def press(stage: Stage, name: str) -> None:
@@ -88,8 +88,8 @@ def save(stage: Stage, *texts: str) -> None:
 
 
 def pick_in_tab(stage: Stage, name: str, choice: str) -> None:
-    place = "drawer" if stage.is_narrow else "rail"
-    stage.choose(choice, stage.panel.locator(f".st-key-menu_project_{name}_{place}").first)
+    surface = "drawer" if stage.is_narrow else "rail"
+    stage.choose(choice, stage.panel.locator(f".st-key-menu_project_{name}_{surface}").first)
 
 
 def chosen(stage: Stage) -> None:

@@ -64,8 +64,8 @@ def edited(stage: Stage) -> None:
 
 
 def taken_back(stage: Stage) -> None:
-    place = "drawer" if stage.is_narrow else "bar"
-    stage.button(f"take_back_{place}").click()
+    surface = "drawer" if stage.is_narrow else "bar"
+    stage.button(f"take_back_{surface}").click()
     expect(newest_card(stage)).not_to_contain_text(EDITED)
     expect(stage.visitor.find("change_bar")).to_have_count(0)
 

@@ -63,11 +63,11 @@ def first_summary_explained(stage: Stage) -> None:
 
 def slider_moved(stage: Stage) -> None:
     """The sliders of the panel and of the settings are one, and its rate is stored with the chat and folds it."""
-    place = "drawer" if stage.is_narrow else "rail"
+    surface = "drawer" if stage.is_narrow else "rail"
     stage.close_panel()
     stage.visitor.ask(question(1))
     stage.open_panel()
-    move(stage, f"slider_{place}", "ArrowRight", 4)
+    move(stage, f"slider_{surface}", "ArrowRight", 4)
     expect(stage.panel.get_by_text(stage.words.current_rate.format(rate="0.5"), exact=True)).to_be_visible()
     stage.close_panel()
     _open_settings(stage)

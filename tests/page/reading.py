@@ -42,9 +42,9 @@ def told(page: AppTest) -> str:
     return "\n".join(str(element.value) for element in elements)
 
 
-def slider_of(page: AppTest, place: str) -> Slider[Any]:
+def slider_of(page: AppTest, surface: str) -> Slider[Any]:
     """The slider whose key begins so; its end counts the editions, as each rate set from elsewhere makes a new one."""
-    (slider,) = (slider for slider in page.slider if str(slider.key).startswith(place))
+    (slider,) = (slider for slider in page.slider if str(slider.key).startswith(surface))
     return slider
 
 

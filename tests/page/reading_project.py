@@ -28,5 +28,5 @@ def pick(page: AppTest, key: str, choice: str) -> AppTest:
     return page.menu_button(key=f"menu_project_{key}").click(choice).run()
 
 
-def save(page: AppTest, place: str = "rail") -> AppTest:
-    return page.button(key=f"project_save_{place}").click().run()
+def save(page: AppTest, surface: str = "rail") -> AppTest:
+    return page.button(key=f"project_save_{surface}").click().run()

@@ -166,17 +166,17 @@ def test_damaged_memory_says_which_file_and_offers_the_newest_snapshot(page: App
 
 
 @pytest.mark.parametrize("snapshots", [(), (SNAPSHOT,)])
-@pytest.mark.parametrize("place", ["rail", "chat"])
+@pytest.mark.parametrize("surface", ["rail", "chat"])
 def test_a_damaged_memory_starts_over_once_that_is_confirmed(
-    page: AppTest, project: ScriptedService, place: str, snapshots: tuple[SnapshotView, ...]
+    page: AppTest, project: ScriptedService, surface: str, snapshots: tuple[SnapshotView, ...]
 ) -> None:
     project.projects.view = ProjectView(ROOT, "shop", NO_RULES, snapshots, damage="workflow.json")
-    open_project_tab(page).button(key=f"project_ask_start_over_{place}").click().run()
+    open_project_tab(page).button(key=f"project_ask_start_over_{surface}").click().run()
     assert "빈 메모리로 새로 시작할까요?" in told(page)
-    page.button(key=f"project_cancel_{place}").click().run()
+    page.button(key=f"project_cancel_{surface}").click().run()
     assert changes(project) == []
-    page.button(key=f"project_ask_start_over_{place}").click().run()
-    save(page, place)
+    page.button(key=f"project_ask_start_over_{surface}").click().run()
+    save(page, surface)
     assert changes(project) == [("start_over",)]
 
 
