@@ -57,7 +57,7 @@ class ApiClient:
     tools: frozenset[str] | None
 
     def options(self) -> ClientOptions:
-        return ClientOptions(self.name, system=None, allowed_tools=self.tools, hears_restarts=True)
+        return ClientOptions(self.name, system=None, allowed_tools=self.tools, supports_restart=True)
 
 
 def bearer_token(authorization: Iterable[bytes]) -> str:

@@ -140,7 +140,7 @@ class LlmNode:
         try:
             answer = ask(fit.model_input)
         except ContextLengthError:
-            if call.is_heard and not turn.hears_restarts:
+            if call.is_heard and not turn.supports_restart:
                 raise  # what a program was sent can't be taken back
             # The provider counts more tokens than we estimate: retry once with a shorter input.
             sent_tokens = fit.model_input.sent_tokens

@@ -66,7 +66,7 @@ class AnswerCall:
                 attempts=settings.model_attempts,
                 on_text=self._hear,
                 on_restart=self._restart,
-                may_restart=self._turn.hears_restarts,
+                may_restart=self._turn.supports_restart,
             )
         except TurnfoldError as error:
             self._count(model_input, None, seconds=time.monotonic() - began, error_code=error.code)

@@ -111,9 +111,9 @@ class TurnContext:
         return self.client.tool_names if self.client else frozenset()
 
     @property
-    def hears_restarts(self) -> bool:
+    def supports_restart(self) -> bool:
         """Whether words that were sent can be taken back: the page and some programs are told so."""
-        return self.client is None or self.client.hears_restarts
+        return self.client is None or self.client.supports_restart
 
     def offers(self, name: str) -> bool:
         allowed = self.client.allowed_tools if self.client else None

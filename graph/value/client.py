@@ -48,7 +48,7 @@ class ClientOptions:
         tool_choice: In OpenAI's shape; None if absent.
         sampling: Parameters passed to the model unchanged: temperature, top_p, stop, response_format, and so on.
         allowed_tools: Names of the server tools allowed to the program; None for all.
-        hears_restarts: True if the stream can declare text void that was already sent.
+        supports_restart: True if the stream can declare text void that was already sent.
     """
 
     name: str
@@ -58,7 +58,7 @@ class ClientOptions:
     tool_choice: str | Mapping[str, Any] | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)
     allowed_tools: frozenset[str] | None = None
-    hears_restarts: bool = False
+    supports_restart: bool = False
 
     @property
     def tool_names(self) -> frozenset[str]:
