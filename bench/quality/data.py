@@ -110,8 +110,8 @@ def _find_answer(texts: Sequence[str], answers: Sequence[str], source: str) -> s
     best, best_overlap = "", _LEAST_OVERLAP
     for text in texts:
         for begin, end in _occurrences(text, answers):
-            near = set(_WORD.findall(text[max(0, begin - _NEAR_CHARS) : end + _NEAR_CHARS]))
-            overlap = len(wanted & near) / max(1, min(len(wanted), len(near)))
+            nearby = set(_WORD.findall(text[max(0, begin - _NEAR_CHARS) : end + _NEAR_CHARS]))
+            overlap = len(wanted & nearby) / max(1, min(len(wanted), len(nearby)))
             if overlap > best_overlap:
                 best, best_overlap = _with_neighbours(text, begin, end), overlap
     return best

@@ -89,7 +89,7 @@ function showTurns(first, last, isNew) {
 function holdPlace(box) {
   scroll.follows = false;
   scroll.anchor = null;
-  scroll.place = box.scrollTop;
+  scroll.position = box.scrollTop;
   scroll.isHeld = true;
 }
 

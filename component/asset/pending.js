@@ -26,16 +26,16 @@ function isAnswering() {
 }
 
 function showPending(text, id) {
-  const place = document.querySelector(`${CHAT}, ${EMPTY_PAGE}`);
+  const container = document.querySelector(`${CHAT}, ${EMPTY_PAGE}`);
   // Commands have no turn, and a busy session refuses the message.
-  if (!place || !text || pending || text.startsWith("/") || isAnswering()) return;
+  if (!container || !text || pending || text.startsWith("/") || isAnswering()) return;
   const bubble = document.createElement("p");
   bubble.className = "pending";
   bubble.ariaHidden = "true"; // screen readers read the turn itself
   bubble.textContent = text.slice(0, PENDING_CHARS);
   const observer = new MutationObserver(followTurn);
   pending = { bubble, observer, id, after: lastTurnNumber(), until: performance.now() + PENDING_MILLISECONDS };
-  place.append(bubble);
+  container.append(bubble);
   // Runs before the browser paints, so that the message is never shown twice.
   observer.observe(document.querySelector(MAIN), {
     childList: true,

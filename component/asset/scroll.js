@@ -15,13 +15,13 @@ const NEAR_PIXELS = 24;
 const GESTURE_MILLISECONDS = 1000;
 const LAYOUT_MILLISECONDS = 500;
 
-// `place` is the scroll position, `anchor` the element that must not move, `isHeld` that only the user's gestures
+// `position` is the scroll position, `anchor` the element that must not move, `isHeld` that only the user's gestures
 // scroll the page; times are those of performance.now().
 const scroll = {
   follows: true,
   top: 0,
   height: 0,
-  place: 0,
+  position: 0,
   anchor: null,
   gesture: 0,
   gestureAt: -Infinity,
@@ -38,7 +38,7 @@ function restOf(box) {
 function noteScroll(box) {
   scroll.top = box.scrollTop;
   scroll.height = box.scrollHeight;
-  if (scroll.follows) scroll.place = box.scrollTop;
+  if (scroll.follows) scroll.position = box.scrollTop;
   document.documentElement.classList.toggle("away-from-end", restOf(box) > AWAY_PIXELS);
 }
 
@@ -61,10 +61,10 @@ function onScroll(event) {
     if (move > 0 && restOf(box) <= NEAR_PIXELS) scroll.follows = true;
     // A shrunken box scrolls up by itself, to its end.
     else if (move < 0 && restOf(box) > 1) scroll.follows = false;
-    scroll.place = box.scrollTop;
+    scroll.position = box.scrollTop;
   } else if (!scroll.follows && (scroll.isHeld || !scroll.anchor)) {
     // The page was shorter for a moment while an answer was redrawn.
-    if (!keepAnchor(box)) box.scrollTop = scroll.place;
+    if (!keepAnchor(box)) box.scrollTop = scroll.position;
   }
   noteScroll(box);
 }
@@ -98,7 +98,7 @@ function keepAnchor(box) {
   const anchored = scroll.anchor && document.querySelector(`.${scroll.anchor.key}`);
   if (!anchored) return false;
   box.scrollTop += anchored.getBoundingClientRect().top - scroll.anchor.top;
-  scroll.place = box.scrollTop;
+  scroll.position = box.scrollTop;
   return true;
 }
 
@@ -107,7 +107,7 @@ function onResize() {
   if (!box) return;
   scroll.resizedAt = performance.now();
   if (!keepAnchor(box)) {
-    if (!scroll.follows) box.scrollTop = scroll.place;
+    if (!scroll.follows) box.scrollTop = scroll.position;
     else if (document.querySelector(TURN)) box.scrollTop = box.scrollHeight;
   }
   noteScroll(box);

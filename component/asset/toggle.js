@@ -31,8 +31,8 @@ function onTabKey(event) {
   const tab = event.target.closest?.(TAB);
   if (!tab || event.ctrlKey || event.metaKey || event.altKey) return;
   const tabs = [...tab.closest(TABS).querySelectorAll(TAB)];
-  const place = tabs.indexOf(tab);
-  const next = { ArrowLeft: place - 1, ArrowRight: (place + 1) % tabs.length, Home: 0, End: -1 }[event.key];
+  const index = tabs.indexOf(tab);
+  const next = { ArrowLeft: index - 1, ArrowRight: (index + 1) % tabs.length, Home: 0, End: -1 }[event.key];
   if (next !== undefined) keep(tab.closest(TABS), tabs.at(next).textContent);
 }
 

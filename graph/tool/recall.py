@@ -134,8 +134,8 @@ class _Result:
         return words.recall_more(neighbours, others, self._language)
 
     def _neighbours(self, opened: Sequence[int]) -> list[int]:
-        beside = {near for number in opened for near in (number - 1, number + 1)} - set(opened)
-        return sorted(near for near in beside if self._first_turn <= near < self._past.open_turn)
+        beside = {neighbour for number in opened for neighbour in (number - 1, number + 1)} - set(opened)
+        return sorted(neighbour for neighbour in beside if self._first_turn <= neighbour < self._past.open_turn)
 
 
 def _shared(lengths: Sequence[int], most_chars: int) -> list[int]:
