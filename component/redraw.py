@@ -221,7 +221,7 @@ def served_count() -> int:
 
 
 def ask(container: DeltaGenerator | None = None) -> None:
-    """Makes the browser request a redraw, by an element in `container`; draws the whole page if none arrives in time."""
+    """Makes the browser request a redraw, by an element in `container`; if none comes in time, draws the page."""
     mark = served_count()
     asked, since = st.session_state.get(_ASKED, (-1, 0.0))
     if asked != mark:
