@@ -50,7 +50,7 @@ class SessionRow:
         project_root: Folder of the project, "" for none.
         has_memory: True if the session starts with the project's memory.
         client: The name of the program that started the session, "" for the page.
-        group: The chat group of a program, as a hash; "" for none.
+        family: The chat group of a program, as a hash; "" for none.
         forked_from: The session that this is a branch of, "" for none.
         forked_after: The last turn shared with it.
         tools_off: Server tools replaced by a program's own tools of the same name.
@@ -71,7 +71,7 @@ class SessionRow:
     project_root: str
     has_memory: bool
     client: str
-    group: str
+    family: str
     forked_from: str
     forked_after: int
     tools_off: tuple[str, ...]
