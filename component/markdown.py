@@ -43,7 +43,6 @@ _SHORTCODE: Final = re.compile(r":([\w+-]+):")
 _SYMBOL: Final = re.compile(r"(?<!\S)(<->|->|<-|--|>=|<=|~=)(?!\S)")
 
 _BOLD: Final = re.compile(r"(?<![\\*])\*{2,3}(?!\*)")
-_LAST_WORD: Final = re.compile(r"[^\W_]+\Z")
 _FIRST_WORD: Final = re.compile(r"[^\W_]+")
 _BREAK: Final = re.compile(r"<br\s*/?>", re.IGNORECASE)
 # Drawn as a line break by `answer.css`; a model can't write it, as its own directives are escaped.
@@ -143,8 +142,12 @@ def _formula_at(text: str, start: int, line: str) -> tuple[str, int] | None:
     fence = _FENCE.match(line)
     if fence is None or fence["mark"] != "$$":
         return None
-    formula = _dollar_formula(text, start + fence.end())
-    return None if formula is None else (_display(formula[0], fence["before"]), formula[1])
+    begin = start + fence.end()
+    formula = _dollar_formula(text, begin)
+    if formula is None:
+        return None
+    body, end = formula
+    return _display(body, fence["before"], is_closed=text.startswith("$$", begin + len(body))), end
 
 
 def _dollar_formula(text: str, start: int) -> tuple[str, int] | None:
@@ -175,7 +178,7 @@ def _next_line(before: str) -> str:
     return _MARKER.sub(" ", before)
 
 
-def _display(body: str, before: str) -> str:
+def _display(body: str, before: str, *, is_closed: bool = True) -> str:
     """Returns a formula with its marks on lines of their own, inside the list item or quote that it stands in."""
     goes_on = _next_line(before)
     if ">" in goes_on:
@@ -183,7 +186,7 @@ def _display(body: str, before: str) -> str:
     first, _, others = body.partition("\n")
     lines = f"{first.strip()}\n{dedent(others)}".strip("\n").rstrip().split("\n")
     inside = "\n".join(f"{goes_on}{line.rstrip()}" for line in lines)
-    return f"{before}$$\n{inside}\n{goes_on}$$\n"
+    return f"{before}$$\n{inside}" + (f"\n{goes_on}$$\n" if is_closed else "")
 
 
 def _closes(line: str, fence: str) -> bool:
@@ -227,8 +230,8 @@ def _with_bold(pieces: list[tuple[str, bool]]) -> str:
             continue
         if before.isspace() or run[0] != start[0]:
             continue
-        if _is_sign(masked[start.end()]) and (word := _LAST_WORD.search(masked, 0, start.start())):
-            wrapped.append(word.span())
+        if _is_sign(masked[start.end()]) and (begin := _word_start(masked, start.start())) < start.start():
+            wrapped.append((begin, start.start()))
         if _is_sign(before) and (word := _FIRST_WORD.match(masked, run.end())):
             wrapped.append(word.span())
         start = None
@@ -238,6 +241,13 @@ def _with_bold(pieces: list[tuple[str, bool]]) -> str:
             shown += [text[at:begin], f":color[{text[begin:end]}]"]
             at = end
     return "".join([*shown, text[at:]])
+
+
+def _word_start(text: str, end: int) -> int:
+    start = end
+    while start and text[start - 1].isalnum():
+        start -= 1
+    return start
 
 
 def _is_sign(char: str) -> bool:

@@ -152,7 +152,7 @@ def test_bold_text_changes_no_character(answer: str) -> None:
         ("$$\nx\n$$ 여기서 x", "$$\nx\n$$\n 여기서 x"),
         ("- $$a\n  b$$\n- 뒤", "- $$\n  a\n  b\n  $$\n- 뒤"),
         ("> $$a\n> b$$\n> 뒤", "> $$\n> a\n> b\n> $$\n> 뒤"),
-        ("$$x = \\frac{1}", "$$\nx = \\frac{1}\n$$\n"),
+        ("$$x = \\frac{1}", "$$\nx = \\frac{1}"),
         ("$$5만 원\n\n뒤", "\\$\\$5만 원\n\n뒤"),
         ("- $$\n  x\n  $$\n- 뒤", "- $$\n  x\n  $$\n- 뒤"),
     ],
