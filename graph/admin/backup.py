@@ -28,11 +28,7 @@ _SIDE_FILES: Final = ("-wal", "-shm")
 
 
 def back_up(source: Path, target: Path, *, busy_timeout_seconds: float) -> None:
-    """Copies the database, as one snapshot, to a new file; servers may read and write meanwhile.
-
-    Raises:
-        DatabaseError: The source can't be read, or the target exists or can't be written; the subclass says which.
-    """
+    """Copies the database, as one snapshot, to a new file, while servers may use it; raises `DatabaseError`."""
     if not source.is_file():
         raise NotADatabaseError(str(source))
     if target.exists():
@@ -45,23 +41,13 @@ def back_up(source: Path, target: Path, *, busy_timeout_seconds: float) -> None:
 
 
 def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: float) -> Path | None:
-    """Replaces the database by a backup, migrated to this version; the replaced file is renamed.
-
-    Args:
-        source: The backup; unchanged.
-        target: The database.
-        now: For the name of the replaced file.
-        busy_timeout_seconds: Maximum wait for a lock.
-
-    Returns:
-        The new path of the replaced file, None if there was none.
+    """Replaces the database by a backup, migrated to this version; returns the new path of the replaced file.
 
     Raises:
         NotADatabaseError: The backup is damaged or no database of ours; nothing is changed.
         NewerDatabaseError: A newer version wrote the backup; nothing is changed.
         OlderDatabaseError: The backup is too old to be migrated; nothing is changed.
         DatabaseBusyError: A server is using the database; nothing is changed.
-        DatabaseError: SQLite reports another error; the subclass says which.
     """
     if not source.is_file():
         raise NotADatabaseError(str(source))
@@ -121,12 +107,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Migrated:
-    """The result of a migration.
-
-    Attributes:
-        row_counts: By table.
-        replaced: Rows with characters that Postgres can't store, replaced by U+FFFD.
-    """
+    """Row counts by table, and rows with characters that Postgres can't store, replaced by U+FFFD."""
 
     row_counts: Mapping[str, int]
     replaced: tuple[str, ...]
@@ -150,16 +131,11 @@ def migrate(source: Path, target: Database, *, busy_timeout_seconds: float) -> M
 
     An older file is first migrated to the newest revision; otherwise the file is unchanged. Leases are moved as free.
 
-    Args:
-        source: The SQLite file; no server may use it meanwhile.
-        target: An open Postgres without rows.
-        busy_timeout_seconds: Maximum wait for another process that uses the file.
-
     Raises:
         NotADatabaseError: There is no such file, or it is no database of ours.
         DatabaseBusyError: A server uses the file.
         OlderDatabaseError: The file is too old to be migrated.
-        DatabaseError: The target has rows already, or the moved rows differ; the subclass may name another error.
+        DatabaseError: The target has rows already, or the moved rows differ.
     """
     if not source.is_file():
         raise NotADatabaseError(str(source))

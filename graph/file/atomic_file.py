@@ -25,9 +25,8 @@ _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 def locked(path: Path, *, wait_seconds: float = _WAIT_SECONDS) -> Iterator[None]:
     """Locks the file at `path` for one thread of one process, and deletes temporary files of killed writers.
 
-    Creates the folder if missing. The lock is a separate file that is never deleted; the kernel releases it when its
-    process
-    ends. Not reentrant, and not reliable on network file systems.
+    The lock is a separate file that is never deleted; the kernel releases it when its process ends. Not reentrant, and
+    not reliable on network file systems.
 
     Raises:
         FileAccessError: The lock was held for all of `wait_seconds`, or the folder or the lock can't be created.
@@ -54,11 +53,7 @@ def locked(path: Path, *, wait_seconds: float = _WAIT_SECONDS) -> Iterator[None]
 
 
 def read_whole(path: Path) -> bytes | None:
-    """Returns the file's content, None if there is none; needs no lock, as writes are atomic.
-
-    Raises:
-        FileAccessError: The file can't be read.
-    """
+    """Returns the file's content, None if missing; needs no lock, as writes are atomic. Raises `FileAccessError`."""
     with _errors_as_ours(path):
         try:
             return path.read_bytes()
@@ -69,13 +64,8 @@ def read_whole(path: Path) -> bytes | None:
 def write_whole(path: Path, data: bytes) -> None:
     """Replaces the file's content; only this user may read it. Call inside `locked`.
 
-    After a kill the file has the old or the new content, never a part. Once this returns, the new content survives a
-    power
-    failure.
-
-    Raises:
-        FileAccessError: The file can't be written; the old content stays.
-        DiskFullError: The disk is full; the old content stays.
+    After a kill the file has the old or the new content; once this returns, the new content survives a power failure.
+    On `FileAccessError` and `DiskFullError` the old content stays.
     """
     with _errors_as_ours(path):
         descriptor, name = tempfile.mkstemp(prefix=_temporary_prefix(path), dir=path.parent)
@@ -92,11 +82,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def put_aside(path: Path, name: str) -> None:
-    """Renames the file within its folder, replacing a file of that name. Call inside `locked`.
-
-    Raises:
-        FileAccessError: The file can't be renamed.
-    """
+    """Renames the file within its folder, replacing a file of that name; or `FileAccessError`. Call inside `locked`."""
     with _errors_as_ours(path):
         path.replace(path.with_name(name))
         _sync_folder(path.parent)

@@ -23,28 +23,22 @@ _WRITE_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.
 
 
 class Files:
-    """The files of one folder, held open by its descriptor, so that the folder can't be replaced meanwhile."""
+    """The files of one folder, held open by its descriptor, so that the folder can't be replaced meanwhile.
+
+    Methods raise `ProjectError` on failure; files are unchanged then.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def check_at(self, path: Path) -> None:
-        """Checks that the folder is at this path: the lock's library supports paths only.
-
-        Raises:
-            ProjectError: Another folder is at this path.
-        """
+        """Checks that the folder is at this path: the lock's library supports paths only."""
         with _errors_as_ours(path.name):
             if not os.path.samestat(path.lstat(), os.fstat(self._descriptor)):
                 raise ProjectError(path.name, "replaced")
 
     def read(self, name: str) -> bytes | None:
-        """Returns a file's content, None if there is none.
-
-        Raises:
-            ProjectDamagedError: Not a regular file, or larger than 8 MiB.
-            ProjectError: The file can't be read.
-        """
+        """Returns a file's content, None if missing; `ProjectDamagedError` above 8 MiB or if not a regular file."""
         try:
             descriptor = os.open(name, _READ_FLAGS, dir_fd=self._descriptor)
         except FileNotFoundError:
@@ -63,11 +57,7 @@ class Files:
         return data
 
     def write(self, name: str, data: bytes) -> None:
-        """Replaces a file atomically and durably: after a crash it has the old or the new content.
-
-        Raises:
-            ProjectError: The file can't be written, and is unchanged.
-        """
+        """Replaces a file atomically and durably: after a crash it has the old or the new content."""
         unfinished = _UNFINISHED + secrets.token_hex(8)
         with _errors_as_ours(name):
             descriptor = os.open(unfinished, _WRITE_FLAGS, PRIVATE_FILE, dir_fd=self._descriptor)
@@ -89,11 +79,7 @@ class Files:
         return True
 
     def rename(self, name: str, new_name: str) -> None:
-        """Renames a file, replacing a file of the new name.
-
-        Raises:
-            ProjectError: The file can't be renamed.
-        """
+        """Renames a file, replacing a file of the new name."""
         with _errors_as_ours(new_name):
             os.replace(name, new_name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
             os.fsync(self._descriptor)
@@ -115,21 +101,12 @@ class Files:
                 self.remove(name)
 
     def make_folder(self, name: str) -> None:
-        """Creates a subfolder if missing.
-
-        Raises:
-            ProjectError: The subfolder can't be created.
-        """
         with _errors_as_ours(name), suppress(FileExistsError):
             os.mkdir(name, _PRIVATE_FOLDER, dir_fd=self._descriptor)
 
     @contextmanager
     def folder(self, name: str) -> Iterator[Files]:
-        """Opens a subfolder, creating it if missing.
-
-        Raises:
-            ProjectError: A link or no folder, or it can't be created.
-        """
+        """Opens a subfolder, not through a link, creating it if missing."""
         self.make_folder(name)
         with _errors_as_ours(name):
             descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=self._descriptor)

@@ -33,13 +33,7 @@ Identity = tuple[int, int]
 
 @dataclass(frozen=True)
 class FileContent:
-    """The content of a file as far as read.
-
-    Attributes:
-        data: The first bytes; all of them if the file isn't longer than requested.
-        size_bytes: Size at the time of opening.
-        identity: (device, inode): equal for two names of one file.
-    """
+    """The first bytes of a file, and its size; `identity` (device, inode) is equal for two names of one file."""
 
     data: bytes
     size_bytes: int
@@ -48,14 +42,7 @@ class FileContent:
 
 @dataclass(frozen=True)
 class FolderListing:
-    """The names in a folder.
-
-    Attributes:
-        files: Sorted names of everything except folders, symbolic links included.
-        folders: Sorted names of folders, without symbolic links.
-        links: The symbolic links among `files`.
-        identity: (device, inode): equal for two names of one folder.
-    """
+    """Sorted names in a folder: `files` include symbolic links, listed in `links`; `folders` don't."""
 
     files: tuple[str, ...]
     folders: tuple[str, ...]
@@ -70,8 +57,7 @@ class RootFolders:
         with root_folders.opened("/srv/projects/shop") as folder:
             text = folder.read_bytes("AGENTS.md", max_bytes=32_768)
 
-    Args:
-        roots: Absolute paths. Symbolic links are resolved now, whatever their later target.
+    Symbolic links in the given paths are resolved now, whatever their later target.
     """
 
     def __init__(self, roots: Iterable[Path]) -> None:
@@ -91,11 +77,7 @@ class RootFolders:
 
     @contextmanager
     def opened(self, root: str | Path) -> Iterator[RootFolder]:
-        """Holds a project's root open, so that it stays the same folder even if renamed.
-
-        Raises:
-            PathError: As for `resolve`; or the root doesn't exist, isn't a folder or can't be read.
-        """
+        """Holds a project's root open, so that it stays the same folder even if renamed; raises `PathError`."""
         real = self.resolve(root)
         listed = self._root_of(real) or real
         with _refusing(str(root)):
@@ -113,11 +95,7 @@ class RootFolder:
     """A project's root, held open. Paths are relative to it; symbolic links may lead anywhere inside.
 
     A path is resolved, checked, and opened name by name from the root's descriptor without following links, so that a
-    name
-    replaced after the check is refused, not followed.
-
-    Attributes:
-        path: The real path.
+    name replaced after the check is refused, not followed. Methods raise `PathError` for refused or unreadable paths.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -125,19 +103,11 @@ class RootFolder:
         self._descriptor = descriptor
 
     def relative(self, path: str) -> str:
-        """Returns a path relative to the root, with symbolic links resolved; "" for the root itself.
-
-        Raises:
-            PathError: `outside` or `symlink_outside`.
-        """
+        """Returns a path relative to the root, with symbolic links resolved; "" for the root itself."""
         return "/".join(self._parts(path))
 
     def is_there(self, path: str) -> bool:
-        """True if the name exists in its folder, even as a broken symbolic link.
-
-        Raises:
-            PathError: The folder is refused; a missing folder isn't.
-        """
+        """True if the name exists in its folder, even as a broken symbolic link; raises for a refused folder only."""
         parent, name = os.path.split(path)
         if name == os.pardir:
             raise PathError("outside", path)
@@ -158,19 +128,11 @@ class RootFolder:
             return False
 
     def read_bytes(self, path: str, *, max_bytes: int) -> bytes:
-        """Returns a whole file.
-
-        Raises:
-            PathError: Longer than `max_bytes`, not a regular file inside the root, or unreadable.
-        """
+        """Returns a whole file, at most `max_bytes`."""
         return self.read_head(path, head_bytes=max_bytes, max_bytes=max_bytes).data
 
     def read_head(self, path: str, *, head_bytes: int, max_bytes: int) -> FileContent:
-        """Reads the first `head_bytes` of a file; a file of more than `max_bytes` is refused unread.
-
-        Raises:
-            PathError: Longer than `max_bytes`, not a regular file inside the root, or unreadable.
-        """
+        """Reads the first `head_bytes` of a file; a file of more than `max_bytes` is refused unread."""
         *parents, name = self._parts(path) or ("",)
         if not name:
             raise PathError("not_regular", path)
@@ -186,11 +148,7 @@ class RootFolder:
         return FileContent(data[:head_bytes], max(status.st_size, len(data)), (status.st_dev, status.st_ino))
 
     def entries(self, path: str) -> FolderListing:
-        """Lists a folder of at most 10,000 names.
-
-        Raises:
-            PathError: More names (`too_large`), not a folder inside the root, or unreadable.
-        """
+        """Lists a folder of at most 10,000 names."""
         with self.open_folder(path) as descriptor, _refusing(path), os.scandir(descriptor) as scanned:
             entries = list(itertools.islice(scanned, _MAX_ENTRIES + 1))
             status = os.fstat(descriptor)
@@ -206,20 +164,12 @@ class RootFolder:
 
     @contextmanager
     def open_folder(self, path: str) -> Iterator[int]:
-        """Yields a folder's descriptor for `dir_fd`, closed after the block; "" is the root.
-
-        Raises:
-            PathError: Not a folder inside the root, or unreadable.
-        """
+        """Yields a folder's descriptor for `dir_fd`, closed after the block; "" is the root."""
         with self._opened(self._parts(path), path) as descriptor:
             yield descriptor
 
     def check_in_place(self) -> None:
-        """Checks that the root is still at the path where it was opened.
-
-        Raises:
-            PathError: `vanished`: it was removed, renamed or replaced.
-        """
+        """Raises `PathError` (`vanished`) if the root was removed, renamed or replaced since opening."""
         with _refusing(str(self.path)):
             here, held = self.path.lstat(), os.fstat(self._descriptor)
         if (here.st_dev, here.st_ino) != (held.st_dev, held.st_ino):
@@ -243,11 +193,7 @@ class RootFolder:
 
 
 def _open_below(descriptor: int, parts: Sequence[str]) -> int:
-    """Opens a folder below another one, name by name; closes `descriptor`.
-
-    Raises:
-        OSError: A name doesn't exist, or isn't a folder.
-    """
+    """Opens a folder below another one, name by name; closes `descriptor`."""
     for part in parts:
         try:
             below = os.open(part, _FOLDER_FLAGS, dir_fd=descriptor)

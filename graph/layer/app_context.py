@@ -45,11 +45,8 @@ ContextSnapshot = Mapping[str, str]
 class ContextScope(StrEnum):
     """The owner of a context.
 
-    Attributes:
-        APP: One owner's work in one project root, over all sessions.
-        EXECUTION_TREE: One turn.
-        LLM_TASK: One model call; composed of the others when the call is made, never stored.
-        LAYER: The parts of the product that a model can use: its tools.
+    `APP` is an owner's work in one root, over all sessions; `EXECUTION_TREE` one turn; `LLM_TASK` one model call,
+    composed but never stored; `LAYER` the tools of the product.
     """
 
     APP = "app"
@@ -66,12 +63,7 @@ class PersistenceKind(StrEnum):
 
 
 class ContextStore(ABC):
-    """The values of one scope and kind, by key, in insertion order. Thread-safe.
-
-    Attributes:
-        scope: Scope of the values.
-        persistence_kind: Lifetime of the values.
-    """
+    """The values of one scope and kind, by key, in insertion order. Thread-safe."""
 
     scope: ContextScope
     persistence_kind: PersistenceKind
@@ -117,17 +109,9 @@ class FileContextStore(ContextStore):
     """A persistent store: one JSON object of texts, UTF-8, replaced atomically with each change.
 
     The constructor creates the folder and deletes temporary files of killed writers. Each change first reads the file
-    under
-    its lock, so that processes don't lose each other's changes. A file that isn't such an object is renamed to
-    `<name>.damaged-<hash of its bytes>`, and the store starts empty.
-
-    Args:
-        path: The file, created by the first change.
-        scope: Scope of the values.
-
-    Raises:
-        FileAccessError: The file can't be read, written or locked; also raised by every method.
-        DiskFullError: The disk is full; also raised by every method that changes something.
+    under its lock, so that processes don't lose each other's changes. A file that isn't such an object is renamed to
+    `<name>.damaged-<hash of its bytes>`, and the store starts empty. Methods raise `FileAccessError` and
+    `DiskFullError`.
     """
 
     persistence_kind = PersistenceKind.PERSISTENT
@@ -198,21 +182,11 @@ def apply_request(
     """Returns the volatile values after a request.
 
     Only `currentFile`, `selection` and `projectRoot` are accepted, each a text; other keys are dropped, even the
-    server's
-    `workingDirectory`. Relative paths are resolved lexically against the stored `workingDirectory`, if any, without a
-    look
-    at the disk. A path over 4,096 characters is dropped, as its beginning would name another file. A selection has at
-    most
-    8,000 characters, including the note on a cut. A blank `currentFile` or `selection` removes the earlier value; a
-    blank
-    `projectRoot` is ignored.
-
-    Args:
-        stored: The values so far; in a project with the server's `workingDirectory` and `projectRoot`.
-        request: Keys and values from the caller.
-        policy: "merge" retains values of earlier requests; "request" doesn't. A selection isn't retained for another
-            file.
-        language: Language of the note.
+    server's `workingDirectory`. Relative paths are resolved lexically against it, without a look at the disk. A path
+    over 4,096 characters is dropped, as its beginning would name another file. A selection has at most 8,000
+    characters, including the note on a cut. A blank `currentFile` or `selection` removes the earlier value; a blank
+    `projectRoot` is ignored. Policy "merge" retains earlier values, except a selection in another file; "request"
+    retains none.
     """
     said = _accepted(request, stored.get(WORKING_DIRECTORY, ""), language)
     kept = {key: stored.get(key, "") for key in (WORKING_DIRECTORY, PROJECT_ROOT)}
@@ -256,12 +230,7 @@ _LOADED_DIGEST: Final = "loadedDigest"
 
 @dataclass(frozen=True)
 class PersistentRefreshTrigger:
-    """The inputs of the persistent context, which is reloaded when one of them changes.
-
-    Attributes:
-        project_root: The root as known to the server, None for no project.
-        rules_digest: Hash of the rules accepted by the owner for this root, "" for none.
-    """
+    """The inputs of the persistent context, reloaded on change; `rules_digest` hashes the accepted rules."""
 
     project_root: str | None
     rules_digest: str = ""
@@ -278,18 +247,8 @@ class AppContextService:
         execution = execution_tree(turn_id, user_message, volatile)
         sent = PromptComposer("en", layer).parts(LLMTaskType.CHAT, service, execution=execution)
 
-    Args:
-        persistent_store: APP x PERSISTENT.
-        volatile_store: APP x VOLATILE.
-        load_rules: Returns the text of the rules accepted by the owner for this root, "" for none.
-        directory: The server's working directory, the first volatile value.
-        policy: See `apply_request`.
-
-    Attributes:
-        persistent_store: APP x PERSISTENT.
-        volatile_store: APP x VOLATILE. Shared by all sessions of the owner in this root; a turn is sent the values of
-            its
-            own `execution_tree`.
+    All sessions of the owner in this root share `volatile_store`; a turn is sent its own `execution_tree`. Methods
+    raise `FileAccessError` if the persistent file can't be read or written.
     """
 
     def __init__(
@@ -311,12 +270,7 @@ class AppContextService:
     def get_app_context_for_prompt(self, language: Language = "ko") -> tuple[ContextSnapshot, ContextSnapshot]:
         """Returns the persistent and the volatile values for prompts, in the order of their keys.
 
-        The product's default rules are always among the persistent ones, but not in the file, which serves sessions of
-        both
-        languages.
-
-        Raises:
-            FileAccessError: The persistent file can't be read.
+        The default rules are added here, not stored: the file serves sessions of both languages.
         """
         persistent = {
             DEFAULT_SYSTEM_RULES: DEFAULT_RULES[language],
@@ -329,12 +283,7 @@ class AppContextService:
         )
 
     def ensure_volatile_server_working_directory(self, directory: Path, root: Path | None = None) -> None:
-        """Sets `workingDirectory` and `projectRoot` to the server's values; called at each request, before applying it.
-
-        Args:
-            directory: The server's working directory.
-            root: The project root of the session; the working directory if None.
-        """
+        """Sets `workingDirectory` and `projectRoot`, by default the same; call this before applying a request."""
         absolute = plain_text(os.path.abspath(directory))  # noqa: PTH100  # `absolute` keeps ".."
         own_root = absolute if root is None else plain_text(str(root))
         with self._lock:
@@ -342,14 +291,7 @@ class AppContextService:
             self.volatile_store.put_all(self._server)
 
     def update_volatile_from_request(self, context: Mapping[str, object], language: Language = "ko") -> ContextSnapshot:
-        """Applies a request's context and returns the resulting volatile values.
-
-        Args:
-            context: Keys and values from the caller; see `apply_request`. A `projectRoot` must have been checked
-                against the
-                allow-list of roots.
-            language: Language of the note on cut values.
-        """
+        """Applies a request's context and returns the volatile values; `projectRoot` must be checked before."""
         with self._lock:
             # The server's own values: the store may have those of a concurrent request.
             stored = {**self.volatile_store.snapshot(), **self._server}
@@ -359,15 +301,7 @@ class AppContextService:
         return volatile
 
     def refresh_persistent_if_needed(self, trigger: PersistentRefreshTrigger) -> bool:
-        """Loads the accepted rules if the root or their hash has changed since they were last loaded.
-
-        Returns:
-            True if they were loaded: the stable prefix may have changed.
-
-        Raises:
-            FileAccessError: The persistent file can't be read or written; its content is unchanged.
-            DiskFullError: The disk is full; the content is unchanged.
-        """
+        """Loads the accepted rules on change; True if loaded: the stable prefix may have changed."""
         asked = {_LOADED_ROOT: plain_text(trigger.project_root or ""), _LOADED_DIGEST: trigger.rules_digest}
         kept = self.persistent_store.snapshot()
         if all(kept.get(key) == value for key, value in asked.items()):
@@ -384,14 +318,8 @@ _MOST_SERVICES: Final = 256
 class ContextRegistry:
     """The services of the most recently used owners and roots. Thread-safe.
 
-    One service per owner and root in a process, up to 256: beyond that the least recently used one is dropped with its
+    One service per owner and root in a process, up to 256: beyond that the least recently used is dropped with its
     volatile values. Its file stays.
-
-    Args:
-        folder: Parent of the folders of owners and roots.
-        load_rules: Returns the rules accepted by an owner for a root, "" for none.
-        directory: The server's working directory.
-        policy: See `apply_request`.
     """
 
     def __init__(
@@ -414,28 +342,12 @@ class ContextRegistry:
                 file.unlink()
 
     def app_context(self, owner: str, root: str) -> AppContextService:
-        """Returns the service of this owner and root.
-
-        Raises:
-            FileAccessError: Its folder or file can't be read, written or locked.
-            DiskFullError: The disk is full.
-        """
+        """Returns the service of this owner and root; raises `FileAccessError` or `DiskFullError`."""
         with self._lock:  # `lru_cache` would let two threads create two services
             return self._opened(owner, root)
 
     def told(self, owner: str, root: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
-        """Applies a request's context, and returns the resulting volatile values.
-
-        Args:
-            owner: The owner.
-            root: The project's root, already checked; the request can't change it.
-            context: See `apply_request`.
-            language: Language of the note on cut values.
-
-        Raises:
-            FileAccessError: The folder or file of the context can't be read, written or locked.
-            DiskFullError: The disk is full.
-        """
+        """Applies a request's context within a checked root; raises what `app_context` does."""
         app_context = self.app_context(owner, root)
         app_context.ensure_volatile_server_working_directory(self._directory, Path(root))
         said = {key: value for key, value in context.items() if key != PROJECT_ROOT}
@@ -457,14 +369,7 @@ class ContextRegistry:
 def execution_tree(
     execution_id: str, user_message: str, request_context: ContextSnapshot, *, file_rules: str = ""
 ) -> MemoryContextStore:
-    """Creates the volatile store of one turn, EXECUTION_TREE x VOLATILE; later requests don't change it.
-
-    Args:
-        execution_id: The turn's id.
-        user_message: The user's message.
-        request_context: The request's volatile values, from `update_volatile_from_request`.
-        file_rules: Rules with globs that match the current file.
-    """
+    """Creates the volatile store of one turn, which later requests don't change."""
     store = MemoryContextStore(ContextScope.EXECUTION_TREE, PersistenceKind.VOLATILE)
     own = {EXECUTION_ID: execution_id, USER_MESSAGE: user_message, CURRENT_FILE_RULES: file_rules}
     store.put_all({**request_context, **own})

@@ -36,9 +36,6 @@ def render_block(heading: str, entries: ContextSnapshot) -> str:
 
     A value of one line follows its key: `key: value`. A longer value stands below `key:`, each line indented by four
     spaces, whatever its line end. So only headings and keys start at the first character of a line.
-
-    Raises:
-        ValueError: A key isn't a name of ASCII letters and digits.
     """
     lines = [_render_entry(key, value) for key, value in entries.items() if value]
     return "\n".join([heading, *lines]) if lines else ""
@@ -62,12 +59,9 @@ def _lines_of(text: str) -> list[str]:
 
 
 class LLMTaskType(StrEnum):
-    """The purpose of a model call, which selects the contexts to send.
+    """The purpose of a model call.
 
-    Attributes:
-        CREATE_TREE: A task of one prompt: persistent, volatile, and the turn's id and the user's message.
-        CHAT: An answer of the chat: persistent and volatile; the user's message follows anyway.
-        SUMMARY: A summary of messages: persistent alone.
+    `CHAT` gets both contexts, `SUMMARY` the persistent one, `CREATE_TREE` also the turn's id and the user's message.
     """
 
     CREATE_TREE = "create_tree"
@@ -84,12 +78,10 @@ _VOLATILE_KEYS_OF: Final[Mapping[LLMTaskType, Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class ComposedContext:
-    """The LLM_TASK scope: the contexts sent in one call; neither text ends with a line end.
+    """The contexts sent in one call; neither text ends with a line end.
 
-    Attributes:
-        front: The persistent block, "" for none: part of the stable prefix of an input. Its bytes depend on the default
-            rules, the accepted rules, the tools and the memory lines, and on nothing in a request.
-        volatile: The turn's block, "" for none: sent just before the user's message, and not again in later turns.
+    `front` is part of the stable prefix: its bytes depend on nothing in a request. `volatile` is sent just before the
+    user's message, and not again in later turns.
     """
 
     front: str
@@ -97,21 +89,13 @@ class ComposedContext:
 
 
 def memory_of(front: str) -> str:
-    """Returns the end of a persistent block from the project memory on, to be appended to another; "" without any.
-
-    The key is unambiguous: no value can imitate it.
-    """
+    """Returns the project memory of a persistent block; its key is unambiguous, as no value can imitate it."""
     _, key, lines = front.partition(f"\n{PROJECT_MEMORY}:")
     return key + lines
 
 
 class PromptComposer:
-    """Composes contexts in one language.
-
-    Args:
-        language: The session's language.
-        layer: LAYER x PERSISTENT; None if the prompt doesn't describe the tools.
-    """
+    """Composes contexts in one language; without `layer` the prompt doesn't describe the tools."""
 
     def __init__(self, language: Language = "ko", layer: ContextStore | None = None) -> None:
         self._language = language
@@ -125,17 +109,10 @@ class PromptComposer:
         execution: ContextStore | None = None,
         memory: Sequence[str] = (),
     ) -> ComposedContext:
-        """Returns both blocks for a task of this type.
+        """Returns both blocks for a task.
 
-        Args:
-            task_type: Purpose of the call.
-            app_context: The service of owner and project root.
-            execution: The turn, an `execution_tree`, as source of the volatile values; None for the latest request's.
-            memory: Lines of project memory, oldest first; unchanged for as long as the persistent block must not
-                change.
-
-        Raises:
-            FileAccessError: A persistent file can't be read.
+        Without `execution` the volatile values are the latest request's. `memory` must stay unchanged as long as the
+        persistent block.
         """
         persistent, volatile = app_context.get_app_context_for_prompt(self._language)
         if execution is not None:
@@ -153,17 +130,7 @@ class PromptComposer:
         *,
         execution: ContextStore | None = None,
     ) -> str:
-        """Returns a prompt of one string: persistent block, volatile block and body, separated by empty lines.
-
-        Args:
-            task_type: Purpose of the call.
-            app_context: The service of owner and project root.
-            body: The task's own prompt.
-            execution: See `parts`.
-
-        Raises:
-            FileAccessError: A persistent file can't be read.
-        """
+        """Returns a prompt of one string: persistent block, volatile block and body, separated by empty lines."""
         context = self.parts(task_type, app_context, execution=execution)
         return "\n\n".join(part for part in (context.front, context.volatile, body) if part)
 
@@ -173,13 +140,7 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])\s")
 
 
 def layer_of_tools(descriptions: Mapping[str, str]) -> MemoryContextStore:
-    """Returns LAYER x PERSISTENT with `layerSummary`: each tool's name and the first sentence of its description.
-
-    In memory only, as it is derived from the tools; the same tools give the same bytes.
-
-    Args:
-        descriptions: The tools' descriptions by name, in the order sent.
-    """
+    """Returns `layerSummary`: each tool's name and the first sentence of its description, the same bytes each time."""
     store = MemoryContextStore(ContextScope.LAYER, PersistenceKind.PERSISTENT)
     store.put(LAYER_SUMMARY, "\n".join(f"{name}: {_first_sentence(text)}" for name, text in descriptions.items()))
     return store

@@ -30,12 +30,9 @@ _IMPORT: Final = re.compile(r"(?<![^\s(])@(?:(?:~|\.{1,2})?/[\w./-]+|[\w/-][\w./
 
 @dataclass(frozen=True)
 class CleanedText:
-    """The result of cleaning a text.
+    """A cleaned text and what was removed; a space replaces each HTML comment.
 
-    Attributes:
-        text: The visible part; every line ends with a line feed, and a space replaces each HTML comment.
-        invisible_count: Removed characters.
-        comment_count: Removed HTML comments. An unclosed one reaches to the end, as in a browser.
+    An unclosed comment reaches to the end, as in a browser.
     """
 
     text: str
@@ -94,13 +91,7 @@ _UTF_16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16
 
 @dataclass(frozen=True)
 class DecodedText:
-    """The text of a file, or of its beginning.
-
-    Attributes:
-        text: Whole lines; U+FFFD replaces invalid bytes.
-        bad_count: Number of replacements.
-        unread_bytes: Bytes of the file after the text.
-    """
+    """The text of a file or its beginning: whole lines, with U+FFFD for invalid bytes."""
 
     text: str
     bad_count: int
@@ -108,14 +99,9 @@ class DecodedText:
 
 
 def decode_rules(head: bytes, size_bytes: int) -> DecodedText:
-    """Decodes UTF-8 with or without a byte order mark, and UTF-16 with one.
+    """Decodes UTF-8 with or without a byte order mark, and UTF-16 with one; drops an incomplete last line.
 
-    Args:
-        head: The first bytes of a file. If the file is longer, the last, incomplete line is dropped.
-        size_bytes: Length of the file.
-
-    Raises:
-        PathError: `binary`: a NUL in the first 8 KiB.
+    Raises `PathError` (`binary`) for a NUL in the first 8 KiB.
     """
     codec = _UTF_16.get(head[:2], "utf-8")
     data = head[2:] if codec in _UTF_16.values() else head.removeprefix(codecs.BOM_UTF8)

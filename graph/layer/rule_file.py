@@ -24,12 +24,8 @@ _ANY_FOLDERS: Final = "**"
 def matches_globs(path: str, globs: Iterable[str]) -> bool:
     """True if a relative path matches one of the globs, and none that starts with `!`.
 
-    `*` stays inside a name, `**` matches any number of folders. A glob without a slash matches names in any folder, a
-    glob
+    `*` stays inside a name, `**` matches any number of folders. A glob without a slash matches names in any folder,
     with a trailing slash everything below that folder.
-
-    Raises:
-        ValueError: See `expand_braces`.
     """
     names = path.split("/")
     is_wanted = False
@@ -42,10 +38,9 @@ def matches_globs(path: str, globs: Iterable[str]) -> bool:
 
 
 def expand_braces(glob: str) -> list[str]:
-    """Expands the braces of a glob, one result for each choice; braces without a comma are literal.
+    """Expands the braces of a glob; those without a comma are literal.
 
-    Raises:
-        ValueError: The glob has over 1,000 characters or expands to over 64 globs.
+    Raises `ValueError` above 1,000 characters or 64 globs.
     """
     expanded: list[str] = []
     waiting = [glob]
@@ -89,14 +84,7 @@ _QUOTES: Final = ("'", '"')
 
 @dataclass(frozen=True)
 class FrontMatter:
-    """The front matter of a rule, and its body.
-
-    Attributes:
-        description: One line, "" for none.
-        globs: Globs of the files to which the rule applies.
-        always_apply: True if the rule always applies.
-        problem: Why the front matter can't be parsed, or None; with a problem, the other values keep their defaults.
-    """
+    """The front matter of a rule, and its body; with a `problem`, the other values keep their defaults."""
 
     description: str = ""
     globs: tuple[str, ...] = ()
@@ -121,10 +109,7 @@ def parse_front_matter(text: str) -> FrontMatter:
     """Parses the lines between `---` and `---` at the start of a rule; without them the whole text is the body.
 
     `description`, `globs` and `alwaysApply` are read, other keys ignored. Globs are a comma list or a YAML list, at
-    most 128
-    after expansion of braces.
-
-    Ambiguous input is a `problem`, never a guess.
+    most 128 after expansion of braces. Ambiguous input is a `problem`, never a guess.
     """
     first, *lines = text.lstrip().split("\n")
     if first.rstrip() != _FENCE:
@@ -236,10 +221,8 @@ class RuleFile(BaseModel):
     Attributes:
         path: Relative to the project's root; invisible characters are shown as code points.
         folder: The folder to which the file applies, relative to the root; "" is the root.
-        raw: The text as read, at most 32 KiB.
+        raw: The text as read, at most 32 KiB, with U+FFFD for invalid bytes.
         unread_bytes: Bytes of the file after `raw`.
-        bad_count: Invalid byte sequences; each is U+FFFD in `raw`.
-        refusal: Why the file wasn't read, or None.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -26,10 +26,7 @@ _OTHER_NAMES: Final = ("CLAUDE.md", ".cursorrules")
 
 
 def locate(folder: RootFolder, path: str | None) -> str:
-    """Returns a file's path relative to the project's root; "" for none and for a file outside.
-
-    The file need not exist.
-    """
+    """Returns a file's path relative to the root; "" for none and outside. The file need not exist."""
     try:
         return plain_text(folder.relative(path)) if path else ""
     except PathError:
@@ -40,15 +37,8 @@ def read_rules(folder: RootFolder, current_file: str = "", *, clock: Callable[[]
     """Reads the rules files at the root, and in each folder down to the current file's folder.
 
     In each folder `AGENTS.md` and `.cursor/rules/**/*.mdc`; `CLAUDE.md` and `.cursorrules` if it has neither. At most
-    64
-    files, the nearest ones, 200 folders, and 32 KiB per file. A refused file is listed with the reason; two names of
-    one
-    file count as one.
-
-    Args:
-        folder: The project's root.
-        current_file: As returned by `locate`.
-        clock: A monotonic clock, in seconds.
+    64 files, the nearest ones, 200 folders, and 32 KiB per file. A refused file is listed with the reason; two names of
+    one file count as one.
 
     Raises:
         PathError: `too_slow`: reading took over 2 s. `vanished`: the root was removed or replaced meanwhile.

@@ -22,13 +22,7 @@ _RANKS: Final = ("always", "described", "globs")
 
 @dataclass(frozen=True)
 class RuleShare:
-    """The part of a file that is sent.
-
-    Attributes:
-        text: Whole lines of the file's text, or its description.
-        left_out_bytes: Bytes left out for lack of room.
-        size_bytes: Size of the file, or of its description.
-    """
+    """The part of a file that is sent: whole lines of its text, or its description."""
 
     file: RuleFile
     text: str
@@ -44,10 +38,7 @@ class RuleShare:
 class RuleText:
     """The rules as sent to a model, as quoted data.
 
-    Attributes:
-        persistent: Rules of the root, and descriptions of readable rules; "" for none.
-        volatile: Rules for the current file: of the folders on its path, and by globs; "" for none.
-        shares: The sent part of each file, in the order of both texts.
+    `persistent` has the root's rules and descriptions of readable rules, `volatile` the rules for the current file.
     """
 
     persistent: str
@@ -59,10 +50,6 @@ def fit_rules(files: Sequence[RuleFile], current_file: str) -> RuleText:
     """Allots 32 KiB to the files that apply: the nearest to the current file first, cut at a line's end.
 
     The persistent text is the same for every current file: it leaves as much room as the folders on any path can need.
-
-    Args:
-        files: In the order of the text, from the root on.
-        current_file: Relative to the root, "" for none.
     """
     applying = [file for file in files if file.applies_to(current_file)]
     persistent = _fit([file for file in applying if _is_persistent(file)], MAX_SENT_BYTES - _reserved_bytes(files))
@@ -77,7 +64,6 @@ def _is_persistent(file: RuleFile) -> bool:
 
 
 def _reserved_bytes(files: Sequence[RuleFile]) -> int:
-    """Returns the maximum size of rules in the folders on the path to any file."""
     ways = {file.folder for file in files if file.folder}
     needs = [
         sum(len(_whole(file).encode()) for file in files if file.folder and file.applies_to(f"{way}/")) for way in ways
@@ -150,12 +136,6 @@ class RuleSet(BaseModel):
         text = agreed.text_for(current_file)
 
     An accepted set has the files of all folders accepted so far; a found set, those on the path to one file.
-    `model_dump_json` and `model_validate_json` convert it without loss.
-
-    Attributes:
-        files: In the order sent.
-        folders: Searched folders, the root ("") first.
-        exceeded: Limits reached while reading.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -198,7 +178,7 @@ class RuleSet(BaseModel):
         return None
 
     def difference(self, newer: RuleSet) -> tuple[str, ...]:
-        """Returns the lines of a unified diff to a newer set, with invisible characters as code points.
+        """Returns a unified diff to a newer set, with invisible characters as code points.
 
         Files are compared up to 2,000 lines in all; a file beyond that is listed whole, before and after.
         """

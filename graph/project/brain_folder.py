@@ -30,11 +30,7 @@ _POLL_SECONDS: Final = 0.002
 class BrainFolder:
     """The folder of a project's memory. `.ai-brain` may be a symbolic link to a folder inside the project's root.
 
-    Args:
-        roots: The allowed folders.
-        root: The project's root.
-        owner: Selects the owner's memory in `.ai-brain/user/`; "" for `.ai-brain` itself.
-        wait_seconds: Maximum wait for the lock.
+    `owner` selects the memory in `.ai-brain/user/`; "" is `.ai-brain` itself.
     """
 
     def __init__(self, roots: RootFolders, root: str | Path, owner: str = "", *, wait_seconds: float = 10) -> None:
@@ -45,11 +41,7 @@ class BrainFolder:
 
     @contextmanager
     def opened_root(self) -> Iterator[RootFolder]:
-        """Yields the project's root, held open.
-
-        Raises:
-            PathError: The root is gone or no longer allowed.
-        """
+        """Yields the project's root, held open; raises `PathError` if gone or no longer allowed."""
         with self._roots.opened(self.root) as root:
             yield root
 
@@ -76,10 +68,9 @@ class BrainFolder:
 
 
 def folder_of(owner: str) -> str:
-    """Returns a unique name of an owner's folder that is valid on every file system.
+    """Returns a unique name of an owner's folder, valid on every file system.
 
-    Owners from a sign-in are used unchanged. An owner from the settings may contain anything, and is hashed if
-    necessary.
+    Owners from a sign-in are used unchanged; others may contain anything, and are hashed if necessary.
     """
     if len(owner) <= _MOST_CHARS and _PLAIN.fullmatch(owner):
         return owner

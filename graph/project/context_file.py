@@ -45,11 +45,7 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
 
     def changed(self, **changes: Any) -> Self:  # noqa: ANN401  # any field's value; it is checked
-        """Returns a validated copy with these fields changed.
-
-        Raises:
-            ValidationError: A value exceeds its limit.
-        """
+        """Returns a copy with these fields changed; raises `ValidationError` beyond a limit."""
         return self.model_validate({**dict(self), **changes})
 
 
@@ -89,10 +85,7 @@ class Plan(Part):
 class WorkflowFile(Part):
     """The root of `workflow.json`.
 
-    Attributes:
-        updated_at: Changes with each write by us; `context.json` repeats it, so that an interrupted change is detected.
-        current_plan_id: The active plan, or None.
-        current_task_id: The active task, or None.
+    `updated_at` changes with each write by us; `context.json` repeats it, so that an interrupted change is detected.
     """
 
     version: Version = VERSION
@@ -113,11 +106,7 @@ class WorkflowFile(Part):
         return ((plan, task) for plan in self.plans for task in plan.tasks)
 
     def with_plan(self, changed: Plan) -> WorkflowFile:
-        """Returns the file with the plan of this id replaced, or appended.
-
-        Raises:
-            ValidationError: There are too many plans.
-        """
+        """Returns the file with the plan replaced or appended; raises `ValidationError` for too many plans."""
         plans = [changed if plan.id == changed.id else plan for plan in self.plans]
         return self.changed(plans=plans if self.find_plan(changed.id) else [*plans, changed])
 
@@ -148,12 +137,7 @@ def _keep_newest(applied: dict[str, str]) -> dict[str, str]:
 
 
 class Decision(Part):
-    """A decision; a replaced one is retained with `in_force` false.
-
-    Attributes:
-        source: "user", or "model" if the model recorded it for the user.
-        replaces: Id of the decision replaced by this, or None.
-    """
+    """A decision by "user", or by "model" for the user; a replaced one is retained with `in_force` false."""
 
     id: Identifier
     text: Text
@@ -164,12 +148,9 @@ class Decision(Part):
 
 
 class Memory(Part):
-    """The context of the work.
+    """The context of the work; open files are relative to the root, newest last.
 
-    Attributes:
-        last_decisions: The texts in force, oldest first, for readers of the seed's format; `decisions` has the details.
-        open_files: Relative to the project's root, newest last.
-        file_times: Time of each file's note.
+    `last_decisions` are the texts in force, oldest first, for readers of the seed's format.
     """
 
     active_plan_id: Identifier | None = None
@@ -183,8 +164,7 @@ class Memory(Part):
     def with_decisions(self, decisions: Iterable[Decision]) -> Self:
         """Returns a copy with these decisions in both forms; of more than 500, the oldest replaced ones are dropped.
 
-        Raises:
-            ValidationError: More than 500 are in force.
+        Raises `ValidationError` if more than 500 are in force.
         """
         kept = list(decisions)
         over = len(kept) - _DECISIONS
@@ -206,8 +186,7 @@ class Memory(Part):
 class Message(Part):
     """A message of the dialog; a very long one is cut. Messages without an id were written by other programs.
 
-    Attributes:
-        is_repetition: True if the message only repeats earlier ones; summaries ignore it.
+    Summaries ignore an `is_repetition`.
     """
 
     id: Annotated[str, StringConstraints(max_length=64)] = ""
@@ -218,14 +197,9 @@ class Message(Part):
 
 
 class Conversation(Part):
-    """The dialog.
+    """The dialog: a summary of older messages, cut to its limit, and the later messages, oldest first.
 
-    Attributes:
-        running_summary: Summary of all older messages; cut to its limit.
-        summary_at: Time of the summary.
-        recent_window: Later messages, oldest first.
-        vector_cache: Preserved, not read.
-        message_count: Number of messages ever registered; numbers the next one.
+    `vector_cache` is preserved, not read. `message_count` counts all messages ever and numbers the next.
     """
 
     running_summary: Annotated[str, AfterValidator(_cut_summary)] = ""
@@ -235,7 +209,7 @@ class Conversation(Part):
     message_count: Annotated[int, Field(ge=0)] = 0
 
     def base_of(self, count: int) -> str:
-        """Returns a hash of the summary and the oldest `count` messages, the source of a new summary."""
+        """Hashes the summary and the oldest `count` messages, the source of a new summary."""
         parts = [self.running_summary, *(f"{each.id} {each.content}" for each in self.recent_window[:count])]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

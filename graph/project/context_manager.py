@@ -48,13 +48,7 @@ from prompt.system.framing import Language
 
 
 class RegisterMessage(Operation):
-    """Adds a message to the recent window.
-
-    Attributes:
-        is_repetition: See `Message`.
-        limit_tokens: Above this limit, the oldest messages are summarised at once by picked sentences, down to 800
-            tokens.
-    """
+    """Adds a message; above `limit_tokens` the oldest are summarised by picked sentences, down to 800 tokens."""
 
     role: Literal["user", "assistant"]
     content: MaskedText
@@ -89,11 +83,7 @@ class RegisterMessage(Operation):
 
 
 class TakeBack(Operation):
-    """Removes messages from the recent window; those not registered yet never will be. The counts stay.
-
-    Attributes:
-        operations: Ids of the operations that registered the messages.
-    """
+    """Removes messages, by their operations' ids; those not registered yet never will be. The counts stay."""
 
     operations: tuple[OperationId, ...]
 
@@ -107,12 +97,7 @@ class TakeBack(Operation):
 
 
 class RollUp(Operation):
-    """Replaces the oldest messages by a summary.
-
-    Attributes:
-        count: Number of messages covered.
-        base: Hash of the source (`Conversation.base_of`); nothing changes if the source has changed.
-    """
+    """Replaces the oldest messages by a summary, unless `base` (`Conversation.base_of`) no longer matches."""
 
     count: Annotated[int, Field(ge=1)]
     base: str
@@ -144,12 +129,7 @@ class ForgetDialog(Operation):
 
 
 class RecordDecision(Operation):
-    """Adds a decision.
-
-    Attributes:
-        replaces: Id of the decision to replace, or None.
-        source: "model" if the model recorded it for the user.
-    """
+    """Adds a decision, which may replace another."""
 
     text: TextLine
     replaces: ItemId | None = None
@@ -221,16 +201,13 @@ def _with_talk(state: ProjectState, talk: Conversation, **changes: object) -> Pr
 
 @dataclass(frozen=True)
 class PrimedLine:
-    """A line of the context for new sessions.
+    """A line of the context for new sessions, without secrets and invisible characters; times are UTC.
 
     Attributes:
         label: One of the seed's labels, such as "DECISIONS".
-        text: Without secrets and invisible characters.
-        at: Time of the note, UTC; None if unknown.
         item_id: Id of the decision, plan, task or message; a file's path; else "".
         speaker: "USER" or "ASSISTANT" for a message, else "".
         is_old: Noted more than 14 days ago.
-        is_gone: True for a file that no longer exists.
     """
 
     label: str
@@ -244,11 +221,7 @@ class PrimedLine:
 
 @dataclass(frozen=True)
 class Primed:
-    """The context for new sessions, in order; at most 1,600 tokens.
-
-    Attributes:
-        older_decisions: Number of decisions in force left out.
-    """
+    """The context for new sessions, in order, at most 1,600 tokens; `older_decisions` are left out."""
 
     lines: tuple[PrimedLine, ...]
     older_decisions: int
@@ -302,14 +275,7 @@ def prime(state: ProjectState, now: datetime, is_there: Callable[[str], bool], l
     """Chooses the lines: plan, task, decisions in force, open files, summary, and last the recent dialog.
 
     The dialog gets at most 800 tokens of the 1,600; for older messages without a summary, sentences are picked. Beyond
-    the
-    limit the oldest decisions become a count, then the oldest files and messages are left out.
-
-    Args:
-        state: Both files.
-        now: Reference time for ages.
-        is_there: Tests whether an open file still exists.
-        language: Language of the session.
+    the limit the oldest decisions become a count, then the oldest files and messages are left out.
     """
     dialog = _recent(state.context.conversation.recent_window, language)
     decisions, files, fixed = _decisions(state), _files(state, is_there), _fixed(state)
@@ -328,7 +294,6 @@ def prime(state: ProjectState, now: datetime, is_there: Callable[[str], bool], l
 
 
 def _fixed(state: ProjectState) -> list[PrimedLine]:
-    """Returns the lines that always fit: project, active plan, active task and summary, as far as they exist."""
     memory, talk, workflow = state.context.memory, state.context.conversation, state.workflow
     plan, task = workflow.find_plan(memory.active_plan_id), workflow.find_task(memory.active_task_id)
     lines = [PrimedLine(words.PROJECT, _line(workflow.project_name, _TITLE_CHARS), workflow.updated_at)]
@@ -388,7 +353,6 @@ def _recent(window: Sequence[Message], language: Language) -> list[PrimedLine]:
 
 
 def _newest(lines: list[PrimedLine], room: int, language: Language, *, least: int) -> list[PrimedLine]:
-    """Returns the newest lines that fit, and at least `least` of them."""
     shown = 0
     for line in reversed(lines):
         room -= _tokens([line], language)
@@ -399,7 +363,6 @@ def _newest(lines: list[PrimedLine], room: int, language: Language, *, least: in
 
 
 def _tokens(lines: Iterable[PrimedLine], language: Language) -> int:
-    """Sums the lines' estimates, each rounded up, with all marks."""
     return _cost(render_line(replace(line, is_old=True), language) for line in lines)
 
 
@@ -435,10 +398,7 @@ class ContextManager:
         lines = context.hydrate_prompt("ko")                    # when a new session starts
 
     Any number of managers may work on one project at once. Each method raises the errors of `ProjectMemory.apply`.
-
-    Args:
-        memory: The project's memory.
-        summarise: Writes summaries; None picks sentences as soon as the window is full.
+    Without `summarise`, sentences are picked as soon as the window is full.
     """
 
     PATH: Final = f"{FOLDER}/{CONTEXT}"
@@ -463,16 +423,10 @@ class ContextManager:
         is_repetition: bool = False,
         operation_id: str | None = None,
     ) -> str:
-        """Adds a message, with secrets masked, and returns its id.
+        """Adds a message, with secrets masked, and returns its id; idempotent by `operation_id`.
 
-        With a summariser, up to 4,096 tokens wait for `roll_up`; without, sentences are picked at once above 800
-        tokens.
-
-        Args:
-            role: Author of the message.
-            content: Text of the message.
-            is_repetition: True if it only repeats earlier messages, as each answer of the embedded model does.
-            operation_id: Makes the call idempotent, for example the message's id in the chat.
+        With a summariser, up to 4,096 tokens wait for `roll_up`; without, sentences are picked at once above
+        800 tokens.
         """
         limit = self.WINDOW_KEEP if self._summarise is None else self.TOKEN_LIMIT
         operation = RegisterMessage(
@@ -492,11 +446,8 @@ class ContextManager:
     def roll_up(self) -> bool:
         """Replaces the messages beyond the newest 800 tokens by a summary; returns False if there are none.
 
-        No lock is held while the summariser works; if the source changes meanwhile, the summary is made again, up to 3
-        times.
-
-        Raises:
-            ModelError: From the summariser; nothing was changed.
+        No lock is held while the summariser works; if the source changes meanwhile, up to 3 tries. Its
+        `ModelError` passes.
         """
         for _ in range(_TRIES):
             talk = self.data.conversation
@@ -518,7 +469,7 @@ class ContextManager:
         return self.primed(language).prompt()
 
     def primed(self, language: Language = "ko") -> Primed:
-        """Returns the same line by line, with dates and ids, for display and editing."""
+        """Returns the prompt's lines with dates and ids, for display and editing."""
         state = self._memory.read()
         with self._memory.opened_root() as root:
             return prime(state, self._memory.now(), root.has, language)
@@ -535,7 +486,7 @@ class ContextManager:
         source: Literal["user", "model"] = "user",
         operation_id: str | None = None,
     ) -> Decision:
-        """Adds a decision, which may replace another one, and returns it.
+        """Adds a decision, which may replace another.
 
         Raises:
             InputError: `empty`, `too_long`, `secret` or `project_full`.
@@ -555,12 +506,7 @@ class ContextManager:
     def note_open_files(
         self, opened: Sequence[str] = (), *, closed: Sequence[str] = (), operation_id: str | None = None
     ) -> tuple[str, ...]:
-        """Updates the open files and returns all of them, newest last.
-
-        Args:
-            opened: Paths from the project's root, or absolute paths inside it.
-            closed: Files to remove, with their listed paths.
-            operation_id: Makes the call idempotent.
+        """Updates the open files and returns all of them, newest last; absolute paths must be inside the root.
 
         Raises:
             PathError: A path is outside of the project, or inside the folder of its memory.

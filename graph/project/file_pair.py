@@ -34,7 +34,6 @@ class ProjectState:
         """Returns a consistent state of both files.
 
         A `workflow.json` changed by other programs sets the active plan and task; unknown ids are dropped. Decisions
-        that are
         only in the seed's list get the file's date.
         """
         context, workflow, memory = self.context, self.workflow, self.context.memory
@@ -59,12 +58,7 @@ class ProjectState:
 
 
 def parse(name: str, data: bytes, kind: type[Read]) -> Read:
-    """Parses and validates a file.
-
-    Raises:
-        ProjectDamagedError: The content violates the schema; `detail` names the position.
-        ProjectNewerError: The version isn't 1.x.
-    """
+    """Parses and validates a file; raises `ProjectDamagedError`, or `ProjectNewerError` unless 1.x."""
     try:
         text = data.decode()
         value = json.loads(text, parse_constant=_refuse)
@@ -127,10 +121,7 @@ class SnapshotItem:
 
 
 class Snapshots:
-    """The folder `snapshots/`: JSON files with both files in each, named by UTC time and hash.
-
-    Call all methods under the lock of the memory.
-    """
+    """The folder `snapshots/`: both files in one JSON, named by UTC time and hash. Use under the memory's lock."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
@@ -143,19 +134,12 @@ class Snapshots:
         return found[::-1]
 
     def is_due(self, now: datetime, since: datetime) -> bool:
-        """True if the newest snapshot, or the memory's creation (`since`), is at least 30 minutes old.
-
-        Times in the future, from before a clock was set back, are ignored.
-        """
+        """True if the newest snapshot, or the memory, is 30 minutes old; ignores times in the future."""
         times = [at for at in (since, *(each.at for each in self.items())) if at <= now + INTERVAL]
         return not times or now - max(times) >= INTERVAL
 
     def take(self, sources: Sources, now: datetime) -> None:
-        """Writes a snapshot, unless there is nothing to save or the newest has the same content; then deletes old ones.
-
-        Raises:
-            ProjectError: The snapshot can't be written.
-        """
+        """Writes a snapshot of new content, then deletes old ones."""
         digest = hashlib.sha256(b"\0".join(each or b"" for each in sources)).hexdigest()[:12]
         items = self.items()
         while any(each.at == now for each in items):
@@ -170,12 +154,7 @@ class Snapshots:
         self._make_room()
 
     def read(self, name: str) -> ProjectState:
-        """Returns the content of a snapshot.
-
-        Raises:
-            NotFoundError: There is none with this name.
-            ProjectDamagedError: The snapshot can't be parsed.
-        """
+        """Returns the content of a snapshot; raises `NotFoundError` or `ProjectDamagedError`."""
         data = self._files.read(name) if _NAME.fullmatch(name) else None
         if data is None:
             raise NotFoundError(name)
@@ -249,13 +228,7 @@ _TICK: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True)
 class FilePair:
-    """The files on the disk.
-
-    Attributes:
-        sources: Their bytes.
-        written: Their content.
-        state: The content made consistent.
-    """
+    """The files on the disk: bytes, content, and content made consistent."""
 
     sources: Sources
     written: ProjectState
@@ -263,12 +236,7 @@ class FilePair:
 
 
 def read_pair(files: Files, new: ProjectState, now: datetime) -> FilePair:
-    """Reads both files and completes a change interrupted between them.
-
-    Args:
-        files: The folder, locked.
-        new: Content of missing files.
-        now: The time in UTC.
+    """Reads both files and completes a change interrupted between them; `new` replaces missing ones.
 
     Raises:
         ProjectDamagedError: A file can't be parsed, or `workflow.json` is gone; nothing was written.
@@ -290,12 +258,6 @@ def read_pair(files: Files, new: ProjectState, now: datetime) -> FilePair:
 
 def write_pair(files: Files, state: ProjectState, present: FilePair | None, now: datetime) -> ProjectState:
     """Writes `context.json`, including a changed `workflow.json`, then that file; returns both.
-
-    Args:
-        files: The folder, locked.
-        state: The content to write.
-        present: The current content; None without any.
-        now: The time in UTC.
 
     Raises:
         InputError: `project_full`: a file would exceed the limit for reading.

@@ -53,11 +53,6 @@ def _check(text: str, max_chars: int) -> str:
 
 
 def _refuse_secrets(text: str) -> str:
-    """Returns the text unchanged.
-
-    Raises:
-        InputError: `secret`; `detail` is its kind.
-    """
     if (found := find_secret(text)) is not None:
         raise InputError("secret", found.kind)
     return text
@@ -85,12 +80,7 @@ Change = tuple[ProjectState, str]
 
 
 class Operation(BaseModel, ABC):
-    """A change, with everything it needs from outside, such as the time.
-
-    Attributes:
-        id: Makes the operation idempotent.
-        at: Time of the request, UTC.
-    """
+    """A change, with everything it needs from outside, such as the time; idempotent by `id`."""
 
     model_config = ConfigDict(frozen=True, hide_input_in_errors=True)
 
@@ -99,22 +89,14 @@ class Operation(BaseModel, ABC):
 
     @abstractmethod
     def change(self, state: ProjectState) -> Change | None:
-        """Returns the changed state; None if there is nothing to change.
-
-        Raises:
-            NotFoundError: An item doesn't exist.
-            ValidationError: The changed state exceeds a limit.
-        """
+        """Returns the changed state; None if there is nothing to change."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of an operation.
+    """The result of an operation: both files, and the item made or changed ("" for none).
 
-    Attributes:
-        state: Both files after it.
-        made: Id of the item made or changed, or "".
-        is_applied: True if the operation is in effect, from now or from an earlier call.
+    `is_applied` tells whether the operation is in effect, from now or from an earlier call.
     """
 
     state: ProjectState
@@ -130,18 +112,10 @@ class ProjectMemory:
         memory.read().context.memory.last_decisions
 
     No state between calls: each call reads the current files. Not safe on network drives without locks between
-    machines.
+    machines. `owner` "" selects the memory in `.ai-brain` itself.
 
-    Args:
-        roots: The allowed folders.
-        root: The project's root.
-        owner: Selects the owner's memory; "" for the one in `.ai-brain` itself.
-        clock: The time in UTC.
-        wait_seconds: Maximum wait for the lock.
-
-    Raises:
-        PathError: The root is refused.
-        ProjectError: The memory can't be opened; the subclass says why.
+    Methods raise `PathError` if the root or the folder is gone or refused, `ProjectDamagedError` if a file can't be
+    parsed, and `ProjectError` or another subclass for other failures.
     """
 
     def __init__(
@@ -165,22 +139,11 @@ class ProjectMemory:
 
     @contextmanager
     def opened_root(self) -> Iterator[RootFolder]:
-        """Yields the project's root, held open.
-
-        Raises:
-            PathError: The root is gone or no longer allowed.
-        """
         with self._folder.opened_root() as root:
             yield root
 
     def read(self) -> ProjectState:
-        """Returns both files; new ones in place of missing files.
-
-        Raises:
-            PathError: The root or the folder is gone or refused.
-            ProjectDamagedError: A file can't be parsed; it stays unchanged.
-            ProjectError: A file can't be read; the subclass says why.
-        """
+        """Returns both files; new ones in place of missing files."""
         with self._folder.locked() as files:
             return self._load(files).state
 
@@ -190,9 +153,6 @@ class ProjectMemory:
         Raises:
             InputError: `project_full`: a list is at its limit.
             NotFoundError: An item doesn't exist.
-            PathError: The root or the folder is gone or refused.
-            ProjectDamagedError: A file can't be parsed; nothing is written until a snapshot is restored.
-            ProjectError: Nothing was changed; the subclass says why.
         """
         with self._folder.locked() as files:
             found = self._load(files)
@@ -212,22 +172,14 @@ class ProjectMemory:
             return Outcome(written, made, is_applied=True)
 
     def snapshots(self) -> list[SnapshotItem]:
-        """Returns the snapshots, newest first.
-
-        Raises:
-            PathError: The root or the folder is gone or refused.
-            ProjectError: They can't be read; the subclass says why.
-        """
+        """Returns the snapshots, newest first."""
         with self._snapshots() as (_, kept):
             return kept.items()
 
     def restore(self, name: str) -> ProjectState:
         """Restores a snapshot; the current content becomes a snapshot too, damaged files are renamed.
 
-        Raises:
-            NotFoundError: There is no snapshot with this name.
-            ProjectDamagedError: The snapshot can't be parsed.
-            ProjectError: The subclass says why.
+        Raises `NotFoundError` for an unknown name.
         """
         with self._snapshots() as (files, kept):
             wanted = kept.read(name)
@@ -238,11 +190,7 @@ class ProjectMemory:
             return write_pair(files, state, present, self.now())
 
     def start_over(self) -> ProjectState:
-        """Empties the memory; the current content becomes a snapshot, damaged files are renamed.
-
-        Raises:
-            ProjectError: The subclass says why.
-        """
+        """Empties the memory; the current content becomes a snapshot, damaged files are renamed."""
         with self._snapshots() as (files, kept):
             present = self._set_aside(files, kept)
             return write_pair(files, self._new(), present, self.now())

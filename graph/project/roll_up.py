@@ -60,9 +60,8 @@ def picked_summary(previous: str, leaving: Sequence[Message]) -> str:
 def written_summary(previous: str, leaving: Sequence[Message], summarise: Summarise) -> str:
     """Returns a summary by a model, or by picked sentences if the model returns none.
 
-    Sources above 4,096 tokens are summarised in parts, then the parts' summaries together. Answers are passed whole,
-    long
-    messages of the user by their best sentences, because answers contain the reasoning.
+    Sources above 4,096 tokens are summarised in parts, then the parts' summaries together. Answers are passed whole, as
+    they contain the reasoning; long messages of the user by their best sentences.
     """
     leaving = _fresh(leaving)
     if not leaving:

@@ -93,20 +93,12 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_password(value: str, *, is_explicit: bool) -> bool:
-    """True if the value after a password's name is a password.
-
-    Args:
-        value: Without quotes and endings.
-        is_explicit: Assigned as in code or settings (`=`, a quoted name); otherwise the text may be prose.
-    """
+    """True if the value after a password's name is a password; outside assignments (`is_explicit`) it may be prose."""
     return not _is_public(value) and (is_explicit or _stands_out(value))
 
 
 def is_token(value: str, *, is_explicit: bool) -> bool:
-    """True if the value after a key's or token's name looks random; names, numbers and paths don't.
-
-    In prose, abbreviated commit hashes are excluded too.
-    """
+    """True if the value after a key's or token's name looks random; in prose, commit hashes are excluded."""
     drawn = _PUBLIC.sub("", value)
     drawn = drawn if is_explicit else _COMMIT.sub("", drawn)
     return not (_is_public(value) or _COUNTED.fullmatch(value)) and _is_random(drawn)
@@ -262,13 +254,7 @@ _RUN: Final = re.compile(r"[^\s<]*+")
 
 @dataclass(frozen=True)
 class SecretMatch:
-    """The position of a secret in a text.
-
-    Attributes:
-        kind: One of `SECRET_KINDS`, such as "GitHub token".
-        start: Index of the first character, in the text with composed letters (NFC).
-        end: Index after the last character.
-    """
+    """The position of a secret in a text with composed letters (NFC); `kind` is one of `SECRET_KINDS`."""
 
     kind: str
     start: int
@@ -281,10 +267,7 @@ def find_secret(text: str) -> SecretMatch | None:
 
 
 def mask_secrets(text: str) -> str:
-    """Replaces each secret by a mark such as `[secret: GitHub token]`; idempotent.
-
-    A text with a secret is returned with composed letters (NFC), any other unchanged.
-    """
+    """Replaces each secret by a mark such as `[secret: GitHub token]`, in composed letters (NFC); idempotent."""
     composed = masked = unicodedata.normalize("NFC", text)
     while found := [*_find_all(masked)]:
         ends = [0, *(match.end for match in found)]

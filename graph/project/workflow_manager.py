@@ -162,10 +162,7 @@ def _started(state: ProjectState, plan: Plan, task: Task, operation: Operation) 
 
 
 def _switched(state: ProjectState, plan: Plan, operation: Operation) -> ProjectState:
-    """Activates a plan, whose description replaces the running summary.
-
-    If no plan was active, the summary belongs to none, and stays unless the plan has a description.
-    """
+    """Activates a plan, whose description replaces the running summary; if none was active, only a description."""
     context = state.context
     if plan.description or context.memory.active_plan_id is not None:
         talk = context.conversation.changed(running_summary=plan.description, summary_at=operation.at)
@@ -184,10 +181,6 @@ class WorkflowManager:
 
     Changes are applied to the current file. Each changing method raises the errors of `ProjectMemory.apply`, and
     `InputError` for a title that is empty, too long or has a secret; an `operation_id` makes a call idempotent.
-
-    Args:
-        memory: The project's memory.
-        state: Both files.
     """
 
     def __init__(self, memory: ProjectMemory, state: ProjectState) -> None:
@@ -196,11 +189,7 @@ class WorkflowManager:
 
     @classmethod
     def load(cls, memory: ProjectMemory) -> Self:
-        """Reads the file.
-
-        Raises:
-            ProjectError: The file can't be read; the subclass says why.
-        """
+        """Reads the file; raises `ProjectError`."""
         return cls(memory, memory.read())
 
     @property
@@ -221,21 +210,11 @@ class WorkflowManager:
         return found[1] if found else None
 
     def plan(self, plan_id: str) -> Plan:
-        """Returns the plan with this id.
-
-        Raises:
-            NotFoundError: There is none.
-        """
         if (found := self.data.find_plan(plan_id)) is None:
             raise NotFoundError(plan_id)
         return found
 
     def task(self, task_id: str) -> Task:
-        """Returns the task with this id.
-
-        Raises:
-            NotFoundError: There is none.
-        """
         if (found := self.data.find_task(task_id)) is None:
             raise NotFoundError(task_id)
         return found[1]

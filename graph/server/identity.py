@@ -27,10 +27,7 @@ _LATEST: Final = datetime.max.replace(microsecond=0, tzinfo=UTC).timestamp()
 class SignIn:
     """One sign-in of an owner, in one browser: all tabs with its cookie, and all copies of the cookie.
 
-    Attributes:
-        id: Unique among the owner's sign-ins.
-        began: When the provider issued the token, by the provider's clock, in UTC.
-        until: Time of expiry, in UTC.
+    `began` is by the provider's clock; times are UTC.
     """
 
     id: str
@@ -40,12 +37,7 @@ class SignIn:
 
 @dataclass(frozen=True)
 class Identity:
-    """A user who signed in, as described by the provider's token.
-
-    Attributes:
-        owner: Owner of the sessions: `service.for_owner(identity.owner, sign_in=identity.sign_in)`.
-        name: For display only; never compared.
-    """
+    """A user who signed in, as described by the provider's token; `name` is for display, never compared."""
 
     owner: str
     name: str
@@ -55,23 +47,13 @@ class Identity:
 def owner_of(issuer: str, subject: str) -> str:
     """Returns the owner for a provider's subject: the same on every server, distinct for each provider.
 
-    Independent of the e-mail address, which can be reassigned.
-
-    Args:
-        issuer: The provider's URL, with or without a trailing slash.
-        subject: The provider's id of the user.
+    Independent of the e-mail address, which can be reassigned, and of a trailing slash of the issuer.
     """
     return f"oidc-{_digest(issuer.rstrip('/'), subject)}"
 
 
 def identity_of(claims: Mapping[str, object], *, issuer: str, hours: float) -> Identity | None:
-    """Returns the user who signed in, from the claims of a verified token; None if the claims are invalid.
-
-    Args:
-        claims: Claims of the ID token.
-        issuer: The only accepted provider.
-        hours: Maximum duration of a sign-in; the token may expire earlier.
-    """
+    """Returns the user from the claims of a verified token; None if invalid. `hours` limits the sign-in."""
     said, subject = claims.get("iss"), claims.get("sub")
     began, ends = _seconds(claims.get("iat")), _seconds(claims.get("exp"))
     if not (isinstance(said, str) and said.rstrip("/") == issuer.rstrip("/")):
@@ -133,11 +115,7 @@ def is_reachable(address: str) -> bool:
 
 
 def check_issuer(address: str) -> str:
-    """Returns the address of an identity provider unchanged.
-
-    Raises:
-        ValueError: Not an address, or not encrypted.
-    """
+    """Returns the URL unchanged; raises `ValueError` unless valid and encrypted."""
     if _parts(address) is None:
         msg = "takes an address such as https://id.example.com/realm; http:// on this computer alone"
         raise ValueError(msg)
@@ -145,11 +123,7 @@ def check_issuer(address: str) -> str:
 
 
 def check_origin(address: str) -> str:
-    """Returns scheme, host and port of an address, in lower case.
-
-    Raises:
-        ValueError: Not an address, or with more parts, or a cookie sent there wouldn't be encrypted.
-    """
+    """Returns scheme, host and port in lower case; raises `ValueError` for more parts or an unencrypted address."""
     parts = _parts(address.lower())
     if parts is None or (parts["path"] or "/") != "/":
         msg = "takes what stands before the path, such as https://chat.example.com; http:// on this computer alone"
@@ -176,13 +150,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
 
 @dataclass(frozen=True)
 class ApiToken:
-    """One program's token.
-
-    Attributes:
-        name: The program's name, for the page and the log.
-        owner: Owner of the sessions it may use.
-        tools: Names of the server tools allowed to the program; None for all.
-    """
+    """One program's token; `tools` is None for all server tools."""
 
     name: str
     owner: str
@@ -204,11 +172,7 @@ def is_name(text: str, *, most_chars: int) -> bool:
 
 
 def check_token(token: str) -> str:
-    """Returns the token unchanged.
-
-    Raises:
-        ValueError: Too short, or with characters not allowed in a header. The message contains no part of the token.
-    """
+    """Returns the token unchanged; raises `ValueError`, without its text, if short or invalid in a header."""
     if not _TOKEN.fullmatch(token):
         msg = "takes tokens of 16 to 512 characters, each one of A-Z a-z 0-9 . _ ~ + / = -"
         raise ValueError(msg)
@@ -218,10 +182,8 @@ def check_token(token: str) -> str:
 def read_tokens(listed: str) -> list[ApiToken]:
     """Parses a list of `name:owner:token[:tool+tool]`, separated by commas or lines.
 
-    Without a fourth field a program may use all tools of the server; with an empty one, none.
-
-    Raises:
-        ValueError: An entry is malformed. The message contains its position and no part of its text.
+    Without a fourth field a program may use all tools of the server; with an empty one, none. A `ValueError` has the
+    position of a malformed entry and no part of its text.
     """
     entries = [entry for part in _PARTED.split(listed) if (entry := part.strip())]
     return [_read(entry, number) for number, entry in enumerate(entries, start=1)]

@@ -41,15 +41,10 @@ def in_turn(session_id: str, turn: int) -> Iterator[None]:
 
 
 def set_up_logging(level: str, stream: TextIO | None = None) -> None:
-    """Logs our lines from this level on, and lines of libraries from WARNING on, to one stream.
+    """Logs our lines from this level on, and lines of libraries from WARNING on, to one stream, by default stderr.
 
     Lines of libraries are cut and limited per minute, even if the library has set up logging itself, as servers do. A
-    second
-    call replaces the first configuration.
-
-    Args:
-        level: DEBUG, INFO, WARNING or ERROR.
-        stream: Standard error if None.
+    second call replaces the first configuration.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_QuietFormatter(_FORMAT, _TIME_FORMAT))

@@ -28,7 +28,6 @@ class Newest(Generic[Name, Value]):
         return self._values.get(name)
 
     def put(self, name: Name, value: Value) -> None:
-        """Sets a value and makes it the newest."""
         with self._lock:
             self._values.pop(name, None)
             self._values[name] = value

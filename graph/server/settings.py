@@ -235,8 +235,7 @@ class Settings(BaseSettings):
     def memory_owner(self, owner: str) -> str:
         """Returns the owner of the project memory used by an owner's sessions; "" for the server's memory.
 
-        Without a sign-in, and for `TURNFOLD_OWNER`, the server's: notes made before the introduction of a sign-in stay
-        theirs.
+        Without a sign-in, and for `TURNFOLD_OWNER`, the server's: notes from before a sign-in existed stay theirs.
         """
         return owner if self.has_sign_in and owner != self.turnfold_owner else ""
 
@@ -253,10 +252,7 @@ class Settings(BaseSettings):
 
     @property
     def owner_turns(self) -> int:
-        """Maximum of running turns per owner on this server.
-
-        Default: the maximum of all turns for a single owner, half of it if there may be others.
-        """
+        """Maximum of running turns per owner: by default all for a single owner, half if there may be others."""
         if self.user_concurrent_turns is not None:
             return min(self.user_concurrent_turns, self.concurrent_turns)
         has_others = self.has_sign_in or any(token.owner != self.turnfold_owner for token in self.api_tokens)
@@ -283,11 +279,7 @@ class Settings(BaseSettings):
 
 
 def load_settings(**given: str) -> Settings:
-    """Reads the settings from the environment and `.env`; `given` takes precedence.
-
-    Raises:
-        SettingsError: A value is invalid; the message names each such variable and its valid values.
-    """
+    """Reads the environment and `.env`; `given` takes precedence. `SettingsError` names invalid variables."""
     try:
         return Settings(**given)  # type: ignore[arg-type]  # pydantic reads the texts
     except ValidationError as error:

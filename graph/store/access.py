@@ -123,11 +123,7 @@ class ApiTokenStore:
         self._clock = clock
 
     def add(self, owner: str, name: str, token: str, tools: Collection[str] | None) -> ProgramToken:
-        """Stores a token's hash.
-
-        Raises:
-            InputError: `token_name_taken` by a live token of this owner, or `too_many_tokens`.
-        """
+        """Stores a token's hash; raises `InputError` (`token_name_taken` or `too_many_tokens`)."""
         made = ProgramToken(secrets.token_urlsafe(9), name, None if tools is None else frozenset(tools), self._clock())
         row = {
             "id": made.id,

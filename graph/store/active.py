@@ -37,14 +37,11 @@ IS_SET_ASIDE = and_(IS_COMPLETED, _record.superseded_by == SET_ASIDE, IS_IN_CONT
 
 
 def adopt_record(connection: Connection, session_id: str, record_id: str) -> bool:
-    """Makes a completed record active in place of the records it replaces or merges; idempotent.
+    """Makes a completed record active in place of the records it replaces or merges; idempotent. False if discarded.
 
-    The record is discarded instead if the session has changed since planning: its last message belongs to an earlier
-    attempt, another active record overlaps its range, or live messages before it are uncovered. A record that was set
-    aside by an undone compaction stays so then.
-
-    Returns:
-        True if the record is active now.
+    A record is discarded if the session has changed since planning: its last message belongs to an earlier attempt,
+    another active record overlaps its range, or live messages before it are uncovered. One set aside by an undone
+    compaction stays so then.
     """
     is_it = and_(_record.session_id == session_id, _record.id == record_id)
     may_be = or_(_record.superseded_by.is_(None), _record.superseded_by == SET_ASIDE)
@@ -74,7 +71,7 @@ def adopt_record(connection: Connection, session_id: str, record_id: str) -> boo
 
 
 def invalidate_from(connection: Connection, session_id: str, position: int) -> None:
-    """Invalidates every record that covers this archive position or later ones, because its source is about to change.
+    """Invalidates every record from this archive position on, because its source is about to change.
 
     Unfinished and prepared records are discarded (their cost still counts); active ones, and those before a reset, are
     replaced by their sources or by raw messages.
@@ -88,16 +85,8 @@ def invalidate_from(connection: Connection, session_id: str, position: int) -> N
 def revert_records(connection: Connection, session_id: str, chain: Sequence[str]) -> None:
     """Withdraws active records, newest first, so that their sources or raw messages become active again.
 
-    Records behind a gap left in the coverage are set aside: `adopt_record` makes each active again, in the user's last
-    version, once the messages before it are folded.
-
-    Args:
-        connection: In a write transaction.
-        session_id: The session.
-        chain: Record ids; each becomes active when the one before it is withdrawn.
-
-    Raises:
-        NotFoundError: The first record isn't active; nothing is changed.
+    Records behind a gap in the coverage are set aside: `adopt_record` reactivates each, in the user's last version,
+    once the messages before it are folded. Raises `NotFoundError` if the first of the chain isn't active.
     """
     ranges = select(_record.from_position, _record.to_position).where(_record.session_id == session_id)
     newest = connection.execute(ranges.where(_record.id == chain[0], IS_ACTIVE)).one_or_none()
@@ -129,7 +118,6 @@ def _withdraw(connection: Connection, session_id: str, record_id: str) -> None:
 
 
 def _leaves_hole(connection: Connection, session_id: str, from_position: int) -> bool:
-    """True if live messages before this position are covered by no active record."""
     before = and_(_record.session_id == session_id, IS_ACTIVE, _record.from_position < from_position)
     covered_to = connection.execute(select(func.max(_record.to_position)).where(before)).scalar()
     if covered_to is None:

@@ -99,17 +99,9 @@ class Archive:
         attempt: int,
         messages: Sequence[AnyMessage],
     ) -> list[ArchivedMessage]:
-        """Adds messages at the session's next positions; idempotent by message id.
+        """Adds messages at the session's next positions and returns them as archived; idempotent by message id.
 
-        Args:
-            lease: The session's lease.
-            owner: The session's owner.
-            turn: The session's last turn: a turn's messages must be contiguous.
-            attempt: The turn's attempt.
-            messages: Each with an id.
-
-        Returns:
-            All of `messages`, as archived.
+        A turn's messages must be contiguous: `turn` is the session's last.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -176,11 +168,7 @@ class Archive:
         return to_archived(row).message if row is not None else None
 
     def get(self, session_id: str, message_id: str) -> ArchivedMessage:
-        """Returns one message, live or not.
-
-        Raises:
-            NotFoundError: The session has no such message.
-        """
+        """Returns one message, live or not; raises `NotFoundError`."""
         with self._database.read() as connection:
             return _read(connection, session_id, message_id)
 
@@ -197,11 +185,7 @@ class Archive:
 
 
 def find_turn(connection: Connection, session_id: str, message_id: str | None) -> int | None:
-    """Returns the turn of this message, None if it isn't archived.
-
-    Raises:
-        InternalError: `message_id` is None: a message without an id could be archived twice.
-    """
+    """Returns the turn of a message, None if not archived; raises `InternalError` without an id, as it could repeat."""
     if message_id is None:
         raise InternalError
     turn: int | None = connection.execute(_TURN, {"of_session": session_id, "of_message": message_id}).scalar()
@@ -209,11 +193,6 @@ def find_turn(connection: Connection, session_id: str, message_id: str | None) -
 
 
 def find_position(connection: Connection, session_id: str, message_id: str) -> int:
-    """Returns the archive position of a message.
-
-    Raises:
-        NotFoundError: The session has no such message.
-    """
     return _read(connection, session_id, message_id).position
 
 
@@ -223,7 +202,7 @@ def is_live(connection: Connection, session_id: str, message_id: str) -> bool:
 
 
 def has_live_between(connection: Connection, session_id: str, first: int, last: int) -> bool:
-    """True if a live message has a position from `first` to `last` inclusive."""
+    """True for a live message from `first` to `last` inclusive."""
     query = _LIVE_IDS.where(_message.session_id == session_id, _message.position.between(first, last))
     return first <= last and connection.execute(query.limit(1)).first() is not None
 

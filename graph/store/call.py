@@ -34,12 +34,9 @@ class ModelCall:
     Attributes:
         kind: "answer" for a call of the chat, "reasoning" for a call by the tool of that name.
         manifest: The blocks sent: (kind, id, version, tokens).
-        input_hash: Hash of the bytes sent.
         sent_tokens: Our estimate for the input.
         full_tokens: Our estimate for the whole history instead.
         usage_input_tokens: Reported by the provider, else None; likewise the next two.
-        usage_cached_tokens: Input tokens read from the provider's cache.
-        error_code: Of a failed call, else "".
         ordinal: Number of the call within the attempt, from 1, over both kinds; set when the call is stored.
     """
 
@@ -126,11 +123,7 @@ class CallStore:
         self._database = database
 
     def add(self, lease: Lease, call: ModelCall, owner: str) -> ModelCall:
-        """Stores a finished call, failed or not, and returns it with its ordinal; idempotent.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
+        """Stores a finished call, failed or not, and returns it with its ordinal; idempotent, under the lease."""
         of_attempt = (_call.session_id == call.session_id, _call.turn == call.turn, _call.attempt == call.attempt)
         known = select(_call.ordinal).where(*of_attempt, _call.id == call.id)
         with self._database.write(lease) as connection:
@@ -152,32 +145,20 @@ class CallStore:
         return None if row is None else AnsweredCall(*row)
 
     def last_manifest(self, session_id: str) -> Manifest:
-        """Returns the blocks sent by the newest answer call, () without one.
-
-        Raises:
-            DatabaseError: The manifest can't be decoded.
-        """
+        """Returns the blocks sent by the newest answer call, () without one; raises `DatabaseError` if undecodable."""
         query = select(_call.id, _call.manifest).where(*_answers(session_id))
         with self._database.read() as connection:
             newest = connection.execute(_newest_first(query).limit(LONGEST_CHAIN)).all()
         return _decoded(newest[0].id, [row.manifest for row in reversed(newest)]) if newest else ()
 
     def of_turn(self, session_id: str, turn: int) -> list[ModelCall]:
-        """Returns all calls of a turn in order, with manifests; earlier attempts and calls by tools included.
-
-        Raises:
-            DatabaseError: A manifest can't be decoded.
-        """
+        """Returns all calls of a turn in order, earlier attempts included; raises `DatabaseError` if undecodable."""
         query = _WHOLE.where(_call.session_id == session_id, _call.turn == turn).order_by(*_KEY, _call.created_at)
         with self._database.read() as connection:
             return [_to_call(connection, row) for row in connection.execute(query).mappings().all()]
 
     def before(self, call: ModelCall) -> ModelCall | None:
-        """Returns the newest successful answer call before this call, None without one.
-
-        Raises:
-            DatabaseError: The manifest can't be decoded.
-        """
+        """Returns the newest successful answer call before this one; raises `DatabaseError` if undecodable."""
         query = _WHOLE.where(*_answers(call.session_id), _call.error_code == "", _is_before(call))
         with self._database.read() as connection:
             row = connection.execute(_newest_first(query).limit(1)).mappings().one_or_none()
@@ -220,11 +201,7 @@ class CallStore:
             return int(connection.execute(select(func.coalesce(unsent, 0)).where(*worked)).scalar_one())
 
     def sent(self, session_id: str) -> list[SentCall]:
-        """Returns the blocks sent by each answered call since the last reset, in order.
-
-        Raises:
-            DatabaseError: A manifest can't be decoded.
-        """
+        """Returns the blocks sent by each answered call since the last reset; raises `DatabaseError` if undecodable."""
         columns = (_call.turn, _call.model, _call.error_code, _call.sent_tokens, _call.full_tokens)
         query = select(*columns, _call.usage_cached_tokens, _call.manifest).where(*_answers(session_id))
         with self._database.read() as connection:
@@ -252,9 +229,8 @@ class CallStore:
     def correction(self, session_id: str) -> float:
         """Returns the ratio of reported to estimated input tokens, clamped to 1-2.
 
-        The sample is the last 20 answer calls with reported usage; without any, those of the session's origin; without
-        these,
-        the ratio is 1.0. A report under half of our estimate is ignored: it can't cover the whole input.
+        The sample is the last 20 answer calls with reported usage, else those of the session's origin, else 1.0. A
+        report under half of our estimate is ignored: it can't cover the whole input.
         """
         seen = set()  # imported origins may form a cycle
         current_id: str | None = session_id
@@ -319,14 +295,9 @@ _session = session_table.c
 
 @dataclass(frozen=True)
 class SideCall:
-    """A model call of no turn that has ended, failed or not. Nothing of its text is kept.
+    """A finished model call outside turns, without text.
 
-    Attributes:
-        sent_tokens: Our estimate for what was sent.
-        usage_input_tokens: As reported by the provider, None if it wasn't; the same for the next two.
-        usage_cached_tokens: The part of the input read from the provider's cache.
-        error_code: Why the call failed, "" if it didn't.
-        created_at: When it ended, in UTC.
+    `sent_tokens` is our estimate; usage is None if not reported.
     """
 
     owner: str
@@ -341,38 +312,24 @@ class SideCall:
 
 
 class AsideStore:
-    """Stores the calls of programs beside all sessions, such as for a title."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, call: SideCall, *, client: str) -> None:
-        """Stores a call that the program of this name asked for."""
         with self._database.write() as connection:
             connection.execute(_ADD_SIDE_CALL, {**vars(call), "client": client})
 
 
 class TitleStore:
-    """Stores calls for titles of sessions, among the sessions' other calls, and what comes of them."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def tries(self, session_id: str) -> int:
-        """Returns how many calls for a title of this session have ended."""
         with self._database.read() as connection:
             return _tries(connection, session_id)
 
     def keep(self, session_id: str, call: SideCall, title: str) -> bool:
-        """Stores a call, and gives its session the title unless it got one meanwhile; tells whether it has it now.
-
-        It needs no lease: neither a turn nor what a turn sends depends on a title. A session that is gone has no call.
-
-        Args:
-            session_id: The session.
-            call: The call.
-            title: What came of it, "" for nothing.
-        """
+        """Stores a call, and sets the title unless the session got one meanwhile; True if set. Needs no lease."""
         with self._database.write(session_id=session_id) as connection:
             query = select(_session.title_source).where(_session.session_id == session_id, _session.owner == call.owner)
             row = connection.execute(query).one_or_none()

@@ -58,11 +58,6 @@ class UtcTime(TypeDecorator[datetime]):
         return dialect.type_descriptor(DateTime(timezone=True))
 
     def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Converts the time to UTC.
-
-        Raises:
-            ValueError: The time has no zone.
-        """
         if value is None:
             return None
         if value.tzinfo is None:
@@ -71,7 +66,6 @@ class UtcTime(TypeDecorator[datetime]):
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
-        """Marks the stored time as UTC; SQLite stores no zone."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -46,12 +46,7 @@ def read_revision(connection: Connection) -> str | None:
 
 @dataclass(frozen=True)
 class Lease:
-    """Fencing token of a session's lease; `Database.write` checks it with every write.
-
-    Attributes:
-        holder: Random id of the `LeaseStore` that acquired it.
-        fence: Number of the lease within its session; later leases have higher numbers.
-    """
+    """Fencing token of a session's lease, checked with every write; later leases have a higher `fence`."""
 
     session_id: str
     holder: str
@@ -66,13 +61,7 @@ class Database(ABC):
         with database.write(lease) as connection:
             connection.execute(insert(table).values(row))
 
-    Writes to one session, by lease or by id, are serialised. Every error of the driver is raised as
-    `DatabaseBusyError`,
-    `DiskFullError`, `NotADatabaseError` or another `DatabaseError`.
-
-    Args:
-        reader: Starts transactions with snapshot isolation.
-        writer: Starts transactions that write.
+    Writes to one session, by lease or by id, are serialised. Driver errors are raised as `DatabaseError` or a subclass.
     """
 
     is_held: ClassVar[Select[int]] = IS_HELD
@@ -84,10 +73,7 @@ class Database(ABC):
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Yields a connection with one snapshot of the database until the end of the block.
-
-        Within a `reading` block, the snapshot of that block.
-        """
+        """Yields a connection with one snapshot until the end of the block, or of an outer `reading` block."""
         shared: Connection | None = getattr(self._shared, "connection", None)
         with self.errors_as_ours():
             if shared is not None:
@@ -98,10 +84,7 @@ class Database(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Makes all reads of this thread within the block share one snapshot, in one transaction.
-
-        Writes within the block aren't visible to them.
-        """
+        """Makes all reads of this thread share one snapshot, which doesn't show writes within the block."""
         if getattr(self._shared, "connection", None) is not None:
             yield
             return
@@ -116,10 +99,7 @@ class Database(ABC):
     def writing(self) -> Iterator[None]:
         """Makes all writes of this thread within the block one transaction, rolled back on an exception.
 
-        Reads within the block see its writes.
-
-        Raises:
-            DatabaseBusyError: The write lock wasn't available within the busy timeout.
+        Reads within the block see its writes. Raises `DatabaseBusyError` after the busy timeout.
         """
         before = getattr(self._shared, "connection", None), getattr(self._shared, "writer", None)
         with self.write() as connection:
@@ -133,13 +113,9 @@ class Database(ABC):
     def write(self, lease: Lease | None = None, *, session_id: str = "") -> Iterator[Connection]:
         """Yields a connection that may write; commits at the end of the block, rolls back on any exception.
 
-        Within a `writing` block, commit and rollback happen at the end of that block.
-
-        Args:
-            lease: The caller's lease, checked in the same transaction, so that a worker without it can't write. An
-                expired
-                lease stays valid until another worker acquires it: the database may have been down.
-            session_id: Without a lease, the session to lock, if a write depends on reads within the block.
+        Within a `writing` block, both happen at the end of that. The lease is checked in the same transaction; an
+        expired one stays valid until another worker acquires it: the database may have been down. Without a lease,
+        `session_id` locks the session if a write depends on reads within the block.
 
         Raises:
             LeaseLostError: The lease was released, or another worker has acquired it.
@@ -196,16 +172,9 @@ _Result = TypeVar("_Result")
 
 
 def outlast(action: Callable[[], _Result], give_up: threading.Event, *, seconds: float = OUTAGE_SECONDS) -> _Result:
-    """Retries an action while the database is unreachable or busy.
+    """Retries an action while the database is unreachable or busy, until `give_up`; then raises the last error.
 
-    Args:
-        action: Must be idempotent: it may have been committed although it failed.
-        give_up: Ends the retries once set.
-        seconds: Time limit of the retries.
-
-    Raises:
-        DatabaseUnreachableError: The last try couldn't reach the database.
-        DatabaseBusyError: The database was busy at the last try.
+    The action must be idempotent: it may have been committed although it failed.
     """
     until, pause = time.monotonic() + seconds, _FIRST_PAUSE_SECONDS
     while True:

@@ -120,7 +120,6 @@ def _is_newest_block(session_id: str) -> ColumnElement[bool]:
 
 
 def _copy_messages(connection: Connection, origin_id: str, new_id: str, after_turn: int) -> list[dict[str, Any]]:
-    """Copies the live messages and returns the new rows, in order."""
     live = select(message_table).select_from(WITH_TURN).where(IS_LIVE)
     of_turns = live.where(_message.session_id == origin_id, _message.turn <= after_turn)
     rows = [

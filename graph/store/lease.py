@@ -31,12 +31,8 @@ _DEAD_STATES = ("Z", "X", "x")
 class Process:
     """A process; the start distinguishes it from a later process with the same id.
 
-    Attributes:
-        host: Host name, boot id and pid namespace, the scope of the process id.
-        process_id: The id in that namespace.
-        started: Kernel ticks since boot, "" without /proc. Not a time of day such as psutil's `create_time`, which
-            changes
-            when the clock is set.
+    `host` is the scope of the id: host name, boot id and pid namespace. `started` counts kernel ticks since boot, ""
+    without /proc; a time of day such as psutil's `create_time` changes when the clock is set.
     """
 
     host: str
@@ -127,12 +123,7 @@ _LOG = logging.getLogger(__name__)
 class LeaseStore:
     """Leases each session to one worker at a time, across threads, processes and hosts; a thread renews held leases.
 
-    Leases expire by the database's clock.
-
-    Args:
-        database: Holds the lease rows.
-        lease_seconds: Duration of a lease without renewal.
-        heartbeat_seconds: Interval of renewal; well under `lease_seconds`.
+    Leases expire by the database's clock. `heartbeat_seconds` must be well under `lease_seconds`.
     """
 
     def __init__(self, database: Database, *, lease_seconds: float, heartbeat_seconds: float) -> None:
@@ -258,7 +249,6 @@ class LeaseStore:
                 _LOG.warning("leases not renewed: %s", error.code)
 
     def _renew_all(self) -> bool:
-        """Returns True if no lease was skipped."""
         with self._lock:
             committed = [lease for lease, is_committed in self._leases.items() if is_committed]
         return self._renew(committed) if committed else True
@@ -266,10 +256,7 @@ class LeaseStore:
     def _renew(self, held: list[Lease]) -> bool:
         """Renews leases, expired ones too: an unchanged fence means that no other worker has held the session.
 
-        Skips a lease whose row is locked by a write of its holder: waiting for it would delay all others.
-
-        Returns:
-            True if no lease was skipped.
+        Returns False if it skipped one locked by a write of its holder: waiting would delay all others.
         """
         keys = [(lease.session_id, lease.fence) for lease in held]
         is_ours = and_(_lease.owner == self._holder, tuple_(*_KEY).in_(keys))

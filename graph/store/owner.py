@@ -92,12 +92,7 @@ _SPEND = _statement(f"""
 class OwnerUseStore:
     """Counts turns and tokens against each owner's limits; counts nothing without a limit.
 
-    Counts restart with each minute and day of UTC. A limit never ends a running turn, so that turns already running can
-    exceed it.
-
-    Args:
-        turns_per_minute: Maximum turns started by an owner per minute, None for no limit.
-        tokens_per_day: Maximum tokens of an owner's model calls per day, None for no limit.
+    Counts restart with each minute and day of UTC. A limit never ends a running turn, so running turns can exceed it.
     """
 
     def __init__(
@@ -109,12 +104,7 @@ class OwnerUseStore:
         self._tokens_per_day = tokens_per_day
 
     def begin(self, owner: str) -> None:
-        """Counts a turn before its start.
-
-        Raises:
-            UserRateError: The limit of turns for this minute is reached.
-            UserTokensError: The owner's tokens of the day are used up.
-        """
+        """Counts a turn before its start; raises `UserRateError` or `UserTokensError` at a limit."""
         if self._turns_per_minute is None:
             self.check_tokens(owner)
             return
@@ -128,11 +118,7 @@ class OwnerUseStore:
         raise UserRateError(_seconds_until(now, used.minute + 1, _MINUTE_SECONDS))
 
     def check_tokens(self, owner: str) -> None:
-        """Checks the token limit; counts nothing.
-
-        Raises:
-            UserTokensError: The owner's tokens of the day are used up.
-        """
+        """Raises `UserTokensError` if the tokens of the day are used up; counts nothing."""
         if self._tokens_per_day is None:
             return
         with self._database.read() as connection:

@@ -37,15 +37,8 @@ class ContextBlockStore:
     ) -> ContextBlock | None:
         """Returns the newest block of this kind if it has this text, else stores a new version.
 
-        Args:
-            lease: The session's lease.
-            kind: The kind of the block.
-            text: NUL and lone surrogates become U+FFFD. An empty text ends the previous block; the result is None.
-            owner: The session's owner.
-            lost_tokens: Our estimate for the tokens cached by a provider behind the previous block.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
+        NUL and lone surrogates become U+FFFD; an empty text ends the block and returns None. `lost_tokens` is our
+        estimate for the tokens cached by a provider behind the previous block.
         """
         text = plain_text(text)
         newest = self.newest(lease.session_id, kind)
@@ -68,11 +61,6 @@ class ContextBlockStore:
         return int(count), int(tokens)
 
     def get(self, session_id: str, kind: BlockKind, version: int) -> ContextBlock:
-        """Returns one block.
-
-        Raises:
-            NotFoundError: The session has no such block.
-        """
         place = {"of_session": session_id, "of_kind": kind, "of_version": version}
         with self._database.read() as connection:
             row = connection.execute(_ONE, place).one_or_none()
@@ -122,13 +110,7 @@ _NEWEST_AGREEMENT = (
 
 @dataclass(frozen=True)
 class RuleAgreement:
-    """An owner's agreement to a project's rules.
-
-    Attributes:
-        digest: Identifies the accepted set of rules.
-        rules: The set, as JSON.
-        decided_at: UTC, for display; the newest row counts, whatever the clock.
-    """
+    """An owner's agreement to a project's rules (JSON); `decided_at` is for display, the newest row counts."""
 
     digest: str
     rules: str

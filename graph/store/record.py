@@ -59,16 +59,9 @@ _PREPARED = (
 
 @dataclass(frozen=True)
 class RecordSums:
-    """Sums over a session's records.
+    """Sums over a session's active records; the tokens are those of all records since the last reset, failed ones too.
 
-    Attributes:
-        record_count: Number of active records.
-        folded_turn_count: Turns covered by active records.
-        original_chars: Source of the active records.
-        summary_chars: Text of the active records.
-        input_tokens: Read by the summary model since the last reset, failed and discarded records included.
-        output_tokens: Written by the summary model for the same records.
-        estimated_count: Number of these records with estimated cost, as the provider reported none.
+    `estimated_count` is the number of records without reported usage.
     """
 
     record_count: int
@@ -94,15 +87,7 @@ class RecordStore:
     def start(self, record: Record, *, owner: str, expires_after_seconds: float) -> bool:
         """Claims a fold: of several processes only one gets True for the same session and `source_key`.
 
-        A claim ends with its process, if its state is known, otherwise by expiry.
-
-        Args:
-            record: With status IN_PROGRESS.
-            owner: The session's owner.
-            expires_after_seconds: Duration of the claim; afterwards another process may claim the fold.
-
-        Returns:
-            False if another process is making the record, or it is prepared or active already.
+        A claim ends with its process, if its state is known, otherwise after `expires_after_seconds`.
         """
         with self._database.write(session_id=record.thread_id) as connection:
             same = _of_source(record.thread_id, record.source_key)
@@ -126,11 +111,7 @@ class RecordStore:
             return True
 
     def end(self, record: Record) -> bool:
-        """Stores the result of a claimed record: its text, or its failure.
-
-        Returns:
-            False if too late (expired, discarded, or the session is deleted); only the cost is stored then.
-        """
+        """Stores the result of a claimed record; False if too late or discarded: then only the cost is stored."""
         is_it = and_(_record.session_id == record.thread_id, _record.id == record.id)
         cost = {"input_tokens": record.input_tokens, "output_tokens": record.output_tokens, "is_usage": record.is_usage}
         with self._database.write(session_id=record.thread_id) as connection:
@@ -142,14 +123,7 @@ class RecordStore:
             return False
 
     def adopt(self, lease: Lease, record_id: str) -> bool:
-        """Makes a completed record active in place of the records it replaces or merges; see `adopt_record`.
-
-        Returns:
-            False if it no longer fits the session and was discarded.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
+        """Calls `adopt_record` under the lease."""
         with self._database.write(lease) as connection:
             return adopt_record(connection, lease.session_id, record_id)
 
@@ -196,32 +170,19 @@ class RecordStore:
         return self._fetch(query.order_by(_record.sequence.desc()))
 
     def get(self, session_id: str, record_id: str) -> Record:
-        """Returns one record, active or not.
-
-        Raises:
-            NotFoundError: The session has no such record.
-        """
+        """Returns one record, active or not; raises `NotFoundError`."""
         record = self._first(RECORD_ROWS.where(_record.session_id == session_id, _record.id == record_id))
         if record is None:
             raise NotFoundError(record_id)
         return record
 
     def invalidate_from(self, lease: Lease, position: int) -> None:
-        """Invalidates every record that covers this archive position or later ones.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
+        """Calls `invalidate_from` under the lease."""
         with self._database.write(lease) as connection:
             invalidate_from(connection, lease.session_id, position)
 
     def revert(self, lease: Lease, chain: Sequence[str]) -> None:
-        """Undoes active records, newest first, in one transaction; see `revert_records`.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-            NotFoundError: The first one isn't active.
-        """
+        """Calls `revert_records` under the lease."""
         with self._database.write(lease) as connection:
             revert_records(connection, lease.session_id, chain)
 
@@ -229,8 +190,7 @@ class RecordStore:
         """Returns the number of consecutive failed calls for folds over this position, and the last code.
 
         The first failed fold counts as two calls if its draft was rejected and the fold before it succeeded: the draft
-        was then
-        corrected once. Shutdowns of servers don't count.
+        was then corrected once. Shutdowns of servers don't count.
         """
         reaches = and_(_record.from_position <= position, _record.to_position >= position)
         block = and_(_record.session_id == session_id, reaches)
@@ -246,12 +206,7 @@ class RecordStore:
         return len(rows) + was_mended, rows[0].error_code
 
     def was_last_made(self, session_id: str, *, before: int | None = None) -> bool:
-        """True if the session's last fold by a model succeeded; False without any.
-
-        Args:
-            session_id: The session.
-            before: Ignore folds from this sequence number on; None for all.
-        """
+        """True if the last fold by a model, before this sequence number if given, succeeded."""
         made = and_(IS_COMPLETED, _record.outcome != "picked", _record.kind != "verbatim")
         failed = and_(_FAILED, _record.error_code.not_in(_BLAMELESS_CODES))
         asked = select(_record.status).where(_record.session_id == session_id, or_(made, failed))
@@ -277,10 +232,7 @@ class RecordStore:
             return RecordSums(len(turns), len(folded), *sums)
 
     def adoption_turns(self, session_id: str, record_ids: Sequence[str]) -> set[int]:
-        """Returns the turns whose input was the first to contain one of these records.
-
-        A record is adopted during a turn, or by hand between turns; then the next turn is the first.
-        """
+        """Returns the turns whose input was the first to contain one of these records."""
         turn = turn_table.c
         adopted = select(_record.adopted_at).where(_record.session_id == session_id, _record.id.in_(record_ids))
         ended = select(turn.finished_at).where(turn.session_id == session_id, turn.finished_at.is_not(None))
@@ -333,11 +285,7 @@ class VersionStore:
             return [to_record(row) for row in rows]
 
     def add(self, record: Record, *, owner: str, of: str) -> Record | None:
-        """Stores a finished record as the newest version of another record, and makes it active.
-
-        Returns:
-            The record as stored; None, with nothing stored, if no version of the other record is active any more.
-        """
+        """Stores a finished record as the active, newest version of another; None if that isn't active."""
         with self._database.write(session_id=record.thread_id) as connection:
             block = _read_block(connection, record.thread_id, of)
             if block is None or not block.can_stand(connection):
@@ -357,11 +305,7 @@ class VersionStore:
             return block.put_newest(connection, record)
 
     def use(self, session_id: str, record_id: str) -> bool:
-        """Makes this version the active one; idempotent.
-
-        Returns:
-            False if no version of it is active, and it isn't an undone merge that can be restored.
-        """
+        """Makes this version the active one; idempotent. False if none is active or can be restored."""
         with self._database.write(session_id=session_id) as connection:
             block = _read_block(connection, session_id, record_id)
             if block is None or not block.can_stand(connection):
@@ -389,12 +333,7 @@ class VersionStore:
 
 @dataclass(frozen=True)
 class _Block:
-    """The range of messages covered by the versions of a record.
-
-    Attributes:
-        versions: All of them, oldest first.
-        active: Active records that overlap the range.
-    """
+    """The range of messages covered by a record's versions (oldest first), and the overlapping active records."""
 
     session_id: str
     from_position: int

@@ -27,11 +27,7 @@ class ResetStore:
         self._database = database
 
     def begin_context(self, lease: Lease, position: int) -> None:
-        """Excludes everything up to this archive position, the last one, from the context; the archive is unchanged.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
+        """Excludes everything up to this archive position, the last one, from the context; the archive is unchanged."""
         session_id = lease.session_id
         with self._database.write(lease) as connection:
             session = _read_session(connection, session_id)
@@ -41,11 +37,7 @@ class ResetStore:
             change_session(connection, session_id, context_from_position=position, restored_tokens=0)
 
     def undo(self, lease: Lease) -> bool:
-        """Restores the context before the last reset; returns False if there is none, or a turn has run since.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
+        """Restores the context before the last reset; returns False if there is none, or a turn has run since."""
         session_id = lease.session_id
         with self._database.write(lease) as connection:
             row = connection.execute(_LAST.where(_reset.session_id == session_id)).one_or_none()
@@ -67,14 +59,7 @@ class ResetStore:
 
 
 def extend_context(connection: Connection, session_id: str, turn: int, position: int) -> None:
-    """Moves a reset after this turn to before it, because the turn is regenerated.
-
-    Args:
-        connection: In a write transaction.
-        session_id: The session.
-        turn: The session's last turn.
-        position: The archive position of its question.
-    """
+    """Moves a reset after the last turn to before its question (`position`), because the turn is regenerated."""
     is_behind = and_(_session.session_id == session_id, _session.context_from_position >= position)
     moved = connection.execute(update(session_table).where(is_behind).values(context_from_position=position - 1))
     if moved.rowcount == 0:

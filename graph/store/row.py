@@ -33,11 +33,7 @@ def to_record(row: Mapping[Any, Any]) -> Record:
 
 
 def pack_facts(kept: Sequence[str], missing: Sequence[str], summary: str) -> bytes | None:
-    """Packs both lists to a quarter of the size: text that is also in the summary becomes a reference to it.
-
-    Returns:
-        A zlib stream (RFC 1950) with the summary as its dictionary; None without facts.
-    """
+    """Packs both lists to a quarter of the size, as a zlib stream (RFC 1950) with the summary as its dictionary."""
     if not (kept or missing):
         return None
     facts = _SEPARATOR.join([str(len(kept)), *(plain_text(fact) for fact in (*kept, *missing))])

@@ -20,37 +20,36 @@ from graph.store.sqlite import search_index
 
 
 class TermIndex(Protocol):
-    """Finds the messages that have terms of `core.search_term`; each database has a module of these functions."""
+    """Finds messages by the terms of `core.search_term`; each database has a module of these functions."""
 
     def create_index(self, connection: Connection) -> None:
         """Creates the empty index."""
 
     def clear_index(self, connection: Connection) -> None:
-        """Takes all messages out of the index, which is then as `create_index` makes it."""
+        """Removes all messages from the index."""
 
     def add_terms(self, connection: Connection, session_id: str, position: int, terms: str) -> None:
         """Adds a message that isn't in the index."""
 
     def remove_terms(self, connection: Connection, session_id: str, rows: Iterable[tuple[int, str]]) -> None:
-        """Takes messages out: each one's position, and the same terms that it was added with."""
+        """Removes messages, given by position and the terms they were added with."""
 
     def merge_removed(self, connection: Connection, *, is_first: bool) -> bool:
-        """Overwrites a part of what was taken out, if that isn't done by itself; returns whether there may be more."""
+        """Overwrites a part of the removed rows, unless the database does by itself; True if there may be more."""
 
     def find_phrases(
         self, connection: Connection, session_id: str, phrases: Sequence[str]
     ) -> Mapping[str, Collection[int]]:
-        """Returns for each phrase, in their order, the positions of the session's messages that have it."""
+        """Maps each phrase, in order, to the positions of the session's messages with it."""
 
     def hits(self, words: Sequence[Sequence[str]]) -> Subquery:
-        """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
+        """Selects the messages (`session_id`, `position`) with a phrase of each word."""
 
 
 _BY_DIALECT: Final[Mapping[str, TermIndex]] = {"postgresql": vector_index, "sqlite": search_index}
 
 
 def term_index_of(connection: Connection) -> TermIndex:
-    """Returns the index of the database behind a connection."""
     return _BY_DIALECT[connection.dialect.name]
 
 
@@ -70,27 +69,20 @@ _FOUND: Final = (
 
 
 class Hit(NamedTuple):
-    """A message that was found: where it stands."""
-
     turn: int
     position: int
 
 
 class SearchStore:
-    """Searches the archive by the terms of `core.search_term`; what `recall` itself returned is never found."""
+    """Searches the archive by the terms of `core.search_term`, except results of `recall`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def turns(self, session_id: str, query: str, *, from_turn: int = 1, before_turn: int, limit: int) -> list[int]:
-        """Returns the turns whose live messages have any word of the query, the best first; of equal ones the newest.
+        """Returns the turns whose live messages have any word of the query, best first, then newest first.
 
-        Args:
-            session_id: The session.
-            query: Any text.
-            from_turn: Only this turn and later ones are found.
-            before_turn: Only earlier turns are found.
-            limit: How many turns at most.
+        Only turns from `from_turn` up to, but not including, `before_turn` are searched.
         """
         words = broad_words(query)
         if not words:
@@ -116,13 +108,7 @@ class SearchStore:
         return sorted(ranks, key=lambda turn: (-ranks[turn], -turn))[:limit]
 
     def sessions(self, owner: str, query: str, *, limit: int) -> dict[str, Hit]:
-        """Returns the owner's sessions with a live message that has every word of the query, and each one's newest.
-
-        Args:
-            owner: Whose sessions.
-            query: Any text.
-            limit: How many sessions at most, those with the newest messages.
-        """
+        """Returns up to `limit` sessions with every word of the query in one live message, and the newest hit."""
         words = strict_words(query)
         if not words:
             return {}
@@ -142,7 +128,7 @@ class SearchStore:
         return newest
 
     def forget_deleted(self) -> None:
-        """Overwrites in the file what the index still has of deleted sessions; other writers get their turn between."""
+        """Overwrites remains of deleted sessions in the index; lets other writers in between."""
         is_first = True
         while True:
             with self._database.write() as connection:
@@ -152,13 +138,12 @@ class SearchStore:
 
 
 def index_message(connection: Connection, row: Mapping[str, Any]) -> None:
-    """Adds a message that was just archived to the index, given its row."""
     terms = _terms_of(row["role"], row["message_id"], row["content"])
     term_index_of(connection).add_terms(connection, row["session_id"], row["position"], terms)
 
 
 def rebuild_index(connection: Connection) -> None:
-    """Clears the index and adds every message of the archive, a few of which are in memory at a time."""
+    """Clears the index and adds all archived messages, in small batches."""
     term_index_of(connection).clear_index(connection)
     query = (
         select(_message.session_id, _message.position, _message.role, _message.message_id, _message.content)
@@ -171,26 +156,21 @@ def rebuild_index(connection: Connection) -> None:
 
 
 def unindex_session(connection: Connection, session_id: str) -> None:
-    """Takes all messages of a session out of the index; call it before they are deleted."""
+    """Removes a session's messages from the index; must run before they are deleted."""
     term_index_of(connection).remove_terms(connection, session_id, _indexed(connection, session_id))
 
 
 def _indexed(connection: Connection, session_id: str) -> Iterator[tuple[int, str]]:
-    """Yields the position and the terms of each message of a session; reads nothing until it is asked for the first."""
+    """Lazily yields the position and terms of each message."""
     query: Select[Any] = select(_message.position, _message.role, _message.message_id, _message.content)
     for row in connection.execute(query.where(_message.session_id == session_id)):
         yield row.position, _terms_of(row.role, row.message_id, row.content)
 
 
 def weigh_messages(found: Mapping[str, Collection[int]], message_count: int) -> dict[int, float]:
-    """Returns the positions of messages that have any phrase, each with the sum of the weights of those it has.
+    """Scores messages as BM25 scores phrases: the sum of log(1 + (messages - hits + 0.5) / (hits + 0.5)) per phrase.
 
-    A phrase weighs as in BM25: log(1 + (messages - with it + 0.5) / (with it + 0.5)). Of many messages those with the
-    highest sums are returned; of equal ones the last.
-
-    Args:
-        found: For each phrase where it was found.
-        message_count: How many messages were looked at.
+    Only the highest scores are returned; of equal ones the last.
     """
     sums: dict[int, float] = defaultdict(float)
     for positions in found.values():
@@ -205,7 +185,7 @@ def _terms_of(role: str, message_id: str, content: str) -> str:
 
 
 def _text_of(role: str, message_id: str, content: str) -> str:
-    """Returns what is indexed of a row; "" of one that can't be read, so that it keeps no other from being indexed."""
+    """Returns the indexed text; "" for an unreadable row, so that the others can be indexed."""
     try:
         message = decode_message(role, message_id, content)
     except (ValueError, TypeError, LookupError, AttributeError):

@@ -46,13 +46,8 @@ class SessionRow:
 
     Attributes:
         updated_at: When a turn last started or ended; changes of title or settings don't count.
-        model: Name of the chosen model, "" for the default.
-        project_root: Folder of the project, "" for none.
-        has_memory: True if the session starts with the project's memory.
         client: The name of the program that started the session, "" for the page.
         family: The chat group of a program, as a hash; "" for none.
-        forked_from: The session that this is a branch of, "" for none.
-        forked_after: The last turn shared with it.
         tools_off: Server tools replaced by a program's own tools of the same name.
         title_source: Author of the title: "" for the first message, "model" or "user".
         deleted_at: Time of a deletion that can still be undone.
@@ -150,20 +145,11 @@ class SessionStore:
         return self._one(_ONE_THERE, session_id, owner)
 
     def get(self, session_id: str, owner: str) -> SessionRow:
-        """Returns the session for a worker, even if marked as deleted.
-
-        Raises:
-            NotFoundError: No session of this owner has the id.
-        """
+        """Returns the session for a worker, even if marked as deleted; raises `NotFoundError`."""
         return self._one(_ONE, session_id, owner)
 
     def get_admitted(self, session_id: str, owner: str, sign_in: SignIn | None = None) -> SessionRow:
         """Returns the session for a call of its owner.
-
-        Args:
-            session_id: The session.
-            owner: The caller.
-            sign_in: The caller's sign-in, if any.
 
         Raises:
             NotFoundError: No session of this owner has the id, or the owner's access was withdrawn or the sign-in has
@@ -184,14 +170,9 @@ class SessionStore:
     ) -> tuple[SessionRow, ...]:
         """Returns the owner's sessions with a turn, most recently updated first.
 
-        Args:
-            owner: The owner.
-            search: Part of the title, in any case; `%` and `_` are literal.
-            found: Sessions that match the search whatever their title.
-            limit: Maximum number; None for all.
-            also: A session appended to the list if only the limit excludes it.
-            before: Time of update and id: only sessions after this position; not with `pinned_first`.
-            pinned_first: True lists pinned sessions first.
+        `search` is a part of the title, `%` and `_` literal; `found` are sessions listed whatever their title. `also`
+        is appended if only the limit excludes it. `before` (time of update and id) starts behind a position; not with
+        `pinned_first`.
         """
         query = ROWS.where(*_with_turns(owner, search, found))
         behind = query if before is None else query.where(_is_behind(*before))
@@ -209,19 +190,10 @@ class SessionStore:
             return int(connection.execute(query).scalar_one())
 
     def rename(self, session_id: str, owner: str, title: str, *, source: str = "user") -> None:
-        """Changes the session's title.
-
-        Raises:
-            NotFoundError: No session of this owner has the id.
-        """
         self.update(session_id, owner, **title_values(title), title_source=source)
 
     def update(self, session_id: str, owner: str, **values: object) -> None:
-        """Changes columns of the session, at least one; settings apply from the next turn or fold on.
-
-        Raises:
-            NotFoundError: No session of this owner has the id.
-        """
+        """Changes columns of the session, at least one; settings apply from the next turn or fold on."""
         change = update(session_table).where(_is(session_id, owner), _IS_THERE).values(**values)
         with self._database.write(session_id=session_id) as connection:
             if connection.execute(change).rowcount == 0:
@@ -237,32 +209,20 @@ class SessionStore:
         return self._number(session_id, _session.restored_tokens)
 
     def discard_empty(self, lease: Lease) -> None:
-        """Deletes the session if it has no turn, because its first message was refused.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
+        """Deletes the session if it has no turn, because its first message was refused."""
         is_empty = and_(_session.session_id == lease.session_id, _session.turn_count == 0)
         with self._database.write(lease) as connection:
             connection.execute(delete(session_table).where(is_empty))
 
     def delete(self, session_id: str, owner: str) -> None:
-        """Deletes the session with all its rows, the lease included, so that a running worker can't write any more.
-
-        Raises:
-            NotFoundError: No session of this owner has the id.
-        """
+        """Deletes the session with all its rows, the lease included, so that a running worker can't write any more."""
         with self._database.write(session_id=session_id) as connection:
             unindex_session(connection, session_id)
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)
 
     def mark_deleted(self, session_id: str, owner: str) -> None:
-        """Hides the session from everything except workers, `bring_back` and `expired`.
-
-        Raises:
-            NotFoundError: No session of this owner has the id.
-        """
+        """Hides the session from everything except workers, `bring_back` and `expired`."""
         self.update(session_id, owner, deleted_at=database_time())
 
     def bring_back(self, session_id: str, owner: str, *, within_seconds: float) -> bool:

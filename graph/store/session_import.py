@@ -108,11 +108,7 @@ _PINNED_ROLES: Final = (_USER, "ai")
 
 
 def check_rows(rows: Sequence[ReadRow]) -> None:
-    """Checks that each session has its turns, each turn its question, and that all stored values can be read.
-
-    Raises:
-        InputError: `not_an_export`, with the line number; the last one if rows are inconsistent with each other.
-    """
+    """Raises `InputError` unless each session has its turns, each turn its question, and all values can be read."""
     for number, table, row in rows:
         try:
             is_sound = _is_sound(table, row)
@@ -232,22 +228,11 @@ def import_sessions(
     new_session_id: Callable[[], str],
     allowed: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> tuple[str, ...]:
-    """Imports an export in one transaction.
+    """Imports an export in one transaction; returns the ids of the sessions here, in order.
 
-    A session gets a new id if its own is taken or has a foreign form. Records always get new ids, wherever referenced:
-    the
-    cache of records by id must not trust a file. Nothing is sent that the transcript or the summaries don't show: the
-    programs' instructions and the project memory of earlier inputs can be viewed, but their blocks end with the import.
-
-    Args:
-        database: The destination.
-        lines: The export.
-        owner: The owner of the imported sessions, whoever owned them before.
-        new_session_id: Makes an unused id.
-        allowed: Reduces a session's row to the owner's permissions here.
-
-    Returns:
-        The ids of the sessions here, in the order of the export.
+    A session gets a new id if its own is taken or has a foreign form. Records always get new ids: the cache of records
+    by id must not trust a file. Nothing is sent that the transcript or the summaries don't show: imported instructions
+    and project memory can be viewed, but their blocks end. `allowed` limits a row to the owner's permissions.
 
     Raises:
         InputError: `not_an_export`: a line is invalid; `detail` is its number.
@@ -310,11 +295,6 @@ def _adapted(
     records: Mapping[str, str],
     allowed: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> ReadRow:
-    """Returns the row with the ids used here.
-
-    Raises:
-        InputError: `not_an_export`: an unknown session, or an invalid rate.
-    """
     number, table, row = read
     if row["session_id"] not in sessions:
         raise not_an_export(number)
@@ -374,17 +354,9 @@ def insert_turns(
     model: str,
     now: datetime,
 ) -> int:
-    """Appends complete turns to a session and returns the number of the last turn.
+    """Appends complete turns, each with the user's message first, to an idle session; returns the last number.
 
-    Args:
-        connection: In a write transaction.
-        turns: The messages of each turn, the user's first; their ids must be new to the session.
-        session_id: An existing session without a running turn.
-        owner: The session's owner.
-        turn_count: The session's number of turns.
-        client: The program that sent the turns.
-        model: A name for the model column; no model of ours was called.
-        now: Time of storing, in UTC.
+    Message ids must be new to the session. `model` only fills the column: no model of ours was called.
     """
     said = list(turns)
     history_tokens = sum_history_tokens(connection, session_id, turn_count)

@@ -46,14 +46,12 @@ _VALUE = select(_key.value).where(_key.name == bindparam("of_name"))
 
 
 class ServerKeyStore:
-    """Makes each key once, by whichever server asks for it first."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[str, bytes] = {}  # no key is ever changed
 
     def get(self, name: str) -> bytes:
-        """Returns the key of this name, 32 bytes; makes it if there is none."""
+        """Returns the key of 32 bytes, created by the first server to ask."""
         if name not in self._known:
             self._known[name] = self._get(name)
         return self._known[name]
@@ -73,12 +71,10 @@ _LOG = logging.getLogger(__name__)
 
 
 class Context(NamedTuple):
-    """The records and messages of a session that a model input may contain.
+    """The records and messages that a model input may contain.
 
-    Attributes:
-        records: The active records up to the first hole in their coverage, oldest first.
-        raw: Every live message behind the last reset that none of these covers, in order.
-        left_out: The active records behind the hole; what they cover is in `raw`.
+    `records` are the active ones up to the first gap in coverage, oldest first; `left_out` those behind it, whose
+    messages are in `raw`.
     """
 
     records: list[Record]
@@ -87,13 +83,12 @@ class Context(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Our estimate for what a model input may contain of it."""
         return sum(record.summary_tokens for record in self.records) + sum(entry.tokens for entry in self.raw)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChatStores:
-    """The stores of sessions. The archive and the record table are the only truth; checkpoints derive from them."""
+    """The stores of sessions. Archive and records are the only truth; checkpoints derive from them."""
 
     database: Database
     leases: LeaseStore
@@ -111,12 +106,7 @@ class ChatStores:
     checkpointer: Checkpointer | PooledSaver
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
-        """Reads a session's context. What follows a hole in the coverage is read raw: more tokens, but nothing lost.
-
-        Args:
-            session_id: The session.
-            from_turn: The first turn whose raw messages are read.
-        """
+        """Reads a session's context, raw behind a gap in coverage: more tokens, but nothing lost."""
         with self.database.reading():
             records = self.records.active(session_id)
             begin = self.sessions.context_begin(session_id)
@@ -130,14 +120,13 @@ class ChatStores:
         return Context(kept, raw, records[len(kept) :])
 
     def pinned(self, session_id: str) -> tuple[Pin, ...]:
-        """Returns what a session's inputs must have word for word: pinned messages behind the last reset, in order."""
+        """Returns the pinned messages since the last reset, in order."""
         with self.database.reading():
             entries = self.pins.live(session_id)
             begin = self.sessions.context_begin(session_id) if entries else 0
         return tuple(pin_of(entry) for entry in entries if entry.position > begin)
 
     def oldest_raw_position(self, session_id: str) -> int | None:
-        """Returns the archive position of the oldest raw message, None if there is none."""
         begin = self.sessions.context_begin(session_id)
         ranges = uncovered_ranges(self.records.active(session_id), begin)
         oldest = self.archive.live_within(session_id, ranges, limit=1)
@@ -146,8 +135,6 @@ class ChatStores:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnerStores:
-    """The stores of owners: who is let in, what they have used, and what they agreed to."""
-
     owners: OwnerStore
     sign_ins: SignInStore
     use: OwnerUseStore
@@ -158,8 +145,6 @@ class OwnerStores:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramStores:
-    """The stores of programs: their tokens, what their requests are recognised by, and their side requests."""
-
     tokens: ApiTokenStore
     fingerprints: FingerprintStore
     keys: ServerKeyStore
@@ -168,19 +153,17 @@ class ProgramStores:
 
 @dataclass(frozen=True, kw_only=True)
 class Stores:
-    """All stores of one server, over one database."""
-
     chat: ChatStores
     owner: OwnerStores
     program: ProgramStores
 
 
 def open_database(settings: Settings, *, clock: Clock = utc_now) -> Database:
-    """Opens the database that the settings name; creates or migrates it if needed.
+    """Opens, creates or migrates the configured database.
 
     Raises:
-        SettingsError: It is a Postgres, and what that needs isn't installed, or its URL can't be understood.
-        DatabaseError: It can't be used; the subclass says why.
+        SettingsError: The Postgres extra isn't installed, or the URL can't be parsed.
+        DatabaseError: The database can't be used; the subclass says why.
     """
     if settings.chat_database_url is None:
         return open_sqlite(settings.database_path, busy_timeout_seconds=settings.busy_timeout_seconds, clock=clock)
@@ -194,12 +177,7 @@ def open_database(settings: Settings, *, clock: Clock = utc_now) -> Database:
 
 @contextmanager
 def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
-    """Opens the database and the checkpoints; creates or migrates them if needed.
-
-    Raises:
-        SettingsError: The database is a Postgres, and what that needs isn't installed, or its URL can't be understood.
-        DatabaseError: They can't be used; the subclass says why.
-    """
+    """Opens the database and the checkpoints; raises what `open_database` does."""
     with ExitStack() as stack:
         if settings.chat_database_url is None:
             stack.enter_context(in_use(settings.database_path))
@@ -251,11 +229,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
 
 
 def open_checkpoints(settings: Settings) -> Checkpointer | PooledSaver:
-    """Opens the checkpoints beside the database that the settings name.
-
-    Raises:
-        DatabaseError: They can't be used; the subclass says why.
-    """
+    """Opens the checkpoints beside the configured database."""
     if settings.chat_database_url is None:
         return open_checkpointer(settings.checkpoint_path, busy_timeout_seconds=settings.busy_timeout_seconds)
     from graph.store.postgres.pooled_saver import open_saver  # noqa: PLC0415  # its driver is an extra

@@ -169,7 +169,6 @@ class TokenUseStore:
         self._database = database
 
     def of_session(self, session_id: str) -> list[TokenUse]:
-        """Returns the use of a session by model, all attempts and discarded records included."""
         return self._read(_OF_SESSION, session_id=session_id)
 
     def of_owner(self, owner: str) -> list[TokenUse]:
@@ -177,7 +176,6 @@ class TokenUseStore:
         return self._read(_OF_OWNER, owner=owner)
 
     def of_folds(self, session_id: str) -> list[TokenUse]:
-        """Returns the use of a session's summaries since the last reset, by model."""
         return self._read(_FOLDS, session_id=session_id)
 
     def _read(self, query: Select[Any] | CompoundSelect[Any], **values: str) -> list[TokenUse]:

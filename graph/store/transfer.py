@@ -62,12 +62,9 @@ class ReadRow(NamedTuple):
 
 
 def export_lines(database: Database, *, only: str = "", with_images: bool = True) -> Iterator[str]:
-    """Yields a header line, then all rows of all sessions, from one snapshot: messages, turns, records, calls.
+    """Yields a header line, then all rows of all sessions (or of `only`), from one snapshot.
 
-    Args:
-        database: The source.
-        only: The one session to export; "" for all.
-        with_images: False leaves out images sent by programs; their messages still refer to them.
+    Without images, the messages still refer to them.
     """
     tables = [table for table in _TABLES.values() if with_images or table is not image_table]
     wanted = select(session_table.c.session_id).where(session_table.c.deleted_at.is_(None))
@@ -84,12 +81,7 @@ def export_lines(database: Database, *, only: str = "", with_images: bool = True
 
 
 def import_lines(database: Database, lines: Iterable[str], *, owner: str | None) -> Imported:
-    """Imports an export in one transaction; existing sessions are skipped.
-
-    Args:
-        database: The destination.
-        lines: The export.
-        owner: The owner of the imported sessions; None keeps each session's owner.
+    """Imports an export in one transaction; existing sessions are skipped. Owner None keeps each session's owner.
 
     Raises:
         InputError: `not_an_export`: a line is invalid; `detail` is its number. Nothing is changed.
@@ -102,12 +94,6 @@ def import_lines(database: Database, lines: Iterable[str], *, owner: str | None)
 
 
 def read_rows(lines: Iterable[str]) -> Iterator[ReadRow]:
-    """Yields the rows of an export, in order.
-
-    Raises:
-        InputError: `not_an_export`: a line is invalid; `detail` is its number.
-        NewerDatabaseError: A newer version wrote the export.
-    """
     numbered = enumerate(lines, start=1)
     _check_head(next(numbered, (1, ""))[1])
     for number, line in numbered:
@@ -119,16 +105,7 @@ def read_rows(lines: Iterable[str]) -> Iterator[ReadRow]:
 
 
 def add_rows(connection: Connection, rows: Iterable[ReadRow], *, owner: str | None) -> dict[str, bool]:
-    """Adds the rows of sessions that don't exist yet; maps each session id to True if it was new.
-
-    Args:
-        connection: In a write transaction.
-        rows: Each session's own row before its others.
-        owner: The owner of all sessions; None keeps each session's owner.
-
-    Raises:
-        InputError: `not_an_export`: a row is invalid; `detail` is the number of its line.
-    """
+    """Adds the rows of new sessions, each session's own row first; maps each session id to True if it was new."""
     is_new: dict[str, bool] = {}
     for number, table, row in rows:
         try:
@@ -196,11 +173,7 @@ def _check_head(line: str) -> None:
 
 
 def _parse(line: str) -> tuple[Table, dict[str, Any]]:
-    """Parses a line to a table and a row; text from outside is cleaned here.
-
-    Raises:
-        ValueError: Or another of `_MALFORMED`: the line is invalid.
-    """
+    """Parses a line to a table and a row and cleans its text; raises one of `_MALFORMED`."""
     entry = plain_value(json.loads(line, parse_constant=_refuse))
     table, row = _TABLES[entry["table"]], entry["row"]
     columns = {column.name: column for column in _columns(table)}
@@ -217,12 +190,7 @@ def _to_json(value: object) -> object:
 
 
 def _from_json(column_type: TypeEngine[Any], value: object) -> object:
-    """Converts a value to the type of its column.
-
-    Raises:
-        ValueError: The type is wrong, a number is too large (SQLite would accept it), or a time is out of range.
-        OverflowError: An integer is too large for a float.
-    """
+    """Converts a value to its column's type; raises `ValueError` or `OverflowError` if out of range."""
     if value is None:
         return None
     expected = (column_type.impl_instance if isinstance(column_type, TypeDecorator) else column_type).python_type

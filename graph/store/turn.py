@@ -277,11 +277,7 @@ class TurnStore:
         partial_text: str = "",
         fingerprint: EndedFingerprint | None = None,
     ) -> None:
-        """Ends an open turn, or makes it wait for its program; an ended turn is left unchanged.
-
-        Raises:
-            LeaseLostError: The lease was lost; nothing is written.
-        """
+        """Ends an open turn, or makes it wait for its program; an ended turn is left unchanged."""
         end = _change(lease.session_id, number).where(_turn.status.in_(OPEN))
         values = {
             "status": status,
@@ -297,11 +293,7 @@ class TurnStore:
             change_session(connection, lease.session_id, updated_at=database_time())
 
     def rate(self, session_id: str, number: int, rating: int, *, attempt: int | None) -> None:
-        """Stores the rating of a turn's last attempt; a rating of another attempt changes nothing.
-
-        Raises:
-            NotFoundError: There is no such turn, or it is open.
-        """
+        """Rates a turn's last attempt, not another; raises `NotFoundError` for an open turn."""
         rated = rating if attempt is None else case((_turn.attempt == attempt, rating), else_=_turn.rating)
         change = _change(session_id, number).where(_turn.status.not_in(OPEN)).values(rating=rated)
         with self._database.write(session_id=session_id) as connection:
@@ -329,11 +321,6 @@ class TurnStore:
             return progress(connection, turns)
 
     def get(self, session_id: str, number: int) -> TurnRow:
-        """Returns the turn.
-
-        Raises:
-            NotFoundError: The session has no such turn.
-        """
         with self._database.read() as connection:
             return read_turn(connection, session_id, number)
 

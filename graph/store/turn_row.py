@@ -70,11 +70,6 @@ _OF_PROGRAMS = select(func.count()).where(
 
 
 def read_turn(connection: Connection, session_id: str, number: int) -> TurnRow:
-    """Returns the turn.
-
-    Raises:
-        NotFoundError: The session has no such turn.
-    """
     row = connection.execute(_ONE, {"session_id": session_id, "number": number}).one_or_none()
     if row is None:
         raise NotFoundError(str(number))
@@ -96,11 +91,6 @@ def count_of_programs(connection: Connection, session_id: str, last: int) -> int
 
 
 def count_turns(connection: Connection, session_id: str, owner: str) -> int:
-    """Returns the number of turns of the owner's session.
-
-    Raises:
-        NotFoundError: The owner has no such session.
-    """
     count = connection.execute(_COUNT, {"session_id": session_id, "owner": owner}).scalar()
     if count is None:
         raise NotFoundError(session_id)

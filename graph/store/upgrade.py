@@ -23,11 +23,6 @@ def make_config() -> Config:
 def upgrade(connection: Connection, revision: str | None, name: str) -> None:
     """Runs the missing migrations, all in the caller's transaction.
 
-    Args:
-        connection: In a write transaction.
-        revision: The revision of the tables, None without tables.
-        name: Name of the database, for the error's detail.
-
     Raises:
         NewerDatabaseError: The revision is newer than all known ones.
         OlderDatabaseError: The revision is older than the first.

@@ -18,13 +18,9 @@ FinishReason = Literal["stop", "length", "tool_calls", "content_filter"]
 
 @dataclass(frozen=True)
 class ClientMessage:
-    """One message of a request; system and developer messages stand in `ClientOptions.system`.
+    """One message of a request; system and developer messages are in `ClientOptions.system`.
 
-    Attributes:
-        text: The text parts, joined by newlines.
-        images: URLs, in order.
-        calls: The tool calls of an assistant's message.
-        call_id: The call that a tool message answers, else "".
+    `text` joins the text parts by newlines; `call_id` is the call answered by a tool message, else "".
     """
 
     role: ClientRole
@@ -66,7 +62,7 @@ class ClientOptions:
 
 
 class Hint(NamedTuple):
-    """A client's own id of a chat: the header's or field's name in lower case, and the value."""
+    """A client's own chat id: name of the header (lower case) or field, and the value."""
 
     name: str
     value: str
@@ -74,18 +70,14 @@ class Hint(NamedTuple):
 
 @dataclass(frozen=True)
 class ClientRequest:
-    """A request for the next answer of a chat, with the whole history.
+    """A request for the next answer of a chat, with the whole history, oldest first.
 
     Attributes:
-        messages: User, assistant and tool messages, oldest first; the last is a user's or a tool's.
-        model: A session's model name, "" for the default.
         is_plain: True if the model's name selects an answer without memory.
         task: The declared purpose, such as a title, "" for the chat itself.
         session: Id of a session to continue, "" for none.
-        hint: The client's own id of the chat, if sent.
         user: The client's id of the end user, "" for none; narrows the search for the session.
         idempotency_key: The same for each try of a request, "" for none.
-        is_retry: True if the client library declares a retry.
     """
 
     messages: tuple[ClientMessage, ...]
@@ -101,8 +93,6 @@ class ClientRequest:
 
 
 class ClientUsage(NamedTuple):
-    """Tokens reported by the provider for the model calls of one response."""
-
     input_tokens: int
     output_tokens: int
     cached_tokens: int | None
@@ -110,12 +100,7 @@ class ClientUsage(NamedTuple):
 
 @dataclass(frozen=True)
 class CompletionEnd:
-    """Finish reason, usage and figures of a finished response.
-
-    Attributes:
-        usage: None unless the provider reported the tokens of every call.
-        figures: Actions and cost of the memory, as JSON values; {} for a side request.
-    """
+    """Finish reason, usage (None unless reported for every call) and figures, as JSON values, of a response."""
 
     finish_reason: FinishReason
     usage: ClientUsage | None
@@ -123,14 +108,9 @@ class CompletionEnd:
 
 
 class Completion(Protocol):
-    """A response: running, or stored earlier and sent again.
+    """A response: running, or stored earlier and sent again with the same `id` and `created`.
 
-    Attributes:
-        id: "chatcmpl-" and a unique part; a stored response keeps both `id` and `created`.
-        created: Seconds since 1970.
-        session_id: "" for a side request.
-        turn: 0 for a side request.
-        matched: How the session was found.
+    Side requests have no session ("") and no turn (0).
     """
 
     id: str
@@ -159,11 +139,7 @@ class CompletionSource(Protocol):
     """Answers the requests of one owner's programs; implemented by `service.completions`."""
 
     def begin(self, request: ClientRequest) -> Completion:
-        """Finds the session that the request continues, and starts the answer.
-
-        Raises:
-            TurnfoldError: The request is refused; nothing was stored.
-        """
+        """Finds the session to continue and starts the answer; a `TurnfoldError` refuses and stores nothing."""
         ...
 
     def models(self) -> tuple[str, ...]:
@@ -189,9 +165,8 @@ _GLOBAL_IPV6: Final = ip_network("2000::/3")
 
 
 def is_image_url(url: str) -> bool:
-    """True for data URLs of images, and for https URLs with a public host.
+    """True for data URLs of images, and for https URLs with a public host, in any spelling of an address.
 
-    Private, loopback, link-local and reserved addresses, in any spelling, and names of internal networks aren't public.
     Names aren't resolved: a public name with a private address isn't noticed.
     """
     if url[: len(_DATA)].lower() == _DATA:

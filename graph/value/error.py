@@ -106,10 +106,8 @@ SignInReason = Literal["ended", "needed", "withdrawn"]
 class TurnfoldError(Exception):
     """Base of all errors that Turnfold raises on purpose.
 
-    Attributes:
-        code: Stable name of the failure; the page's sentences are keyed by it.
-        detail: A short addition to the sentence, such as a number or a model's name. Never a key or message text.
-        advice: A remedy for the operator of the server, or "".
+    `code` is stable: the page's sentences are keyed by it. `detail`, such as a number or a model's name, never holds a
+    key or message text; `advice` is a remedy for the operator, or "".
     """
 
     code: ClassVar[str] = "internal"
@@ -210,8 +208,6 @@ class TurnStoppedSignal(TurnfoldError):  # noqa: N818 - a signal, no error: it o
 
 
 class StoreError(TurnfoldError):
-    """Base of all storage errors."""
-
     code = "store"
 
 
@@ -297,8 +293,7 @@ class ProjectBusyError(ProjectError):
 class ProjectDamagedError(ProjectError):
     """A file of the project's memory can't be parsed and stays unchanged; `detail` names the file and the position.
 
-    Attributes:
-        snapshot: The name of the newest snapshot that can be restored, or "".
+    `snapshot` is the newest one that can be restored, or "".
     """
 
     code = "project_damaged"
@@ -327,12 +322,7 @@ class InternalError(TurnfoldError):
 
 
 class ModelError(TurnfoldError):
-    """Base of all errors of a model call.
-
-    Attributes:
-        is_transient: True if a retry may succeed.
-        retry_after_seconds: The wait requested by the provider, or None.
-    """
+    """Base of all errors of a model call; `is_transient` if a retry may succeed."""
 
     code = "model"
     is_transient: ClassVar[bool] = False

@@ -46,12 +46,7 @@ class ToolStarted:
 
 @dataclass(frozen=True)
 class ToolFinished:
-    """A tool call ended.
-
-    Attributes:
-        result: The text for the model, cut to the limit for tool results.
-        turns: The earlier turns shown by the result of `recall`, in order; None for other tools.
-    """
+    """A tool call ended; `result` is cut to the limit for tool results, and `turns` are those shown by `recall`."""
 
     call_id: str
     name: str

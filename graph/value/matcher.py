@@ -20,9 +20,7 @@ class TooManyStepsError(Exception):
 class BoundedMatcher(SequenceMatcher[_T]):
     """A `SequenceMatcher` that raises `TooManyStepsError` after too many comparisons.
 
-    A search compares each pair of equal items, and there is a search for each run of equal items: for lists in which
-    few
-    items repeat, the time would grow with the cube of the length.
+    Without repeated items, time can grow with the cube of the length: there is a search for each run of equal items.
     """
 
     def __init__(self, before: Sequence[_T], after: Sequence[_T]) -> None:

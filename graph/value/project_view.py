@@ -31,13 +31,7 @@ class PlanView:
 
 @dataclass(frozen=True)
 class DecisionView:
-    """A decision.
-
-    Attributes:
-        date: The day in UTC; None if unknown.
-        is_in_force: False once replaced.
-        replaces: Id of the decision replaced by this, or None.
-    """
+    """A decision; `date` is UTC, and `replaces` the id of the earlier one."""
 
     id: str
     text: str
@@ -48,22 +42,15 @@ class DecisionView:
 
 @dataclass(frozen=True)
 class OpenFileView:
-    """An open file, by path from the root; `is_gone` if it no longer exists."""
-
     path: str
     is_gone: bool
 
 
 @dataclass(frozen=True)
 class PrimedLineView:
-    """A line of the context for new sessions of the project.
+    """A line of the context for new sessions of the project; `date` is UTC, `is_old` means over 14 days.
 
-    Attributes:
-        date: The day of the note in UTC; None if unknown.
-        is_old: Noted more than 14 days ago.
-        item_id: Id of the plan, task, decision or message; a file's path; else "".
-        speaker: "user" or "assistant" for a message, else "".
-        is_gone: True for a file that no longer exists.
+    `item_id` is the id of a plan, task, decision or message, or a file's path.
     """
 
     text: str
@@ -89,17 +76,13 @@ class RuleFileView:
     """A rules file on the disk.
 
     Attributes:
-        path: Relative to the root.
         kind: When it applies: always, for files that match its globs, when the model reads it, or never by itself.
         sent_bytes: Bytes sent to a model for the current file, once the rules are accepted.
         left_out_bytes: Bytes left out for lack of room.
         problem: Why a file that was read isn't applied (a reason of `PathError` or of the front matter), or "".
         refusal: Why the file wasn't read (a reason of `PathError`), or "".
         text: Invisible characters are shown as code points; "" if not read.
-        invisible_count: Invisible characters, which are never sent.
-        comment_count: HTML comments, which are never sent.
         import_count: Imports, which aren't followed.
-        bad_count: Invalid byte sequences.
     """
 
     path: str
@@ -122,12 +105,10 @@ class RulesView:
 
     Attributes:
         state: "none": no files; "new": never accepted; "agreed": the files are used; "changed": the files differ from
-            the
-            accepted ones, which stay in use.
+            the accepted ones, which stay in use.
         digest: Identifies this version of the rules; the argument of `projects.agree`.
         difference: For "changed" the lines of a unified diff from the accepted rules.
         exceeded: Limits reached while reading: "files", "folders".
-        agreed_at: Time of the last agreement, UTC; None if never.
     """
 
     state: RulesState
@@ -140,21 +121,11 @@ class RulesView:
 
 @dataclass(frozen=True)
 class ProjectView:
-    """A project's memory and rules.
+    """A project's memory and rules; plans and decisions oldest first, open files newest last, snapshots newest first.
 
     Attributes:
-        root: The real path.
-        plans: Oldest first.
-        decisions: Oldest first; replaced ones too.
-        open_files: Newest last.
-        summary: The running summary.
-        primed: Context for new sessions, in order.
         older_decisions: Number of decisions in force outside `primed`.
-        primed_tokens: Our estimate for `primed`.
-        snapshots: Newest first.
-        damage: The file of the memory that can't be parsed, and the position; "" for none. If set, only the snapshots
-            and
-            the rules are filled.
+        damage: The file of the memory that can't be parsed, and the position; only snapshots and rules are filled then.
     """
 
     root: str

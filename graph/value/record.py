@@ -16,13 +16,9 @@ RecordOutcome = Literal["compressed", "shortened", "picked", "inflated", "empty"
 
 @dataclass(frozen=True)
 class ArchivedMessage:
-    """An archived message.
+    """An archived message; `position` counts from 1 within the session and is never reused.
 
-    Attributes:
-        position: Number in the session, from 1, never reused.
-        turn: From 1.
-        attempt: The attempt of the turn that produced the message, from 1; a user's message belongs to every attempt.
-        tokens: Our estimate for text and tool calls.
+    A user's message belongs to every attempt of its turn. `tokens` is our estimate for text and tool calls.
     """
 
     position: int
@@ -38,33 +34,22 @@ class ArchivedMessage:
 class Record:
     """One fold: the covered turns, the text and the cost. A new field needs a column and a migration, too.
 
+    Positions are inclusive. Tokens are our estimates, except `input_tokens` and `output_tokens` with `is_usage`.
+
     Attributes:
         thread_id: The session's id (the seed's key).
-        turns: Covered turn numbers, derived from the range of positions.
         turn_length: Number of covered turns; 3 for interval records.
         original_chars: Characters of text in the covered messages, tool results included.
-        summary_chars: `len(summary)`.
         compression_rate: The session's rate at the time, 0.1 to 0.5.
-        from_position: First archive position covered.
-        to_position: Last archive position covered (inclusive).
         version: From 1; a rolling summary counts up from the one before.
         replaces: Id of the version before, None for the first.
         source_key: Hash of everything that the text depends on (`fold.spec`).
-        source_tokens: Our estimate for the covered messages.
-        summary_tokens: Our estimate for the summary with its label.
-        input_tokens: Read by the summary model, over all drafts.
-        output_tokens: Written by the summary model, over all drafts.
-        is_usage: True if the provider reported these two, else they are estimates.
-        error_code: Of a failed record, else "".
-        seconds: Time to make the summary.
+        summary_tokens: With its label.
+        input_tokens: Read by the summary model, over all drafts; `output_tokens` likewise.
         covered_until_message_id: Id of the last covered message (seed 003's key).
         covered_message_count: Number of live messages covered, sources' included.
-        covered_token_count: Our estimate for these messages.
         context_messages: Number of messages in the context before a compaction; a summary counts as one.
-        context_messages_after: The same after the compaction.
-        context_tokens: Our estimate for the context before a compaction.
-        kept_facts: Facts of the source that the summary retains, weightiest first; () without a comparison.
-        missing_facts: Facts of the source that the summary lacks.
+        kept_facts: Facts of the source in the summary, weightiest first; () without a comparison.
         wish: The user's instruction beside the length, "" for none.
     """
 
@@ -117,7 +102,6 @@ class Record:
 
     @property
     def context_tokens_after(self) -> int:
-        """Our estimate for the context after a compaction, 0 for other records."""
         return self.context_tokens - self.source_tokens + self.summary_tokens if self.context_tokens else 0
 
     def with_changes(self, **changes: object) -> Record:

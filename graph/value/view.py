@@ -33,11 +33,8 @@ class ExportSize(NamedTuple):
 class SessionItem:
     """A session in the list. `updated_at` is UTC.
 
-    Attributes:
-        found_turn: The turn with the searched words; None without a search, or if the title matches.
-        found_text: The sentence of that turn with most of the words, cut to a line; "" if `found_turn` is None.
-        client: The name of the program that started the session, "" for the page.
-        is_pinned: True if listed before unpinned sessions.
+    `found_turn` has the searched words, and `found_text` is its best sentence, cut to a line; None and "" without a
+    search, or if the title matches. `client` is "" for the page.
     """
 
     session_id: str
@@ -57,14 +54,10 @@ class SessionView:
 
     Attributes:
         fold_failures: Consecutive failed calls for the oldest due block.
-        fold_error_code: Error code of the newest of these failures, or "".
         unsent_messages: Messages neither summarised nor sent (strategy "rolling" only).
         context_notice: With automatic compaction off: "nearly_full" above 80 % of the limit, "full" above the limit.
-        project_root: Folder of the project, "" for none.
-        has_memory: True if the session starts with the project's memory.
         project_problem: Why the newest turn lacked a part of the project's context or couldn't be noted there, or None.
         client: The name of the program that started the session, "" for the page.
-        is_pinned: True if listed before unpinned sessions.
         forked_from: The owner's session that this is a branch of; "" for none, or one since deleted.
         forked_after: The last turn shared with it; 0 without one.
     """
@@ -91,13 +84,7 @@ class SessionView:
 
 @dataclass(frozen=True)
 class ToolStep:
-    """One tool call.
-
-    Attributes:
-        arguments: JSON text.
-        seconds: None while the call runs.
-        turns: The earlier turns shown by the result of `recall`, in order; None for other tools and before the result.
-    """
+    """One tool call; `arguments` is JSON, `seconds` is None while running, and `turns` are those shown by `recall`."""
 
     call_id: str
     name: str
@@ -114,12 +101,9 @@ class TurnView:
 
     Attributes:
         answer_text: Partial if the turn was stopped, "" for none.
-        error_code: The `code` of the error, "" unless `status` is "failed".
         is_last: True for the session's newest turn, which alone can be regenerated in place.
         is_cut: True if the model stopped mid-answer at its length limit.
         client: The name of the program that sent the turn, "" for the page.
-        user_message_id: Id for pinning the question.
-        answer_message_id: Id for pinning the answer, "" while there is none.
         rating: 1 for good, -1 for bad, 0 for unrated.
     """
 
@@ -142,13 +126,7 @@ class TurnView:
 
 @dataclass(frozen=True)
 class Transcript:
-    """The newest turns, oldest first.
-
-    Attributes:
-        earlier_count: Number of earlier turns left out.
-        reset_after: The turns followed by a reset: later turns were answered without them.
-        can_undo_reset: True if the last reset can be undone.
-    """
+    """The newest turns, oldest first; turns behind one of `reset_after` were answered without those before."""
 
     turns: tuple[TurnView, ...]
     earlier_count: int
@@ -157,7 +135,7 @@ class Transcript:
 
 
 class BegunTurn(NamedTuple):
-    """A turn that was started, in the requested session or in a new branch of it."""
+    """A turn just started, in the session or in a new branch."""
 
     session_id: str
     number: int
@@ -165,12 +143,7 @@ class BegunTurn(NamedTuple):
 
 @dataclass(frozen=True)
 class LiveTurn:
-    """Progress of a running turn, polled by the page.
-
-    Attributes:
-        text: The answer so far; up to a second old if another process runs the turn.
-        phase_turns: In phase "folding", the turns being folded.
-    """
+    """Progress of a running turn, polled by the page; `text` is up to a second old if another process runs the turn."""
 
     number: int
     attempt: int
@@ -212,15 +185,10 @@ class NextFold:
     Attributes:
         turns: Turns of the next block, future ones included; () if the strategy doesn't fold by turns.
         turns_left: How many of them have no answer yet.
-        original_chars: Characters of their messages so far.
-        summary_chars: Target length of a summary at the current rate; `original_chars` if the messages are too short
-            for a
-            summary and stay verbatim.
-        tokens: Counts towards `threshold_tokens` (an estimate).
-        threshold_tokens: The tokens at which the strategy folds; 0 if it doesn't fold by tokens.
+        summary_chars: Target length at the current rate; `original_chars` if too short for a summary.
+        threshold_tokens: The `tokens` at which the strategy folds; 0 if it doesn't fold by tokens.
         sent_turns: Number of complete turns sent if the strategy makes no summaries, else None.
         is_due: True if a fold is due: in progress, or made or failed since the last turn started.
-        is_reset: True if the context begins after a reset.
     """
 
     turns: tuple[int, ...] = ()
@@ -236,10 +204,9 @@ class NextFold:
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """Tokens sent by a turn's last answered call, and tokens of the full history since the last reset (estimates).
+    """Estimated tokens of a turn's last answered call and of the full history since the last reset.
 
-    Attributes:
-        has_fold: True if the input was the first to contain one of the active records.
+    `has_fold` marks the first input with an active record.
     """
 
     turn: int
@@ -250,11 +217,7 @@ class ChartPoint:
 
 @dataclass(frozen=True)
 class Gauge:
-    """Fill level of the context window at the last model call.
-
-    Attributes:
-        source: "usage" if the provider reported `sent_tokens`, "estimate" if we counted them.
-    """
+    """Fill level of the context window at the last model call; `source` is "usage" if reported by the provider."""
 
     sent_tokens: int
     window_tokens: int
@@ -273,7 +236,6 @@ class TurnOptions:
 
     Attributes:
         project_root: A folder of `PROJECT_ROOTS` or below one; "" for no project.
-        has_memory: False starts the session without the project's memory.
         time_zone: IANA name of the user's time zone, for tools; "" means UTC.
         context: Context of this request: `currentFile`, `selection`.
         client: The program's part of the request; None for the page.
@@ -295,11 +257,7 @@ class TurnOptions:
 
 @dataclass(frozen=True)
 class Money:
-    """An amount in the currency of the price list.
-
-    Attributes:
-        is_estimate: True if tokens were counted by us, or their cached share is unknown.
-    """
+    """An amount in the price list's currency; an estimate if tokens or their cached share weren't reported."""
 
     amount: Decimal
     is_estimate: bool
@@ -309,11 +267,7 @@ class Money:
 class CostView:
     """Cost of the model calls of a session, or of all of an owner's sessions.
 
-    Attributes:
-        currency: As displayed.
-        total: All calls of models with a price, summaries included.
-        summaries: Summaries alone, discarded and failed ones included.
-        unpriced_calls: Calls of models without a price, in neither amount; a summary counts as one call.
+    `summaries` includes discarded and failed ones; neither amount includes the `unpriced_calls`.
     """
 
     currency: str
@@ -324,15 +278,10 @@ class CostView:
 
 @dataclass(frozen=True)
 class SavingsMoney:
-    """Money saved by folding in a session since the last reset; all amounts are estimates.
+    """Estimated money saved by folding in a session since the last reset.
 
-    Attributes:
-        currency: As displayed.
-        unsent: Price of the unsent tokens; the cached price if the provider has a cache, which would have held nearly
-            all
-            of them.
-        folds: Cost of the summaries.
-        lost: Surcharge for tokens no longer read from the cache.
+    `unsent` uses the cached price if the provider has a cache, which would have held nearly all of these tokens;
+    `lost` is the surcharge for tokens no longer read from the cache.
     """
 
     currency: str
@@ -347,12 +296,7 @@ class SavingsMoney:
 
 @dataclass(frozen=True)
 class PinnedMessage:
-    """A message that is always sent verbatim.
-
-    Attributes:
-        tokens: Our estimate for the message with its label.
-        is_sent: False if the session's model has no room: more may be pinned than another model takes.
-    """
+    """A message always sent verbatim, unless the model has no room (`is_sent`); `tokens` include the label."""
 
     message_id: str
     turn: int
@@ -371,14 +315,7 @@ class PinView:
 
 @dataclass(frozen=True)
 class ProgramToken:
-    """An API token of an owner's program, without the secret. Times are UTC.
-
-    Attributes:
-        id: Identifies the token to `withdraw`; grants no access.
-        name: The program's name.
-        tools: Names of the server tools allowed to the program; None for all.
-        last_used_on: The last day with a request, or None.
-    """
+    """An API token of an owner's program, without the secret; `tools` is None for all server tools. Times are UTC."""
 
     id: str
     name: str
@@ -412,15 +349,12 @@ class InputBlock:
 
     Attributes:
         kind: "system", "context", "record", "pin", "message", "tools" or "note"; "shortened" or "cut" if reduced for
-            this
-            call; "call" for the arguments of a tool that called a model itself.
-        id: Id of the record, message or call; for other kinds a name that distinguishes them.
-        role: Role of a message, "" for other blocks.
+            this call; "call" for the arguments of a tool that called a model itself.
         tokens: Our estimate.
         text: None if not stored, as for tools.
         turns: The turns that a record covers, or the turn of a message; () for other blocks.
         is_cacheable: True if the block is part of the prefix shared with the call before.
-        tools: Definitions in the block of tools; () if they aren't those of this version of the server.
+        tools: () if they aren't those of this version of the server.
     """
 
     kind: str
@@ -436,19 +370,15 @@ class InputBlock:
 
 @dataclass(frozen=True)
 class CallInput:
-    """Input of one model call, rebuilt from the tables, and its cost.
+    """Rebuilt input of one model call, and its cost; times are UTC.
 
     Attributes:
-        attempt: Of the turn, from 1.
         ordinal: Number of the call within the attempt, from 1.
         kind: "answer" for a call of the chat, "reasoning" for a call by the tool of that name.
-        is_verified: True if the rebuilt input has the stored hash of the sent bytes.
+        is_verified: True if the rebuilt input matches the stored hash.
         sent_tokens: Our estimate for the input.
         full_tokens: Our estimate for the whole history since the last reset instead.
         usage_input_tokens: Reported by the provider, else None; likewise the next two.
-        usage_cached_tokens: Input tokens read from the provider's cache.
-        error_code: Of a failed call, else "".
-        created_at: UTC.
     """
 
     attempt: int
@@ -468,18 +398,17 @@ class CallInput:
 
     @property
     def cacheable_tokens(self) -> int:
-        """Our estimate for the prefix shared with the call before."""
         return sum(block.tokens for block in self.blocks if block.is_cacheable)
 
 
 @dataclass(frozen=True)
 class SentRequest:
-    """The body of a call's request, rebuilt.
+    """The rebuilt body of a call's request.
 
     Attributes:
         body: Indented JSON with images shortened; None if too little is stored. Never contains the key.
-        is_verified: True if the messages have the stored hash; the rest of the body has none.
-        lacks_tools: True if tools were sent that differ from those of this version of the server.
+        is_verified: True if the messages match the stored hash; the rest of the body has none.
+        lacks_tools: True if other tools were sent than this version of the server has.
         is_of_program: True for a program's request, whose tools and parameters aren't stored.
         is_embedded: True if the embedded model answered: nothing left the server.
     """
@@ -507,11 +436,8 @@ class Savings:
     Attributes:
         unsent_tokens: Full history minus sent input, summed over the answered calls (estimates).
         fold_tokens: Input plus output of every summary, discarded and failed ones included.
-        is_fold_usage: True if the provider reported all of `fold_tokens`.
-        lost_tokens: Our estimate for tokens resent outside the provider's cache because an earlier part of the input
-            was
-            folded, unfolded or left out.
-        money: The same in money; None if a model has no price.
+        lost_tokens: Our estimate for tokens resent uncached because an earlier part of the input changed.
+        money: None if a model has no price.
     """
 
     unsent_tokens: int

@@ -49,12 +49,7 @@ def all_tokens(body: Body) -> int:
 
 
 class CachingResponder:
-    """Answers a chat in about so many characters and a summary as the default responder does; has a cache of prompts.
-
-    Args:
-        answer_chars: Length of the chat's answers.
-        reply: Answers a request instead, None for those that it leaves.
-    """
+    """Answers with about `answer_chars` characters, summaries as the default responder; has a prompt cache."""
 
     def __init__(self, answer_chars: int = 1_200, reply: Callable[[Body], Reply | None] = lambda _: None) -> None:
         self._answer_chars = answer_chars

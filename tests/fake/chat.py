@@ -46,7 +46,6 @@ class Chat:
         self._close()
 
     def say(self, text: str, *, options: TurnOptions | None = None) -> list[Event]:
-        """Sends a message, waits for the turn's end and returns its events."""
         self.start(text, options=options)
         return self.events()
 
@@ -59,7 +58,6 @@ class Chat:
             self.wait_for_folds()
 
     def start(self, text: str, *, options: TurnOptions | None = None) -> int:
-        """Sends a message and returns its turn's number at once."""
         return self.service.turns.send(self.session_id, text, message_id=f"user-{uuid.uuid4().hex}", options=options)
 
     def retry(self) -> list[Event]:
@@ -77,7 +75,6 @@ class Chat:
         return self.events()
 
     def events(self) -> list[Event]:
-        """Returns all events of the newest turn, after its end."""
         events = list(self.service.turns.follow(self.session_id, timeout_seconds=_PATIENCE_SECONDS))
         assert isinstance(events[-1], _LAST_EVENTS), events
         return events
@@ -100,7 +97,6 @@ class Chat:
         return [record.turns for record in self.service.folds.records(self.session_id)]
 
     def rows(self, query: str, *values: object) -> list[Any]:
-        """Queries the database directly, without the product's code."""
         return read_rows(self.service.settings, query, *values)
 
     def change(self, statement: str) -> None:
@@ -120,7 +116,6 @@ class Chat:
             )
 
     def wait_for_folds(self) -> None:
-        """Waits until no summary is being made, nor queued to be."""
         query = "SELECT count(*) FROM record WHERE session_id = ? AND status = 'IN_PROGRESS'"
         fold_worker = self.service._engine.fold_worker  # noqa: SLF001  # nobody but a test has to know
         self.wait_until(lambda: fold_worker.is_idle(self.session_id) and self.rows(query, self.session_id) == [(0,)])
@@ -137,7 +132,6 @@ class Chat:
 
 
 def text_of(events: Sequence[Event]) -> str:
-    """The text streamed, all pieces joined."""
     return "".join(event.text for event in events if isinstance(event, TokenDelta))
 
 

@@ -9,13 +9,7 @@ FRONT = "## 영구 컨텍스트\nprojectRules:\n    들여쓰기는 네 칸으�
 
 
 class ScriptedContext:
-    """A source whose front is set and whose block of a turn names the file that the request names.
-
-    Attributes:
-        front: What every front is from now on.
-        error: Raised instead, until it is taken away.
-        requests: What it was asked, in order.
-    """
+    """A source with a fixed front, and a turn's block that names the request's file; `error` is raised instead."""
 
     def __init__(self, front: str = FRONT) -> None:
         self.front = front

@@ -27,12 +27,7 @@ _HOUR: Final = timedelta(hours=1)
 
 
 class IdentityProvider:
-    """A context manager; listens on a free port of 127.0.0.1 and ends by itself.
-
-    Args:
-        lasts: How long a token is valid, in whole seconds.
-        knows_clients: Whether only registered clients are served, each with its own secret.
-    """
+    """Listens on a free port of 127.0.0.1 until the end of `with`; tokens are valid for `lasts` seconds."""
 
     def __init__(self, *, lasts: timedelta = _HOUR, knows_clients: bool = False) -> None:
         users = [User(sub=subject, claims={"name": name}) for subject, name in NAMES.items()]

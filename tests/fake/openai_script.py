@@ -22,15 +22,7 @@ class UnusedReplyError(AssertionError):
 
 @dataclass
 class Exchange:
-    """One request and how it was answered.
-
-    Attributes:
-        headers: The request's headers, names in lower case.
-        sent: The request's body, byte for byte.
-        is_hanging: The reply came to its hang.
-        is_finished: The whole reply was sent.
-        is_closed_early: The client went away before the reply was whole.
-    """
+    """One request and how it was answered; `is_closed_early` if the client left before the whole reply was sent."""
 
     kind: Kind
     body: Body
@@ -84,12 +76,7 @@ class Script:
 
 
 class Scripts:
-    """All that one test has scripted.
-
-    Args:
-        to: Words that every request of the test says; a script that names no words of its own is for these.
-        is_shared: Requests of other tests may come: no reply is taken that doesn't say whom it is for.
-    """
+    """All replies scripted by one test; with `is_shared`, scripts without `to` are never matched."""
 
     def __init__(self, *, to: str = "", is_shared: bool = False) -> None:
         self._to = to
@@ -121,11 +108,7 @@ class Scripts:
         self._scripts.clear()
 
     def end(self) -> None:
-        """Ends the test's scripts.
-
-        Raises:
-            UnusedReplyError: A reply is left over.
-        """
+        """Ends the test's scripts; raises `UnusedReplyError` for a reply left over."""
         left_over = [script.left_over for script in self._scripts if script.left_over]
         self.forget()
         if left_over:

@@ -99,15 +99,10 @@ class FakeOpenAI:
 
     @contextmanager
     def lent(self, to: str = "", *, is_alone: bool = False) -> Iterator[Self]:
-        """Lends a server that tests share to one of them, and takes back what this test has changed at the end.
+        """Lends a shared server to one test, and restores it at the end; raises `UnusedReplyError`.
 
-        Args:
-            to: Words that every request of this test says, and no other's: requests without them are answered, but
-                not kept. Without `to` each script must name words of its own.
-            is_alone: No other test's requests come meanwhile, so scripts needn't name any words.
-
-        Raises:
-            UnusedReplyError: The test left a reply that no request came for.
+        Each request of the test must contain `to`: others are answered, but not recorded. Without `to` each script must
+        name its own, unless the test `is_alone`.
         """
         with self._lock:
             self._scripts, self.exchanges = Scripts(to=to, is_shared=not is_alone), []
@@ -130,9 +125,7 @@ class FakeOpenAI:
     def script(self, *replies: Scripted, kind: Kind = "chat", to: str = "", may_stay: bool = False) -> Script:
         """Adds replies (or functions of the request's body) for the next requests of this kind, in order.
 
-        Args:
-            to: Words that the request's last user message holds; without them any request of this kind takes a reply.
-            may_stay: A reply may be left over, because the request may not come, e.g. for a Stop before it is out.
+        `to` is text in the last user message; `may_stay` allows an unused reply, e.g. for a Stop before the request.
         """
         with self._lock:
             return self._scripts.add(replies, kind=kind, to=to, may_stay=may_stay)
@@ -153,11 +146,6 @@ class FakeOpenAI:
         return [body for body in bodies if to in asked_in(body)]
 
     def wait_until(self, is_true: Callable[[FakeOpenAI], bool], seconds: float = 10.0) -> None:
-        """Waits until the condition holds.
-
-        Raises:
-            TimeoutError: It didn't hold in time.
-        """
         deadline = time.monotonic() + seconds
         while not is_true(self):
             if time.monotonic() > deadline:

@@ -84,13 +84,9 @@ def check_context(sent: Sequence[AnyMessage], *, front: str, volatile: str) -> N
 
 @dataclass(frozen=True)
 class Span:
-    """Which turns the newest request of a turn must have.
+    """The turns required in the newest request of a turn.
 
-    Attributes:
-        turn: The open turn.
-        begun: The last turn that a reset left behind, 0 for none.
-        window_turns: Under "window" how many turns go with the open one, else None.
-        may_leave_out: Whether the oldest of these may be left out, as the model's window has no room for them.
+    `begun` is the last turn before a reset, 0 for none; `may_leave_out` if the model's window may lack room.
     """
 
     turn: int

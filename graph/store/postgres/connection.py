@@ -26,11 +26,7 @@ _PATIENCE: Final = {
 
 
 def with_patience(url: str) -> str:
-    """Returns libpq's connection string for the URL, with timeouts for a silent server where the URL sets none.
-
-    Raises:
-        psycopg.ProgrammingError: The URL can't be parsed.
-    """
+    """Returns libpq's connection string for the URL, with timeouts for a silent server where the URL sets none."""
     said = conninfo_to_dict(url)
     return make_conninfo(url, **{name: value for name, value in _PATIENCE.items() if name not in said})
 

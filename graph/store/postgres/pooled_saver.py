@@ -53,12 +53,9 @@ _PRUNE: Final = """
 class PooledSaver(PostgresSaver):
     """LangGraph's Postgres saver for concurrent callers; never runs code named by a forged row, and can be pruned.
 
-    Checkpoint ids contain the time of the writing server's clock, so the newest id may be an older state: pruning keeps
-    the
-    checkpoint that this saver wrote last, and callers compare a loaded one with the tables.
-
-    Attributes:
-        pool: Open; closed by `close`. Connections are in autocommit mode and use no named prepared statements.
+    Checkpoint ids contain the writing server's time, so the newest id may be an older state: pruning keeps the
+    checkpoint this saver wrote last, and callers compare a loaded one with the tables. `pool` is in autocommit mode,
+    without named prepared statements.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -75,47 +72,26 @@ class PooledSaver(PostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint.
-
-        Raises:
-            DatabaseError: Nothing is stored; the subclass says why.
-        """
         stored = super().put(config, checkpoint, metadata, new_versions)
         configurable = stored["configurable"]
         self._written[str(configurable["thread_id"])] = str(configurable["checkpoint_id"])
         return stored
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Returns the checkpoint named by `config`, or the thread's newest by id.
-
-        Raises:
-            NotADatabaseError: The checkpoint can't be decoded.
-            DatabaseError: Postgres reports another error.
-        """
+        """Returns the checkpoint named by `config`, or the newest by id; raises `NotADatabaseError` if undecodable."""
         try:
             return super().get_tuple(config)
         except (ValueError, TypeError, LookupError, AttributeError, NotImplementedError) as error:
             raise NotADatabaseError("checkpoints") from error
 
     def prune_thread(self, thread_id: str) -> None:
-        """Deletes all checkpoints of a session, newer ids too, except the last one written by this server.
-
-        Deletes nothing if this server wrote none since the last call.
-
-        Raises:
-            DatabaseError: Nothing is deleted.
-        """
+        """Deletes all checkpoints of a session, newer ids too, except the last one written by this server, if any."""
         kept_id = self._written.pop(thread_id, None)
         if kept_id is not None:
             with self._cursor() as cursor:
                 cursor.execute(_PRUNE, {"thread_id": thread_id, "kept_id": kept_id})
 
     def delete_thread(self, thread_id: str) -> None:
-        """Deletes all checkpoints of a session.
-
-        Raises:
-            DatabaseError: Nothing is deleted.
-        """
         self._written.pop(thread_id, None)
         super().delete_thread(thread_id)
 
@@ -142,10 +118,6 @@ def open_saver(url: SecretStr, *, busy_timeout_seconds: float) -> PooledSaver:
     """Opens the checkpoints of a database with existing tables; connects on first use.
 
     Works through PgBouncer in transaction mode: no statement is prepared under a name.
-
-    Args:
-        url: URL of the database.
-        busy_timeout_seconds: Maximum wait for a connection when all are in use.
     """
     arguments: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, "prepare_threshold": None}
     pool: Pool = ConnectionPool(

@@ -39,11 +39,8 @@ _SESSION: Final = (
 class PostgresDatabase(Database):
     """A database shared by any number of servers; each session has one writer at a time.
 
-    A writer locks the session's row, so its reads of the session hold until commit. Times are the database's.
-
-    Args:
-        url: `CHAT_DATABASE_URL`; may lead through PgBouncer in transaction mode.
-        busy_timeout_seconds: Maximum wait for a connection when all are in use.
+    A writer locks the session's row, so its reads of the session hold until commit. Times are the database's. The URL
+    may lead through PgBouncer in transaction mode.
     """
 
     # Locks the session first, as all writers do, then the lease, so that it can't be acquired meanwhile.
@@ -76,7 +73,6 @@ def open_postgres(url: SecretStr, *, busy_timeout_seconds: float) -> PostgresDat
         NewerDatabaseError: A newer version of Turnfold created the tables.
         OlderDatabaseError: The tables are too old to be migrated.
         DatabaseUnreachableError: The server can't be reached or refuses the login.
-        DatabaseError: Postgres reports another error.
     """
     try:
         parameters = conninfo_to_dict(url.get_secret_value())

@@ -45,17 +45,15 @@ _PART_BYTES: Final = 2**19
 
 
 def create_index(connection: Connection) -> None:
-    """Creates the empty index."""
     connection.exec_driver_sql(_CREATE)
 
 
 def clear_index(connection: Connection) -> None:
-    """Takes all messages out of the index; the table stays, as it may be distributed."""
+    """Empties the index; the table stays, as it may be distributed."""
     connection.exec_driver_sql("TRUNCATE message_search")
 
 
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
-    """Adds a message that isn't in the index."""
     values = {"session_id": session_id, "position": position}
     parts = list(split_terms(terms))
     # Part 0 is a whole message; parts from 1 on are those of a long one.
@@ -69,12 +67,11 @@ def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[i
 
 
 def merge_removed(connection: Connection, *, is_first: bool) -> bool:  # noqa: ARG001  # `TermIndex`'s signature
-    """Returns that there is nothing to overwrite: Postgres reuses the room of deleted rows by itself."""
+    """Returns False: Postgres reuses the space of deleted rows by itself."""
     return False
 
 
 def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]) -> Mapping[str, set[int]]:
-    """Returns for each phrase, in their order, the positions of the session's messages that have it."""
     queries = [_phrase_query(phrase) for phrase in phrases]
     parameters = {"session_id": session_id, "phrases": queries, "any": " | ".join(queries)}
     found: dict[str, set[int]] = {phrase: set() for phrase in phrases}
@@ -84,7 +81,6 @@ def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]
 
 
 def hits(words: Sequence[Sequence[str]]) -> Subquery:
-    """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
     wanted = [cast(" | ".join(map(_phrase_query, phrases)), TSQUERY) for phrases in words]
     columns = _INDEX.c.session_id, _INDEX.c.position
     whole = select(*columns).where(_INDEX.c.part == 0, *(_has(query) for query in wanted))
@@ -96,9 +92,9 @@ def hits(words: Sequence[Sequence[str]]) -> Subquery:
 
 
 def split_terms(joined: str) -> Iterator[list[str]]:
-    """Yields the different terms of a message, in as many parts as its vector needs.
+    """Splits a message's distinct terms into parts that fit a vector.
 
-    A part begins with the end of the one before it, so that a phrase as it was written stands whole in one of them.
+    Parts overlap, so that each phrase as written is whole in one of them.
     """
     terms = joined.split()
     begin = 0
@@ -119,6 +115,5 @@ def _has(query: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def _phrase_query(phrase: str) -> str:
-    """Returns what a vector must have; no term has a quote, as they are all letters and digits."""
     terms = [f"'{term}'" for term in phrase_terms(phrase)]
     return f"({' & '.join(terms)}{':*' if phrase.endswith(OPEN_END) else ''})"

@@ -66,12 +66,7 @@ class Checkpointer(SqliteSaver):
                 self.conn.commit()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """Returns the checkpoint named by `config`, or the thread's newest.
-
-        Raises:
-            NotADatabaseError: The checkpoint can't be decoded.
-            DatabaseError: SQLite reports another error.
-        """
+        """Returns the checkpoint named by `config`, or the newest; raises `NotADatabaseError` if undecodable."""
         wanted = config if get_checkpoint_id(config) else self._newest(config)
         if wanted is None:
             return None
@@ -81,11 +76,7 @@ class Checkpointer(SqliteSaver):
             raise NotADatabaseError(str(self._path)) from error
 
     def prune_thread(self, thread_id: str, keep: int = 2) -> None:
-        """Deletes all but the newest `keep` checkpoints of a session, with their writes, in one transaction.
-
-        Raises:
-            DatabaseError: Nothing is deleted.
-        """
+        """Deletes all but the newest `keep` checkpoints of a session, with their writes, in one transaction."""
         names = {"thread_id": thread_id, "keep": keep}
         with self.cursor() as cursor:
             cursor.execute(_PRUNE_CHECKPOINTS, names)
@@ -94,11 +85,7 @@ class Checkpointer(SqliteSaver):
     def delete_thread(self, thread_id: str) -> None:
         """Deletes all checkpoints of a session; a damaged file is replaced by a new one.
 
-        Other processes may keep using the replaced file, which is safe: checkpoints are compared with the tables when
-        loaded.
-
-        Raises:
-            DatabaseError: Nothing is deleted, or no new file can be created.
+        Other processes may keep using the replaced file: checkpoints are compared with the tables when loaded.
         """
         try:
             super().delete_thread(thread_id)
@@ -132,11 +119,7 @@ class Checkpointer(SqliteSaver):
 def open_checkpointer(path: Path, *, busy_timeout_seconds: float) -> Checkpointer:
     """Opens the checkpoints at `path`; a file that is damaged or no database is replaced by a new one.
 
-    Safe when several processes start at once.
-
-    Raises:
-        DatabaseBusyError: Another process locked the file beyond the busy timeout.
-        DatabaseError: The file or its folder can't be created, read or written.
+    Safe when several processes start at once. Raises `DatabaseError` or a subclass.
     """
     with set_up_lock(path, wait_seconds=busy_timeout_seconds):
         try:

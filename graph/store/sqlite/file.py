@@ -27,9 +27,6 @@ def make_private_file(path: Path) -> None:
     """Creates the file and its folder if missing, readable by this user only.
 
     SQLite gives its `-wal` and `-shm` files the mode of the database, so it must be right before the first connection.
-
-    Raises:
-        DatabaseError: The folder or the file can't be created or opened for writing.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -48,11 +45,8 @@ def make_private_file(path: Path) -> None:
 def set_up_lock(path: Path, *, wait_seconds: float) -> Iterator[None]:
     """Serialises the setup of the database at `path` between processes and threads.
 
-    SQLite's own locks don't cover this: a change of the journal mode may fail as busy without waiting.
-
-    Raises:
-        DatabaseBusyError: Another process held the lock for all of `wait_seconds`.
-        DatabaseError: The lock file can't be created.
+    SQLite's own locks don't cover this: a change of the journal mode may fail as busy without waiting. Raises
+    `DatabaseBusyError` after `wait_seconds`.
     """
     lock_path = path.with_name(f"{path.name}.lock")
     make_private_file(lock_path)
@@ -79,11 +73,7 @@ def in_use(path: Path) -> Iterator[None]:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """Ensures that no server uses the database at `path` or starts to during the block.
-
-    Raises:
-        DatabaseBusyError: A server uses the database.
-    """
+    """Ensures that no server uses the database during the block, else raises `DatabaseBusyError`."""
     with _use_lock(path).open("rb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -101,22 +91,12 @@ def _use_lock(path: Path) -> Path:
 
 @contextmanager
 def connect(path: Path, busy_timeout_seconds: float) -> Iterator[sqlite3.Connection]:
-    """Opens a separate connection for the block.
-
-    Raises:
-        DatabaseError: SQLite reports an error; the subclass says which.
-    """
     with errors_as_ours(path), closing(sqlite3.connect(path, timeout=busy_timeout_seconds)) as connection:
         yield connection
 
 
 def check_integrity(path: Path, *, busy_timeout_seconds: float, limit_seconds: float) -> None:
-    """Checks the file for damage; a file too large to be checked within the limit passes.
-
-    Raises:
-        NotADatabaseError: The file is damaged.
-        DatabaseError: SQLite reports another error.
-    """
+    """Raises `NotADatabaseError` for a damaged file; a file too large for the time limit passes."""
     until = time.monotonic() + limit_seconds
     with connect(path, busy_timeout_seconds) as connection:
         connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)

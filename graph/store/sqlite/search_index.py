@@ -37,18 +37,16 @@ _IN_RANGE: Final = select(_INDEX.c.rowid - bindparam("before")).where(_MATCHES, 
 
 
 def create_index(connection: Connection) -> None:
-    """Creates the empty index."""
     connection.exec_driver_sql(_CREATE)
 
 
 def clear_index(connection: Connection) -> None:
-    """Takes all messages out of the index, and makes its table anew: its tokenizer can't be changed."""
+    """Empties the index by recreating its table: the tokenizer can't be changed."""
     connection.exec_driver_sql("DROP TABLE message_search")
     create_index(connection)
 
 
 def add_terms(connection: Connection, session_id: str, position: int, terms: str) -> None:
-    """Adds a message that isn't in the index."""
     number = _number_of(connection, session_id)
     if number is None:
         added = connection.execute(insert(search_session_table).values(session_id=session_id))
@@ -58,7 +56,7 @@ def add_terms(connection: Connection, session_id: str, position: int, terms: str
 
 
 def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[int, str]]) -> None:
-    """Takes messages out: each one's position, and the same terms that it was added with."""
+    """Removes messages, given by position and the terms they were added with."""
     number = _number_of(connection, session_id)
     if number is None:
         return
@@ -68,14 +66,13 @@ def remove_terms(connection: Connection, session_id: str, rows: Iterable[tuple[i
 
 
 def merge_removed(connection: Connection, *, is_first: bool) -> bool:
-    """Overwrites a part of what was taken out, which FTS5 keeps until then; returns whether there may be more of it."""
+    """Merges a part of the index to overwrite removed rows; True if there may be more."""
     before = _total_changes(connection)
     connection.execute(_MERGE, {"pages": -_MERGED_PAGES if is_first else _MERGED_PAGES})
     return _total_changes(connection) - before > 1  # one change is that of the statement itself
 
 
 def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]) -> Mapping[str, Collection[int]]:
-    """Returns for each phrase, in their order, the positions of the session's messages that have it."""
     number = _number_of(connection, session_id)
     if number is None:
         return {}
@@ -88,7 +85,6 @@ def find_phrases(connection: Connection, session_id: str, phrases: Sequence[str]
 
 
 def hits(words: Sequence[Sequence[str]]) -> Subquery:
-    """Returns which messages (`session_id`, `position`) have of each word the terms of one of its phrases."""
     match = " AND ".join(f"({' OR '.join(_match_phrase(phrase) for phrase in phrases)})" for phrases in words)
     # The limit of -1, which is none, keeps SQLite from joining the index row by row, which would run the query again
     # for each.
@@ -112,6 +108,5 @@ def _total_changes(connection: Connection) -> int:
 
 
 def _match_phrase(phrase: str) -> str:
-    """Returns the FTS5 query for a phrase; every term is quoted."""
     terms = [f'"{term}"' for term in phrase_terms(phrase)]
     return f"({' AND '.join(terms)}{' *' if phrase.endswith(OPEN_END) else ''})"

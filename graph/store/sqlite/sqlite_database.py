@@ -22,13 +22,7 @@ _CHECK_SECONDS: Final = 2.0
 
 
 class SqliteDatabase(Database):
-    """A file shared by the processes of one machine, with one writer at a time.
-
-    Args:
-        path: The file.
-        busy_timeout_seconds: Maximum wait for another writer.
-        clock: Source of `database_time`, UTC.
-    """
+    """A file shared by the processes of one machine, with one writer at a time; `clock` is UTC."""
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float, clock: Clock) -> None:
         reader = _make_engine(path, busy_timeout_seconds, clock)
@@ -57,14 +51,13 @@ class SqliteDatabase(Database):
 def open_sqlite(path: Path, *, busy_timeout_seconds: float, clock: Clock = utc_now) -> SqliteDatabase:
     """Opens the database at `path`; creates it or migrates it to the newest revision if needed.
 
-    Safe when several processes start at once on a file that doesn't exist yet.
+    Safe when several processes start at once on a new file.
 
     Raises:
         NotADatabaseError: The file is no database, is damaged, or belongs to another program.
         NewerDatabaseError: A newer version of Turnfold wrote the file.
         OlderDatabaseError: The file is too old to be migrated.
-        DatabaseBusyError: Another process locked the file beyond the busy timeout.
-        DatabaseError: The file or its folder can't be created, read or written.
+        DatabaseError: The file or its folder can't be created, read or written, or is locked.
     """
     make_private_file(path)
     database = SqliteDatabase(path, busy_timeout_seconds=busy_timeout_seconds, clock=clock)
