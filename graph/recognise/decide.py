@@ -213,7 +213,7 @@ _TEMPLATES: Final = tuple(
 )
 
 
-def is_aside(request: ClientRequest, *, is_hinted: bool) -> bool:
+def is_side_request(request: ClientRequest, *, is_hinted: bool) -> bool:
     """Returns True if a request is answered without memory: on request, or for a front end's title or tags.
 
     Regardless of whether the chat is known: Open WebUI requests a title before the chat's first request.

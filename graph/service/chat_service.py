@@ -46,10 +46,10 @@ from graph.strategy.strategies import build_strategies
 from graph.tool.registry import KnownTools, ToolContext, build_tools
 from graph.value.error import InputError
 from graph.value.view import CostView, MadeToken, ProgramToken
-from graph.worker.aside_runner import AsideRunner
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_context import ProjectContext, SessionContexts, loader_of, without_project
 from graph.worker.project_turns import ProjectTurns
+from graph.worker.side_request_runner import SideRequestRunner
 from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_poller import TurnPoller
@@ -159,7 +159,7 @@ class Engine:
     choices: Choices
     stores: Stores
     fold_worker: FoldWorker
-    asides: AsideRunner
+    side_requests: SideRequestRunner
     eraser: SessionEraser
     contexts: SessionContexts
     project_turns: ProjectTurns | None
@@ -233,7 +233,7 @@ class ChatService:
             self.sessions,
             programs=stores.program,
             models=models,
-            asides=engine.asides,
+            side_requests=engine.side_requests,
             locks=engine.locks,
         )
         self.summaries = Summaries(
@@ -242,7 +242,7 @@ class ChatService:
             models=models,
             limiter=access.runner.limiter,
             spending=engine.spending,
-            asides=stores.program.asides,
+            side_requests=stores.program.side_requests,
             clock=access.clock,
         )
 
@@ -392,9 +392,9 @@ def open_service(
         stack.callback(runner.close)
         poller = TurnPoller(opened.chat, opened.program.fingerprints)
         stack.callback(poller.close)
-        asides = AsideRunner(
+        side_requests = SideRequestRunner(
             chat_models,
-            opened.program.asides,
+            opened.program.side_requests,
             limiter,
             spending,
             clock=now,
@@ -402,7 +402,7 @@ def open_service(
             attempts=settings.model_attempts,
             max_workers=settings.concurrent_turns,
         )
-        stack.callback(asides.close)
+        stack.callback(side_requests.close)
         access = SessionAccess(
             owner=settings.turnfold_owner,
             sign_in=None,
@@ -426,7 +426,7 @@ def open_service(
                 choices=Choices(settings=settings, models=chat_models, strategies=strategies, roots=roots),
                 stores=opened,
                 fold_worker=fold_worker,
-                asides=asides,
+                side_requests=side_requests,
                 eraser=eraser,
                 contexts=contexts,
                 project_turns=projects,

@@ -15,7 +15,7 @@ from graph.core.turn import closed_mark, text_of, words_of
 from graph.model.factory import ChatModels
 from graph.recognise.client_chain import ChainKey, FingerprintHash, FingerprintRow, SaidTurn, canonical
 from graph.recognise.client_turns import newest_calls
-from graph.recognise.decide import Decision, decide, is_aside
+from graph.recognise.decide import Decision, decide, is_side_request
 from graph.recognise.match import Case, is_begun_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.sessions import Sessions
@@ -28,7 +28,7 @@ from graph.value.client import ClientMessage, ClientRequest, CompletionEnd, Matc
 from graph.value.error import BusyError, NotFoundError, ServerBusyError, TurnRateError
 from graph.value.record import ArchivedMessage
 from graph.value.view import TurnOptions
-from graph.worker.aside_runner import AsideRunner
+from graph.worker.side_request_runner import SideRequestRunner
 from graph.worker.turn_log import TurnLog
 
 _MOST_ROWS = 1_000
@@ -61,7 +61,7 @@ class Recognition:
             InputError: `unknown_call`: it answers tool calls, and no turn waits for any of them.
         """
         chain = self.load_key().read(request, owner=self._access.owner)
-        if is_aside(request, is_hinted=bool(chain.group)):
+        if is_side_request(request, is_hinted=bool(chain.group)):
             return Decision("aside", "aside")
         with self._access.stores.database.reading():
             if request.session:
@@ -152,7 +152,7 @@ class Completions:
         >>> detach = completion.watch(print)  # the events, in the turn's thread
 
     Args:
-        asides: Answers what belongs to no session.
+        side requests: Answers what belongs to no session.
         locks: Of all owners; one is held while a request with an idempotency key begins.
     """
 
@@ -164,7 +164,7 @@ class Completions:
         *,
         programs: ProgramStores,
         models: ChatModels,
-        asides: AsideRunner,
+        side_requests: SideRequestRunner,
         locks: Sequence[threading.Lock],
     ) -> None:
         self._access = access
@@ -172,7 +172,7 @@ class Completions:
         self._sessions = sessions
         self._fingerprints = programs.fingerprints
         self._models = models
-        self._asides = asides
+        self._side_requests = side_requests
         self._locks = locks
         self._recognition = Recognition(access, programs, models)
 
@@ -210,7 +210,7 @@ class Completions:
         decision = self._settled(request)
         match decision.kind:
             case "aside":
-                return self._begin_aside(request)
+                return self._begin_side_request(request)
             case "retry":
                 return self._begun_before(decision)
             case "fork" | "new":
@@ -259,11 +259,18 @@ class Completions:
             last = self._access.stores.turns.last(decision.session_id)
             return decision if last is None else replace(decision, turn=last.number, attempt=last.attempt)
 
-    def _begin_aside(self, request: ClientRequest) -> Response:
-        aside = self._asides.begin(request, self._access.owner)
+    def _begin_side_request(self, request: ClientRequest) -> Response:
+        side_request = self._side_requests.begin(request, self._access.owner)
         created = int(self._access.clock().timestamp())
         return Response(
-            response_id(uuid.uuid4()), created, "", 0, "aside", aside.log, lambda: aside.end, aside.log.stop.set
+            response_id(uuid.uuid4()),
+            created,
+            "",
+            0,
+            "aside",
+            side_request.log,
+            lambda: side_request.end,
+            side_request.log.stop.set,
         )
 
     def _go_on(self, request: ClientRequest, decision: Decision) -> int:

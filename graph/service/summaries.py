@@ -24,7 +24,7 @@ from graph.model.spending import Spending
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
 from graph.recognise.client_chain import to_messages
 from graph.server.settings import Settings
-from graph.store.call import AsideStore, SideCall
+from graph.store.call import SideCall, SideRequestStore
 from graph.value.client import ClientMessage
 from graph.value.error import ClosingError, StoreError, TurnfoldError, TurnStoppedSignal
 from graph.value.record import Record
@@ -42,7 +42,7 @@ class Summaries:
         owner: Whose programs ask for them.
         limiter: That of the turns.
         spending: Hears of what they cost.
-        asides: Keeps what they cost.
+        side requests: Keeps what they cost.
         clock: The time in UTC.
     """
 
@@ -54,7 +54,7 @@ class Summaries:
         models: ChatModels,
         limiter: TurnLimiter,
         spending: Spending,
-        asides: AsideStore,
+        side_requests: SideRequestStore,
         clock: Callable[[], datetime],
     ) -> None:
         self._owner = owner
@@ -62,7 +62,7 @@ class Summaries:
         self._models = models
         self._limiter = limiter
         self._spending = spending
-        self._asides = asides
+        self._side_requests = side_requests
         self._clock = clock
 
     def make(
@@ -161,7 +161,7 @@ class Summaries:
             created_at=self._clock(),
         )
         try:
-            self._asides.add(row, client=client)
+            self._side_requests.add(row, client=client)
         except StoreError as error:  # the summary is worth more than its row
             _LOG.warning("what a summary cost was not kept: %s", error.code)
 

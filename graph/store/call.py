@@ -311,7 +311,7 @@ class SideCall:
     created_at: datetime
 
 
-class AsideStore:
+class SideRequestStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -16,7 +16,7 @@ from graph.core.snapshot import uncovered_ranges
 from graph.server.settings import Settings
 from graph.store.access import ApiTokenStore, SignInStore
 from graph.store.archive import Archive, ImageStore, PinStore
-from graph.store.call import AsideStore, CallStore, TitleStore
+from graph.store.call import CallStore, SideRequestStore, TitleStore
 from graph.store.column import add_once
 from graph.store.database import Clock, Database, utc_now
 from graph.store.fingerprint import FingerprintStore
@@ -148,7 +148,7 @@ class ProgramStores:
     tokens: ApiTokenStore
     fingerprints: FingerprintStore
     keys: ServerKeyStore
-    asides: AsideStore
+    side_requests: SideRequestStore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +223,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
                 tokens=ApiTokenStore(database, clock=clock),
                 fingerprints=FingerprintStore(database),
                 keys=ServerKeyStore(database),
-                asides=AsideStore(database),
+                side_requests=SideRequestStore(database),
             ),
         )
 

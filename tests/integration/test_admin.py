@@ -62,8 +62,8 @@ def test_a_backup_made_while_a_turn_runs_is_whole_and_can_be_put_back(
     settings = chat.service.settings
     before = content(settings.database_path)
     assert admin("restore", backup) == 0
-    (aside,) = settings.turnfold_data_dir.glob("turnfold.db.before-*Z")
-    assert content(aside) == before
+    (side_request,) = settings.turnfold_data_dir.glob("turnfold.db.before-*Z")
+    assert content(side_request) == before
     with open_chat(chat.session_id) as chat:
         assert [turn.status for turn in chat.turns] == ["finished"] * 4 + ["failed"]
         chat.ask(6, 6)

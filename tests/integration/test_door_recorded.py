@@ -17,7 +17,7 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_door import OWNER, TOKEN, ServedDoor, serve
 
 FOLDER: Final = Path(__file__).parent / "recorded_client"
-ASIDE: Final = ("aside", "")
+SIDE_REQUEST: Final = ("aside", "")
 NOT_TAKEN: Final = ("prefill_unsupported", "")
 # The first request of Continue's second recording was answered with these.
 CALLS: Final = tools(
@@ -27,16 +27,34 @@ CALLS: Final = tools(
 )
 # What each request is decided as, and in which turn of which session: "1/2" is the second turn of the first session.
 DECIDED: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
-    "open_webui": [ASIDE, ("new", "1/1"), ASIDE, ASIDE, ("hint", "1/2"), ASIDE, ("hint", "1/3"), ASIDE],
+    "open_webui": [
+        SIDE_REQUEST,
+        ("new", "1/1"),
+        SIDE_REQUEST,
+        SIDE_REQUEST,
+        ("hint", "1/2"),
+        SIDE_REQUEST,
+        ("hint", "1/3"),
+        SIDE_REQUEST,
+    ],
     "open_webui_task_header": [
-        *[ASIDE, ("new", "1/1"), ASIDE, ASIDE, ("hint", "1/2"), ASIDE, ("hint", "1/3"), ASIDE],
-        *[("hint", "1/3"), ASIDE],  # Try Again
-        *[NOT_TAKEN, ASIDE],  # Continue Response
-        *[("fork", "2/2"), ASIDE],  # an edit of the second message
+        *[
+            SIDE_REQUEST,
+            ("new", "1/1"),
+            SIDE_REQUEST,
+            SIDE_REQUEST,
+            ("hint", "1/2"),
+            SIDE_REQUEST,
+            ("hint", "1/3"),
+            SIDE_REQUEST,
+        ],
+        *[("hint", "1/3"), SIDE_REQUEST],  # Try Again
+        *[NOT_TAKEN, SIDE_REQUEST],  # Continue Response
+        *[("fork", "2/2"), SIDE_REQUEST],  # an edit of the second message
     ],
     "continue": [("new", "1/1"), ("history", "1/2")],
     "continue_tool": [("new", "1/1"), ("history", "1/1"), ("history", "1/2")],
-    "libre_chat": [("new", "1/1"), ASIDE, ("hint", "1/2")],
+    "libre_chat": [("new", "1/1"), SIDE_REQUEST, ("hint", "1/2")],
 }
 
 
@@ -87,7 +105,7 @@ def test_each_request_of_a_front_end_is_what_its_user_did(open_chat: OpenChat, s
     chat = open_chat(chat_model="test")
     with serve(chat.service) as served:
         assert replay(served, server, name) == DECIDED[name]
-    titles = [what for what in DECIDED[name] if what == ASIDE]
+    titles = [what for what in DECIDED[name] if what == SIDE_REQUEST]
     assert chat.rows("SELECT count(*) FROM aside_call") == [(len(titles),)]
     kept = chat.rows("SELECT content FROM message")
     assert not [content for (content,) in kept if "### Task" in content or "5-word" in content]

@@ -108,9 +108,13 @@ def test_every_call_is_told_and_built_again_as_it_was_sent(
         check_blocks(call, body)
     assert (calls[-1].attempt, calls[-1].ordinal) == (2, 1)
     # The call that a tool makes shows what it asked.
-    _, aside, _ = chat.service.inputs.of_turn(chat.session_id, 3)
-    assert (aside.kind, aside.ordinal, [block.kind for block in aside.blocks]) == ("reasoning", 2, ["system", "call"])
-    assert "갑은 을보다 크다." in (aside.blocks[1].text or "")
+    _, side_request, _ = chat.service.inputs.of_turn(chat.session_id, 3)
+    assert (side_request.kind, side_request.ordinal, [block.kind for block in side_request.blocks]) == (
+        "reasoning",
+        2,
+        ["system", "call"],
+    )
+    assert "갑은 을보다 크다." in (side_request.blocks[1].text or "")
     assert KEY not in json.dumps([request.body for request in requests(chat)])
 
 

@@ -102,11 +102,11 @@ def test_a_damaged_file_is_put_aside_for_a_new_one(
     for is_open in (True, False):
         file.write_bytes(damaged)
         assert dict((opened if is_open else open_store(file)).snapshot()) == {}
-        (aside,) = file.parent.glob(f"{NAME}.damaged-*")
-        assert aside.read_bytes() == damaged
+        (side_request,) = file.parent.glob(f"{NAME}.damaged-*")
+        assert side_request.read_bytes() == damaged
         assert [record.levelname for record in caplog.records] == ["WARNING"]
-        assert aside.name in caplog.text
-        aside.unlink()
+        assert side_request.name in caplog.text
+        side_request.unlink()
         caplog.clear()
     file.write_bytes(damaged)
     opened.put("projectRules", "새 규칙")

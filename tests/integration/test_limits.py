@@ -136,9 +136,9 @@ def spent(chat: Chat) -> int:
 def paid(chat: Chat) -> int:
     """What the rows of all calls and folds say, where the provider reported it."""
     calls = chat.rows("SELECT coalesce(sum(usage_input_tokens + usage_output_tokens), 0) FROM model_call")[0][0]
-    asides = chat.rows("SELECT coalesce(sum(usage_input_tokens + usage_output_tokens), 0) FROM aside_call")[0][0]
+    side_requests = chat.rows("SELECT coalesce(sum(usage_input_tokens + usage_output_tokens), 0) FROM aside_call")[0][0]
     folds = chat.rows("SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM record")[0][0]
-    return int(calls + asides + folds)
+    return int(calls + side_requests + folds)
 
 
 def test_a_user_begins_so_many_turns_a_minute_on_all_servers_and_takes_nothing_of_what_others_share(

@@ -65,8 +65,8 @@ def test_every_call_of_a_long_session_comes_back_whole_beside_other_sessions(sto
             shifted = turn if name == "one" else turn + 5
             call = stores.make_call(f"{name}-{turn}", turn, session_id=name, manifest=manifest(shifted))
             calls[name].append(stores.calls.add(lease, call, OWNER))
-            aside = stores.make_call(f"{name}-{turn}-aside", turn, session_id=name, kind="reasoning")
-            stores.calls.add(lease, aside, OWNER)
+            side_request = stores.make_call(f"{name}-{turn}-aside", turn, session_id=name, kind="reasoning")
+            stores.calls.add(lease, side_request, OWNER)
     stores.sessions.delete("two", OWNER)
     assert [stores.calls.of_turn("one", call.turn)[0] for call in calls["one"]] == calls["one"]
     assert stores.calls.of_turn("two", 1) == []

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from graph.recognise.decide import is_aside
+from graph.recognise.decide import is_side_request
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest
 
 # Shortened, but for the words by which they are known.
@@ -24,10 +24,10 @@ def request(*texts: str, **fields: object) -> ClientRequest:
 
 def test_known_form_is_aside_if_the_client_names_its_chat() -> None:
     for name, form in FORMS.items():
-        assert is_aside(request(form), is_hinted=True), name
-        assert not is_aside(request(form), is_hinted=False)
-        assert not is_aside(request("Hi", "Hello", form), is_hinted=True)
-        assert not is_aside(request(f"Explain: {form}"), is_hinted=True)
+        assert is_side_request(request(form), is_hinted=True), name
+        assert not is_side_request(request(form), is_hinted=False)
+        assert not is_side_request(request("Hi", "Hello", form), is_hinted=True)
+        assert not is_side_request(request(f"Explain: {form}"), is_hinted=True)
 
 
 def test_what_a_user_says_is_no_aside() -> None:
@@ -37,16 +37,16 @@ def test_what_a_user_says_is_no_aside() -> None:
         "Provide a concise, 5-word-or-less title for the conversation that I paste below.",
         "What does <chat_history> mean?",
     ):
-        assert not is_aside(request(text), is_hinted=True)
+        assert not is_side_request(request(text), is_hinted=True)
 
 
 def test_request_that_says_so_is_aside_whatever_it_holds() -> None:
-    assert is_aside(request("Hi", "Hello", "more", is_plain=True), is_hinted=False)
-    assert is_aside(request("Hi", task="title_generation"), is_hinted=False)
-    assert not is_aside(request("Hi", task="  "), is_hinted=False)
+    assert is_side_request(request("Hi", "Hello", "more", is_plain=True), is_hinted=False)
+    assert is_side_request(request("Hi", task="title_generation"), is_hinted=False)
+    assert not is_side_request(request("Hi", task="  "), is_hinted=False)
 
 
 def test_huge_question_is_looked_at_once() -> None:
-    assert not is_aside(request("### Task:" * 100_000), is_hinted=True)
+    assert not is_side_request(request("### Task:" * 100_000), is_hinted=True)
     parts = "Provide a concise, 5-word-or-less title for the conversation", "\n\nConversation:\nUser:" * 100_000
-    assert not is_aside(request("".join(parts)), is_hinted=True)
+    assert not is_side_request(request("".join(parts)), is_hinted=True)

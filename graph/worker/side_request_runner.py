@@ -19,7 +19,7 @@ from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.recognise.client_chain import to_messages
 from graph.recognise.client_turns import waiting_calls
-from graph.store.call import AsideStore, SideCall
+from graph.store.call import SideCall, SideRequestStore
 from graph.value.client import ClientOptions, ClientRequest, ClientUsage, CompletionEnd
 from graph.value.error import (
     BadResponseError,
@@ -35,10 +35,10 @@ from graph.worker.limiter import TurnLimiter
 from graph.worker.turn_log import TurnLog
 
 _LOG = logging.getLogger(__name__)
-_TURN = 0  # an aside is no turn of any session
+_TURN = 0  # a side request is no turn of any session
 
 
-class Aside:
+class SideRequest:
     """One side request: `log` has the text, then the last event; `end` is set before that."""
 
     def __init__(self, request: ClientRequest, owner: str) -> None:
@@ -48,7 +48,7 @@ class Aside:
         self.end = CompletionEnd("stop", None, {})
 
 
-class AsideRunner:
+class SideRequestRunner:
     """Sends requests to the model as they are, and stores what they cost, nothing of their text.
 
     A side request takes a slot of `limiter` as a turn does.
@@ -57,7 +57,7 @@ class AsideRunner:
     def __init__(
         self,
         models: ChatModels,
-        store: AsideStore,
+        store: SideRequestStore,
         limiter: TurnLimiter,
         spending: Spending,
         *,
@@ -73,94 +73,99 @@ class AsideRunner:
         self._clock = clock
         self._deadline_seconds = deadline_seconds
         self._attempts = attempts
-        self._running: set[Aside] = set()
+        self._running: set[SideRequest] = set()
         self._lock = threading.Lock()
         self._is_closing = False
         self._pool = ThreadPoolExecutor(max_workers=max_workers, thread_name_prefix="aside")
 
-    def begin(self, request: ClientRequest, owner: str) -> Aside:
+    def begin(self, request: ClientRequest, owner: str) -> SideRequest:
         """Starts to answer a request.
 
         Raises:
             BusyError: A limit of the server is reached (`ServerBusyError`, `TurnRateError`).
             ClosingError: The server is closing.
         """
-        aside = Aside(request, owner)
+        side_request = SideRequest(request, owner)
         self._limiter.begin(owner)
         with self._lock:
             if self._is_closing:
                 self._limiter.end(owner)
                 raise ClosingError
-            self._running.add(aside)
-            self._pool.submit(self._run, aside)
-        return aside
+            self._running.add(side_request)
+            self._pool.submit(self._run, side_request)
+        return side_request
 
     def close(self) -> None:
         """Stops what is being answered and waits for it."""
         with self._lock:
             self._is_closing = True
-            for aside in self._running:
-                aside.log.stop.set()
+            for side_request in self._running:
+                side_request.log.stop.set()
         self._pool.shutdown(wait=True)
 
-    def _run(self, aside: Aside) -> None:
+    def _run(self, side_request: SideRequest) -> None:
         try:
-            last = self._outcome(aside)
+            last = self._outcome(side_request)
         except BaseException:  # noqa: BLE001 - the edge of a worker: logged here, and told as a failed answer
-            _LOG.exception("an aside ended by a defect")
+            _LOG.exception("a side request ended by a defect")
             last = TurnFailed(_TURN, InternalError.code, "")
         with self._lock:
-            self._running.discard(aside)
-        self._limiter.end(aside.owner)
-        aside.log.append(last)
+            self._running.discard(side_request)
+        self._limiter.end(side_request.owner)
+        side_request.log.append(last)
 
-    def _outcome(self, aside: Aside) -> Event:
+    def _outcome(self, side_request: SideRequest) -> Event:
         said: list[str] = []
 
         def hear(text: str) -> None:
             said.append(text)
-            aside.log.append(TokenDelta(text))
+            side_request.log.append(TokenDelta(text))
 
         try:
-            answer = self._call(aside, hear)
+            answer = self._call(side_request, hear)
         except TurnStoppedSignal:
             return TurnStopped(_TURN, "".join(said))
         except TurnfoldError as error:
             if isinstance(error, RefusedError):
-                aside.end = CompletionEnd("content_filter", None, {})
+                side_request.end = CompletionEnd("content_filter", None, {})
             return TurnFailed(_TURN, error.code, error.detail)
-        return _last_event(aside, answer)
+        return _last_event(side_request, answer)
 
-    def _call(self, aside: Aside, on_text: Callable[[str], None]) -> Answer:
-        options = aside.request.options
-        model = self._models.chat(aside.request.model).bind(**_parameters(options))
-        messages = _messages(aside.request)
+    def _call(self, side_request: SideRequest, on_text: Callable[[str], None]) -> Answer:
+        options = side_request.request.options
+        model = self._models.chat(side_request.request.model).bind(**_parameters(options))
+        messages = _messages(side_request.request)
         began = time.monotonic()
         try:
             answer = self._models.caller.call(
                 model,
                 messages,
-                stop=aside.log.stop,
+                stop=side_request.log.stop,
                 deadline_seconds=self._deadline_seconds,
                 attempts=self._attempts,
                 on_text=on_text,
                 may_restart=False,
             )
         except TurnfoldError as error:
-            self._keep(aside, messages, None, began, error.code)
+            self._keep(side_request, messages, None, began, error.code)
             raise
-        self._keep(aside, messages, answer.usage, began, "")
+        self._keep(side_request, messages, answer.usage, began, "")
         return answer
 
     def _keep(
-        self, aside: Aside, messages: Sequence[AnyMessage], usage: Usage | None, began: float, error_code: str
+        self,
+        side_request: SideRequest,
+        messages: Sequence[AnyMessage],
+        usage: Usage | None,
+        began: float,
+        error_code: str,
     ) -> None:
         """Stores what the call cost; the answer counts more than a row that can't be written."""
-        options = aside.request.options
+        options = side_request.request.options
         tools = json.dumps(options.tools, ensure_ascii=False, default=dict) if options.tools else ""
         call = SideCall(
-            owner=aside.owner,
-            model=aside.request.model or self._models.default_name,
+            owner=side_request.owner,
+            model=side_request.request.model or self._models.default_name,
             sent_tokens=sum_tokens(messages) + estimate_tokens(tools),
             usage_input_tokens=usage.input_tokens if usage else None,
             usage_output_tokens=usage.output_tokens if usage else None,
@@ -170,18 +175,18 @@ class AsideRunner:
             created_at=self._clock(),
         )
         self._spending.add_call(
-            aside.owner,
+            side_request.owner,
             "aside",
             usage,
             sent_tokens=call.sent_tokens,
-            said=aside.log.partial_text,
+            said=side_request.log.partial_text,
             seconds=call.seconds,
             error_code=error_code,
         )
         try:
             self._store.add(call, client=options.name)
         except StoreError as error:
-            _LOG.warning("the cost of an aside was not kept: %s", error.code)
+            _LOG.warning("the cost of a side request was not kept: %s", error.code)
 
 
 def _messages(request: ClientRequest) -> list[AnyMessage]:
@@ -201,7 +206,7 @@ def _parameters(options: ClientOptions) -> dict[str, object]:
     return parameters
 
 
-def _last_event(aside: Aside, answer: Answer) -> Event:
+def _last_event(side_request: SideRequest, answer: Answer) -> Event:
     """Sets how the answer ended and returns its last event."""
     message, text = answer.message, text_of(answer.message)
     if message.invalid_tool_calls:
@@ -210,7 +215,7 @@ def _last_event(aside: Aside, answer: Answer) -> Event:
     if answer.usage is not None:
         usage = ClientUsage(answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.cached_tokens)
     if message.tool_calls:
-        aside.end = CompletionEnd("tool_calls", usage, {})
+        side_request.end = CompletionEnd("tool_calls", usage, {})
         return ActionRequired(_TURN, str(message.id), text, waiting_calls([message]))
-    aside.end = CompletionEnd("length" if is_cut(message) else "stop", usage, {})
+    side_request.end = CompletionEnd("length" if is_cut(message) else "stop", usage, {})
     return TurnFinished(_TURN, str(message.id), text)
