@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Compiled modules are kept, or each process of a run compiles them all.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run check test test-all lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-door load fault attack backup restore export import migrate
+.PHONY: help run check test test-all lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-api load fault attack backup restore export import migrate
 
 help:
 	@echo "make run        opens the chat on http://localhost:8501"
@@ -21,7 +21,7 @@ help:
 	@echo "make test       check, integration, page and the browser's main journeys: five minutes"
 	@echo "make test-all   test, and all that is slow: fifteen minutes more"
 	@echo "make backup [TO=file]  restore FROM=file  export TO=file  import FROM=file  migrate FROM=file TO=url"
-	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-door"
+	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-api"
 
 run: $(RUNS)
 	$(BIN)/streamlit run app.py
@@ -70,9 +70,9 @@ bench-context: $(BENCHES)
 bench-quality: $(BENCHES)
 	$(BIN)/python -m bench.quality $(if $(DATA),--data $(DATA))
 
-# Needs a Chromium: what the door for programs adds to an answer, and the page beside 500 of its open streams.
-bench-door: $(TESTS)
-	$(BIN)/python -m bench.door
+# Needs a Chromium: what the HTTP API adds to an answer, and the page beside 500 of its open streams.
+bench-api: $(TESTS)
+	$(BIN)/python -m bench.api
 
 # Needs a Chromium and a Postgres: a hundred programs and twenty pages on two servers; writes the table of docs/scale.md.
 load: $(TESTS)

@@ -59,8 +59,8 @@ HISTORIES = st.lists(MESSAGES, max_size=12)
 
 
 def bring(chat: Chat, messages: Sequence[ClientMessage]) -> int:
-    """Imports the messages into the chat, whose session is made if there is none, as the door does."""
-    access = chat.service._engine.access  # noqa: SLF001  # the door's part of the service
+    """Imports the messages into the chat, whose session is made if there is none, as the HTTP API does."""
+    access = chat.service._engine.access  # noqa: SLF001  # the HTTP API's part of the service
     access.stores.sessions.create(chat.session_id, access.owner, compression_rate=0.3, strategy="", title="이전")
     lease = access.stores.leases.acquire(chat.session_id, wait_seconds=5)
     try:

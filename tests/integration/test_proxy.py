@@ -19,7 +19,7 @@ import pytest
 from tests.fake.proxy import held_bytes, proxied
 from tests.fake.raw_client import connected, head
 from tests.fake.scripted_completions import ScriptedCompletions
-from tests.fake.served_door import ServedDoor
+from tests.fake.served_api import ServedApi
 
 pytestmark = pytest.mark.slow
 NAMES: Final = ("first", "second")
@@ -194,8 +194,8 @@ def test_bodies_of_strangers_are_refused_by_the_server_before_their_end_and_kept
 
     folder = tmp_path / "nginx"
     with (
-        ServedDoor(lambda _: ScriptedCompletions()) as door,
-        proxied(folder, [door.port]) as port,
+        ServedApi(lambda _: ScriptedCompletions()) as http_api,
+        proxied(folder, [http_api.port]) as port,
         ExitStack() as stack,
     ):
         connections = [stack.enter_context(connected(port)) for _ in range(15)]

@@ -26,9 +26,9 @@ from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import tool
 from tests.fake.resending import counts
+from tests.fake.served_api import OTHER_OWNER, OTHER_TOKEN, OWNER, TOKEN, ServedApi, serve
 from tests.fake.served_app import ask_health
 from tests.fake.served_app import served as served_app
-from tests.fake.served_door import OTHER_OWNER, OTHER_TOKEN, OWNER, TOKEN, ServedDoor, serve
 
 MODELS: Final = ["scripted-model", "another-model"]
 TITLE: Final = "### Task:\nGenerate a concise title.\n<chat_history>\nUSER: Hi\n</chat_history>"
@@ -170,9 +170,9 @@ def module_service(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module")
-def served(module_service: ChatService) -> Iterator[ServedDoor]:
-    with serve(module_service) as door:
-        yield door
+def served(module_service: ChatService) -> Iterator[ServedApi]:
+    with serve(module_service) as http_api:
+        yield http_api
 
 
 @pytest.fixture(params=REAL_CHATS)
@@ -182,7 +182,7 @@ def kind(request: pytest.FixtureRequest) -> type[RealChat]:
 
 
 @pytest.fixture
-def new_client(served: ServedDoor, kind: type[RealChat]) -> NewClient:
+def new_client(served: ServedApi, kind: type[RealChat]) -> NewClient:
     """Makes clients of one end user, whom no other test has."""
     user = uuid.uuid4().hex
 
@@ -277,7 +277,7 @@ def stop(program: RealChat, words: str, url: str) -> Any:  # noqa: ANN401  # a m
 
 
 def test_a_client_that_stops_an_answer_or_wants_another_one_stays_in_its_session(
-    chat: Chat, served: ServedDoor, server: FakeOpenAI, new_client: NewClient
+    chat: Chat, served: ServedApi, server: FakeOpenAI, new_client: NewClient
 ) -> None:
     program = new_client()
     first = program.ask(question(1))
@@ -334,7 +334,7 @@ def test_parallel_calls_are_answered_in_any_order_and_several_rounds_are_one_tur
 
 
 def test_a_client_that_finds_its_session_busy_asks_once_and_makes_one_turn_later(
-    chat: Chat, served: ServedDoor, server: FakeOpenAI, new_client: NewClient
+    chat: Chat, served: ServedApi, server: FakeOpenAI, new_client: NewClient
 ) -> None:
     program, held = new_client(), Gated()
     first = program.ask(question(1))
@@ -353,7 +353,7 @@ def test_a_client_that_finds_its_session_busy_asks_once_and_makes_one_turn_later
 
 
 def test_a_client_that_lost_its_patience_and_sends_again_is_given_the_same_turn(
-    chat: Chat, served: ServedDoor, server: FakeOpenAI, new_client: NewClient, kind: type[RealChat]
+    chat: Chat, served: ServedApi, server: FakeOpenAI, new_client: NewClient, kind: type[RealChat]
 ) -> None:
     program, held = new_client(retries=10, seconds=0.5), Gated()
     server.script(held, to=question(1))

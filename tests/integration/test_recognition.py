@@ -71,7 +71,7 @@ class Answered:
 
 
 @dataclass
-class Door:
+class HttpApi:
     """What a program talks to; `scope` names an end user whom no other test has."""
 
     engine: Engine
@@ -238,21 +238,21 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenChat]:
 
 
 @pytest.fixture(scope="module")
-def opened(servers: OpenChat) -> Door:
-    return Door(engine_of(servers().service))
+def opened(servers: OpenChat) -> HttpApi:
+    return HttpApi(engine_of(servers().service))
 
 
 @pytest.fixture
-def door(opened: Door) -> Door:
-    return Door(opened.engine)
+def http_api(opened: HttpApi) -> HttpApi:
+    return HttpApi(opened.engine)
 
 
-def test_chat_that_resends_everything_stays_in_one_session(door: Door) -> None:
-    history, session_id = door.chat(12)
-    decision = door.decide([*history, user("and then?")])
+def test_chat_that_resends_everything_stays_in_one_session(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(12)
+    decision = http_api.decide([*history, user("and then?")])
     assert (decision.kind, decision.matched, decision.session_id) == ("append", "history", session_id)
     assert (decision.imported, decision.lead, decision.stop_first) == ((), (), False)
-    assert door.texts(session_id) == [message.text for message in history]
+    assert http_api.texts(session_id) == [message.text for message in history]
 
 
 @contextmanager
@@ -276,8 +276,8 @@ def counted_reads() -> Iterator[Callable[[], tuple[int, int]]]:
         event.remove(DatabaseEngine, "before_cursor_execute", before)
 
 
-def test_a_history_of_500_messages_is_recognised_by_few_reads(door: Door) -> None:
-    history, session_id = door.chat(250)
+def test_a_history_of_500_messages_is_recognised_by_few_reads(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(250)
     other = [replace(message, text=f"other {message.text}") for message in history]
     for messages, kind, most_statements, most_tens in (
         (history, "append", 4, 200),
@@ -286,360 +286,362 @@ def test_a_history_of_500_messages_is_recognised_by_few_reads(door: Door) -> Non
         (other, "new", 5, 400),
     ):
         with counted_reads() as count:
-            decision = door.decide([*messages, user("and then?")])
+            decision = http_api.decide([*messages, user("and then?")])
         statements, tens = count()
         assert (decision.kind, decision.session_id) == (kind, "" if kind == "new" else session_id)
         assert statements <= most_statements
         assert 0 < tens <= most_tens
 
 
-def test_chats_that_begin_alike_stay_two(door: Door) -> None:
+def test_chats_that_begin_alike_stay_two(http_api: HttpApi) -> None:
     greeting = "안녕"
-    first, second = door.ask([user(greeting)], "Hello!"), door.ask([user(greeting)], "Hello!")
+    first, second = http_api.ask([user(greeting)], "Hello!"), http_api.ask([user(greeting)], "Hello!")
     assert (first.decision.kind, second.decision.kind) == ("new", "new")
-    one = door.ask([*said(greeting, "Hello!"), user("About cats")], "Cats purr.")
-    other = door.ask([*said(greeting, "Hello!"), user("About dogs")], "Dogs bark.")
+    one = http_api.ask([*said(greeting, "Hello!"), user("About cats")], "Cats purr.")
+    other = http_api.ask([*said(greeting, "Hello!"), user("About dogs")], "Dogs bark.")
     assert {one.session_id, other.session_id} == {first.session_id, second.session_id}
-    cats = door.decide([*said(greeting, "Hello!", "About cats", "Cats purr."), user("more")])
-    dogs = door.decide([*said(greeting, "Hello!", "About dogs", "Dogs bark."), user("more")])
+    cats = http_api.decide([*said(greeting, "Hello!", "About cats", "Cats purr."), user("more")])
+    dogs = http_api.decide([*said(greeting, "Hello!", "About dogs", "Dogs bark."), user("more")])
     assert (cats.session_id, dogs.session_id) == (one.session_id, other.session_id)
 
 
-def test_two_end_users_with_equal_histories_share_nothing(door: Door) -> None:
-    history, session_id = door.chat(3)
-    assert door.decide([*history, user("?")]).session_id == session_id
-    for elsewhere in (replace(door, scope="somebody else"), replace(door, scope="")):
+def test_two_end_users_with_equal_histories_share_nothing(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(3)
+    assert http_api.decide([*history, user("?")]).session_id == session_id
+    for elsewhere in (replace(http_api, scope="somebody else"), replace(http_api, scope="")):
         decision = elsewhere.decide([*history, user("?")])
         assert (decision.kind, decision.session_id, decision.imported) == ("new", "", tuple(history))
         with pytest.raises(NotFoundError):
-            replace(door, scope="somebody else").decide([user("?")], session=session_id)
+            replace(http_api, scope="somebody else").decide([user("?")], session=session_id)
 
 
-def test_two_owners_with_equal_histories_share_nothing(opened: Door) -> None:
-    mine, theirs = Door(opened.engine, "same"), Door(with_access(opened.engine, owner="bob"), "same")
+def test_two_owners_with_equal_histories_share_nothing(opened: HttpApi) -> None:
+    mine, theirs = HttpApi(opened.engine, "same"), HttpApi(with_access(opened.engine, owner="bob"), "same")
     history, session_id = mine.chat(3)
     assert theirs.decide([*history, user("?")]).kind == "new"
     with pytest.raises(NotFoundError):
         theirs.decide([*history, user("?")], session=session_id)
 
 
-def test_restart_between_two_requests_changes_nothing(opened: Door, servers: OpenChat) -> None:
-    before = Door(opened.engine)
+def test_restart_between_two_requests_changes_nothing(opened: HttpApi, servers: OpenChat) -> None:
+    before = HttpApi(opened.engine)
     history, session_id = before.chat(2)
-    after = Door(engine_of(servers().service), before.scope)
+    after = HttpApi(engine_of(servers().service), before.scope)
     assert after.decide([*history, user("?")]).session_id == session_id
 
 
-def test_shortened_history_lands_in_its_session(door: Door) -> None:
-    history, session_id = door.chat(12)
+def test_shortened_history_lands_in_its_session(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(12)
     for messages in (6, 7, 20):
-        decision = door.decide([*history, user("?")][-messages:])
+        decision = http_api.decide([*history, user("?")][-messages:])
         assert (decision.kind, decision.matched, decision.session_id) == ("append", "tail", session_id)
         assert (decision.lead, decision.imported) == ((), ())
     # Some programs keep the first and the newest messages.
-    ends = door.decide([*history[:2], *history[-6:], user("?")])
+    ends = http_api.decide([*history[:2], *history[-6:], user("?")])
     assert (ends.kind, ends.session_id, ends.lead) == ("append", session_id, ())
 
 
-def test_what_a_program_puts_in_front_is_its_own_context_in_every_turn(door: Door) -> None:
-    history, session_id = door.chat(5)
+def test_what_a_program_puts_in_front_is_its_own_context_in_every_turn(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(5)
     front = said("the files are: a.py, b.py", "Ok.")
     cut = [*front, *history[-4:]]
     for number in range(3):
         asked = [*cut, user(f"change {number}")]
-        done = door.ask(asked, f"changed {number}")
+        done = http_api.ask(asked, f"changed {number}")
         assert (done.decision.kind, done.session_id, done.decision.lead) == ("append", session_id, front)
         cut = [*asked, assistant(f"changed {number}")]
 
 
-def test_one_short_answer_is_no_proof(door: Door) -> None:
-    door.ask([user("documents\n\nHi")], "Hello!")
-    decision = door.decide([*said("Hi", "Hello!"), user("?")])
+def test_one_short_answer_is_no_proof(http_api: HttpApi) -> None:
+    http_api.ask([user("documents\n\nHi")], "Hello!")
+    decision = http_api.decide([*said("Hi", "Hello!"), user("?")])
     assert (decision.kind, decision.imported) == ("new", said("Hi", "Hello!"))
 
 
-def test_two_sessions_with_as_much_of_a_shortened_history_are_no_proof(door: Door) -> None:
+def test_two_sessions_with_as_much_of_a_shortened_history_are_no_proof(http_api: HttpApi) -> None:
     for number in range(2):
-        door.ask([*said(f"front {number}", "foreign"), user("same")], LONG)
-    assert door.decide([*said("same", LONG), user("?")]).kind == "new"
+        http_api.ask([*said(f"front {number}", "foreign"), user("same")], LONG)
+    assert http_api.decide([*said("same", LONG), user("?")]).kind == "new"
 
 
 @pytest.mark.parametrize("asks_as", ["bob", "nobody"])
-def test_the_end_of_a_history_never_leads_into_the_chat_of_another_id(door: Door, asks_as: str) -> None:
+def test_the_end_of_a_history_never_leads_into_the_chat_of_another_id(http_api: HttpApi, asks_as: str) -> None:
     """Ann and Bob talk behind one token; a front end sends the id of each chat."""
     ann, bob = Hint(OPEN_WEBUI, "ann-1"), Hint(OPEN_WEBUI, "bob-9")
     small_talk = said("Hello", "Hello! How can I help you today?", "Thanks", "You're welcome!")
-    hers = door.ask([user("My PIN is 4711."), assistant("Noted."), *small_talk[:1]], small_talk[1].text, hint=ann)
+    hers = http_api.ask([user("My PIN is 4711."), assistant("Noted."), *small_talk[:1]], small_talk[1].text, hint=ann)
     history = [user("My PIN is 4711."), assistant("Noted."), *small_talk]
-    assert door.ask(history[:-1], small_talk[3].text, hint=ann).session_id == hers.session_id
+    assert http_api.ask(history[:-1], small_talk[3].text, hint=ann).session_id == hers.session_id
     asked = [*small_talk, user("What is my PIN?")]
-    decision = door.decide(asked, hint=bob if asks_as == "bob" else None)
+    decision = http_api.decide(asked, hint=bob if asks_as == "bob" else None)
     assert (decision.kind, decision.imported) == ("new", small_talk)
-    assert door.decide(asked, hint=ann).session_id == hers.session_id
-    long = door.ask([*history, user("A poem?")], LONG, hint=ann)
-    assert door.decide([assistant(LONG), user("Whose?")], hint=bob).kind == "new"
+    assert http_api.decide(asked, hint=ann).session_id == hers.session_id
+    long = http_api.ask([*history, user("A poem?")], LONG, hint=ann)
+    assert http_api.decide([assistant(LONG), user("Whose?")], hint=bob).kind == "new"
     # Who names the session means it.
-    assert door.decide(asked, session=hers.session_id, hint=bob).session_id == long.session_id
+    assert http_api.decide(asked, session=hers.session_id, hint=bob).session_id == long.session_id
 
 
-def test_documents_around_a_question_fork_nothing(door: Door) -> None:
+def test_documents_around_a_question_fork_nothing(http_api: HttpApi) -> None:
     history: list[ClientMessage] = []
     sessions = set()
     for number in range(6):
         question = user(f"question {number}?")
         wrapped = user(f"### Context\n{LONG}\n### Question\n{question.text}")
-        sessions.add(door.ask([*history, wrapped], f"{LONG} {number}").session_id)
+        sessions.add(http_api.ask([*history, wrapped], f"{LONG} {number}").session_id)
         history += [question, assistant(f"{LONG} {number}")]
     assert len(sessions) == 1
-    assert len(door.texts(sessions.pop())) == len(history)
+    assert len(http_api.texts(sessions.pop())) == len(history)
 
 
-def test_turns_of_the_page_in_between_make_no_history_old(door: Door) -> None:
-    history, session_id = door.chat(3)
-    door.page_says(session_id, "from the page", "to the page")
-    on = door.ask([*history, user("on")], "and on")
+def test_turns_of_the_page_in_between_make_no_history_old(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(3)
+    http_api.page_says(session_id, "from the page", "to the page")
+    on = http_api.ask([*history, user("on")], "and on")
     assert (on.decision.kind, on.session_id, on.turn, on.decision.lead) == ("append", session_id, 5, ())
-    cut = door.decide([*history[-4:], user("on"), assistant("and on"), user("?")])
+    cut = http_api.decide([*history[-4:], user("on"), assistant("and on"), user("?")])
     assert (cut.kind, cut.session_id, cut.lead) == ("append", session_id, ())
 
 
-def test_another_program_of_the_same_owner_goes_on_with_the_session(door: Door) -> None:
-    history, session_id = door.chat(2)
-    other = replace(door, options=ClientOptions("script"))
+def test_another_program_of_the_same_owner_goes_on_with_the_session(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(2)
+    other = replace(http_api, options=ClientOptions("script"))
     assert other.ask([*history, user("on")], "and on").session_id == session_id
 
 
-def test_several_models_in_one_chat_keep_their_answers(door: Door) -> None:
+def test_several_models_in_one_chat_keep_their_answers(http_api: HttpApi) -> None:
     hint = Hint(OPEN_WEBUI, "chat-1")
-    first = door.ask([user("Which?")], "one", hint=hint, model="one")
-    second = door.ask([user("Which?")], "two", hint=hint, model="two")
+    first = http_api.ask([user("Which?")], "one", hint=hint, model="one")
+    second = http_api.ask([user("Which?")], "two", hint=hint, model="two")
     assert (second.decision.kind, second.decision.after_turn) == ("fork", 0)
     for done, answer in ((first, "one"), (second, "two")):
-        decision = door.decide([*said("Which?", answer), user("?")], hint=hint)
+        decision = http_api.decide([*said("Which?", answer), user("?")], hint=hint)
         assert (decision.kind, decision.matched, decision.session_id) == ("append", "hint", done.session_id)
 
 
-def test_models_that_answer_with_the_same_words_go_on_each_in_its_session(door: Door) -> None:
+def test_models_that_answer_with_the_same_words_go_on_each_in_its_session(http_api: HttpApi) -> None:
     hint = Hint(OPEN_WEBUI, "chat-8")
-    begun = [door.ask([user("Which?")], "same", hint=hint, model=model) for model in ("one", "two")]
-    on = [door.ask([*said("Which?", "same"), user("On")], name, hint=hint, model=name) for name in ("one", "two")]
+    begun = [http_api.ask([user("Which?")], "same", hint=hint, model=model) for model in ("one", "two")]
+    on = [http_api.ask([*said("Which?", "same"), user("On")], name, hint=hint, model=name) for name in ("one", "two")]
     assert [each.decision.kind for each in on] == ["append", "append"]
     assert {each.session_id for each in on} == {each.session_id for each in begun}
 
 
-def test_named_session_needs_no_history(door: Door) -> None:
-    history, session_id = door.chat(2)
-    decision = door.decide([user("on")], session=session_id)
+def test_named_session_needs_no_history(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(2)
+    decision = http_api.decide([user("on")], session=session_id)
     assert (decision.kind, decision.matched, decision.session_id) == ("append", "header", session_id)
-    with_history = door.decide([*history, user("on")], session=session_id)
+    with_history = http_api.decide([*history, user("on")], session=session_id)
     assert (with_history.kind, with_history.matched, with_history.lead) == ("append", "header", ())
-    unknown = door.decide([*said("never", "said"), user("on")], session=session_id)
+    unknown = http_api.decide([*said("never", "said"), user("on")], session=session_id)
     assert (unknown.kind, unknown.session_id, unknown.lead) == ("append", session_id, said("never", "said"))
     with pytest.raises(NotFoundError):
-        door.decide([user("on")], session="absent")
+        http_api.decide([user("on")], session="absent")
 
 
-def test_named_session_is_the_only_one_that_counts(door: Door) -> None:
-    history, _ = door.chat(2)
-    other = door.ask([user("another")], "chat")
-    assert door.decide([*history, user("on")], session=other.session_id).session_id == other.session_id
+def test_named_session_is_the_only_one_that_counts(http_api: HttpApi) -> None:
+    history, _ = http_api.chat(2)
+    other = http_api.ask([user("another")], "chat")
+    assert http_api.decide([*history, user("on")], session=other.session_id).session_id == other.session_id
 
 
-def test_hint_names_a_group_and_the_history_its_branch(door: Door) -> None:
+def test_hint_names_a_group_and_the_history_its_branch(http_api: HttpApi) -> None:
     hint = Hint(OPEN_WEBUI, "chat-2")
-    first = door.ask([user("Hi")], "Hello!", hint=hint)
-    again = door.ask([user("Hi")], "Good day!", hint=hint)
+    first = http_api.ask([user("Hi")], "Hello!", hint=hint)
+    again = http_api.ask([user("Hi")], "Good day!", hint=hint)
     assert (again.decision.kind, again.session_id) == ("regenerate", first.session_id)
-    edited = door.ask([user("Hi there")], "Hey!", hint=hint)
+    edited = http_api.ask([user("Hi there")], "Hey!", hint=hint)
     assert (edited.decision.kind, edited.decision.group) == ("new", first.decision.group)
-    other_chat = door.ask([user("Hi")], "Hello!", hint=Hint(OPEN_WEBUI, "chat-3"))
+    other_chat = http_api.ask([user("Hi")], "Hello!", hint=Hint(OPEN_WEBUI, "chat-3"))
     assert other_chat.decision.kind == "new"
-    assert door.decide([*said("Hi", "Good day!"), user("?")], hint=hint).session_id == first.session_id
-    assert door.decide([*said("Hi there", "Hey!"), user("?")], hint=hint).session_id == edited.session_id
+    assert http_api.decide([*said("Hi", "Good day!"), user("?")], hint=hint).session_id == first.session_id
+    assert http_api.decide([*said("Hi there", "Hey!"), user("?")], hint=hint).session_id == edited.session_id
 
 
-def test_one_pair_is_enough_with_a_hint(door: Door) -> None:
+def test_one_pair_is_enough_with_a_hint(http_api: HttpApi) -> None:
     hint = Hint(OPEN_WEBUI, "chat-4")
-    history, session_id = door.chat(3, hint=hint)
-    decision = door.decide([*history[-2:], user("?")], hint=hint)
+    history, session_id = http_api.chat(3, hint=hint)
+    decision = http_api.decide([*history[-2:], user("?")], hint=hint)
     assert (decision.kind, decision.session_id) == ("append", session_id)
-    assert door.decide([*history[-2:], user("?")]).kind == "new"
+    assert http_api.decide([*history[-2:], user("?")]).kind == "new"
 
 
-def test_what_is_the_same_for_all_chats_is_no_hint(door: Door) -> None:
+def test_what_is_the_same_for_all_chats_is_no_hint(http_api: HttpApi) -> None:
     for hint in (Hint(OPEN_WEBUI, "local:abc"), Hint("user", "ann"), Hint("x-session-id", "")):
-        assert door.ask([user("Hi")], "Hello!", hint=hint).decision.group == ""
-        assert door.decide([user("Hi")], hint=hint).kind == "new"
+        assert http_api.ask([user("Hi")], "Hello!", hint=hint).decision.group == ""
+        assert http_api.decide([user("Hi")], hint=hint).kind == "new"
 
 
-def test_history_wins_over_a_hint(door: Door) -> None:
-    history, session_id = door.chat(3, hint=Hint(OPEN_WEBUI, "chat-5"))
-    decision = door.decide([*history, user("?")], hint=Hint(OPEN_WEBUI, "chat-6"))
+def test_history_wins_over_a_hint(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(3, hint=Hint(OPEN_WEBUI, "chat-5"))
+    decision = http_api.decide([*history, user("?")], hint=Hint(OPEN_WEBUI, "chat-6"))
     assert (decision.kind, decision.matched, decision.session_id) == ("append", "history", session_id)
 
 
-def test_requests_of_a_front_end_itself_are_aside(door: Door) -> None:
+def test_requests_of_a_front_end_itself_are_aside(http_api: HttpApi) -> None:
     hint = Hint(OPEN_WEBUI, "chat-7")
     title = user("### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: Hi\n</chat_history>")
-    assert door.decide([title], hint=hint).kind == "aside"
-    door.ask([user("Hi")], "Hello!", hint=hint)
-    assert door.decide([title], hint=hint).kind == "aside"
-    assert door.decide([title]).kind == "new"
-    assert door.decide([user("Hi")], is_plain=True).kind == "aside"
-    assert door.decide([user("Hi")], task="title_generation").kind == "aside"
-    assert door.decide([*said("Hi", "Hello!"), title], hint=hint).kind == "append"
+    assert http_api.decide([title], hint=hint).kind == "aside"
+    http_api.ask([user("Hi")], "Hello!", hint=hint)
+    assert http_api.decide([title], hint=hint).kind == "aside"
+    assert http_api.decide([title]).kind == "new"
+    assert http_api.decide([user("Hi")], is_plain=True).kind == "aside"
+    assert http_api.decide([user("Hi")], task="title_generation").kind == "aside"
+    assert http_api.decide([*said("Hi", "Hello!"), title], hint=hint).kind == "append"
 
 
-def test_answers_of_its_tools_in_a_named_session(door: Door) -> None:
-    history, session_id = door.chat(1)
+def test_answers_of_its_tools_in_a_named_session(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(1)
     calls = (ClientCall("call-1", "clock", "{}"),)
-    door.ask([*history, user("What time is it?")], "", status="requires_action", calls=calls)
+    http_api.ask([*history, user("What time is it?")], "", status="requires_action", calls=calls)
     result = ClientMessage("tool", "noon", call_id="call-1")
-    decision = door.decide([user("unknown"), ClientMessage("assistant", "", calls=calls), result], session=session_id)
+    decision = http_api.decide(
+        [user("unknown"), ClientMessage("assistant", "", calls=calls), result], session=session_id
+    )
     assert (decision.kind, decision.matched, decision.session_id) == ("resume", "header", session_id)
 
 
-def test_edit_forks_once_and_going_back_returns_to_the_first_branch(door: Door) -> None:
-    history, session_id = door.chat(12)
+def test_edit_forks_once_and_going_back_returns_to_the_first_branch(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(12)
     for turn in (1, 5, 11):
         edited = [*history[: 2 * turn - 2], user("edited")]
-        fork = door.ask(edited, "another answer")
+        fork = http_api.ask(edited, "another answer")
         expected = ("new", "", 0) if turn == 1 else ("fork", session_id, turn - 1)
         assert (fork.decision.kind, fork.decision.session_id, fork.decision.after_turn) == expected
-        on = door.ask([*edited, assistant("another answer"), user("on")], "and on")
+        on = http_api.ask([*edited, assistant("another answer"), user("on")], "and on")
         assert (on.decision.kind, on.session_id, on.decision.lead) == ("append", fork.session_id, ())
-        back = door.decide([*history, user("back")])
+        back = http_api.decide([*history, user("back")])
         assert (back.kind, back.session_id) == ("append", session_id)
 
 
-def test_edit_of_an_answer_forks_there_and_brings_the_rest(door: Door) -> None:
-    history, session_id = door.chat(6)
+def test_edit_of_an_answer_forks_there_and_brings_the_rest(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(6)
     edited = [*history[:5], assistant("edited"), *history[6:], user("?")]
-    decision = door.decide(edited)
+    decision = http_api.decide(edited)
     assert (decision.kind, decision.session_id, decision.after_turn) == ("fork", session_id, 2)
     assert decision.imported == tuple(edited[4:-1])
 
 
-def test_another_models_answer_behind_the_newest_turn_is_imported(door: Door) -> None:
-    history, session_id = door.chat(2)
+def test_another_models_answer_behind_the_newest_turn_is_imported(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(2)
     foreign = said("asked elsewhere", "answered elsewhere")
-    decision = door.decide([*history, *foreign, user("?")])
+    decision = http_api.decide([*history, *foreign, user("?")])
     assert (decision.kind, decision.session_id, decision.imported) == ("append", session_id, foreign)
 
 
-def test_same_question_again_is_answered_anew(door: Door) -> None:
-    history, session_id = door.chat(3)
-    again = door.ask(history[:-1], "another answer")
+def test_same_question_again_is_answered_anew(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(3)
+    again = http_api.ask(history[:-1], "another answer")
     assert (again.decision.kind, again.session_id, again.turn) == ("regenerate", session_id, 3)
-    on = door.decide([*history[:-1], assistant("another answer"), user("?")])
+    on = http_api.decide([*history[:-1], assistant("another answer"), user("?")])
     assert (on.kind, on.session_id) == ("append", session_id)
-    replaced = door.decide([*history, user("?")])
+    replaced = http_api.decide([*history, user("?")])
     assert (replaced.kind, replaced.session_id, replaced.after_turn) == ("fork", session_id, 2)
     assert replaced.imported == tuple(history[-2:])
 
 
-def test_old_question_again_forks(door: Door) -> None:
-    history, session_id = door.chat(5)
-    decision = door.decide(history[:5])
+def test_old_question_again_forks(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(5)
+    decision = http_api.decide(history[:5])
     assert (decision.kind, decision.session_id, decision.after_turn) == ("fork", session_id, 2)
 
 
-def test_stopped_answer_of_which_the_program_kept_the_beginning(door: Door) -> None:
-    history, session_id = door.chat(1)
-    door.ask([*history, user("long?")], "one two three", status="stopped")
-    done = door.ask([*history, user("long?"), assistant("one tw"), user("go on")], "four")
+def test_stopped_answer_of_which_the_program_kept_the_beginning(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(1)
+    http_api.ask([*history, user("long?")], "one two three", status="stopped")
+    done = http_api.ask([*history, user("long?"), assistant("one tw"), user("go on")], "four")
     assert (done.decision.kind, done.session_id, done.decision.imported) == ("append", session_id, ())
-    later = door.decide([*history, *said("long?", "one tw", "go on", "four"), user("?")])
+    later = http_api.decide([*history, *said("long?", "one tw", "go on", "four"), user("?")])
     assert (later.kind, later.session_id, later.lead) == ("append", session_id, ())
 
 
-def test_running_answer_that_the_program_stopped_reading_is_stopped_first(door: Door) -> None:
-    done = door.ask([user("long?")], "one two three", status=None)
-    decision = door.decide([*said("long?", "one two"), user("shorter")])
+def test_running_answer_that_the_program_stopped_reading_is_stopped_first(http_api: HttpApi) -> None:
+    done = http_api.ask([user("long?")], "one two three", status=None)
+    decision = http_api.decide([*said("long?", "one two"), user("shorter")])
     assert (decision.kind, decision.session_id, decision.stop_first) == ("append", done.session_id, True)
 
 
-def test_question_that_failed_and_stands_in_the_history(door: Door) -> None:
-    history, session_id = door.chat(2)
-    door.ask([*history, user("fails")], "", status="failed")
-    decision = door.decide([*history, user("fails"), user("something else")])
+def test_question_that_failed_and_stands_in_the_history(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(2)
+    http_api.ask([*history, user("fails")], "", status="failed")
+    decision = http_api.decide([*history, user("fails"), user("something else")])
     assert (decision.kind, decision.session_id, decision.imported) == ("append", session_id, ())
 
 
-def test_running_turn(door: Door) -> None:
-    history, session_id = door.chat(2)
-    door.ask([*history, user("runs")], "so far", status=None, model="one")
-    same = door.decide([*history, user("runs")], model="one")
+def test_running_turn(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(2)
+    http_api.ask([*history, user("runs")], "so far", status=None, model="one")
+    same = http_api.decide([*history, user("runs")], model="one")
     assert (same.kind, same.session_id, same.after_turn) == ("fork", session_id, 2)
-    other = door.decide([*history, user("something else")], model="two")
+    other = http_api.decide([*history, user("something else")], model="two")
     assert (other.kind, other.session_id, other.after_turn) == ("fork", session_id, 2)
     with pytest.raises(BusyError):
-        door.decide([*history, user("something else")], model="one")
+        http_api.decide([*history, user("something else")], model="one")
 
 
-def test_library_that_tries_again_gets_the_first_response(door: Door) -> None:
-    history, session_id = door.chat(1)
+def test_library_that_tries_again_gets_the_first_response(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(1)
     asked = [*history, user("once")]
-    door.ask(asked, "so far", status=None)
-    decision = door.decide(asked, is_retry=True)
+    http_api.ask(asked, "so far", status=None)
+    decision = http_api.decide(asked, is_retry=True)
     assert (decision.kind, decision.matched, decision.session_id) == ("retry", "retry", session_id)
     assert (decision.turn, decision.attempt) == (2, 1)
 
 
-def test_library_that_tries_a_failed_turn_again_makes_no_second_one(door: Door) -> None:
-    first = door.ask([user("Hi")], "", status="failed")
-    again = door.ask([user("Hi")], "Hello!", is_retry=True)
+def test_library_that_tries_a_failed_turn_again_makes_no_second_one(http_api: HttpApi) -> None:
+    first = http_api.ask([user("Hi")], "", status="failed")
+    again = http_api.ask([user("Hi")], "Hello!", is_retry=True)
     assert (again.decision.kind, again.session_id, again.turn) == ("regenerate", first.session_id, 1)
 
 
-def test_first_response_is_sent_again_for_ten_minutes_and_until_another_attempt(door: Door) -> None:
-    asked = [*door.chat(1)[0], user("once")]
-    door.ask(asked, "first", idempotency_key="k")
+def test_first_response_is_sent_again_for_ten_minutes_and_until_another_attempt(http_api: HttpApi) -> None:
+    asked = [*http_api.chat(1)[0], user("once")]
+    http_api.ask(asked, "first", idempotency_key="k")
     for minutes, kind in ((9, "retry"), (11, "regenerate")):
-        then = door.access.clock() + timedelta(minutes=minutes)
-        later = replace(door, engine=with_access(door.engine, clock=lambda now=then: now))  # always this time
+        then = http_api.access.clock() + timedelta(minutes=minutes)
+        later = replace(http_api, engine=with_access(http_api.engine, clock=lambda now=then: now))  # always this time
         assert later.decide(asked, idempotency_key="k").kind == kind
-    door.ask(asked, "second")
-    assert door.decide(asked, idempotency_key="k").kind == "regenerate"
+    http_api.ask(asked, "second")
+    assert http_api.decide(asked, idempotency_key="k").kind == "regenerate"
 
 
-def test_library_that_tries_again_gets_no_response_that_another_attempt_has_replaced(door: Door) -> None:
-    asked = [*door.chat(1)[0], user("once")]
-    first = door.ask(asked, "first")
-    assert door.decide(asked, is_retry=True).kind == "retry"
-    door.page_answers_anew(first.session_id, "second")
-    assert door.decide(asked, is_retry=True).kind == "regenerate"
+def test_library_that_tries_again_gets_no_response_that_another_attempt_has_replaced(http_api: HttpApi) -> None:
+    asked = [*http_api.chat(1)[0], user("once")]
+    first = http_api.ask(asked, "first")
+    assert http_api.decide(asked, is_retry=True).kind == "retry"
+    http_api.page_answers_anew(first.session_id, "second")
+    assert http_api.decide(asked, is_retry=True).kind == "regenerate"
 
 
-def test_idempotency_key_is_bound_to_its_request(door: Door) -> None:
-    first = door.ask([user("Hi")], "Hello!", idempotency_key="k")
-    again = door.decide([user("Hi")], idempotency_key="k")
+def test_idempotency_key_is_bound_to_its_request(http_api: HttpApi) -> None:
+    first = http_api.ask([user("Hi")], "Hello!", idempotency_key="k")
+    again = http_api.decide([user("Hi")], idempotency_key="k")
     assert (again.kind, again.session_id, again.turn) == ("retry", first.session_id, 1)
-    assert door.decide([user("Hi")], idempotency_key="other").kind == "new"
-    assert door.decide([user("Something else")], idempotency_key="k").kind == "new"
+    assert http_api.decide([user("Hi")], idempotency_key="other").kind == "new"
+    assert http_api.decide([user("Something else")], idempotency_key="k").kind == "new"
 
 
-def test_tool_answers_that_nobody_waits_for_are_refused(door: Door) -> None:
-    history, _ = door.chat(1)
+def test_tool_answers_that_nobody_waits_for_are_refused(http_api: HttpApi) -> None:
+    history, _ = http_api.chat(1)
     with pytest.raises(InputError) as refusal:
-        door.decide([*history, user("?"), ClientMessage("tool", "42", call_id="call-9")])
+        http_api.decide([*history, user("?"), ClientMessage("tool", "42", call_id="call-9")])
     assert (refusal.value.reason, refusal.value.detail) == ("unknown_call", "call-9")
 
 
-def test_answers_of_its_tools_go_to_the_turn_that_waits_for_them(door: Door) -> None:
-    history, session_id = door.chat(1)
+def test_answers_of_its_tools_go_to_the_turn_that_waits_for_them(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(1)
     asked = [*history, user("What time is it?")]
     calls = (ClientCall("call-1", "clock", "{}"), ClientCall("call-2", "clock", '{"zone": "KST"}'))
-    opened = door.ask(asked, "I look.", status="requires_action", calls=calls)
+    opened = http_api.ask(asked, "I look.", status="requires_action", calls=calls)
     assert (opened.session_id, opened.turn) == (session_id, 2)
     called = ClientMessage("assistant", "I look.", calls=calls)
     results = [ClientMessage("tool", "noon", call_id=call.id) for call in reversed(calls)]
     for said_before in (called, replace(called, text="")):
-        decision = door.decide([*asked, said_before, *results])
+        decision = http_api.decide([*asked, said_before, *results])
         assert (decision.kind, decision.matched, decision.session_id) == ("resume", "history", session_id)
     with pytest.raises(InputError):
-        door.decide([*asked, called, ClientMessage("tool", "noon", call_id="call-9")])
-    instead = door.decide([*asked, called, *results, user("Never mind")])
+        http_api.decide([*asked, called, ClientMessage("tool", "noon", call_id="call-9")])
+    instead = http_api.decide([*asked, called, *results, user("Never mind")])
     assert (instead.kind, instead.session_id, instead.imported) == ("append", session_id, ())
 
 
@@ -651,89 +653,89 @@ drawn = settings(max_examples=at_most(30))
 
 
 def hold(
-    opened: Door, texts: list[tuple[str, str]], *, wrap_last: bool = False
-) -> tuple[Door, list[ClientMessage], str]:
+    opened: HttpApi, texts: list[tuple[str, str]], *, wrap_last: bool = False
+) -> tuple[HttpApi, list[ClientMessage], str]:
     """Holds a chat of these words in a scope of its own; each turn's words begin with its number."""
-    door, history, sessions = Door(opened.engine), list[ClientMessage](), set[str]()
+    http_api, history, sessions = HttpApi(opened.engine), list[ClientMessage](), set[str]()
     for number, (question, answer) in enumerate(texts, 1):
         asked = user(f"q{number} {question}")
         is_wrapped = wrap_last and number == len(texts)
         sent = user(f"Use these documents.\n{asked.text}\nEnd of question.") if is_wrapped else asked
-        sessions.add(door.ask([*history, sent], f"a{number} {answer}").session_id)
+        sessions.add(http_api.ask([*history, sent], f"a{number} {answer}").session_id)
         history += [asked, assistant(f"a{number} {answer}")]
     assert len(sessions) == 1
-    return door, history, sessions.pop()
+    return http_api, history, sessions.pop()
 
 
 @drawn
 @given(texts=CHAT, data=st.data())
-def test_history_cut_in_front(opened: Door, texts: list[tuple[str, str]], data: st.DataObject) -> None:
-    door, history, session_id = hold(opened, texts)
+def test_history_cut_in_front(opened: HttpApi, texts: list[tuple[str, str]], data: st.DataObject) -> None:
+    http_api, history, session_id = hold(opened, texts)
     cut = data.draw(st.integers(0, len(history) - 4))  # at 1 all turns are still there, the first by its answer
-    decision = door.decide([*history[cut:], user("?")])
+    decision = http_api.decide([*history[cut:], user("?")])
     assert (decision.kind, decision.session_id) == ("append", session_id)
     assert (decision.matched, decision.imported, decision.lead) == ("tail" if cut > 1 else "history", (), ())
 
 
 @drawn
 @given(texts=CHAT, data=st.data())
-def test_edited_question(opened: Door, texts: list[tuple[str, str]], data: st.DataObject) -> None:
-    door, history, session_id = hold(opened, texts)
+def test_edited_question(opened: HttpApi, texts: list[tuple[str, str]], data: st.DataObject) -> None:
+    http_api, history, session_id = hold(opened, texts)
     turn = data.draw(st.integers(2, len(texts)))
     edited = [*history[: 2 * turn - 2], user("edited")]
-    fork = door.ask(edited, "another answer")
+    fork = http_api.ask(edited, "another answer")
     assert (fork.decision.kind, fork.decision.session_id) == ("fork", session_id)
     assert (fork.decision.after_turn, fork.decision.imported) == (turn - 1, ())
-    assert door.decide([*edited, assistant("another answer"), user("?")]).session_id == fork.session_id
-    assert door.decide([*history, user("?")]).session_id == session_id
+    assert http_api.decide([*edited, assistant("another answer"), user("?")]).session_id == fork.session_id
+    assert http_api.decide([*history, user("?")]).session_id == session_id
 
 
 @drawn
 @given(texts=CHAT, data=st.data())
-def test_edited_answer(opened: Door, texts: list[tuple[str, str]], data: st.DataObject) -> None:
-    door, history, session_id = hold(opened, texts)
+def test_edited_answer(opened: HttpApi, texts: list[tuple[str, str]], data: st.DataObject) -> None:
+    http_api, history, session_id = hold(opened, texts)
     turn = data.draw(st.integers(2, len(texts)))
     edited = [*history[: 2 * turn - 1], assistant("edited"), *history[2 * turn :]]
-    decision = door.decide([*edited, user("?")])
+    decision = http_api.decide([*edited, user("?")])
     assert (decision.kind, decision.session_id, decision.after_turn) == ("fork", session_id, turn - 1)
     assert decision.imported == tuple(edited[2 * turn - 2 :])
 
 
 @drawn
 @given(texts=CHAT, data=st.data())
-def test_answer_that_was_received_in_part(opened: Door, texts: list[tuple[str, str]], data: st.DataObject) -> None:
-    door, history, session_id = hold(opened, texts)
+def test_answer_that_was_received_in_part(opened: HttpApi, texts: list[tuple[str, str]], data: st.DataObject) -> None:
+    http_api, history, session_id = hold(opened, texts)
     whole = history[-1].text
     part = whole[: data.draw(st.integers(1, len(whole)))]
-    decision = door.decide([*history[:-1], assistant(part), user("?")])
+    decision = http_api.decide([*history[:-1], assistant(part), user("?")])
     assert (decision.kind, decision.session_id, decision.imported) == ("append", session_id, ())
 
 
 @drawn
 @given(texts=CHAT)
-def test_question_that_documents_were_added_to(opened: Door, texts: list[tuple[str, str]]) -> None:
-    door, history, session_id = hold(opened, texts, wrap_last=True)
-    decision = door.decide([*history, user("?")])
+def test_question_that_documents_were_added_to(opened: HttpApi, texts: list[tuple[str, str]]) -> None:
+    http_api, history, session_id = hold(opened, texts, wrap_last=True)
+    decision = http_api.decide([*history, user("?")])
     assert (decision.kind, decision.session_id, decision.imported) == ("append", session_id, ())
 
 
 @drawn
 @given(texts=CHAT)
-def test_answer_made_anew(opened: Door, texts: list[tuple[str, str]]) -> None:
-    door, history, session_id = hold(opened, texts)
-    again = door.ask(history[:-1], "another answer")
+def test_answer_made_anew(opened: HttpApi, texts: list[tuple[str, str]]) -> None:
+    http_api, history, session_id = hold(opened, texts)
+    again = http_api.ask(history[:-1], "another answer")
     assert (again.decision.kind, again.session_id, again.turn) == ("regenerate", session_id, len(texts))
-    assert door.decide([*history[:-1], assistant("another answer"), user("?")]).session_id == session_id
+    assert http_api.decide([*history[:-1], assistant("another answer"), user("?")]).session_id == session_id
 
 
 @drawn
 @given(texts=CHAT, others=CHAT)
 def test_other_chats_and_scopes_are_never_taken(
-    opened: Door, texts: list[tuple[str, str]], others: list[tuple[str, str]]
+    opened: HttpApi, texts: list[tuple[str, str]], others: list[tuple[str, str]]
 ) -> None:
-    door, history, session_id = hold(opened, texts)
-    assert Door(opened.engine).decide([*history, user("?")]).kind == "new"
+    http_api, history, session_id = hold(opened, texts)
+    assert HttpApi(opened.engine).decide([*history, user("?")]).kind == "new"
     other = [part for pair in others for part in (user(f"other {pair[0]}"), assistant(f"other {pair[1]}"))]
-    decision = door.decide([*other, user("?")])
+    decision = http_api.decide([*other, user("?")])
     assert (decision.kind, decision.session_id) == ("new", "")
-    assert door.decide([*history, user("?")]).session_id == session_id
+    assert http_api.decide([*history, user("?")]).session_id == session_id

@@ -76,8 +76,8 @@ def test_page_and_routes_answer_under_their_own_names_alone() -> None:
         page = client.get("/", headers=sent(host))
         assert (page.status_code, page.headers["content-type"]) == (403, "text/plain; charset=utf-8"), host
         assert "TURNFOLD_HOSTS" in page.text
-        door = client.get("/v1/models", headers=sent(host))
-        assert (door.status_code, door.json()["error"]["code"]) == (403, "host_not_allowed"), host
+        http_api = client.get("/v1/models", headers=sent(host))
+        assert (http_api.status_code, http_api.json()["error"]["code"]) == (403, "host_not_allowed"), host
 
 
 def test_two_hosts_or_none_are_refused() -> None:

@@ -26,7 +26,7 @@ from component.bridge import delivery
 from graph.server.settings import Settings
 from graph.service import ChatService
 from tests.fake.programs import NoPrograms
-from tests.fake.served_door import TOKEN
+from tests.fake.served_api import TOKEN
 
 
 def broken(_: str) -> ChatService:

@@ -17,7 +17,7 @@ from graph.server.settings import Settings
 from graph.value.event import TokenDelta
 from tests.fake.programs import NoPrograms
 from tests.fake.scripted_completions import ScriptedCompletions
-from tests.fake.served_door import TOKEN, service_with
+from tests.fake.served_api import TOKEN, service_with
 
 
 def main() -> None:

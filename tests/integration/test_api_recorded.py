@@ -14,7 +14,7 @@ from tests.fake.body import tool_names
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Reply, ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.served_door import OWNER, TOKEN, ServedDoor, serve
+from tests.fake.served_api import OWNER, TOKEN, ServedApi, serve
 
 FOLDER: Final = Path(__file__).parent / "recorded_client"
 SIDE_REQUEST: Final = ("aside", "")
@@ -72,7 +72,7 @@ def reply_to(name: str, number: int) -> Reply:
     return CALLS if (name, number) == ("continue_tool", 1) else text(said(number))
 
 
-def replay(served: ServedDoor, server: FakeOpenAI, name: str) -> list[tuple[str, str]]:
+def replay(served: ServedApi, server: FakeOpenAI, name: str) -> list[tuple[str, str]]:
     """Sends the requests, and returns what each was decided as."""
     decided, sessions = list[tuple[str, str]](), list[str]()
     with httpx2.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=60) as client:

@@ -1,9 +1,9 @@
 """The routes for programs behind a real server on loopback.
 
-with ServedDoor(completions) as door:
-    client = openai.OpenAI(base_url=door.url, api_key=TOKEN)
+with ServedApi(completions) as http_api:
+    client = openai.OpenAI(base_url=http_api.url, api_key=TOKEN)
 
-with serve(chat.service) as door: ...  # the real service, for both owners
+with serve(chat.service) as http_api: ...  # the real service, for both owners
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def service_with(completions: CompletionSource) -> ChatService:
     return cast("ChatService", SimpleNamespace(completions=completions))
 
 
-class ServedDoor(Loopback):
+class ServedApi(Loopback):
     """Serves the routes for programs over completions alone.
 
     Args:
@@ -64,6 +64,6 @@ class ServedDoor(Loopback):
         return f"{super().url}/v1"
 
 
-def serve(service: ChatService, *, patience_seconds: float = 10.0) -> ServedDoor:
+def serve(service: ChatService, *, patience_seconds: float = 10.0) -> ServedApi:
     """Returns the routes over a real service."""
-    return ServedDoor(lambda owner: service.for_owner(owner).completions, patience_seconds=patience_seconds)
+    return ServedApi(lambda owner: service.for_owner(owner).completions, patience_seconds=patience_seconds)

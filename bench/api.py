@@ -1,6 +1,6 @@
-"""`make bench-door`: what the HTTP API adds to an answer, and what 500 of its open streams leave of the page.
+"""`make bench-api`: what the HTTP API adds to an answer, and what 500 of its open streams leave of the page.
 
-python -m bench.door [--samples 50] [--streams 500] [--looks 5]
+python -m bench.api [--samples 50] [--streams 500] [--looks 5]
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Message = dict[str, str]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.door")
+    parser = argparse.ArgumentParser(prog="python -m bench.api")
     parser.add_argument("--samples", type=int, default=50)
     parser.add_argument("--streams", type=int, default=500)
     parser.add_argument("--looks", type=int, default=5)

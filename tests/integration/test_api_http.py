@@ -41,7 +41,7 @@ from graph.value.event import (
     TurnStopped,
 )
 from tests.fake.scripted_completions import ScriptedCompletions, Step, ended, said
-from tests.fake.served_door import OWNER, TOKEN, ServedDoor
+from tests.fake.served_api import OWNER, TOKEN, ServedApi
 
 START: Final = TurnStarted("session-1", 1, 1)
 CALLS: Final = (ClientCall("c1", "look", '{"a":1}'), ClientCall("c2", "find", "{}"))
@@ -57,9 +57,9 @@ def all_completions() -> ScriptedCompletions:
 
 
 @pytest.fixture(scope="module")
-def served(all_completions: ScriptedCompletions) -> Iterator[ServedDoor]:
-    with ServedDoor(all_completions, patience_seconds=0.1) as door:
-        yield door
+def served(all_completions: ScriptedCompletions) -> Iterator[ServedApi]:
+    with ServedApi(all_completions, patience_seconds=0.1) as http_api:
+        yield http_api
 
 
 @pytest.fixture
@@ -69,18 +69,18 @@ def completions(all_completions: ScriptedCompletions) -> ScriptedCompletions:
 
 
 @pytest.fixture(scope="module")
-def client(served: ServedDoor) -> Iterator[openai.OpenAI]:
+def client(served: ServedApi) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(base_url=served.url, api_key=TOKEN, max_retries=0) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def langchain(served: ServedDoor) -> ChatOpenAI:
+def langchain(served: ServedApi) -> ChatOpenAI:
     return ChatOpenAI(base_url=served.url, api_key=SecretStr(TOKEN), model="small", max_retries=0)
 
 
 @pytest.fixture(scope="module")
-def http(served: ServedDoor) -> Iterator[httpx2.Client]:
+def http(served: ServedApi) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=served.url, headers=HEADERS) as client:
         yield client
 
@@ -116,7 +116,7 @@ def test_the_models_are_listed_and_each_is_found(client: openai.OpenAI, completi
 
 
 def test_a_whole_answer_names_session_and_turn(
-    client: openai.OpenAI, completions: ScriptedCompletions, served: ServedDoor
+    client: openai.OpenAI, completions: ScriptedCompletions, served: ServedApi
 ) -> None:
     completions.script(said("Hel", "lo"), ended("length", ClientUsage(10, 2, 4), session="session-1"), turn=7)
     raw = client.chat.completions.with_raw_response.create(model="turnfold/small", messages=ASKED)
@@ -215,9 +215,7 @@ def test_an_answer_begun_anew_replaces_what_only_the_server_has_seen(
     assert text_of(ask(client, stream=True)) == "Right"
 
 
-def test_many_streams_of_the_async_client_run_side_by_side(
-    served: ServedDoor, completions: ScriptedCompletions
-) -> None:
+def test_many_streams_of_the_async_client_run_side_by_side(served: ServedApi, completions: ScriptedCompletions) -> None:
     gate, count = threading.Event(), 50
     for _ in range(count):
         completions.script([START, TokenDelta("Hel"), gate, TokenDelta("lo"), TurnFinished(1, "m", "Hello")])
@@ -274,7 +272,7 @@ def test_a_stream_that_fails_is_no_success(
 
 
 def test_a_library_sends_a_failed_request_again_and_says_so_but_asks_a_busy_session_once(
-    served: ServedDoor, completions: ScriptedCompletions
+    served: ServedApi, completions: ScriptedCompletions
 ) -> None:
     with openai.OpenAI(base_url=served.url, api_key=TOKEN, max_retries=2) as client:
         completions.script(BusyError())
@@ -288,7 +286,7 @@ def test_a_library_sends_a_failed_request_again_and_says_so_but_asks_a_busy_sess
 
 
 def test_refusals_are_the_librarys_own_errors(
-    served: ServedDoor, client: openai.OpenAI, completions: ScriptedCompletions
+    served: ServedApi, client: openai.OpenAI, completions: ScriptedCompletions
 ) -> None:
     for error, kind, code in (
         (NotFoundError(), openai.NotFoundError, "session_not_found"),
@@ -315,7 +313,7 @@ def test_an_address_may_end_with_a_slash(http: httpx2.Client, completions: Scrip
 
 
 @pytest.mark.usefixtures("completions")
-def test_every_refusal_has_openais_shape(served: ServedDoor, http: httpx2.Client) -> None:
+def test_every_refusal_has_openais_shape(served: ServedApi, http: httpx2.Client) -> None:
     for method, path, status, code in (
         ("POST", "/responses", 404, "unknown_url"),
         ("POST", "/embeddings", 404, "unknown_url"),
@@ -367,7 +365,7 @@ def streaming(client: httpx2.Client, **headers: str) -> Iterator[Iterator[str]]:
 
 
 @contextmanager
-def posted(served: ServedDoor, body: dict[str, Any], length: int | None = None) -> Iterator[socket.socket]:
+def posted(served: ServedApi, body: dict[str, Any], length: int | None = None) -> Iterator[socket.socket]:
     """A connection on which a request was sent, its body if its length isn't made up."""
     data = json.dumps(body).encode()
     head = (
@@ -385,13 +383,13 @@ def script_hello(completions: ScriptedCompletions) -> threading.Event:
     return gate
 
 
-def test_a_body_that_is_too_large_is_refused_before_it_is_sent(served: ServedDoor) -> None:
+def test_a_body_that_is_too_large_is_refused_before_it_is_sent(served: ServedApi) -> None:
     with posted(served, BODY, BODY_BYTES + 1) as connection:
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
 def test_closing_a_stream_stops_the_turn_unless_it_is_to_go_on(
-    served: ServedDoor, http: httpx2.Client, completions: ScriptedCompletions
+    served: ServedApi, http: httpx2.Client, completions: ScriptedCompletions
 ) -> None:
     for headers, is_stopped in (({}, True), ({"X_Turnfold_On_Disconnect": "continue"}, False)):
         completions.forget("small")
@@ -408,7 +406,7 @@ def test_closing_a_stream_stops_the_turn_unless_it_is_to_go_on(
 
 
 def test_a_turn_goes_on_if_nobody_waits_for_its_whole_answer_any_more(
-    served: ServedDoor, completions: ScriptedCompletions
+    served: ServedApi, completions: ScriptedCompletions
 ) -> None:
     completions.script([START, threading.Event()])
     with posted(served, BODY):
@@ -438,7 +436,7 @@ def test_the_servers_end_is_no_success(completions: ScriptedCompletions) -> None
     script_hello(completions)
     completions.script([START, threading.Event()])
     with (
-        ServedDoor(completions) as served,
+        ServedApi(completions) as served,
         httpx2.Client(base_url=served.url, headers=HEADERS) as http,
         streaming(http) as lines,
     ):
