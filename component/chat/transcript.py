@@ -317,8 +317,8 @@ def _draw_empty(now: PageState) -> None:
         st.title(words.empty_title, anchor=False, text_alignment="center")
         strategy = st.session_state[page_state.STRATEGY]
         note = describe_strategy(words, strategy, now.service.settings.window_turns)
-        lead = words.empty_lead if strategy == _BY_TURNS else note
-        st.markdown(f":gray[{lead}]", text_alignment="center")
+        intro = words.empty_intro if strategy == _BY_TURNS else note
+        st.markdown(f":gray[{intro}]", text_alignment="center")
         with st.grid(2, min_column_width=220, key="suggestions"):
             st.button(
                 words.open_example,

@@ -652,7 +652,7 @@ class Words:
     )
 
     empty_title: str = "Long chats that keep their thread"
-    empty_lead: str = "After every three turns, that part is summarised and remembered. Your words stay as they are."
+    empty_intro: str = "After every three turns, that part is summarised and remembered. Your words stay as they are."
     open_example: str = "Open an example chat"
     suggestions: tuple[Suggestion, ...] = (
         Suggestion(":material/event_note:", "Remember: we deploy on October 14"),

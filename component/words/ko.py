@@ -540,7 +540,7 @@ KOREAN = Words(
         ("Esc", "답변 중지"),
     ),
     empty_title="오래 이야기해도 흐름을 잃지 않는 대화",
-    empty_lead="세 번 주고받을 때마다 그 부분을 짧게 요약해 기억합니다. 원문은 그대로 남습니다.",
+    empty_intro="세 번 주고받을 때마다 그 부분을 짧게 요약해 기억합니다. 원문은 그대로 남습니다.",
     open_example="예시 대화 열어 보기",
     suggestions=(
         Suggestion(":material/event_note:", "기억해 줘: 배포는 10월 14일이야"),

@@ -12,8 +12,8 @@ from prompt.system.framing import (
     CLIENT_HEADING,
     CLOSED_ANSWER,
     COMPACTION_HEADING,
-    LEAD_HEADING,
     PERSISTENT_HEADING,
+    PREAMBLE_HEADING,
     RECORD_LABEL,
     SUMMARY_HEADING,
     UNFINISHED_CALL,
@@ -184,7 +184,12 @@ def ending_of(said: Sequence[AnyMessage], *, stop_requested: bool) -> tuple[Lite
 
 
 _INDENT: Final = "  "
-_OWN_HEADINGS: Final = (*SUMMARY_HEADING.values(), *CLIENT_HEADING.values(), *LEAD_HEADING.values(), COMPACTION_HEADING)
+_OWN_HEADINGS: Final = (
+    *SUMMARY_HEADING.values(),
+    *CLIENT_HEADING.values(),
+    *PREAMBLE_HEADING.values(),
+    COMPACTION_HEADING,
+)
 _HEADINGS: Final = "|".join(map(re.escape, (heading.partition("\n")[0] for heading in _OWN_HEADINGS)))
 # Beginnings of the lines that divide an input, of every strategy and in both languages.
 _DIVIDER: Final = re.compile(

@@ -19,7 +19,7 @@ from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, labelled,
 from graph.value.client import ClientMessage, ClientRole, is_image_url
 from graph.value.error import InputError
 from graph.value.event import ClientCall
-from prompt.system.framing import ASSISTANT_BEGAN, LEAD_HEADING, SPEAKER, UNFINISHED_CALL, Language
+from prompt.system.framing import ASSISTANT_BEGAN, PREAMBLE_HEADING, SPEAKER, UNFINISHED_CALL, Language
 
 _BAD_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_CHARS: Final = 64
@@ -201,7 +201,7 @@ def _refuse(constant: str) -> None:
 _TYPES: Final[Mapping[ClientRole, str]] = {"user": "human", "assistant": "ai", "tool": "tool"}
 
 
-def lead_block(messages: Iterable[ClientMessage], language: Language) -> str:
+def preamble_block(messages: Iterable[ClientMessage], language: Language) -> str:
     """Renders the messages below their heading, each after its speaker; "" without content.
 
     No line can be mistaken for a label, a divider or a heading. A mark replaces each image.
@@ -209,7 +209,7 @@ def lead_block(messages: Iterable[ClientMessage], language: Language) -> str:
     said = [
         labelled(f"{SPEAKER[language][_TYPES[each.role]]}: ", words) for each in messages if (words := _words(each))
     ]
-    return "\n".join([LEAD_HEADING[language], *said]) if said else ""
+    return "\n".join([PREAMBLE_HEADING[language], *said]) if said else ""
 
 
 def _words(message: ClientMessage) -> str:

@@ -46,7 +46,7 @@ class Decision:
     turn: int = 0
     attempt: int = 0
     imported: tuple[ClientMessage, ...] = ()
-    lead: tuple[ClientMessage, ...] = ()
+    preamble: tuple[ClientMessage, ...] = ()
     stop_first: bool = False
     group: str = ""
     fingerprint: OpenFingerprint | None = None
@@ -135,10 +135,10 @@ def _has_twin(case: Case, row: FingerprintRow, asked: Iterable[FingerprintRow]) 
 
 def _at(case: Case, match: Match) -> Decision:
     """Decides by the end of the history: at the newest turn known to the client, or before it."""
-    row, lead = match.row, case.messages[: match.lead_end]
+    row, preamble = match.row, case.messages[: match.preamble_end]
     if match.is_replaced:
         first = max((link.at for link in case.history if link.role == "user" and link.at < match.index), default=0)
-        return _fork(case, row, match.turn - 1, imported=case.messages[first:-1], lead=lead)
+        return _fork(case, row, match.turn - 1, imported=case.messages[first:-1], preamble=preamble)
     rest = case.messages[match.index + 1 : -1]
     if all(link.at <= match.index for link in case.chain.links[:-1]):
         rest = ()  # only tool messages of known turns
@@ -150,7 +150,7 @@ def _at(case: Case, match: Match) -> Decision:
             matched,
             row.session_id,
             imported=rest,
-            lead=lead,
+            preamble=preamble,
             stop_first=match.is_running,
             fingerprint=case.chain.fingerprint,
         )
@@ -158,14 +158,14 @@ def _at(case: Case, match: Match) -> Decision:
     is_next_running = len(later) == 1 and later[0].status == "running"
     if is_next_running and not rest and case.is_same_model(later[0].model):
         raise BusyError(row.session_id)
-    return _fork(case, row, match.turn, imported=rest, lead=lead)
+    return _fork(case, row, match.turn, imported=rest, preamble=preamble)
 
 
 def _unknown(case: Case) -> Decision:
     said, fingerprint = case.messages[:-1], case.chain.fingerprint
     session_id, group = case.request.session, case.chain.group
     if session_id and case.known.turns(session_id, 1, 1):
-        return Decision("append", "header", session_id, lead=said, fingerprint=fingerprint)
+        return Decision("append", "header", session_id, preamble=said, fingerprint=fingerprint)
     if session_id:
         return Decision("append", "header", session_id, imported=said, fingerprint=fingerprint)
     begun = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_group(row)] if group else []
@@ -180,7 +180,7 @@ def _fork(
     after_turn: int,
     *,
     imported: tuple[ClientMessage, ...] = (),
-    lead: tuple[ClientMessage, ...] = (),
+    preamble: tuple[ClientMessage, ...] = (),
 ) -> Decision:
     return Decision(
         "fork",
@@ -188,7 +188,7 @@ def _fork(
         row.session_id,
         after_turn=after_turn,
         imported=imported,
-        lead=lead,
+        preamble=preamble,
         group=case.chain.group or row.group,
         fingerprint=case.chain.fingerprint,
     )

@@ -194,7 +194,7 @@ class Match:
     row: FingerprintRow
     turn: int
     index: int
-    lead_end: int = 0
+    preamble_end: int = 0
     is_tail: bool = False
     is_replaced: bool = False
     is_running: bool = False
@@ -208,7 +208,7 @@ def find_match(case: Case) -> Match | None:
         exact = _by_chain(case)
         is_whole = exact is not None and exact.index == case.history[-1].at
         match = exact if is_whole else (_by_beginning(case) or exact)
-        match = _by_words(case) if match is None else _with_lead(case, _further(case, match))
+        match = _by_words(case) if match is None else _with_preamble(case, _further(case, match))
     return _past_unanswered(case, match)
 
 
@@ -255,7 +255,7 @@ def _further(case: Case, match: Match) -> Match:
     return replace(match, turn=last, index=rest[aligned - 1].last, is_running=is_running)
 
 
-def _with_lead(case: Case, match: Match) -> Match:
+def _with_preamble(case: Case, match: Match) -> Match:
     """Finds the messages before the known history that were never archived: the client's own context."""
     links = [link for link in case.history if link.at <= match.index]
     session_id = match.row.session_id
@@ -266,7 +266,7 @@ def _with_lead(case: Case, match: Match) -> Match:
     if align_forwards(exchanges, turns)[0] == len(exchanges):
         return match
     aligned = align_backwards(exchanges, turns)
-    return replace(match, lead_end=exchanges[-aligned].first) if aligned else match
+    return replace(match, preamble_end=exchanges[-aligned].first) if aligned else match
 
 
 def _by_words(case: Case) -> Match | None:
@@ -310,7 +310,7 @@ def _match_of_tail(case: Case, exchanges: Sequence[Exchange], aligned: int, row:
     if any(turn.number == number and not turn.is_imported for turn in turns):
         # The beginning matches as well: something between it and the end was changed.
         return Match(row, number, exchanges[in_front - 1].last)
-    return Match(row, row.turn, last, lead_end=exchanges[-aligned].first, is_tail=True)
+    return Match(row, row.turn, last, preamble_end=exchanges[-aligned].first, is_tail=True)
 
 
 def _past_unanswered(case: Case, match: Match | None) -> Match | None:

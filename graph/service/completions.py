@@ -378,7 +378,7 @@ class Completions:
 
 def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:
     """Returns the options of the turn; the session keeps its model if the request names none."""
-    return TurnOptions(model=request.model or None, client=replace(request.options, lead=decision.lead))
+    return TurnOptions(model=request.model or None, client=replace(request.options, preamble=decision.preamble))
 
 
 def _results_of(request: ClientRequest) -> list[ClientMessage]:

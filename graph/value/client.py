@@ -49,7 +49,7 @@ class ClientOptions:
 
     name: str
     system: str | None = ""
-    lead: tuple[ClientMessage, ...] = ()
+    preamble: tuple[ClientMessage, ...] = ()
     tools: tuple[Mapping[str, Any], ...] = ()
     tool_choice: str | Mapping[str, Any] | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from graph.core.pin import (
 from graph.core.turn import headed, undivided
 from graph.model.factory import ChatModels
 from graph.node.state import TurnContext
-from graph.recognise.client_turns import lead_block
+from graph.recognise.client_turns import preamble_block
 from graph.store.call import CallStore
 from graph.store.project import ContextBlockStore
 from graph.strategy.base import room_within
@@ -71,10 +71,10 @@ class TurnBlocks:
         if turn.is_resumed:
             front = None if source is None else self._newest(turn, "front")
             return replace(turn, front=front, volatile=self._newest(turn, "volatile"))
-        lead = lead_block(turn.client.lead, turn.language) if turn.client else ""
+        preamble = preamble_block(turn.client.preamble, turn.language) if turn.client else ""
         if source is None:
             # An empty block is stored, too, so that the newest is this turn's when the turn is resumed.
-            return replace(turn, volatile=self._passing(turn, lead)) if turn.client else turn
+            return replace(turn, volatile=self._passing(turn, preamble)) if turn.client else turn
         newest = self._blocks.newest(session_id, "front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
         request = replace(request, front=newest.text if newest else "", tools=tools)
@@ -85,7 +85,7 @@ class TurnBlocks:
             standing, passing = request.front, ""
         kept = self._blocks.keep(turn.lease, "front", undivided(standing.strip()), owner=turn.owner)
         front = self._within(turn, kept)
-        passing = "\n\n".join(part for part in (undivided(passing.strip()), lead) if part)
+        passing = "\n\n".join(part for part in (undivided(passing.strip()), preamble) if part)
         return replace(turn, front=front, volatile=self._passing(turn, passing))
 
     def _client_block(self, turn: TurnContext) -> ContextBlock | None:

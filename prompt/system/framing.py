@@ -52,7 +52,7 @@ CLIENT_HEADING: Final[Mapping[Language, str]] = {
     "ko": "[프로그램의 지시]\n사용자가 쓰는 프로그램의 시스템 지시입니다. 이에 따라 답하세요.",
     "en": "[Instructions of the program]\nThe system instructions of the program that the user works with. Follow them.",
 }
-LEAD_HEADING: Final[Mapping[Language, str]] = {
+PREAMBLE_HEADING: Final[Mapping[Language, str]] = {
     "ko": "[프로그램이 보낸 맥락]\n사용자의 프로그램이 이 메시지와 함께 보낸 글입니다.",
     "en": "[Context sent by the program]\nThe user's program sent this along with the message.",
 }

@@ -147,9 +147,9 @@ def test_a_resumed_turn_shows_what_came_before(chat: Chat, server: FakeOpenAI) -
 def test_each_call_of_a_resumed_turn_has_what_stands_in_front_and_the_same_beginning(
     chat: Chat, server: FakeOpenAI
 ) -> None:
-    chat.say(question(1), options=asked_by(lead=(ClientMessage("user", "an older file"),)))
+    chat.say(question(1), options=asked_by(preamble=(ClientMessage("user", "an older file"),)))
     server.script(tools(FIRST), tools(SECOND))
-    options = asked_by(tools=(tool("look"),), system="Be brief.", lead=(ClientMessage("user", "the file"),))
+    options = asked_by(tools=(tool("look"),), system="Be brief.", preamble=(ClientMessage("user", "the file"),))
     required(chat.say(question(2), options=options))
     again = asked_by(tools=(tool("look"),), system="Be brief.")
     chat.service.turns.resume(chat.session_id, [answer("call-1")], options=again)

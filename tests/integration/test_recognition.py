@@ -251,7 +251,7 @@ def test_chat_that_resends_everything_stays_in_one_session(http_api: HttpApi) ->
     history, session_id = http_api.chat(12)
     decision = http_api.decide([*history, user("and then?")])
     assert (decision.kind, decision.matched, decision.session_id) == ("append", "history", session_id)
-    assert (decision.imported, decision.lead, decision.stop_first) == ((), (), False)
+    assert (decision.imported, decision.preamble, decision.stop_first) == ((), (), False)
     assert http_api.texts(session_id) == [message.text for message in history]
 
 
@@ -335,10 +335,10 @@ def test_shortened_history_lands_in_its_session(http_api: HttpApi) -> None:
     for messages in (6, 7, 20):
         decision = http_api.decide([*history, user("?")][-messages:])
         assert (decision.kind, decision.matched, decision.session_id) == ("append", "tail", session_id)
-        assert (decision.lead, decision.imported) == ((), ())
+        assert (decision.preamble, decision.imported) == ((), ())
     # Some programs keep the first and the newest messages.
     ends = http_api.decide([*history[:2], *history[-6:], user("?")])
-    assert (ends.kind, ends.session_id, ends.lead) == ("append", session_id, ())
+    assert (ends.kind, ends.session_id, ends.preamble) == ("append", session_id, ())
 
 
 def test_what_a_program_puts_in_front_is_its_own_context_in_every_turn(http_api: HttpApi) -> None:
@@ -348,7 +348,7 @@ def test_what_a_program_puts_in_front_is_its_own_context_in_every_turn(http_api:
     for number in range(3):
         asked = [*cut, user(f"change {number}")]
         done = http_api.ask(asked, f"changed {number}")
-        assert (done.decision.kind, done.session_id, done.decision.lead) == ("append", session_id, front)
+        assert (done.decision.kind, done.session_id, done.decision.preamble) == ("append", session_id, front)
         cut = [*asked, assistant(f"changed {number}")]
 
 
@@ -398,9 +398,9 @@ def test_turns_of_the_page_in_between_make_no_history_old(http_api: HttpApi) -> 
     history, session_id = http_api.chat(3)
     http_api.page_says(session_id, "from the page", "to the page")
     on = http_api.ask([*history, user("on")], "and on")
-    assert (on.decision.kind, on.session_id, on.turn, on.decision.lead) == ("append", session_id, 5, ())
+    assert (on.decision.kind, on.session_id, on.turn, on.decision.preamble) == ("append", session_id, 5, ())
     cut = http_api.decide([*history[-4:], user("on"), assistant("and on"), user("?")])
-    assert (cut.kind, cut.session_id, cut.lead) == ("append", session_id, ())
+    assert (cut.kind, cut.session_id, cut.preamble) == ("append", session_id, ())
 
 
 def test_another_program_of_the_same_owner_goes_on_with_the_session(http_api: HttpApi) -> None:
@@ -432,9 +432,9 @@ def test_named_session_needs_no_history(http_api: HttpApi) -> None:
     decision = http_api.decide([user("on")], session=session_id)
     assert (decision.kind, decision.matched, decision.session_id) == ("append", "header", session_id)
     with_history = http_api.decide([*history, user("on")], session=session_id)
-    assert (with_history.kind, with_history.matched, with_history.lead) == ("append", "header", ())
+    assert (with_history.kind, with_history.matched, with_history.preamble) == ("append", "header", ())
     unknown = http_api.decide([*said("never", "said"), user("on")], session=session_id)
-    assert (unknown.kind, unknown.session_id, unknown.lead) == ("append", session_id, said("never", "said"))
+    assert (unknown.kind, unknown.session_id, unknown.preamble) == ("append", session_id, said("never", "said"))
     with pytest.raises(NotFoundError):
         http_api.decide([user("on")], session="absent")
 
@@ -509,7 +509,7 @@ def test_edit_forks_once_and_going_back_returns_to_the_first_branch(http_api: Ht
         expected = ("new", "", 0) if turn == 1 else ("fork", session_id, turn - 1)
         assert (fork.decision.kind, fork.decision.session_id, fork.decision.after_turn) == expected
         on = http_api.ask([*edited, assistant("another answer"), user("on")], "and on")
-        assert (on.decision.kind, on.session_id, on.decision.lead) == ("append", fork.session_id, ())
+        assert (on.decision.kind, on.session_id, on.decision.preamble) == ("append", fork.session_id, ())
         back = http_api.decide([*history, user("back")])
         assert (back.kind, back.session_id) == ("append", session_id)
 
@@ -552,7 +552,7 @@ def test_stopped_answer_of_which_the_program_kept_the_beginning(http_api: HttpAp
     done = http_api.ask([*history, user("long?"), assistant("one tw"), user("go on")], "four")
     assert (done.decision.kind, done.session_id, done.decision.imported) == ("append", session_id, ())
     later = http_api.decide([*history, *said("long?", "one tw", "go on", "four"), user("?")])
-    assert (later.kind, later.session_id, later.lead) == ("append", session_id, ())
+    assert (later.kind, later.session_id, later.preamble) == ("append", session_id, ())
 
 
 def test_running_answer_that_the_program_stopped_reading_is_stopped_first(http_api: HttpApi) -> None:
@@ -674,7 +674,7 @@ def test_history_cut_in_front(opened: HttpApi, texts: list[tuple[str, str]], dat
     cut = data.draw(st.integers(0, len(history) - 4))  # at 1 all turns are still there, the first by its answer
     decision = http_api.decide([*history[cut:], user("?")])
     assert (decision.kind, decision.session_id) == ("append", session_id)
-    assert (decision.matched, decision.imported, decision.lead) == ("tail" if cut > 1 else "history", (), ())
+    assert (decision.matched, decision.imported, decision.preamble) == ("tail" if cut > 1 else "history", (), ())
 
 
 @drawn
