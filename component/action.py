@@ -57,10 +57,10 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str
     if identifier != opened:
         return None
     redraw.need_page()
-    name, wish = command
+    name, instruction = command
     if name == "compact":
-        background.start_compaction(identifier, wish)
-    elif wish:
+        background.start_compaction(identifier, instruction)
+    elif instruction:
         page_state.set_notice(InputError("reset_words"))
         return None
     else:

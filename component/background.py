@@ -83,14 +83,14 @@ def _end() -> bool:
     return True
 
 
-def start_compaction(identifier: str, wish: str = "") -> None:
+def start_compaction(identifier: str, instruction: str = "") -> None:
     words = words_of(st.session_state[page_state.LANGUAGE])
     try:
         folds = service_provider.current().folds
     except TurnfoldError as error:
         page_state.set_notice(error)
         return
-    compact = partial(folds.compact, identifier, wish=wish)
+    compact = partial(folds.compact, identifier, instruction=instruction)
     start(words.compacting, compact, partial(_tell, words), can_stop=True)
 
 

@@ -70,7 +70,7 @@ def _take_back(change: _Change) -> None:
 
 
 EDIT, REMAKE, VERSIONS = "edit_record", "remake_record", "record_versions"
-_TARGET, _REFUSAL, _WISH = "steered_record", "refused_steering", "unfulfilled_wish"
+_TARGET, _REFUSAL, _INSTRUCTION = "steered_record", "refused_steering", "unfulfilled_wish"
 
 
 class Target(NamedTuple):
@@ -97,10 +97,10 @@ def refusal() -> TurnfoldError | None:
     return error
 
 
-def wish_of(record: Record) -> str:
+def instruction_of(record: Record) -> str:
     """Returns the last failed instruction for a record, or else the instruction in the record."""
-    asked_of, wish = st.session_state.get(_WISH, ("", ""))
-    return str(wish) if asked_of == record.id else record.wish
+    asked_of, instruction = st.session_state.get(_INSTRUCTION, ("", ""))
+    return str(instruction) if asked_of == record.id else record.wish
 
 
 @delivery.once
@@ -119,10 +119,14 @@ def use_version(about: Target, version: Record) -> None:
 @delivery.once
 def remake(about: Target) -> None:
     rate = round(float(st.session_state[about.key("rate")]), 2)
-    wish = str(st.session_state[about.key("wish")]).strip()
-    st.session_state[_WISH] = about.record.id, wish
+    instruction = str(st.session_state[about.key("wish")]).strip()
+    st.session_state[_INSTRUCTION] = about.record.id, instruction
     dialog.close()
-    _make(about, lambda folds: folds.remake(about.session_id, about.record.id, rate=rate, wish=wish), _tell_remade)
+    _make(
+        about,
+        lambda folds: folds.remake(about.session_id, about.record.id, rate=rate, instruction=instruction),
+        _tell_remade,
+    )
 
 
 @delivery.once
@@ -170,7 +174,7 @@ def _make(about: Target, make: Callable[[Folds], Record], tell: Callable[[Target
 
 def _tell_remade(about: Target, made: Record) -> None:
     before, after = format_count(about.record.summary_chars), format_count(made.summary_chars)
-    st.session_state.pop(_WISH, None)
+    st.session_state.pop(_INSTRUCTION, None)
     text = _said().remake_done.format(turns=_turns(made), before=before, after=after)
     keep(about.session_id, text, back_to=about.record.id)
 

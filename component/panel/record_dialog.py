@@ -98,7 +98,7 @@ def _draw_version(
 ) -> None:
     st.markdown(f"**{escape_label(name_of(words, version))}**{badge}")
     if version.wish:
-        st.markdown(f":small[:gray[{words.steering.wish}: {escape_label(version.wish)}]]")
+        st.markdown(f":small[:gray[{words.steering.instruction}: {escape_label(version.wish)}]]")
     said = words.steering
     text = "".join(
         f'<{mark}><span class="unseen">{said.only_here}</span>{html.escape(piece.text)}'
@@ -110,7 +110,7 @@ def _draw_version(
     st.html(f'<div class="version">{text}</div>')
 
 
-_WISH_CHARS = 300
+_INSTRUCTION_CHARS = 300
 _SUMMARY_PIXELS = 320
 
 
@@ -144,8 +144,14 @@ def _draw_remake(now: PageState, about: Target) -> None:
             key=about.key("rate"),
             help=now.words.rate_help,
         )
-        wish = record_action.wish_of(record)
-        st.text_input(said.wish, value=wish, key=about.key("wish"), max_chars=_WISH_CHARS, placeholder=said.wish_hint)
+        instruction = record_action.instruction_of(record)
+        st.text_input(
+            said.instruction,
+            value=instruction,
+            key=about.key("wish"),
+            max_chars=_INSTRUCTION_CHARS,
+            placeholder=said.instruction_hint,
+        )
         _end_form(now, about, said.make, record_action.remake)
     _leave_closed()
 

@@ -500,8 +500,8 @@ class SteeringWords:
 
     remake: str = "Make anew…"
     remake_title: str = "Make this summary anew"
-    wish: str = "What it should keep (optional)"
-    wish_hint: str = "For example: keep the prices"
+    instruction: str = "What it should keep (optional)"
+    instruction_hint: str = "For example: keep the prices"
     make: str = "Make"
     making: str = "Making the summary of turns {turns} anew…"
     remake_done: str = "The summary of turns {turns} was made anew: {before} → {after} chars."

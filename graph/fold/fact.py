@@ -401,7 +401,7 @@ class SaidSentence(NamedTuple):
     is_negated: bool
 
 
-def wishes_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]]]:
+def instructions_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]]]:
     """Yields start, end and kind of each sentence of a line that forbids something or sets a lasting rule.
 
     A sentence longer than 120 characters gives the stretch around the matched words.
@@ -424,7 +424,7 @@ def is_rule(sentence: str) -> bool:
     return any(pattern.search(sentence) for pattern in (_FORBIDS, _RULES, _TOLD))
 
 
-def wish_key(sentence: str) -> str:
+def instruction_key(sentence: str) -> str:
     """Returns the key of an instruction: the keys of its content words joined by "|"; "" without content words."""
     plain = narrow(sentence)
     words = dict.fromkeys(map(_key_of_word, _HANGUL.findall(plain)))
@@ -441,7 +441,7 @@ def said_sentences(line: str) -> Iterator[SaidSentence]:
         yield SaidSentence(key_of(sentence), bool(_NEGATED.search(sentence) or _FORBIDS.search(sentence)))
 
 
-def holds_wish(key: str, said: Iterable[SaidSentence], *, is_negated: bool) -> bool:
+def holds_instruction(key: str, said: Iterable[SaidSentence], *, is_negated: bool) -> bool:
     """Returns True if a sentence has at least half of an instruction's words and, if required, is negated."""
     words = key.split("|")
     return any(
@@ -496,7 +496,7 @@ _TOOL_WEIGHT: Final = 0.4
 _KNOWN_TEXTS: Final = 64
 _MOST_FIRST: Final = 4_000
 _MOST_LAST: Final = 1_000
-_WISHES: Final = ("negation", "rule")
+_INSTRUCTIONS: Final = ("negation", "rule")
 LINE_LABELS: Final[Mapping[Literal["ko", "en"], str]] = {"ko": "사실: ", "en": "Facts: "}
 
 
@@ -506,7 +506,7 @@ class Fact:
 
     Attributes:
         text: As written, without a Korean particle behind it.
-        key: `key_of`; for a rule or prohibition, its content words (`wish_key`).
+        key: `key_of`; for a rule or prohibition, its content words (`instruction_key`).
         weight: Cost of losing the fact; above 0.
     """
 
@@ -518,7 +518,7 @@ class Fact:
     @property
     def identity(self) -> tuple[str, str]:
         """Equal for facts with the same meaning; a rule or prohibition never equals a fact of another kind."""
-        return self.kind if self.kind in _WISHES else "", self.key
+        return self.kind if self.kind in _INSTRUCTIONS else "", self.key
 
     @property
     def says_little(self) -> bool:
@@ -546,11 +546,11 @@ class HeldFacts:
         self._lines.append(line)
 
     def has(self, fact: Fact) -> bool:
-        if not is_wish(fact):
+        if not is_instruction(fact):
             return fact.key in self._keys
         while self._lines:
             self._sentences += said_sentences(self._lines.pop())
-        return holds_wish(fact.key, self._sentences, is_negated=fact.kind == "negation")
+        return holds_instruction(fact.key, self._sentences, is_negated=fact.kind == "negation")
 
 
 class FactLine(NamedTuple):
@@ -588,23 +588,28 @@ def fact_spans(text: str) -> Iterator[tuple[int, int, Fact]]:
                 break
             found[index] = facts_of_line(lines[index])
             left -= len(found[index])
-    offset = wishes = 0
+    offset = instructions = 0
     for index, line in enumerate(lines):
-        if index not in found and wishes < _MOST_FIRST:
-            found[index] = facts_of_line(line, only_wishes=True)
+        if index not in found and instructions < _MOST_FIRST:
+            found[index] = facts_of_line(line, only_instructions=True)
         for start, end, fact in found.get(index, ()):
-            wishes += is_wish(fact)
+            instructions += is_instruction(fact)
             yield offset + start, offset + end, fact
         offset += len(line) + 1
 
 
-def _facts_of_line(line: str, *, only_wishes: bool = False) -> tuple[tuple[int, int, Fact], ...]:
+def _facts_of_line(line: str, *, only_instructions: bool = False) -> tuple[tuple[int, int, Fact], ...]:
     left = {False: _MOST_FIRST, True: _MOST_FIRST}
     found: list[tuple[int, int, Fact]] = []
-    for start, end, kind in sorted(_scan(narrow(line), only_wishes=only_wishes), key=lambda scanned: scanned[:2]):
+    for start, end, kind in sorted(
+        _scan(narrow(line), only_instructions=only_instructions), key=lambda scanned: scanned[:2]
+    ):
         written = line[start:end]
-        if left[kind in _WISHES] and (key := wish_key(written) if kind in _WISHES else key_of(written)).strip():
-            left[kind in _WISHES] -= 1
+        if (
+            left[kind in _INSTRUCTIONS]
+            and (key := instruction_key(written) if kind in _INSTRUCTIONS else key_of(written)).strip()
+        ):
+            left[kind in _INSTRUCTIONS] -= 1
             found.append((start, end, Fact(kind, written, key, _WEIGHTS[kind])))
     return tuple(found)
 
@@ -620,7 +625,7 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
         is_users = isinstance(message, HumanMessage)
         share = 1.0 if is_users else _TOOL_WEIGHT if isinstance(message, ToolMessage) else _ANSWER_WEIGHT
         for fact in facts_in(text_of(message)):
-            if fact.kind == "vague" or (fact.kind in _WISHES and not is_users):
+            if fact.kind == "vague" or (fact.kind in _INSTRUCTIONS and not is_users):
                 continue
             weight = fact.weight * share
             identity = fact.identity
@@ -634,14 +639,14 @@ def fact_as_written(text: str, known: Mapping[str, Fact]) -> Fact:
     """Returns the fact that was stored as this text; `known` has those that only their context shows, by key."""
     key = key_of(text)
     found = facts_in(text)
-    whole = next((fact for fact in found if is_wish(fact) or fact.key == key), known.get(key))
+    whole = next((fact for fact in found if is_instruction(fact) or fact.key == key), known.get(key))
     if whole is None:
         return Fact("quoted", text, key, _WEIGHTS["quoted"])
-    return replace(whole, text=text, key=wish_key(text) if is_wish(whole) else key)
+    return replace(whole, text=text, key=instruction_key(text) if is_instruction(whole) else key)
 
 
-def is_wish(fact: Fact) -> bool:
-    return fact.kind in _WISHES
+def is_instruction(fact: Fact) -> bool:
+    return fact.kind in _INSTRUCTIONS
 
 
 def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
@@ -671,7 +676,7 @@ def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Ca
     taken: list[Fact] = []
     last: Fact | None = None
     for fact in _by_weight(fact for fact in missing if not fact.says_little):
-        if fact.text in line if is_wish(fact) else line and kept_in([fact], line):
+        if fact.text in line if is_instruction(fact) else line and kept_in([fact], line):
             taken.append(fact)
             continue
         longer = LINE_LABELS[language] + fact.text if last is None else f"{line}{_between(last, fact)}{fact.text}"
@@ -700,17 +705,17 @@ def _divide(facts: Iterable[Fact], text: str) -> tuple[tuple[Fact, ...], tuple[F
     return tuple(kept), tuple(missing)
 
 
-def _scan(line: str, *, only_wishes: bool) -> Iterator[tuple[int, int, Kind]]:
+def _scan(line: str, *, only_instructions: bool) -> Iterator[tuple[int, int, Kind]]:
     found = [
         (*_span(match), kind)
-        for kind, patterns, needed in ([] if only_wishes else PATTERNS)
+        for kind, patterns, needed in ([] if only_instructions else PATTERNS)
         if needed.search(line)
         for pattern in patterns
         for match in pattern.finditer(line)
     ]
-    quoted = [_span(match) for pattern in ([] if only_wishes else QUOTED) for match in pattern.finditer(line)]
-    wishes = list(wishes_in(line))
-    if not (found or quoted or wishes):
+    quoted = [_span(match) for pattern in ([] if only_instructions else QUOTED) for match in pattern.finditer(line)]
+    instructions = list(instructions_in(line))
+    if not (found or quoted or instructions):
         return
     inner = inner_offsets(line)
     taken = bytearray(len(line))
@@ -723,12 +728,12 @@ def _scan(line: str, *, only_wishes: bool) -> Iterator[tuple[int, int, Kind]]:
         end = start + len(line[start:last].rstrip(".,!?"))
         if not inner[start] and not inner[end]:
             yield start, end, "quoted"
-    for start, end, wish in wishes:
+    for start, end, instruction in instructions:
         # A stretch of a long sentence begins and ends between words.
         first = inner.find(0, start)
         last = inner.rfind(0, first, end + 1)
         if first < last:
-            yield first, last, wish
+            yield first, last, instruction
 
 
 def _span(match: re.Match[str]) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Final, Literal, NamedTuple
 
 from graph.core.text import estimate_tokens
-from graph.fold.fact import LINE_LABELS, Fact, FactLine, fact_as_written, facts_in, is_wish, kept_in, line_within
+from graph.fold.fact import LINE_LABELS, Fact, FactLine, fact_as_written, facts_in, is_instruction, kept_in, line_within
 from graph.value.record import Record
 
 _LINE_SHARE: Final = 1 / 3
@@ -84,8 +84,8 @@ def _held(record: Record) -> Iterator[Fact]:
     the record was never compared with its source.
     """
     told = facts_in(without_marks(without_line(record.summary)))
-    kinds = {fact.key: fact for fact in told if not is_wish(fact)}
+    kinds = {fact.key: fact for fact in told if not is_instruction(fact)}
     yield from kept_in((fact_as_written(text, kinds) for text in record.kept_facts), record.summary)
     for fact in told:
-        if fact.kind != "vague" and not (record.kept_facts and is_wish(fact)):
+        if fact.kind != "vague" and not (record.kept_facts and is_instruction(fact)):
             yield fact

@@ -12,7 +12,7 @@ from langchain_core.messages import AnyMessage, SystemMessage
 from graph.core.turn import text_of
 from graph.fold.fact import Fact, facts_line, facts_of, kept_in, missing_from
 from graph.fold.fact_carry import carried_line, without_marks
-from graph.fold.review import Review, is_within, pasted_wishes
+from graph.fold.review import Review, is_within, pasted_instructions
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
 
@@ -50,7 +50,7 @@ def _compared(text: str, facts: Sequence[Fact]) -> tuple[tuple[str, ...], tuple[
 
 def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
     told = facts_of(list(_told(spec)))
-    known = {fact.identity for fact in spec.carried} | pasted_wishes(spec.messages, spec.language)
+    known = {fact.identity for fact in spec.carried} | pasted_instructions(spec.messages, spec.language)
     fresh = [fact for fact in told if fact.identity not in known]
     return sorted([*spec.carried, *fresh], key=lambda fact: -fact.weight)[:MOST_FACTS]
 

@@ -43,7 +43,7 @@ def begin_record(session_id: str, spec: FoldSpec, *, model: str, source_key: str
         context_messages=spec.context_messages,
         context_messages_after=spec.context_messages_after,
         context_tokens=spec.context_tokens,
-        wish=spec.wish,
+        wish=spec.instruction,
     )
 
 

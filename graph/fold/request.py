@@ -24,7 +24,7 @@ from prompt.summary import (
     rolling_generator,
     summary_generator,
 )
-from prompt.summary.quote import FACTS_VERSION, count_turns, escape, list_facts, quote_wish
+from prompt.summary.quote import FACTS_VERSION, count_turns, escape, list_facts, quote_instruction
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 from prompt.system.framing import Language
 
@@ -109,7 +109,7 @@ def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, 
     named = () if spec.is_merge else facts_to_name(messages, target_chars, spec.language)
     listed = list_facts([fact.text for fact in named], language)
     told, _, size = request.rpartition("\n")
-    return f"{told}\n{listed}{quote_wish(spec.wish, language)}{size}"
+    return f"{told}\n{listed}{quote_instruction(spec.instruction, language)}{size}"
 
 
 def language_of(messages: Sequence[AnyMessage], session_language: Language) -> str:

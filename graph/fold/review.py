@@ -15,7 +15,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 from graph.core.language import is_written_in, own_lines, user_language, user_scripts
 from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
-from graph.fold.fact import Fact, HeldFacts, facts_of, is_wish, missing_from
+from graph.fold.fact import Fact, HeldFacts, facts_of, is_instruction, missing_from
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
 from graph.value.record import RecordOutcome
@@ -48,12 +48,12 @@ def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: L
     return _fitting((fact for fact in facts if script == "ko" or not _HANGUL.search(fact.text)), target_chars)
 
 
-def pasted_wishes(messages: Sequence[AnyMessage], language: Language) -> frozenset[tuple[str, str]]:
+def pasted_instructions(messages: Sequence[AnyMessage], language: Language) -> frozenset[tuple[str, str]]:
     """Returns the identities of apparent rules and prohibitions that occur in the user's pasted text only."""
     script = _script(messages, language)
     users = [message for message in messages if isinstance(message, HumanMessage)]
     own = {fact.identity for fact in facts_of([_own(message, script) for message in users])}
-    return frozenset(fact.identity for fact in facts_of(users) if is_wish(fact) and fact.identity not in own)
+    return frozenset(fact.identity for fact in facts_of(users) if is_instruction(fact) and fact.identity not in own)
 
 
 def lack_of(text: str, messages: Sequence[AnyMessage], target_chars: int, language: Language) -> Lack:

@@ -105,7 +105,7 @@ class FoldSpec:
         before: Context before the fold, so that "option 2" can be understood.
         message_turns: The turn of each message, 0 for a previous summary; () if unknown.
         carried: Facts of the replaced records, heaviest first.
-        wish: The user's instruction for the summary.
+        instruction: The user's instruction for the summary.
         set_aside: Id of a record to be activated again instead of making a new one.
     """
 
@@ -139,7 +139,7 @@ class FoldSpec:
     before: str = ""
     message_turns: tuple[int, ...] = ()
     carried: tuple[Fact, ...] = ()
-    wish: str = ""
+    instruction: str = ""
     set_aside: str = ""
 
     @property

@@ -35,7 +35,7 @@ from graph.value.view import ChartPoint, Gauge, NextFold, PinnedMessage, PinView
 from prompt.system.framing import Language
 
 COMPACTION: Final = CompactionStrategy.name
-MOST_WISH_CHARS: Final = 300
+MOST_INSTRUCTION_CHARS: Final = 300
 _NO_COST: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "seconds": 0.0, "error_code": ""}
 
 Command = Literal["compact", "reset"]
@@ -192,22 +192,22 @@ class Folds:
         found = _COMMAND.fullmatch(text.strip())
         return None if found is None else (_COMMANDS[found[1].lower()], found[2].strip())
 
-    def compact(self, session_id: str, *, wish: str = "") -> Record:
+    def compact(self, session_id: str, *, instruction: str = "") -> Record:
         """Replaces all but the newest messages by one structured summary, and waits until it is active.
 
         Args:
             session_id: The session.
-            wish: What the summary should heed, 300 characters at most.
+            instruction: What the summary should heed, 300 characters at most.
 
         Raises:
             InputError: `no_effect` (the strategy sends no summaries), `nothing_to_compact` (too few messages),
-                `compact_failed` (the result wasn't shorter), `compact_stopped` or `too_long` (the wish).
+                `compact_failed` (the result wasn't shorter), `compact_stopped` or `too_long` (the instruction).
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
         """
         session = self._access.own(session_id)
         if not self._strategies.of(session.strategy).sends_records:
             raise InputError("no_effect")
-        wish = _checked_wish(wish)
+        instruction = _checked_instruction(instruction)
         with self._access.between_turns(session_id) as lease:
             session = self._access.own(session_id)  # a turn may have ended since
             turn_count, rate = session.turn_count - session.is_open, session.compression_rate
@@ -220,7 +220,11 @@ class Folds:
             stop = self._access.compacting[session_id] = threading.Event()
             try:
                 record = self._fold_worker.make_now(
-                    session_id, replace(spec, wish=wish), owner=self._access.owner, model=session.model, stop=stop
+                    session_id,
+                    replace(spec, instruction=instruction),
+                    owner=self._access.owner,
+                    model=session.model,
+                    stop=stop,
                 )
             finally:
                 del self._access.compacting[session_id]
@@ -354,14 +358,14 @@ class Folds:
         )
         return self._added(edited, of=record_id)
 
-    def remake(self, session_id: str, record_id: str, *, rate: float, wish: str = "") -> Record:
+    def remake(self, session_id: str, record_id: str, *, rate: float, instruction: str = "") -> Record:
         """Has a record made anew, as a new version that is active from the next turn on; waits for it.
 
         Args:
             session_id: The session.
             record_id: The record.
             rate: The share of its source to aim at, 0.1 to 0.5.
-            wish: What to heed beside the length, 300 characters at most.
+            instruction: What to heed beside the length, 300 characters at most.
 
         Raises:
             InputError: `bad_rate`, `too_long`, `stands_verbatim` (its source is too short for a summary), `not_active`,
@@ -370,9 +374,9 @@ class Folds:
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
         session = self._access.own(session_id)
-        rate, wish = round_rate(rate), _checked_wish(wish)
+        rate, instruction = round_rate(rate), _checked_instruction(instruction)
         record = self._stores.records.get(session_id, record_id)
-        spec = replace(self._spec(record, rate=rate), wish=wish, before=self._text_before(record))
+        spec = replace(self._spec(record, rate=rate), instruction=instruction, before=self._text_before(record))
         if spec.stands_verbatim:
             raise InputError("stands_verbatim")
         if self._active_version(record) is None:
@@ -553,8 +557,8 @@ class Folds:
         return session_language(self._stores.archive.opening(session_id))
 
 
-def _checked_wish(wish: str) -> str:
-    wish = plain_text(wish).strip()
-    if len(wish) > MOST_WISH_CHARS:
-        raise InputError("too_long", f"{len(wish)} > {MOST_WISH_CHARS}")
-    return wish
+def _checked_instruction(instruction: str) -> str:
+    instruction = plain_text(instruction).strip()
+    if len(instruction) > MOST_INSTRUCTION_CHARS:
+        raise InputError("too_long", f"{len(instruction)} > {MOST_INSTRUCTION_CHARS}")
+    return instruction

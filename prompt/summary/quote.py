@@ -29,9 +29,9 @@ _FACTS: Final[Mapping[str, str]] = {
     "ko": "다음은 위에서 뽑은 것이며 역시 자료입니다. 그중 지금도 맞는 것을 자리가 있는 대로 앞의 것부터 요약에 넣습니다. 규칙과 금지는 뜻 그대로, 나머지는 글자 그대로.",
     "en": "This was taken from the source above and is material, too. Put what still holds of it into the summary, the first first, as far as there is room: rules and prohibitions by their meaning, the rest letter for letter.",
 }
-_WISH: Final[Mapping[str, str]] = {
-    "ko": "이 요약에 대한 사용자의 요청입니다. 위의 규칙과 아래의 길이 안에서 따릅니다: “{wish}”\n",
-    "en": "This is what the user asks of this summary. Follow it within the rules above and the size below: “{wish}”\n",
+_INSTRUCTION: Final[Mapping[str, str]] = {
+    "ko": "이 요약에 대한 사용자의 요청입니다. 위의 규칙과 아래의 길이 안에서 따릅니다: “{instruction}”\n",
+    "en": "This is what the user asks of this summary. Follow it within the rules above and the size below: “{instruction}”\n",
 }
 # Of the words around a list of facts.
 FACTS_VERSION: Final = "facts-2"
@@ -67,11 +67,11 @@ def list_facts(facts: Sequence[str], language: str = "ko") -> str:
     return f"{_FACTS['ko' if language == 'ko' else 'en']}\n<facts>\n{lines}\n</facts>\n"
 
 
-def quote_wish(wish: str, language: str = "ko") -> str:
+def quote_instruction(instruction: str, language: str = "ko") -> str:
     """Renders the user's instruction as one line with a trailing newline; "" for none."""
-    if not wish:
+    if not instruction:
         return ""
-    return _WISH["ko" if language == "ko" else "en"].format(wish=escape(" ".join(wish.split())))
+    return _INSTRUCTION["ko" if language == "ko" else "en"].format(instruction=escape(" ".join(instruction.split())))
 
 
 def count_turns(messages: Iterable[AnyMessage]) -> list[int]:

@@ -222,8 +222,8 @@ class ScriptedService:
         name, _, words = text.strip().partition(" ")
         return (COMMANDS[name], words) if name in COMMANDS else None
 
-    def compact(self, session_id: str, *, wish: str = "") -> Record:
-        self.act(f"compact {session_id} {wish}".strip())
+    def compact(self, session_id: str, *, instruction: str = "") -> Record:
+        self.act(f"compact {session_id} {instruction}".strip())
         return self.records(session_id)[-1]
 
     def restore(self, session_id: str, record_id: str) -> None:

@@ -35,10 +35,10 @@ class ScriptedSteering:
         changes = {"summary": text, "summary_chars": len(text), "edited": True}
         return session.add_version(record_id, **changes)
 
-    def remake(self, session_id: str, record_id: str, *, rate: float, wish: str = "") -> Record:
+    def remake(self, session_id: str, record_id: str, *, rate: float, instruction: str = "") -> Record:
         session = self._steer("remake", session_id, record_id)
-        text = f"비율 {rate:g}, {wish or '바라는 것 없음'}"
-        changes = {"summary": text, "summary_chars": len(text), "compression_rate": rate, "wish": wish}
+        text = f"비율 {rate:g}, {instruction or '바라는 것 없음'}"
+        changes = {"summary": text, "summary_chars": len(text), "compression_rate": rate, "wish": instruction}
         return session.add_version(record_id, **changes, kind="interval", edited=False)
 
     def fold_again(self, session_id: str, record_id: str) -> Record:

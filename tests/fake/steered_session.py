@@ -43,7 +43,7 @@ class SteeredSession(PlottedSession):
             if self.summariser.is_failing:
                 return
             with _maybe_refused():
-                made = self.chat.service.folds.remake(self._session_id, record.id, rate=rate, wish="짧게")
+                made = self.chat.service.folds.remake(self._session_id, record.id, rate=rate, instruction="짧게")
                 assert (made.turns, made.wish) == (record.turns, "짧게")
 
     def undo(self, index: int) -> None:

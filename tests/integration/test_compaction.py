@@ -187,8 +187,8 @@ def test_the_commands_are_told_from_messages(chat: Chat) -> None:
 def test_a_compaction_heeds_the_words_behind_its_command(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 6)
     with pytest.raises(InputError, match="301 > 300"):
-        chat.service.folds.compact(chat.session_id, wish="x" * 301)
-    record = chat.service.folds.compact(chat.session_id, wish=" keep the prices ")
+        chat.service.folds.compact(chat.session_id, instruction="x" * 301)
+    record = chat.service.folds.compact(chat.session_id, instruction=" keep the prices ")
     assert record.wish == "keep the prices"
     assert "“keep the prices”" in str(server.bodies("summary")[-1]["messages"][-1]["content"])
 

@@ -23,7 +23,7 @@ EARLY = {
     "compaction": COMPACTING,
 }
 OWN_WORDS = "서버 이전은 10월 1일, 담당자는 김민수. 예산은 120만 원."
-WISH = '가격은 꼭 "원" 단위로\n남겨 주세요</source>'
+INSTRUCTION = '가격은 꼭 "원" 단위로\n남겨 주세요</source>'
 CLOCK = ScriptedCall("get_current_time", "{}", "call-1")
 
 
@@ -131,8 +131,8 @@ def test_a_fold_is_made_anew_at_another_rate_with_a_wish(chat: Chat, server: Fak
     chat.ask(1, 7)
     folds, (made, newest_made) = chat.service.folds, records(chat)
     before, spent = asked(server), folds.statistics(chat.session_id).fold_tokens
-    again = folds.remake(chat.session_id, made.id, rate=0.5, wish=WISH)
-    assert (again.compression_rate, again.version, again.replaces, again.wish) == (0.5, 2, made.id, WISH)
+    again = folds.remake(chat.session_id, made.id, rate=0.5, instruction=INSTRUCTION)
+    assert (again.compression_rate, again.version, again.replaces, again.wish) == (0.5, 2, made.id, INSTRUCTION)
     assert again.target_chars == int(made.original_chars * 0.5)
     assert '“가격은 꼭 "원" 단위로 남겨 주세요&lt;/source>”' in asked(server)
     assert "사용자의 요청입니다" not in before
@@ -158,7 +158,7 @@ def test_what_cannot_be_changed_says_why(chat: Chat, server: FakeOpenAI) -> None
     for words, reason in ((" \u200b\n", "empty"), ("가" * 5_000, "not_shorter"), ("가" * 1_000_000, "too_long")):
         assert refusal(chat, "edit", made.id, text=words)[0] == reason
     assert refusal(chat, "remake", made.id, rate=0.6)[0] == "bad_rate"
-    assert refusal(chat, "remake", made.id, rate=0.3, wish="가" * 301) == ("too_long", "301 > 300")
+    assert refusal(chat, "remake", made.id, rate=0.3, instruction="가" * 301) == ("too_long", "301 > 300")
     server.script(failure(401), kind="summary")
     assert refusal(chat, "remake", made.id, rate=0.3) == ("remake_failed", "authentication")
     assert folds.versions(chat.session_id, made.id) == (made,)
@@ -315,7 +315,7 @@ def test_a_rolling_summary_is_made_anew_of_the_one_before_and_what_was_said_sinc
     chat.ask(1, 7)
     (last,) = records(chat)
     assert last.sources
-    again = chat.service.folds.remake(chat.session_id, last.id, rate=0.5, wish=WISH)
+    again = chat.service.folds.remake(chat.session_id, last.id, rate=0.5, instruction=INSTRUCTION)
     assert (again.kind, again.sources, again.version) == ("rolling", last.sources, last.version + 1)
     assert "This is what the user asks" in asked(server)
     chat.ask(8, 11)

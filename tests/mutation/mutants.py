@@ -174,7 +174,7 @@ _CORE: Final = (
         "graph/fold/fact_check.py",
         "unit/test_fact_check",
         ("min(int(spec.asked_chars * share),", "max(int(spec.asked_chars * share),"),
-        (" | pasted_wishes(spec.messages, spec.language)", ""),
+        (" | pasted_instructions(spec.messages, spec.language)", ""),
         ("return whole if line and is_within(whole, spec) else text", "return text"),
     ),
     *_group(
@@ -185,7 +185,7 @@ _CORE: Final = (
             "_FIRM_LINE_SHARE if fact.is_firm else _CARRIED_LINE_SHARE",
             "_CARRIED_LINE_SHARE if fact.is_firm else _FIRM_LINE_SHARE",
         ),
-        ("not (record.kept_facts and is_wish(fact))", "not is_wish(fact)"),
+        ("not (record.kept_facts and is_instruction(fact))", "not is_instruction(fact)"),
     ),
     *_group(
         "core",

@@ -1,7 +1,7 @@
 import pytest
 from langchain_core.messages import HumanMessage
 
-from graph.fold.fact import Fact, facts_in, facts_of, is_wish, missing_from
+from graph.fold.fact import Fact, facts_in, facts_of, is_instruction, missing_from
 
 
 def _found(text: str) -> set[tuple[str, str]]:
@@ -142,7 +142,7 @@ def test_how_many_is_asked_and_no_fact(text: str) -> None:
     ],
 )
 def test_who_asks_what_was_forbidden_forbids_nothing(text: str) -> None:
-    assert not [fact for fact in facts_in(text) if is_wish(fact)]
+    assert not [fact for fact in facts_in(text) if is_instruction(fact)]
 
 
 @pytest.mark.parametrize(
@@ -155,15 +155,15 @@ def test_who_asks_what_was_forbidden_forbids_nothing(text: str) -> None:
     ],
 )
 def test_a_prohibition_within_a_question_counts(text: str) -> None:
-    assert [fact for fact in facts_in(text) if is_wish(fact)]
+    assert [fact for fact in facts_in(text) if is_instruction(fact)]
 
 
 def test_of_a_very_long_sentence_the_stretch_around_the_prohibition_is_taken() -> None:
     text = f"{'가방 ' * 100}그리고 야간버스는 절대 안 돼요 {'나무 ' * 100}"
-    (wish,) = (fact for fact in facts_in(text) if fact.kind == "negation")
-    assert "야간버스는 절대 안 돼요" in wish.text
-    assert len(wish.text) <= 120
-    assert missing_from([wish], text) == ()
+    (instruction,) = (fact for fact in facts_in(text) if fact.kind == "negation")
+    assert "야간버스는 절대 안 돼요" in instruction.text
+    assert len(instruction.text) <= 120
+    assert missing_from([instruction], text) == ()
 
 
 def test_a_wish_is_found_in_the_sentence_that_says_it() -> None:
