@@ -236,8 +236,8 @@ def _retry(call: Call) -> TurnBegun:
 
 def _regenerate(call: Call) -> TurnBegun:
     """Answers the last turn again; the old answer stays in the archive."""
-    begun = call.service.turns.regenerate(call.session_id, options=_by(call))
-    return TurnBegun(session_id=begun.session_id, turn=begun.number)
+    started = call.service.turns.regenerate(call.session_id, options=_by(call))
+    return TurnBegun(session_id=started.session_id, turn=started.number)
 
 
 def _compact(call: Call) -> Record:

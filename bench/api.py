@@ -128,15 +128,15 @@ def _compare_pages(
     _look(browser, wire, "first", 1)
     alone = _look(browser, wire, "alone", looks)
     clients = [AsyncOpenAI(base_url=url, api_key=key, max_retries=0, timeout=600) for key in _TOKENS]
-    begun: set[str] = set()
+    started: set[str] = set()
     began = time.perf_counter()
     with start_blocking_portal() as portal:
         names = [f"slow-{number}" for number in range(count)]
         streams = [
-            portal.start_task_soon(_read, clients[number % len(clients)], name, begun)
+            portal.start_task_soon(_read, clients[number % len(clients)], name, started)
             for number, name in enumerate(names)
         ]
-        _wait_for_words(streams, begun)
+        _wait_for_words(streams, started)
         print(f"  all have their first words after {time.perf_counter() - began:.1f} s", flush=True)
         beside = _look(browser, wire, "beside", looks)
         upstream.end_slow()
@@ -152,7 +152,7 @@ def _compare_pages(
         yield more <= MOST_MORE_BESIDE, f"{words} (at most {MOST_MORE_BESIDE:.0f})"
 
 
-async def _read(client: AsyncOpenAI, name: str, begun: set[str]) -> bool:
+async def _read(client: AsyncOpenAI, name: str, started: set[str]) -> bool:
     """Reads a stream to its end; returns whether all of its answer came."""
     pieces: list[str] = []
     reason = None
@@ -162,7 +162,7 @@ async def _read(client: AsyncOpenAI, name: str, begun: set[str]) -> bool:
     async for chunk in stream:
         for choice in chunk.choices:
             if piece := choice.delta.content:
-                begun.add(name)
+                started.add(name)
                 pieces.append(piece)
             reason = choice.finish_reason
     begin, end = ends_of(name)
@@ -170,14 +170,14 @@ async def _read(client: AsyncOpenAI, name: str, begun: set[str]) -> bool:
     return reason == "stop" and text.startswith(begin) and end in text
 
 
-def _wait_for_words(streams: Sequence[Future[bool]], begun: set[str]) -> None:
+def _wait_for_words(streams: Sequence[Future[bool]], started: set[str]) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    while len(begun) < len(streams):
+    while len(started) < len(streams):
         for stream in streams:
             if stream.done():
                 stream.result()  # raises what it broke off by
         if time.monotonic() > deadline:
-            sys.exit(f"{len(streams) - len(begun)} of {len(streams)} streams have no words yet")
+            sys.exit(f"{len(streams) - len(started)} of {len(streams)} streams have no words yet")
         time.sleep(0.1)
 
 

@@ -86,8 +86,8 @@ def draw(words: Words, name: str) -> None:
     st.markdown(f"{_ICON} :small[:gray[{label}]]")
 
 
-def draw_begun(words: Words, name: str) -> None:
-    label = words.begun_by_program.format(name=escape_label(name))
+def draw_origin(words: Words, name: str) -> None:
+    label = words.started_by_program.format(name=escape_label(name))
     st.markdown(f"{_ICON} :small[:gray[{label}]]", text_alignment="center")
 
 

@@ -201,8 +201,8 @@ def all_turns(attempt: Attempt) -> str:
             attempt.wrong.append(f"somebody else's turn is refused: {code_of(answer)}")
         attempt.hold()
         is_over.set()
-        begun = statuses.count(200)
+        started = statuses.count(200)
         while not all(each.done() for each in insisting):
             attempt.target.endpoint.end_hanging()
             time.sleep(0.1)
-    return f"{count} turns of one token that don't end, asked for again and again: {begun} begun"
+    return f"{count} turns of one token that don't end, asked for again and again: {started} begun"

@@ -204,8 +204,8 @@ class OurRun:
             if flaw is None:
                 break
         self._made += 1
-        begun = begin_record("bench", spec, model="extractive", source_key=str(self._made), created_at=_BEGINNING)
-        record = end_record(begun, spec, drafts, "", seconds=0.0)
+        started = begin_record("bench", spec, model="extractive", source_key=str(self._made), created_at=_BEGINNING)
+        record = end_record(started, spec, drafts, "", seconds=0.0)
         if record.status == "COMPLETED":
             self.first_turn_merges += spec.kind == "merge" and 1 in spec.turns
             kept = [old for old in self.active if old.id not in spec.sources]

@@ -56,8 +56,8 @@ def recalled_shares(script: Sequence[ScriptedTurn], checkpoints: Sequence[int]) 
         for turn in script[: max(checkpoints)]:
             first, *replies = turn.messages
             question = HumanMessage(first.text, id=first.id)
-            begun, _ = turns.begin(lease, owner=_BENCH, message=question, model=_BENCH, is_casual=False)
-            archive.append(lease, owner=_BENCH, turn=begun.number, attempt=begun.attempt, messages=replies)
+            started, _ = turns.begin(lease, owner=_BENCH, message=question, model=_BENCH, is_casual=False)
+            archive.append(lease, owner=_BENCH, turn=started.number, attempt=started.attempt, messages=replies)
             if turn.number in checkpoints:
                 past_turns = PastTurns(
                     turn.number + 1,

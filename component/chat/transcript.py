@@ -247,12 +247,12 @@ def draw(now: PageState) -> None:
                 _draw_earlier(now.words, shown.transcript.earlier_count)
         with st.container(key="begun_by"):
             if now.session.client:
-                widget.draw_begun(now.words, now.session.client)
+                widget.draw_origin(now.words, now.session.client)
             draw_origin(now)
         if project_choice.is_on(now.service):
             with st.container(), error_box(now.words):
                 if not shown.transcript.earlier_count:
-                    project_card.draw_begun(now)
+                    project_card.draw_origin(now)
         for turn in shown.transcript.turns:
             if turn.number not in slots:
                 _draw_turn(now, identifier, turn, shown)

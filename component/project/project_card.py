@@ -107,7 +107,7 @@ def _is_anything_noted(part: Part) -> bool:
     return any(line.kind != "project" for line in part.view.primed)
 
 
-def draw_begun(now: PageState) -> None:
+def draw_origin(now: PageState) -> None:
     """Draws an expander with the memory sent to the open chat, or a note that none was sent."""
     if now.session is None or not project_choice.root_of(now.service, now.session):
         return
@@ -121,7 +121,7 @@ def draw_begun(now: PageState) -> None:
 @delivered
 def _draw_as_sent(now: PageState, identifier: str) -> None:
     said = now.words.project
-    box = st.expander(said.card_begun, key="known_begun", icon=":material/history:", type="compact", on_change="rerun")
+    box = st.expander(said.card_origin, key="known_begun", icon=":material/history:", type="compact", on_change="rerun")
     if box.open:
         with box, error_box(now.words):
             st.markdown(f":small[:gray[{said.card_as_sent}]]")

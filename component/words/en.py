@@ -370,7 +370,7 @@ class ProjectWords:
 
     suggestions: tuple[str, ...] = ("What is the task now?", "What was decided last?")
     card_title: str = "This chat starts knowing the following"
-    card_begun: str = "This chat started knowing the following"
+    card_origin: str = "This chat started knowing the following"
     card_note: str = "It may be out of date. What you say wins."
     card_rules: str = "There are rules that aren't used until you agree, in the Project tab."
     card_fresh: str = "This chat starts without the project's memory."
@@ -569,7 +569,9 @@ class Words:
     no_chats: str = "No chats yet."
     no_match: str = "No chat matches."
     program: str = "Program: {name}"
-    begun_by_program: str = "The program “{name}” began this chat. You can go on with it here, and so can the program."
+    started_by_program: str = (
+        "The program “{name}” began this chat. You can go on with it here, and so can the program."
+    )
     found_in_turn: str = "Turn {turn}: {text}"
     today: str = "Today"
     yesterday: str = "Yesterday"

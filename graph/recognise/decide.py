@@ -168,9 +168,9 @@ def _unknown(case: Case) -> Decision:
         return Decision("append", "header", session_id, preamble=said, fingerprint=fingerprint)
     if session_id:
         return Decision("append", "header", session_id, imported=said, fingerprint=fingerprint)
-    begun = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_group(row)] if group else []
-    if begun and case.chain.links[0].role == "user":
-        return _fork(case, begun[0], begun[0].turn - 1, imported=said)
+    started = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_group(row)] if group else []
+    if started and case.chain.links[0].role == "user":
+        return _fork(case, started[0], started[0].turn - 1, imported=said)
     return Decision("new", "new", imported=said, group=group, fingerprint=fingerprint)
 
 

@@ -90,9 +90,9 @@ def is_same(exchange: Exchange, turn: SaidTurn) -> bool:
     return asked in said or (bool(said) and said in asked)
 
 
-def is_begun_by(answer: str, part: str) -> bool:
-    begun = _squeeze(part)
-    return bool(begun) and _squeeze(answer).startswith(begun)
+def is_started_by(answer: str, part: str) -> bool:
+    started = _squeeze(part)
+    return bool(started) and _squeeze(answer).startswith(started)
 
 
 def _follow(exchanges: Iterable[Exchange], turns: Iterable[SaidTurn], *, has_gaps: bool) -> tuple[int, int]:
@@ -237,7 +237,7 @@ def _by_beginning(case: Case) -> Match | None:
     rows = [row for row in case.find("asked", [before.chain]) if row.is_live]
     for row in sorted(rows, key=lambda row: (not case.is_in_group(row), row.status == "finished")):
         for turn in case.known.turns(row.session_id, row.turn, row.turn):
-            if is_begun_by(turn.answer, last.text):
+            if is_started_by(turn.answer, last.text):
                 return Match(row, row.turn, last.at, is_running=turn.status == "running")
     return None
 

@@ -86,11 +86,11 @@ class _FewOfOthers:
         if record.levelno < logging.WARNING:  # a library may have set its own level
             return False
         with self._lock:
-            begun, count = self._minutes.get(record.name, (record.created, 0))
-            if not begun <= record.created < begun + _MINUTE_SECONDS:
+            started, count = self._minutes.get(record.name, (record.created, 0))
+            if not started <= record.created < started + _MINUTE_SECONDS:
                 record.left_out = max(count - _SHOWN_LINES, 0)
-                begun, count = record.created, 0
-            self._minutes[record.name] = (begun, count + 1)
+                started, count = record.created, 0
+            self._minutes[record.name] = (started, count + 1)
         return count < _SHOWN_LINES
 
 

@@ -16,7 +16,7 @@ from graph.model.factory import ChatModels
 from graph.recognise.client_chain import ChainKey, FingerprintHash, FingerprintRow, SaidTurn, canonical
 from graph.recognise.client_turns import newest_calls
 from graph.recognise.decide import Decision, decide, is_side_request
-from graph.recognise.match import Case, is_begun_by
+from graph.recognise.match import Case, is_started_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.sessions import Sessions
 from graph.service.turn_stream import NO_END, Response, ResponseKey, read_end, response_id, said_in, stored_log
@@ -130,7 +130,7 @@ class _KnownToStores:
             live = self._access.live_turn(row.session_id)
             status, text = ("running", live.text) if live else ("failed", row.partial_text)
             # What this process streamed has all of it; what another one wrote down has only its newest part.
-            answers = [text] if is_begun_by(text, "\n".join(answers)) else [*answers, text]
+            answers = [text] if is_started_by(text, "\n".join(answers)) else [*answers, text]
         return SaidTurn(
             row.number,
             canonical("user", words_of(messages[0])),
@@ -212,9 +212,9 @@ class Completions:
             case "aside":
                 return self._begin_side_request(request)
             case "retry":
-                return self._begun_before(decision)
+                return self._started_before(decision)
             case "fork" | "new":
-                with self._begun(decision, request.options.name) as session_id:
+                with self._started(decision, request.options.name) as session_id:
                     turn = self._send(session_id, request, decision)
             case "append" | "regenerate" | "resume":
                 session_id = decision.session_id
@@ -295,7 +295,7 @@ class Completions:
         )
 
     @contextmanager
-    def _begun(self, decision: Decision, client: str) -> Iterator[str]:
+    def _started(self, decision: Decision, client: str) -> Iterator[str]:
         """Yields a new session's id; what is stored of it is deleted if its turn can't begin."""
         with ExitStack() as undo:
             if decision.kind == "fork":
@@ -320,7 +320,7 @@ class Completions:
             log = self._access.log_of(row) or self._stored(response_key)
         return self._at(response_key, matched, log)
 
-    def _begun_before(self, decision: Decision) -> Response:
+    def _started_before(self, decision: Decision) -> Response:
         """Returns the response that an earlier try of the request was given, or is being given by any server.
 
         Raises:
@@ -344,8 +344,8 @@ class Completions:
 
     def _response_keys(self, session_id: str, turn: int, attempt: int) -> list[ResponseKey]:
         """Returns the responses of an attempt, oldest first."""
-        begun = self._fingerprints.of_attempt(session_id, turn, attempt)
-        ends = [*((response.first_position, response.first_call) for response in begun[1:]), (NO_END, NO_END)]
+        started = self._fingerprints.of_attempt(session_id, turn, attempt)
+        ends = [*((response.first_position, response.first_call) for response in started[1:]), (NO_END, NO_END)]
         return [
             ResponseKey(
                 session_id,
@@ -357,13 +357,13 @@ class Completions:
                 range(response.first_position, last_position),
                 range(response.first_call, last_call),
             )
-            for ordinal, (response, (last_position, last_call)) in enumerate(zip(begun, ends, strict=True), start=1)
+            for ordinal, (response, (last_position, last_call)) in enumerate(zip(started, ends, strict=True), start=1)
         ]
 
     def _at(self, response_key: ResponseKey, matched: Matched, log: TurnLog) -> Response:
         response = response_id(response_key.session_id, response_key.turn, response_key.attempt, response_key.ordinal)
         tell_end = partial(self._end_of, response_key, matched)
-        created = int(response_key.begun_at.timestamp())
+        created = int(response_key.started_at.timestamp())
         tell_stop = partial(self._access.stores.turns.request_stop, response_key.session_id, response_key.turn)
         return Response(
             response, created, response_key.session_id, response_key.turn, matched, log, tell_end, tell_stop

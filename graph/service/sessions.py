@@ -159,10 +159,10 @@ class Sessions:
         spec = self._strategies.by_name[IntervalStrategy.name].due_folds(snapshot)[0]
         now = self._access.own(session_id).updated_at
         key = source_key(spec, model=EXAMPLE_MODEL, prompt_version="")
-        begun = begin_record(session_id, spec, model=EXAMPLE_MODEL, source_key=key, created_at=now)
+        started = begin_record(session_id, spec, model=EXAMPLE_MODEL, source_key=key, created_at=now)
         draft = SummaryDraft(summary, input_tokens=0, output_tokens=0, is_usage=False)
-        done = end_record(begun, spec, [draft], "", seconds=0.0)
-        records.start(begun, owner=self._owner, expires_after_seconds=_CLAIM_SECONDS)
+        done = end_record(started, spec, [draft], "", seconds=0.0)
+        records.start(started, owner=self._owner, expires_after_seconds=_CLAIM_SECONDS)
         records.end(done)
         if not records.adopt(lease, done.id):
             raise InternalError

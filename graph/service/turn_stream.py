@@ -111,7 +111,7 @@ class ResponseKey:
     attempt: int
     ordinal: int
     asked: bytes
-    begun_at: datetime
+    started_at: datetime
     positions: range = ALL
     calls: range = ALL
 

@@ -34,7 +34,7 @@ from graph.store.turn import TurnRow
 from graph.value.client import ClientMessage, ClientOptions, is_image_url
 from graph.value.error import BusyError, InputError, NotFoundError
 from graph.value.event import Event
-from graph.value.view import BegunTurn, LiveTurn, Rating, Transcript, TurnOptions
+from graph.value.view import LiveTurn, Rating, StartedTurn, Transcript, TurnOptions
 from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.title_maker import TitleMaker
@@ -353,7 +353,9 @@ class Turns:
         """
         return self._run_again(session_id, {"failed", "stopped"}, options or TurnOptions())
 
-    def regenerate(self, session_id: str, *, turn: int | None = None, options: TurnOptions | None = None) -> BegunTurn:
+    def regenerate(
+        self, session_id: str, *, turn: int | None = None, options: TurnOptions | None = None
+    ) -> StartedTurn:
         """Answers a turn again: the last one (None) in its place, an earlier one in a branch of the session.
 
         The old answer of the last turn stays in the archive only; with an earlier turn the session stays as it is.
@@ -366,7 +368,7 @@ class Turns:
         options = options or TurnOptions()
         if turn not in {None, self._access.own(session_id).turn_count}:
             return self._ask_in_branch(session_id, turn, options)
-        return BegunTurn(session_id, self._run_again(session_id, {"finished"}, options, turn=turn))
+        return StartedTurn(session_id, self._run_again(session_id, {"finished"}, options, turn=turn))
 
     def answer_anew(self, session_id: str, *, options: TurnOptions, decision: Decision) -> int:
         """Answers the last turn again for a program that sent its question again, however the turn ended.
@@ -402,7 +404,7 @@ class Turns:
             self._take_back_notes(session, last.number, roles={"ai"})
             changes = self._choices.changes_of(session, options)
             session = replace(session, **changes)
-            begun = turns.begin_attempt(
+            started = turns.begin_attempt(
                 lease,
                 last.number,
                 model=session.model,
@@ -411,8 +413,8 @@ class Turns:
                 fingerprint=_fingerprint_of(decision),
             )
             self._access.recovery.rebuild(session)
-            self._start(lease, begun, session, options, decision)
-        return begun.number
+            self._start(lease, started, session, options, decision)
+        return started.number
 
     def _take_back_notes(self, session: SessionRow, turn: int, *, roles: Collection[str]) -> None:
         """Has the session's project forget the messages of these types in a turn that is asked or answered again."""
@@ -433,7 +435,9 @@ class Turns:
         """
         return self._ask_in_branch(session_id, turn, options or TurnOptions(), text=text).session_id
 
-    def _ask_in_branch(self, session_id: str, turn: int, options: TurnOptions, *, text: str | None = None) -> BegunTurn:
+    def _ask_in_branch(
+        self, session_id: str, turn: int, options: TurnOptions, *, text: str | None = None
+    ) -> StartedTurn:
         """Asks the turn's question, or `text`, in a session with the turns before it; none is left if refused."""
         with self._stores.database.reading():
             session = self._access.own(session_id)
@@ -451,7 +455,7 @@ class Turns:
             number = self.send(branch, text, options=options, images=images)
             undo.pop_all()
         self._take_back_notes(session, turn, roles={"human", "ai"})
-        return BegunTurn(branch, number)
+        return StartedTurn(branch, number)
 
     def fork(self, session_id: str, *, after_turn: int, group: str = "", client: str = "") -> str:
         """Makes a session with the turns up to `after_turn`, in one transaction, and returns its id.

@@ -134,7 +134,7 @@ class Transcript:
     can_undo_reset: bool = False
 
 
-class BegunTurn(NamedTuple):
+class StartedTurn(NamedTuple):
     """A turn just started, in the session or in a new branch."""
 
     session_id: str

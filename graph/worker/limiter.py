@@ -41,7 +41,7 @@ class TurnLimiter:
         self._now_seconds = now_seconds
         self._lock = threading.Lock()
         self._running: Counter[str] = Counter()
-        self._begun: deque[float] = deque()
+        self._started: deque[float] = deque()
 
     @property
     def running_count(self) -> int:
@@ -64,7 +64,7 @@ class TurnLimiter:
             self._admit(owner)  # before taking a slot: an owner at the limit must not take shared slots
             with self._lock:
                 self._check_room(owner)
-                self._begun.append(self._now_seconds())
+                self._started.append(self._now_seconds())
                 self._running[owner] += 1
         except BusyError as error:
             self._metrics.failed("limit", error.code)
@@ -72,16 +72,16 @@ class TurnLimiter:
 
     def _check_room(self, owner: str) -> None:
         now = self._now_seconds()
-        while self._begun and now - self._begun[0] >= _MINUTE_SECONDS:
-            self._begun.popleft()
+        while self._started and now - self._started[0] >= _MINUTE_SECONDS:
+            self._started.popleft()
         if self._running[owner] >= self._owner_turns < self._concurrent_turns:
             share = f"{self._owner_turns}/{self._concurrent_turns}"
             raise UserBusyError(share)
         if self._running.total() >= self._concurrent_turns:
             most = f"≤ {self._concurrent_turns}"
             raise ServerBusyError(most)
-        if len(self._begun) >= self._turns_per_minute:
-            raise TurnRateError(math.ceil(_MINUTE_SECONDS - (now - self._begun[0])))
+        if len(self._started) >= self._turns_per_minute:
+            raise TurnRateError(math.ceil(_MINUTE_SECONDS - (now - self._started[0])))
 
     def end(self, owner: str) -> None:
         with self._lock:

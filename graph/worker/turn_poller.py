@@ -74,8 +74,8 @@ class DistantTurn:
             mark = closed_mark(message)
             if mark is None or mark.get("is_partial"):
                 self._say(text_of(message))
-            for begun in filter(None, (steps.get(str(call["id"])) for call in message.tool_calls)):
-                self.log.append(ToolStarted(begun.call_id, begun.name, begun.arguments))
+            for started in filter(None, (steps.get(str(call["id"])) for call in message.tool_calls)):
+                self.log.append(ToolStarted(started.call_id, started.name, started.arguments))
             if message.tool_calls:
                 self._saying = ""
 

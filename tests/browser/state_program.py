@@ -68,7 +68,7 @@ def program_used(stage: Stage) -> None:
     assert turn == "1"
     stage.visitor.open(f"?session={session_id}")
     mark = stage.words.program.format(name=NAME)
-    expect(stage.visitor.find("begun_by")).to_contain_text(stage.words.begun_by_program.format(name=NAME))
+    expect(stage.visitor.find("begun_by")).to_contain_text(stage.words.started_by_program.format(name=NAME))
     expect(stage.visitor.turn(1).get_by_text(mark)).to_be_visible()
     stage.visitor.ask("여기서 이어 갑니다.", first=2)
     assert program.ask(question(3)) == (session_id, "3")

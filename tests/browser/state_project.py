@@ -227,7 +227,7 @@ def without_memory(stage: Stage) -> None:
     expect(stage.visitor.find("known")).to_contain_text(stage.words.project.card_fresh)
 
 
-def begun(stage: Stage) -> None:
+def started(stage: Stage) -> None:
     stage.service.projects.workflow(str(root_of(stage))).open_plan("다시 배포")
     stage.button("with_memory").click()
     expect(stage.visitor.find("known")).to_contain_text("다시 배포")

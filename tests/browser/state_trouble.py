@@ -27,10 +27,10 @@ def fold_awaited(stage: Stage) -> None:
         stage.gate.wait(60)
         return failure(500)
 
-    chat, begun = Chat(stage.service), f"요약이 잘 안 되는 이야기입니다 ({stage.words.language})."
-    stage.endpoint.script(fail_late, failure(500), failure(500), kind="summary", to=begun)
+    chat, started = Chat(stage.service), f"요약이 잘 안 되는 이야기입니다 ({stage.words.language})."
+    stage.endpoint.script(fail_late, failure(500), failure(500), kind="summary", to=started)
     for number in (1, 2, 3):
-        chat.say(question(number) + begun * (number == 1))
+        chat.say(question(number) + started * (number == 1))
     stage.visitor.open(f"?session={chat.session_id}")
     hurried = f"요약을 기다리게 하는 말 ({stage.words.language})"
     stage.endpoint.script(hang(), to=hurried, may_stay=True)

@@ -30,14 +30,14 @@ def behind_proxy(endpoint: FakeOpenAI, folder: Path) -> Iterator[tuple[str, Serv
     """Runs two servers on one database; yields their proxy's address, and them by their ports."""
     settings = {"MODEL_WINDOW_TOKENS": "100000", "MODEL_ATTEMPTS": "1", "CHAT_API_TOKENS": f"editor:local:{TOKEN}"}
     with ExitStack() as stack:
-        begun = [
+        started = [
             stack.enter_context(served("app.py", folder / "data", endpoint.url, folder / f"log-{n}", **settings))
             for n in range(2)
         ]
-        for process, port in begun:
+        for process, port in started:
             assert ask_health(port, process) == (200, "ok")
-        port = stack.enter_context(proxied(folder / "nginx", [port for _, port in begun]))
-        yield f"http://127.0.0.1:{port}/", {port: process for process, port in begun}
+        port = stack.enter_context(proxied(folder / "nginx", [port for _, port in started]))
+        yield f"http://127.0.0.1:{port}/", {port: process for process, port in started}
 
 
 @pytest.fixture(scope="module")

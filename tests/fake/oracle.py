@@ -52,12 +52,12 @@ def _words_of(content: str) -> str:
     return data if isinstance(data, str) else data.get("content", "")
 
 
-def check_cover(truth: Truth, begun: int) -> None:
+def check_cover(truth: Truth, started: int) -> None:
     """No message stands in two active records, none of a later record before one of an earlier, and no hole is left."""
     ends = [end for first, last, _ in truth.active for end in (first, last)]
     assert ends == sorted(ends), truth.active
     assert len(set(ends[1:-1:2]) & set(ends[2::2])) == 0, truth.active
-    counted = [(position, truth.is_covered(position)) for position, _, turn, _, _ in truth.live if turn > begun]
+    counted = [(position, truth.is_covered(position)) for position, _, turn, _, _ in truth.live if turn > started]
     flags = [is_covered for _, is_covered in counted]
     assert flags == sorted(flags, reverse=True), f"a hole in the coverage: {counted} {truth.active}"
 
@@ -86,11 +86,11 @@ def check_context(sent: Sequence[AnyMessage], *, front: str, volatile: str) -> N
 class Span:
     """The turns required in the newest request of a turn.
 
-    `begun` is the last turn before a reset, 0 for none; `may_leave_out` if the model's window may lack room.
+    `started` is the last turn before a reset, 0 for none; `may_leave_out` if the model's window may lack room.
     """
 
     turn: int
-    begun: int
+    started: int
     window_turns: int | None
     may_leave_out: bool
 
@@ -100,7 +100,7 @@ def check_sent(truth: Truth, sent: Sequence[AnyMessage], span: Span) -> None:
     turn, window_turns = span.turn, span.window_turns
     ids = {str(message.id) for message in sent}
     told = "\n".join(content_of(message) for message in convert_to_openai_messages(list(sent)))
-    first = span.begun + 1 if window_turns is None else max(span.begun + 1, turn - window_turns)
+    first = span.started + 1 if window_turns is None else max(span.started + 1, turn - window_turns)
     if window_turns is not None and span.may_leave_out:
         first = max(first, min((number for _, message_id, number, *_ in truth.live if message_id in ids), default=turn))
     for position, message_id, number, role, words in truth.live:

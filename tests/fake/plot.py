@@ -89,9 +89,9 @@ class Plot(SteeredSession):
     def reset(self) -> None:
         if self.turn_count:
             self.chat.service.folds.reset(self._session_id)
-            if self._begun < self.turn_count:
-                self._resets.append((self.turn_count, self._begun))
-            self._begun, self._is_plain = self.turn_count, False
+            if self._started < self.turn_count:
+                self._resets.append((self.turn_count, self._started))
+            self._started, self._is_plain = self.turn_count, False
 
     def undo_reset(self) -> None:
         """The user undoes the last reset, which is refused once a turn was run."""
@@ -102,7 +102,7 @@ class Plot(SteeredSession):
         with nullcontext() if is_last else pytest.raises(InputError):
             self.chat.service.folds.undo_reset(self._session_id)
         if is_last:
-            _, self._begun = self._resets.pop()
+            _, self._started = self._resets.pop()
 
     def compact(self) -> None:
         if self.turn_count:
@@ -127,8 +127,8 @@ class Plot(SteeredSession):
         self.chat = Chat(self.chat.service, self._session_id)
         self.turn_count, self._covered_turns = after, 0
         self._may_lag = True  # a block may be covered already whose next turn isn't asked yet
-        self._begun = max((turn for turn in resets if turn <= after), default=0)
-        self._resets = [(turn, begun) for turn, begun in self._resets if turn <= after]
+        self._started = max((turn for turn in resets if turn <= after), default=0)
+        self._resets = [(turn, started) for turn, started in self._resets if turn <= after]
         self._pins, self._undone = frozenset(turn for turn in self._pins if turn <= after), ()
 
     def refuse(self) -> None:

@@ -46,7 +46,7 @@ class PlottedSession:
         self._covered_turns = 0
         self._has_crashed = False
         self._may_lag = False
-        self._begun = 0
+        self._started = 0
         self._resets: list[tuple[int, int]] = []  # the turn behind which, and `_begun` before
         self._strategy = str(settings.get("context_strategy", "interval"))
         # Only then each block is covered as soon as it's due, and what was covered stays so.
@@ -71,10 +71,10 @@ class PlottedSession:
         for sent in inputs[self._checked_inputs :]:
             check_request(sent, turns[-1].user_text)
             self._project.check(sent, self.turn_count)
-        check_cover(truth, self._begun)
+        check_cover(truth, self._started)
         if len(inputs) > self._checked_inputs:
             window = self.settings.window_turns if self._strategy == "window" else None
-            span = Span(self.turn_count, self._begun, window, may_leave_out="model_window_tokens" in self._changes)
+            span = Span(self.turn_count, self._started, window, may_leave_out="model_window_tokens" in self._changes)
             check_sent(truth, inputs[-1], span)
         self.has_missed_folds = self.has_missed_folds or self.summariser.is_failing
         covered = [turn for turns in self.chat.covered for turn in turns]
@@ -95,7 +95,7 @@ class PlottedSession:
         raw = [
             message_id
             for position, message_id, turn, *_ in truth.live
-            if turn > self._begun and turn >= first and not truth.is_covered(position)
+            if turn > self._started and turn >= first and not truth.is_covered(position)
         ]
         assert state_ids(self.settings, self._session_id) == raw
 
@@ -169,8 +169,8 @@ class PlottedSession:
         before = self.chat.last_turn
         is_right = (before.status == "finished") == (action == self.chat.regenerate)
         if is_right:
-            self._begun = min(self._begun, self.turn_count - 1)
-            self._resets = [(turn, begun) for turn, begun in self._resets if turn < self.turn_count]
+            self._started = min(self._started, self.turn_count - 1)
+            self._resets = [(turn, started) for turn, started in self._resets if turn < self.turn_count]
             self._finish(action())
             self._has_crashed = self._may_lag = False
             # In a fork, the block of the turn that is run again may have been covered.

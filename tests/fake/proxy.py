@@ -62,10 +62,10 @@ def proxied(
 
 def held_bytes(folder: Path) -> int:
     """What its processes hold in files that have no name any more, as those of bodies and answers."""
-    begun = int((folder / "nginx.pid").read_text())
-    workers = Path(f"/proc/{begun}/task/{begun}/children").read_text().split()
+    started = int((folder / "nginx.pid").read_text())
+    workers = Path(f"/proc/{started}/task/{started}/children").read_text().split()
     held = 0
-    for process in (begun, *workers):
+    for process in (started, *workers):
         for file in Path(f"/proc/{process}/fd").iterdir():
             with suppress(OSError):  # closed meanwhile
                 held += file.stat().st_blocks * 512 if str(file.readlink()).endswith("(deleted)") else 0

@@ -91,7 +91,7 @@ class ResizedPlot(Plot):
         inputs = self.model.inputs[self._checked_inputs :]
         for sent in inputs:
             check_request(sent, self.chat.turns[-1].user_text)
-        check_cover(read_truth(self.chat), self._begun)
+        check_cover(read_truth(self.chat), self._started)
         self._checked_inputs = len(self.model.inputs)
         if inputs:
             self._check_sizes()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from graph.value.view import BegunTurn, Rating, TurnOptions
+from graph.value.view import Rating, StartedTurn, TurnOptions
 from tests.fake.scripted_session import ScriptedSession
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ class ScriptedBranches:
     def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions) -> str:
         return self.branch(session_id, turn, text, options).session_id
 
-    def branch(self, session_id: str, turn: int, text: str, options: TurnOptions) -> BegunTurn:
+    def branch(self, session_id: str, turn: int, text: str, options: TurnOptions) -> StartedTurn:
         identifier = self.new_id()
         origin = self.stored[session_id]
         kept = [replace(kept, is_last=False) for kept in origin.turns[: turn - 1]]
         made = replace(origin, turns=kept, records=[], forked_from=session_id, forked_after=turn - 1)
         self.stored[identifier] = made
         try:
-            return BegunTurn(identifier, self.send(identifier, text, message_id="branch", options=options))
+            return StartedTurn(identifier, self.send(identifier, text, message_id="branch", options=options))
         except Exception:
             del self.stored[identifier]
             raise

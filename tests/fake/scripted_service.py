@@ -12,7 +12,6 @@ from graph.server.settings import Settings
 from graph.value.error import InputError, NotFoundError, TurnfoldError
 from graph.value.record import Record
 from graph.value.view import (
-    BegunTurn,
     ChartPoint,
     CostView,
     ExportSize,
@@ -24,6 +23,7 @@ from graph.value.view import (
     SavingsMoney,
     SessionItem,
     SessionView,
+    StartedTurn,
     Statistics,
     ToolStep,
     Transcript,
@@ -114,11 +114,11 @@ class ScriptedService:
         self.act("retry")
         return self._again(session_id, options)
 
-    def regenerate(self, session_id: str, *, turn: int | None = None, options: TurnOptions) -> BegunTurn:
+    def regenerate(self, session_id: str, *, turn: int | None = None, options: TurnOptions) -> StartedTurn:
         self.act("regenerate")
         if turn is not None:
             return self.turns.branch(session_id, turn, self.session_of(session_id).turns[turn - 1].user_text, options)
-        return BegunTurn(session_id, self._again(session_id, options))
+        return StartedTurn(session_id, self._again(session_id, options))
 
     def stop(self, session_id: str) -> None:
         self.act("stop")

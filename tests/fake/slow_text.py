@@ -56,8 +56,10 @@ def slow_texts(pattern: str, flags: int) -> list[SlowText]:
     has_lines = bool(flags & re.MULTILINE)
     signs = list(_different_signs(tree))
     texts = chain.from_iterable(_texts_of(loop, signs) for loop in _loops(tree, "a"))
-    begun = [begun for sign in signs for loop in _loops(tree, sign) for begun in _begun(loop, sign)]
-    again = (SlowText("", text, "") for start in dict.fromkeys(begun) for text in (start, *[f"{start}\n"] * has_lines))
+    started = [started for sign in signs for loop in _loops(tree, sign) for started in _started(loop, sign)]
+    again = (
+        SlowText("", text, "") for start in dict.fromkeys(started) for text in (start, *[f"{start}\n"] * has_lines)
+    )
     generic = (SlowText("", pump, end) for pump in (*signs, *_GENERIC_PUMPS) for end in ("", "\x00"))
     return list(dict.fromkeys(chain(texts, again, generic))) if any(_loops(tree, "a")) else []
 
@@ -71,7 +73,7 @@ def _texts_of(loop: _Loop, signs: Sequence[str]) -> Iterator[SlowText]:
         yield from (SlowText(loop.before, pump, end) for end in ends)
 
 
-def _begun(loop: _Loop, sign: str) -> Iterator[str]:
+def _started(loop: _Loop, sign: str) -> Iterator[str]:
     """Yields what begins a loop again and again."""
     yield from filter(None, (loop.before, *(loop.before + _sample(way, sign) for way in _ways(loop.body))))
 

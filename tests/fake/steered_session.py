@@ -112,7 +112,7 @@ class SteeredSession(PlottedSession):
         sent = convert_to_openai_messages(self.model.inputs[-1])
         told = "\n".join(content_of(message) for message in sent)
         for position, message_id, turn, *_ in truth.live:
-            if message_id == f"user-{turn}" and turn > self._begun:
+            if message_id == f"user-{turn}" and turn > self._started:
                 is_due = turn in self._pins and truth.is_covered(position) and sends_records
                 assert told.count(f"[{turn}턴 사용자 원문] ") == is_due, (turn, self._pins)
 

@@ -112,10 +112,10 @@ def _check(folder: Path, said: list[str]) -> list[str]:
     memory = _open(folder)
     wrong = [f"{path.name} is left" for path in (folder / ".ai-brain").rglob(".tmp-*")]
     wrong += _missing(memory, [line.removeprefix("did ") for line in said if line.startswith("did ")])
-    begun = [line.removeprefix("does ") for line in said if line.startswith("does ")]
+    started = [line.removeprefix("does ") for line in said if line.startswith("does ")]
     for _ in range(2):
-        _do(memory, begun[-1])
-    return wrong + _missing(memory, begun)
+        _do(memory, started[-1])
+    return wrong + _missing(memory, started)
 
 
 def _missing(memory: ProjectMemory, names: list[str]) -> list[str]:

@@ -43,7 +43,7 @@ _POLL_SECONDS: Final = 0.1
 _FINISHED: Final = "finished"
 _LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped)
 _LIMITS: Final = {"statement_timeout": "30s", "idle_in_transaction_session_timeout": "30s"}  # as in docs/scale.md
-_BEGUN: Final = "SELECT count(*) FROM turn WHERE status = 'running' AND partial_text <> ''"
+_STARTED: Final = "SELECT count(*) FROM turn WHERE status = 'running' AND partial_text <> ''"
 
 
 @dataclass(frozen=True)
@@ -122,17 +122,17 @@ def stand_still(folder: Path, server: PostgresServer, stall: Stall) -> Found:
     database_folder = put_elsewhere(folder, url := server.make_database())
     for name, limit in _LIMITS.items():
         server.execute(f"ALTER DATABASE {{}} SET {name} = '{limit}'", url.rpartition("/")[2])
-    all_begun, stopped = folder / "all-begun", folder / "stopped"
+    all_started, stopped = folder / "all-begun", folder / "stopped"
 
     def stop(_: Marker) -> None:
-        _wait_until(lambda: _begun(url) == stall.streams)
-        all_begun.touch()
+        _wait_until(lambda: _started(url) == stall.streams)
+        all_started.touch()
         with server.standing_still():
             stopped.touch()
             time.sleep(stall.seconds)
 
     found, ledger = Found(stall), Ledger()
-    works = [partial(_serve, database_folder, stall, number, all_begun, stopped) for number in range(_SERVERS)]
+    works = [partial(_serve, database_folder, stall, number, all_started, stopped) for number in range(_SERVERS)]
     for line in chain.from_iterable(run_all([*works, stop])):
         if line.startswith("{"):
             _judge(found, ledger, json.loads(line))
@@ -168,10 +168,10 @@ def _judge(found: Found, ledger: Ledger, told: dict[str, str]) -> None:
         found.wrong.append(f"{session_id} is told as taken over")
 
 
-def _serve(folder: Path, stall: Stall, server: int, all_begun: Path, stopped: Path, marker: Marker) -> None:
+def _serve(folder: Path, stall: Stall, server: int, all_started: Path, stopped: Path, marker: Marker) -> None:
     """Streams a server's share of the answers, and tells what was read of them here and is stored."""
     opened = partial(serve, folder, lease_seconds=stall.lease_seconds, heartbeat_seconds=stall.lease_seconds / 4)
-    chat = StreamingChat(stall.stream_seconds, all_begun)
+    chat = StreamingChat(stall.stream_seconds, all_started)
     here = [f"s{number}" for number in range(server, stall.streams, _SERVERS)]
     elsewhere = [f"s{number}" for number in range(stall.streams) if f"s{number}" not in here]
     ends = stall.ends and server == 0
@@ -203,7 +203,7 @@ def _follow(service: ChatService, session_id: str) -> dict[str, str]:
     """Reads the answer that the other server makes."""
     events: list[Event] = []
 
-    def has_begun() -> bool:
+    def has_started() -> bool:
         try:
             stream = service.turns.stream(session_id)
         except NotFoundError:
@@ -212,7 +212,7 @@ def _follow(service: ChatService, session_id: str) -> dict[str, str]:
             stream.watch(events.append)
         return bool(events)
 
-    _wait_until(has_begun)
+    _wait_until(has_started)
     _wait_until(lambda: isinstance(events[-1], _LAST_EVENTS))
     return {"kind": "elsewhere", "session": session_id, **_told(events)}
 
@@ -247,11 +247,11 @@ def _counted(endings: Counter[str]) -> str:
     return ", ".join(f"{count} {ending}" for ending, count in endings.most_common()) or "none"
 
 
-def _begun(url: str) -> int:
+def _started(url: str) -> int:
     """How many answers have been stored in part."""
     try:
         with psycopg.connect(url) as connection:
-            found = connection.execute(_BEGUN).fetchone()
+            found = connection.execute(_STARTED).fetchone()
     except psycopg.Error:  # the servers have made no tables yet
         return 0
     return 0 if found is None else int(found[0])

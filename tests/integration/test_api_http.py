@@ -220,14 +220,14 @@ def test_many_streams_of_the_async_client_run_side_by_side(served: ServedApi, co
     for _ in range(count):
         completions.script([START, TokenDelta("Hel"), gate, TokenDelta("lo"), TurnFinished(1, "m", "Hello")])
 
-    async def one(client: openai.AsyncOpenAI, all_have_begun: asyncio.Barrier) -> str:
+    async def one(client: openai.AsyncOpenAI, all_have_started: asyncio.Barrier) -> str:
         stream = await client.chat.completions.create(model="turnfold", messages=ASKED, stream=True)
         texts = []
         async for chunk in stream:
             if text := chunk.choices[0].delta.content:
                 texts.append(text)
             if texts == ["Hel"] and not gate.is_set():
-                await all_have_begun.wait()
+                await all_have_started.wait()
                 gate.set()
         return "".join(texts)
 

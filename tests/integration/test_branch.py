@@ -9,7 +9,7 @@ import pytest
 from graph.core.text import title_of
 from graph.value.error import BusyError, InputError, NotFoundError, ProjectDamagedError, TurnRateError
 from graph.value.event import TurnFinished, TurnStopped
-from graph.value.view import BegunTurn, TurnOptions
+from graph.value.view import StartedTurn, TurnOptions
 from tests.fake.body import content_of, shape, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.context_source import FRONT, ScriptedContext
@@ -204,7 +204,7 @@ def test_earlier_answer_is_made_again_in_a_branch_the_last_in_place(chat: Chat, 
     assert words["text"].endswith(question(2).replace("질문", "물음", 1))
     assert (len(images), edited.last_turn.user_text) == (2, shown)
     server.script(text("셋째도 다릅니다."))
-    assert turns.regenerate(chat.session_id, turn=3) == BegunTurn(chat.session_id, 3)
+    assert turns.regenerate(chat.session_id, turn=3) == StartedTurn(chat.session_id, 3)
     chat.events()
     assert (chat.last_turn.answer_text, chat.last_turn.attempt) == ("셋째도 다릅니다.", 2)
 

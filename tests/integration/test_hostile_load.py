@@ -316,14 +316,14 @@ def test_a_thousand_streams_of_one_turn_all_end_with_it(app: Server, endpoint: F
                 await _begin(app.port, head("GET", path, "Connection: close", token=NAMES[number % 16]))
                 for number in range(CONNECTIONS)
             ]
-            begun = [await reader.readuntil("모두가".encode()) for reader, _ in opened]
+            started = [await reader.readuntil("모두가".encode()) for reader, _ in opened]
             await asyncio.to_thread(app.check_page)
             stopped = await asyncio.to_thread(http.post, f"/sessions/{session_id}/stop")
             assert stopped.status_code < 300
             rest = await asyncio.gather(*(reader.read() for reader, _ in opened))
             for _, writer in opened:
                 writer.close()
-            return [start + end for start, end in zip(begun, rest, strict=True)]
+            return [start + end for start, end in zip(started, rest, strict=True)]
 
         bodies = asyncio.run(follow())
     assert len(bodies) == CONNECTIONS

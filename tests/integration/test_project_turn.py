@@ -204,8 +204,8 @@ def test_what_another_attempt_replaces_is_remembered_no_more(rooted: Rooted, ser
     edited.events()
     wait_for_notes(chat)
     assert rooted.noted() == [*second, ("user", "고친 질문"), ("assistant", "고친 답 1")]
-    begun = chat.service.turns.regenerate(chat.session_id, turn=1)
-    Chat(chat.service, begun.session_id).events()
+    started = chat.service.turns.regenerate(chat.session_id, turn=1)
+    Chat(chat.service, started.session_id).events()
     wait_for_notes(chat)
     told = str(rooted.project.context().hydrate_prompt("ko"))
     assert all(said in told for said in ("새 답 2", "고친 답 1", "다시 한 답 1"))

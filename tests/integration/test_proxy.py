@@ -234,10 +234,10 @@ def test_an_address_begins_only_so_many_sign_ins_and_pages_but_gets_all_files_of
             ("/auth/login", 0, 10),
             ("/_stcore/stream", 600, 20),
         ):
-            begun = time.monotonic()
+            started = time.monotonic()
             seen = statuses(address, path, at_once + 200)
             assert seen[429] > 0
-            assert at_once <= seen[200] <= at_once + 2 + (time.monotonic() - begun) * a_second
+            assert at_once <= seen[200] <= at_once + 2 + (time.monotonic() - started) * a_second
         assert statuses(address, "/static/js/a.js", 800) == {200: 800}
         assert statuses(address, "/v1/models", 800) == {200: 800}
 

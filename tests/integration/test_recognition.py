@@ -421,10 +421,10 @@ def test_several_models_in_one_chat_keep_their_answers(http_api: HttpApi) -> Non
 
 def test_models_that_answer_with_the_same_words_go_on_each_in_its_session(http_api: HttpApi) -> None:
     hint = Hint(OPEN_WEBUI, "chat-8")
-    begun = [http_api.ask([user("Which?")], "same", hint=hint, model=model) for model in ("one", "two")]
+    started = [http_api.ask([user("Which?")], "same", hint=hint, model=model) for model in ("one", "two")]
     on = [http_api.ask([*said("Which?", "same"), user("On")], name, hint=hint, model=name) for name in ("one", "two")]
     assert [each.decision.kind for each in on] == ["append", "append"]
-    assert {each.session_id for each in on} == {each.session_id for each in begun}
+    assert {each.session_id for each in on} == {each.session_id for each in started}
 
 
 def test_named_session_needs_no_history(http_api: HttpApi) -> None:

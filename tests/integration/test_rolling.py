@@ -39,7 +39,7 @@ def test_a_summary_the_recent_messages_and_the_current_one_go_in_one_message(
     chat = chat_with(**ROLLING)
     chat.ask(1, 1)
     assert sent(server) == question(1)
-    begun: set[str] = set()
+    started: set[str] = set()
     for number in range(2, 10):
         chat.ask(number, number)
         # Right after a version, too, the newest exchange is raw, and no message is left out.
@@ -48,11 +48,11 @@ def test_a_summary_the_recent_messages_and_the_current_one_go_in_one_message(
         assert sent(server).endswith(f"[CURRENT MESSAGE]\n{question(number)}")
         assert chat.view.unsent_messages == 0
         for record in chat.service.folds.records(chat.session_id):
-            if record.id not in begun:
+            if record.id not in started:
                 assert record.turns[-1] < number - 1
                 assert question(record.turns[-1] + 1) in sent(server)
-            begun.add(record.id)
-    assert len(begun) >= 3
+            started.add(record.id)
+    assert len(started) >= 3
     assert sent(server, 1).startswith(f"[RECENT MESSAGES]\nUSER: {question(1)}\nASSISTANT: ")
     (record,) = chat.service.folds.records(chat.session_id)
     summary = "[CONVERSATION CONTEXT]\nThe following is a summary of our earlier conversation:\n"
@@ -121,12 +121,12 @@ def test_a_summary_slower_than_several_turns_is_still_adopted(chat_with: OpenCha
     server.script(slow, kind="summary")
     for number in range(1, 7):
         chat.say(question(number))
-    begun_with = int(str(rows(chat, "to_position")[0][0]))
+    started_with = int(str(rows(chat, "to_position")[0][0]))
     answers_are_out.set()
     chat.wait_for_folds()
     chat.say(question(7))
     (record,) = chat.service.folds.records(chat.session_id)
-    assert 2 * record.turns[-1] == begun_with < 12
+    assert 2 * record.turns[-1] == started_with < 12
     assert f"USER: {question(record.turns[-1])}" not in sent(server)
     assert f"USER: {question(record.turns[-1] + 1)}" in sent(server)
 

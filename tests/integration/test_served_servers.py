@@ -70,8 +70,8 @@ def test_a_turn_whose_server_is_killed_is_shown_as_interrupted_by_the_other_whic
             assert ask_health(port, process) == (200, "ok")
         one, other = programs
         server.script(hang(PARTIAL))
-        begun = read(one, "POST", "/chat", until=PARTIAL, body={"message": question(1)})
-        session_id = begun[0].value["metadata"]["conversationId"]
+        turn_events = read(one, "POST", "/chat", until=PARTIAL, body={"message": question(1)})
+        session_id = turn_events[0].value["metadata"]["conversationId"]
         events = f"/chat/{session_id}/events"
         assert [item["is_running"] for item in other.get("/sessions").json()["sessions"]] == [True]
         if not is_one_machine:  # whether its process lives can't be seen from here

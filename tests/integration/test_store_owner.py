@@ -226,7 +226,7 @@ def capped(
     return OwnerUseStore(stores.database, clock=clock or stores.clock, turns_per_minute=turns, tokens_per_day=tokens)
 
 
-def begun(use: OwnerUseStore, tries: int, owner: str = OWNER) -> int:
+def started(use: OwnerUseStore, tries: int, owner: str = OWNER) -> int:
     """Returns how many of these turns may begin."""
     count = 0
     for _ in range(tries):
@@ -240,22 +240,22 @@ def begun(use: OwnerUseStore, tries: int, owner: str = OWNER) -> int:
 
 def test_so_many_turns_begin_within_a_minute_and_as_many_in_the_next(stores: StoreSet) -> None:
     uncapped = capped(stores)
-    assert begun(uncapped, 50) == 50
+    assert started(uncapped, 50) == 50
     uncapped.spend(OWNER, 10**15)
     with stores.database.read() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM owner_use").scalar() == 0
     use = capped(stores, turns=3)
-    assert begun(use, 5) == 3
+    assert started(use, 5) == 3
     with pytest.raises(UserRateError) as refused:
         use.begin(OWNER)
     assert refused.value.retry_after_seconds == 60  # the clock of the test begins with a minute
-    assert begun(use, 1, owner="mallory") == 1
+    assert started(use, 1, owner="mallory") == 1
     stores.clock.move(59)
     with pytest.raises(UserRateError) as refused:
         use.begin(OWNER)
     assert refused.value.retry_after_seconds == 1
     stores.clock.move(1)
-    assert begun(use, 5) == 3
+    assert started(use, 5) == 3
 
 
 def test_tokens_are_counted_until_the_day_ends(stores: StoreSet) -> None:
@@ -271,7 +271,7 @@ def test_tokens_are_counted_until_the_day_ends(stores: StoreSet) -> None:
     stores.clock.move(HALF_A_DAY)
     use.begin(OWNER)
     use.spend(OWNER, 1_000)
-    assert begun(use, 1) == 0
+    assert started(use, 1) == 0
 
 
 def test_servers_whose_clocks_differ_share_one_count_and_none_locks_out_for_long(stores: StoreSet) -> None:
@@ -279,7 +279,7 @@ def test_servers_whose_clocks_differ_share_one_count_and_none_locks_out_for_long
     ahead.move(60)
     behind.move(-60)
     first, second = (capped(stores, turns=4, tokens=50, clock=clock) for clock in (ahead, behind))
-    assert begun(first, 2) + begun(second, 2) + begun(first, 2) + begun(second, 2) == 4
+    assert started(first, 2) + started(second, 2) + started(first, 2) + started(second, 2) == 4
     for server in (first, second):
         server.spend(OWNER, 25)
     for server in (first, second):
@@ -300,7 +300,7 @@ def test_servers_at_once_never_pass_the_cap(stores: StoreSet) -> None:
             for database in databases
         ]
         with ThreadPoolExecutor(max_workers=len(servers)) as pool:
-            assert sum(pool.map(partial(begun, tries=tries), servers)) == cap
+            assert sum(pool.map(partial(started, tries=tries), servers)) == cap
             list(pool.map(lambda server: [server.spend(OWNER, 7) for _ in range(tries)], servers))
     with stores.database.read() as connection:
         spent = connection.exec_driver_sql("SELECT tokens FROM owner_use").scalar()
@@ -317,7 +317,7 @@ def test_no_story_passes_a_cap(
 ) -> None:
     use = capped(stores, turns=turns, tokens=tokens)
     stores.clock.move(10 * 86_400)  # behind all that another story has counted
-    begun_in: dict[int, int] = {}
+    started_in: dict[int, int] = {}
     spent_on: dict[int, int] = {}
     for step, amount in steps:
         minute, day = (int(stores.clock().timestamp()) // length for length in (60, 86_400))
@@ -327,9 +327,9 @@ def test_no_story_passes_a_cap(
             use.spend(owner, amount)
             spent_on[day] = spent_on.get(day, 0) + amount
         else:
-            may_begin = begun_in.get(minute, 0) < turns and spent_on.get(day, 0) < tokens
-            assert begun(use, 1, owner) == may_begin
-            begun_in[minute] = begun_in.get(minute, 0) + may_begin
+            may_begin = started_in.get(minute, 0) < turns and spent_on.get(day, 0) < tokens
+            assert started(use, 1, owner) == may_begin
+            started_in[minute] = started_in.get(minute, 0) + may_begin
 
 
 def test_newest_agreement_of_one_owner_and_root_counts_whatever_the_clock_says(stores: StoreSet) -> None:

@@ -220,7 +220,7 @@ def test_whatever_is_switched_and_folded_each_turn_is_sent_once(
 
 
 def play(chat: Chat, server: FakeOpenAI, steps: list[str]) -> None:
-    strategy, begun = "interval", 0
+    strategy, started = "interval", 0
     chat.ask(1, 1)
     for step in steps:
         if step in STRATEGIES:
@@ -231,15 +231,15 @@ def play(chat: Chat, server: FakeOpenAI, steps: list[str]) -> None:
                 chat.service.folds.compact(chat.session_id)
         elif step == "reset":
             chat.service.folds.reset(chat.session_id)
-            begun = len(chat.turns)
+            started = len(chat.turns)
         elif step == "regenerate":
             chat.regenerate()
             chat.wait_for_folds()
-            begun = min(begun, len(chat.turns) - 1)
+            started = min(started, len(chat.turns) - 1)
         else:
             number = len(chat.turns) + 1
             chat.ask(number, number)
             body = server.bodies("chat")[-1]
-            first = max(begun + 1, number - 2 if strategy == "window" else 1)
+            first = max(started + 1, number - 2 if strategy == "window" else 1)
             assert turns_sent(chat, body) == list(range(first, number))
             assert faults(body["messages"]) == []

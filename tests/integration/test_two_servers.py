@@ -130,11 +130,11 @@ def test_many_followers_elsewhere_are_told_the_same(here: Chat, there: Chat, ser
     server.script(hang("부분"))
     here.start(question(1))
     there.wait_until_live(lambda live: live.text == "부분")
-    begun, told = threading.Barrier(6), list[LiveTurn]()
+    started, told = threading.Barrier(6), list[LiveTurn]()
 
     def follow() -> None:
         seen = there.service.turns.live(there.session_id)
-        begun.wait(LONG_SECONDS)
+        started.wait(LONG_SECONDS)
         while seen is not None:
             last = seen
             seen = there.service.turns.live(there.session_id, seen=last, wait_seconds=LONG_SECONDS)
@@ -143,7 +143,7 @@ def test_many_followers_elsewhere_are_told_the_same(here: Chat, there: Chat, ser
     threads = [threading.Thread(target=follow) for _ in range(5)]
     for thread in threads:
         thread.start()
-    begun.wait(LONG_SECONDS)
+    started.wait(LONG_SECONDS)
     here.service.turns.stop(here.session_id)
     for thread in threads:
         thread.join()

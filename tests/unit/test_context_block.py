@@ -99,8 +99,8 @@ def test_the_guard_never_counts_a_block_as_something_to_fold() -> None:
     long = replace(SYSTEM, front=replace(FRONT, text="규칙을 지킵니다. " * 200))
     messages = [message for number in range(1, 9) for message in plain_turn(number, "말 " * 200)]
     strategy = WindowStrategy(Limits())
-    begun = Fit(long, (), [*messages, OPEN], built(strategy, [*messages, OPEN], long))
-    fitted = Fitting(strategy.assemble, long, allowed_tokens=2_500, merged_tokens=600).by_leaving_out(begun)
+    started = Fit(long, (), [*messages, OPEN], built(strategy, [*messages, OPEN], long))
+    fitted = Fitting(strategy.assemble, long, allowed_tokens=2_500, merged_tokens=600).by_leaving_out(started)
     assert fitted.model_input.sent_tokens <= 2_500
     assert [item.id for item in fitted.model_input.items if item.kind == "context"] == ["front", "volatile"]
     assert len(fitted.messages) > 1

@@ -34,9 +34,9 @@ def told(block: int, *facts: str, text: str = SMALL_TALK * 12) -> Record:
 
 
 def made(spec: FoldSpec, draft: str) -> Record:
-    begun = begin_record("s", spec, model="m", source_key="k", created_at=NOW)
+    started = begin_record("s", spec, model="m", source_key="k", created_at=NOW)
     extracted = SummaryDraft(draft, 0, 0, is_usage=False, is_extracted=True)
-    return end_record(begun, spec, [extracted], "", seconds=0)
+    return end_record(started, spec, [extracted], "", seconds=0)
 
 
 def picked(spec: FoldSpec) -> Record:

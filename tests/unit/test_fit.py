@@ -74,13 +74,13 @@ class Session:
         return self.build((), self.opened).sent_tokens
 
     def fit(self, allowed_tokens: int) -> Fit:
-        begun = Fit(self.system, self.history, self.messages, self.build(self.history, self.messages))
-        if begun.model_input.sent_tokens <= allowed_tokens:
-            return begun
+        started = Fit(self.system, self.history, self.messages, self.build(self.history, self.messages))
+        if started.model_input.sent_tokens <= allowed_tokens:
+            return started
         fitting = Fitting(self.strategy.assemble, self.system, allowed_tokens=allowed_tokens, merged_tokens=600)
         if not self.strategy.sends_records:
-            return fitting.by_leaving_out(begun)
-        return fitting.by_folding(begun, self.snapshot, self.fold)
+            return fitting.by_leaving_out(started)
+        return fitting.by_folding(started, self.snapshot, self.fold)
 
     def fold(self, spec: FoldSpec) -> Folded | None:
         self.specs.append(spec)

@@ -59,10 +59,10 @@ def test_a_text_that_grows_is_split_as_if_it_had_come_at_once(
 
 def test_only_the_last_part_grows() -> None:
     text = "첫 문단입니다.\n\n둘째 문단입니다.\n\n- 목록\n\n셋째 문단"
-    begun = split_paragraphs(text, part_chars=1)
-    grown = split_paragraphs(text + "이 자랍니다.\n\n넷째", begun, part_chars=1)
-    assert len(begun) == 4
-    assert grown[:3] == begun[:3]
+    started = split_paragraphs(text, part_chars=1)
+    grown = split_paragraphs(text + "이 자랍니다.\n\n넷째", started, part_chars=1)
+    assert len(started) == 4
+    assert grown[:3] == started[:3]
     assert len(grown) == 5
 
 

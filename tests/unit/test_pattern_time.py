@@ -61,7 +61,7 @@ def slow_ones(uses: list[PatternUse], size: int, most: int) -> list[str]:
         if child.returncode == 0:
             break
         assert child.returncode in (-signal.SIGXCPU, -signal.SIGKILL), child.stderr
-        begun = [line for line in lines if isinstance(line, str)]
-        found.append(f"{begun[-1]} hangs")
-        uses = uses[len(begun) :]
+        started = [line for line in lines if isinstance(line, str)]
+        found.append(f"{started[-1]} hangs")
+        uses = uses[len(started) :]
     return found

@@ -26,7 +26,7 @@ class Works:
 
     def __init__(self, max_threads: int) -> None:
         self.queue = JobQueue("fold", max_threads=max_threads)
-        self.begun: list[str] = []
+        self.started: list[str] = []
         self.ended: list[str] = []
         self._gates: dict[str, threading.Event] = {}
         self._change = threading.Condition()
@@ -36,7 +36,7 @@ class Works:
 
         def run(stop: threading.Event) -> bool:
             with self._change:
-                self.begun.append(name)
+                self.started.append(name)
                 self._change.notify_all()
             while not gate.wait(0.005) and not stop.is_set():
                 pass
@@ -56,7 +56,7 @@ class Works:
 
     def wait_for(self, *names: str) -> None:
         with self._change:
-            assert self._change.wait_for(lambda: set(names) <= set(self.begun), SECONDS), self.begun
+            assert self._change.wait_for(lambda: set(names) <= set(self.started), SECONDS), self.started
 
     def wait_until_idle(self, session_id: str = "one") -> None:
         for _ in range(int(SECONDS / 0.005)):
@@ -77,13 +77,13 @@ def test_work_of_a_lane_goes_one_after_the_other_and_lanes_side_by_side(works: W
     works.put(ONE, "a", "b", "c")
     works.put(OTHER, "x")
     works.wait_for("a", "x")
-    assert set(works.begun) == {"a", "x"}
+    assert set(works.started) == {"a", "x"}
     works.let_go("a")
     works.wait_for("b")
-    assert "c" not in works.begun
+    assert "c" not in works.started
     works.let_go("b", "c", "x")
     works.wait_until_idle()
-    assert [name for name in works.begun if name != "x"] == ["a", "b", "c"]
+    assert [name for name in works.started if name != "x"] == ["a", "b", "c"]
 
 
 def test_lanes_take_turns_at_the_threads(works: Works) -> None:
@@ -93,7 +93,7 @@ def test_lanes_take_turns_at_the_threads(works: Works) -> None:
     works.wait_for("stuck", "a")
     works.let_go("a")
     works.wait_for("x")
-    assert "b" not in works.begun
+    assert "b" not in works.started
     works.let_go("stuck", "b", "x")
 
 
@@ -105,7 +105,7 @@ def test_same_work_is_queued_once_while_it_is_queued_or_running(works: Works) ->
         works.put(ONE, "b")
     works.let_go("a", "b")
     works.wait_until_idle()
-    assert works.begun == ["a", "b"]
+    assert works.started == ["a", "b"]
     works.queue.put(ONE, "a", works.work("a later"))
     works.wait_for("a later")
     works.let_go("a later")
@@ -118,7 +118,7 @@ def test_urgent_work_goes_first_also_if_it_was_queued_before(works: Works) -> No
     works.queue.put(ONE, "a", works.work("a again"), is_urgent=True)
     works.let_go("a", "b", "c")
     works.wait_until_idle()
-    assert works.begun == ["a", "c", "b"]
+    assert works.started == ["a", "c", "b"]
 
 
 def test_failed_work_takes_what_is_behind_it_along(works: Works) -> None:
@@ -133,7 +133,7 @@ def test_failed_work_takes_what_is_behind_it_along(works: Works) -> None:
     works.wait_for("a", "merge")
     works.let_go("a", "b", "merge")
     works.wait_until_idle()
-    assert sorted(works.begun) == ["a", "merge"]
+    assert sorted(works.started) == ["a", "merge"]
 
 
 def test_failed_work_drops_what_was_put_with_it_however_soon_it_fails(works: Works) -> None:
@@ -147,7 +147,7 @@ def test_failed_work_drops_what_was_put_with_it_however_soon_it_fails(works: Wor
     works.queue.put_all(items())
     works.let_go("b")
     works.wait_until_idle()
-    assert works.begun == ["a"]
+    assert works.started == ["a"]
 
 
 def test_only_what_has_not_begun_is_withdrawn(works: Works) -> None:
@@ -180,7 +180,7 @@ def test_closing_ends_what_runs_and_begins_nothing_more() -> None:
     works.wait_for("a")
     works.queue.close()
     works.put(ONE, "late")
-    assert (works.begun, works.ended) == (["a"], ["a early"])
+    assert (works.started, works.ended) == (["a"], ["a early"])
 
 
 FIRST, SECOND, LAST = TurnStarted("s", 1, 1), TokenDelta("a"), TurnFinished(1, "m", "a")
@@ -225,16 +225,16 @@ def test_watcher_is_told_all_of_a_turn_until_it_is_detached_or_fails(
 def test_no_event_is_lost_or_told_twice(log: TurnLog) -> None:
     events: list[Event] = [FIRST, *(TokenDelta(str(number)) for number in range(2_000)), LAST]
     told: list[list[Event]] = [[] for _ in range(8)]
-    begun = threading.Barrier(9)
+    started = threading.Barrier(9)
 
     def watch(mine: list[Event], after: int) -> None:
-        begun.wait()
+        started.wait()
         while len(list(log.follow(timeout_seconds=0))) < after:
             pass
         log.watch(mine.append)
 
     def write() -> None:
-        begun.wait()
+        started.wait()
         for event in events:
             log.append(event)
 
