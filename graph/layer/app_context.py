@@ -120,30 +120,30 @@ class FileContextStore(ContextStore):
         self.scope = scope
         self._path = path
         with locked(path):
-            self._read_or_begin_anew()
+            self._read_or_start_empty()
 
     def snapshot(self) -> ContextSnapshot:
         data = read_whole(self._path)
         entries = {} if data is None else _parse(data)
         if entries is None:
             with locked(self._path):
-                entries = self._read_or_begin_anew()
+                entries = self._read_or_start_empty()
         return MappingProxyType(entries)
 
     def put_all(self, entries: ContextSnapshot) -> None:
         plain = {plain_text(key): plain_text(value) for key, value in entries.items()}
         with locked(self._path):
-            self._write({**self._read_or_begin_anew(), **plain})
+            self._write({**self._read_or_start_empty(), **plain})
 
     def clear(self) -> None:
         with locked(self._path):
-            if self._read_or_begin_anew():
+            if self._read_or_start_empty():
                 self._write({})
 
     def _write(self, entries: ContextSnapshot) -> None:
         write_whole(self._path, json.dumps(entries, ensure_ascii=False, indent=1).encode())
 
-    def _read_or_begin_anew(self) -> dict[str, str]:
+    def _read_or_start_empty(self) -> dict[str, str]:
         """Renames a damaged file; called under the lock, so that another process's new file isn't renamed."""
         data = read_whole(self._path)
         if data is None:

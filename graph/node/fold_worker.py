@@ -320,7 +320,7 @@ class FoldWorker:
         self._queue.withdraw(plan.lane, plan.key, stops_running=is_stopped)
         return None if is_stopped else self._pick(plan)
 
-    def make_anew(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> tuple[Record | None, str]:
+    def regenerate(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> tuple[Record | None, str]:
         """Makes another summary of what is folded already, in this thread: no other fold waits for it, nor uses it.
 
         Returns:

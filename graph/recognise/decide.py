@@ -89,8 +89,8 @@ def _tried_before(case: Case, now: datetime) -> Decision | None:
         return None
     if row.status in {"failed", "stopped"}:
         # There is no complete answer to repeat. A request that answers calls may still resume its turn.
-        is_anew = row.is_last and not case.chain.answered
-        return Decision("regenerate", "retry", row.session_id, fingerprint=fingerprint) if is_anew else None
+        is_regenerated = row.is_last and not case.chain.answered
+        return Decision("regenerate", "retry", row.session_id, fingerprint=fingerprint) if is_regenerated else None
     return Decision("retry", "retry", row.session_id, turn=row.turn, attempt=row.attempt, fingerprint=fingerprint)
 
 
@@ -117,8 +117,10 @@ def _asked_before(case: Case) -> Decision | None:
     if row is None or _has_twin(case, row, rows):
         return None
     # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
-    is_anew = row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
-    if not is_anew or not case.has_images_of(row):
+    is_regenerated = (
+        row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
+    )
+    if not is_regenerated or not case.has_images_of(row):
         return _fork(case, row, row.turn - 1)
     return Decision("regenerate", _matched(case, [row]), row.session_id, fingerprint=case.chain.fingerprint)
 

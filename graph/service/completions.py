@@ -280,7 +280,7 @@ class Completions:
         if decision.kind == "resume":
             return self._turns.resume(session_id, _results_of(request), options=options, decision=decision)
         if decision.kind == "regenerate":
-            return self._turns.answer_anew(session_id, options=options, decision=decision)
+            return self._turns.regenerate_answer(session_id, options=options, decision=decision)
         return self._send(session_id, request, decision)
 
     def _send(self, session_id: str, request: ClientRequest, decision: Decision) -> int:

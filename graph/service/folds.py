@@ -28,7 +28,7 @@ from graph.store.session import SessionRow
 from graph.store.token_use import TokenUseStore
 from graph.strategy.base import first_turn
 from graph.strategy.compaction import CompactionStrategy, compaction_fold
-from graph.strategy.strategies import Strategies, fold_anew
+from graph.strategy.strategies import Strategies, regeneration_fold
 from graph.value.error import InputError, NotFoundError
 from graph.value.record import ArchivedMessage, Record, RecordKind
 from graph.value.view import ChartPoint, Gauge, NextFold, PinnedMessage, PinView, Savings, SavingsMoney, Statistics
@@ -359,7 +359,7 @@ class Folds:
         return self._added(edited, of=record_id)
 
     def remake(self, session_id: str, record_id: str, *, rate: float, instruction: str = "") -> Record:
-        """Has a record made anew, as a new version that is active from the next turn on; waits for it.
+        """Has a record regenerated, as a new version that is active from the next turn on; waits for it.
 
         Args:
             session_id: The session.
@@ -384,7 +384,7 @@ class Folds:
         limiter = self._access.runner.limiter
         limiter.begin(self._access.owner)  # it costs what a turn does
         try:
-            made, code = self._fold_worker.make_anew(session_id, spec, owner=self._access.owner, model=session.model)
+            made, code = self._fold_worker.regenerate(session_id, spec, owner=self._access.owner, model=session.model)
         finally:
             limiter.end(self._access.owner)
         if made is None or made.kind == "verbatim":
@@ -480,7 +480,7 @@ class Folds:
             language = session_language(self._stores.archive.opening(session_id))
             said = self._said(record, behind=sources)
             kind = self._kind(record)
-        return fold_anew(record, sources, said, kind=kind, rate=rate, language=language)
+        return regeneration_fold(record, sources, said, kind=kind, rate=rate, language=language)
 
     def _said(self, record: Record, *, behind: Sequence[Record] = ()) -> list[ArchivedMessage]:
         """Returns the live messages that a record covers behind some of its sources."""

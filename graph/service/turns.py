@@ -370,7 +370,7 @@ class Turns:
             return self._ask_in_branch(session_id, turn, options)
         return StartedTurn(session_id, self._run_again(session_id, {"finished"}, options, turn=turn))
 
-    def answer_anew(self, session_id: str, *, options: TurnOptions, decision: Decision) -> int:
+    def regenerate_answer(self, session_id: str, *, options: TurnOptions, decision: Decision) -> int:
         """Answers the last turn again for a program that sent its question again, however the turn ended.
 
         Raises:

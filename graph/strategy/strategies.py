@@ -75,7 +75,7 @@ _LIMITS: Final = {
 }
 
 
-def fold_anew(
+def regeneration_fold(
     record: Record,
     sources: Sequence[Record],
     said: Sequence[ArchivedMessage],

@@ -79,7 +79,7 @@ def origin_open(stage: Stage) -> None:
     expect(stage.visitor.turn(2)).to_contain_text(question(2))
 
 
-def first_answer_made_anew(stage: Stage) -> None:
+def first_answer_regenerated(stage: Stage) -> None:
     origin = Chat(stage.service, stage.visitor.session_id)
     _press(stage, 1, stage.words.sessions.regenerate)
     expect(stage.visitor.find("branch_of")).to_contain_text(stage.words.sessions.branch_of_all.format(title="하나"))

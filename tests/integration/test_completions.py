@@ -430,7 +430,7 @@ def test_an_attempt_that_the_page_began_since_the_request_was_recognised_is_seen
     turns, options = chat.service.turns, TurnOptions()
     goes_on = {
         "append": lambda: turns.send(session, question(2), decision=decision),
-        "regenerate": lambda: turns.answer_anew(session, options=options, decision=decision),
+        "regenerate": lambda: turns.regenerate_answer(session, options=options, decision=decision),
     }
     with pytest.raises(BusyError):
         goes_on[kind]()

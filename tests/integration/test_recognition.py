@@ -145,7 +145,7 @@ class HttpApi:
         stores.leases.release(lease)
         return number
 
-    def page_answers_anew(self, session_id: str, answer: str) -> None:
+    def page_regenerates(self, session_id: str, answer: str) -> None:
         """The page has the last turn answered in another attempt."""
         stores = self.access.stores
         lease, last = stores.leases.acquire(session_id), stores.turns.last(session_id)
@@ -609,7 +609,7 @@ def test_library_that_tries_again_gets_no_response_that_another_attempt_has_repl
     asked = [*http_api.chat(1)[0], user("once")]
     first = http_api.ask(asked, "first")
     assert http_api.decide(asked, is_retry=True).kind == "retry"
-    http_api.page_answers_anew(first.session_id, "second")
+    http_api.page_regenerates(first.session_id, "second")
     assert http_api.decide(asked, is_retry=True).kind == "regenerate"
 
 
