@@ -1,4 +1,4 @@
-"""A program that chats through the HTTP API as OpenAI's clients do: it keeps the messages and sends all of them again."""
+"""A program that chats through the HTTP API as OpenAI's clients do: it sends all messages with each request."""
 
 from __future__ import annotations
 
