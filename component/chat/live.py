@@ -279,6 +279,8 @@ def _phase(words: Words, turn: LiveTurn) -> str:
         return _status(f"{words.stopping}…")
     if turn.phase == "folding" and turn.phase_turns:
         return _status(words.phase_folding.format(turns=format_turns(turn.phase_turns)))
+    if turn.phase == "reading":
+        return _status(words.phase_reading.format(percent=turn.phase_percent))
     return _status({"tool": words.phase_tool, "answering": words.phase_answering}.get(turn.phase, words.phase_waiting))
 
 

@@ -228,6 +228,8 @@ def _draw_model(now: PageState) -> None:
         return words.model_offline.format(name=name) if is_offline else name
 
     st.selectbox(words.model, names, key=page_state.MODEL, format_func=label)
+    if chosen in options and not options[chosen].has_tools:
+        st.markdown(f":small[:gray[{words.model_without_tools}]]")
     if now.service.settings.is_offline:
         st.markdown(f":small[:gray[{words.offline_note}]]")
 

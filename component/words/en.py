@@ -98,10 +98,13 @@ ERRORS: Final[Mapping[str, str]] = {
     "Shorten the question, or choose a model with a larger window.",
     "unreachable": "The model's server can't be reached.",
     "deadline": "No answer came in time.",
+    "silence": "The model's server went silent.",
     "cut_stream": "The answer broke off in the middle.",
     "empty_answer": "The model sent an empty answer.",
+    "thought_limit": "The model used all its tokens for thinking and had none left for an answer.",
     "refused": "The model refused to answer.",
     "bad_response": "The model's server sent a reply that can't be read.",
+    "tools_refused": "This model takes no tools.",
     "provider": "The model's server failed.",
     "tool_rounds": "The model kept calling tools and gave no answer.",
     "interrupted": "The server stopped while it was answering. What had arrived by then is kept.",
@@ -112,6 +115,10 @@ ERRORS: Final[Mapping[str, str]] = {
     "summary_copy": "The summary was a copy of the original.",
     "summary_answer": "The summary model answered the chat instead of summarising it.",
     "summary_inflated": "The summary wasn't shorter than the original.",
+}
+TIMED_ERRORS: Final[Mapping[str, str]] = {
+    "deadline": "The answer took longer than {seconds} s (MODEL_DEADLINE_SECONDS); what had arrived is kept.",
+    "silence": "The model's server was silent for {seconds} s (MODEL_SILENCE_SECONDS); what had arrived is kept.",
 }
 INPUT_REASONS: Final[Mapping[str, str]] = {
     "over_window": "This one message is longer than the model's context window. Please send it in parts.",
@@ -559,7 +566,8 @@ class Suggestion:
 class Words:
     """The page's texts in one language. Names in braces are placeholders filled in by the caller.
 
-    `errors` has the sentences by `code` of `graph.value.error`; `input_reasons` and `path_reasons` by `reason`.
+    `errors` has the sentences by `code` of `graph.value.error`, `timed_errors` those whose detail is a number of seconds;
+    `input_reasons` and `path_reasons` by `reason`.
     """
 
     language: Language = "en"
@@ -639,6 +647,7 @@ class Words:
     language_label: str = "Language"
     theme: str = "Theme"
     themes: Mapping[str, str] = field(default_factory=lambda: {"system": "System", "light": "Light", "dark": "Dark"})
+    model_without_tools: str = "This model takes no tools: recall and clock are off."
     offline_note: str = (
         "This is the built-in trial model: it answers with what it finds in the chat. For a real AI, put "
         "`OPENAI_API_KEY` or `OPENAI_BASE_URL` into `.env` and restart the server."
@@ -674,6 +683,7 @@ class Words:
     footnotes: str = "Footnotes"
     phase_folding: str = "Summarising turns {turns}…"
     phase_waiting: str = "Waiting for the answer…"
+    phase_reading: str = "Reading the conversation… {percent}%"
     phase_tool: str = "Using a tool…"
     phase_answering: str = "Answering…"
     phase_closing: str = "Saving the answer…"
@@ -800,5 +810,6 @@ class Words:
     sign_in: SignInWords = field(default_factory=SignInWords)
     steering: SteeringWords = field(default_factory=SteeringWords)
     errors: Mapping[str, str] = field(default_factory=lambda: ERRORS)
+    timed_errors: Mapping[str, str] = field(default_factory=lambda: TIMED_ERRORS)
     input_reasons: Mapping[str, str] = field(default_factory=lambda: INPUT_REASONS)
     path_reasons: Mapping[str, str] = field(default_factory=lambda: PATH_REASONS)

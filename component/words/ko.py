@@ -99,10 +99,13 @@ KOREAN_ERRORS: Final[Mapping[str, str]] = {
     "질문을 줄이거나 한도가 더 큰 모델을 고르세요.",
     "unreachable": "모델 서버에 연결할 수 없습니다.",
     "deadline": "정해진 시간 안에 답이 오지 않았습니다.",
+    "silence": "모델 서버가 더는 아무것도 보내지 않았습니다.",
     "cut_stream": "답변이 도중에 끊겼습니다.",
     "empty_answer": "모델이 빈 답을 보냈습니다.",
+    "thought_limit": "모델이 토큰을 모두 생각하는 데 써서 답할 토큰이 남지 않았습니다.",
     "refused": "모델이 답하기를 거절했습니다.",
     "bad_response": "모델 서버가 알 수 없는 형식으로 답했습니다.",
+    "tools_refused": "이 모델은 도구를 받지 않습니다.",
     "provider": "모델 서버에서 오류가 났습니다.",
     "tool_rounds": "모델이 도구만 거듭 호출하고 답을 내지 않았습니다.",
     "interrupted": "서버가 중단되어 답변이 끝나지 못했습니다. 그때까지 받은 내용은 남겨 두었습니다.",
@@ -113,6 +116,11 @@ KOREAN_ERRORS: Final[Mapping[str, str]] = {
     "summary_copy": "요약이 원문을 그대로 옮긴 것이었습니다.",
     "summary_answer": "요약 모델이 요약하지 않고 대화에 답했습니다.",
     "summary_inflated": "요약이 원문보다 짧지 않았습니다.",
+}
+KOREAN_TIMED_ERRORS: Final[Mapping[str, str]] = {
+    "deadline": "답변이 {seconds}초(MODEL_DEADLINE_SECONDS)보다 오래 걸려 끊었습니다. 그때까지 온 것은 남아 있습니다.",
+    "silence": "모델 서버가 {seconds}초(MODEL_SILENCE_SECONDS) 동안 아무것도 보내지 않았습니다. "
+    "그때까지 온 것은 남아 있습니다.",
 }
 KOREAN_INPUT_REASONS: Final[Mapping[str, str]] = {
     "over_window": "이 메시지 하나가 모델의 컨텍스트 창보다 깁니다. 나누어 보내 주세요.",
@@ -526,6 +534,7 @@ KOREAN = Words(
     language_label="언어",
     theme="화면 색",
     themes={"system": "시스템", "light": "밝게", "dark": "어둡게"},
+    model_without_tools="도구를 받지 않는 모델입니다. 기억 찾기와 시계가 꺼집니다.",
     offline_note=(
         "지금은 체험용 내장 모델입니다. 대화에 나온 말에서 찾아 답합니다. 실제 AI를 쓰려면 "
         "`.env`에 `OPENAI_API_KEY`나 `OPENAI_BASE_URL`을 넣고 서버를 다시 켜세요."
@@ -560,6 +569,7 @@ KOREAN = Words(
     footnotes="각주",
     phase_folding="{turns}턴을 요약하는 중…",
     phase_waiting="답변을 기다리는 중…",
+    phase_reading="대화를 읽는 중… {percent}%",
     phase_tool="도구를 쓰는 중…",
     phase_answering="답변하는 중…",
     phase_closing="답변을 저장하는 중…",
@@ -675,6 +685,7 @@ KOREAN = Words(
     sign_in=KOREAN_SIGN_IN,
     steering=KOREAN_STEERING,
     errors=KOREAN_ERRORS,
+    timed_errors=KOREAN_TIMED_ERRORS,
     input_reasons=KOREAN_INPUT_REASONS,
     path_reasons=KOREAN_PATH_REASONS,
 )

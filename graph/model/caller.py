@@ -1,10 +1,12 @@
-"""Makes a cancellable chat model call with a deadline and bounded retries."""
+"""Makes a cancellable chat model call that silence ends, with bounded retries."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -25,8 +27,17 @@ from tenacity import (
 
 from graph.model.chunk import Answer, AnswerBuilder
 from graph.model.failure import to_model_error
-from graph.model.loop import CallLoop, ChatRunnable, error_of
-from graph.value.error import CutStreamError, DeadlineError, ModelError, TurnStoppedSignal, UnreachableError
+from graph.model.loop import CallLoop, ChatRunnable, Phase, Signs, error_of
+from graph.value.error import (
+    CutStreamError,
+    DeadlineError,
+    EmptyAnswerError,
+    ModelError,
+    SilenceError,
+    ThoughtLimitError,
+    TurnStoppedSignal,
+    UnreachableError,
+)
 
 _POLL_SECONDS: Final = 0.05
 
@@ -69,15 +80,20 @@ class StopWatch:
                 wake()
 
 
-__all__ = ["ChatRunnable", "ModelCaller"]
+__all__ = ["ChatRunnable", "ModelCaller", "Phase"]
 
 T = TypeVar("T")
 
+SILENCE_SECONDS: Final = 120.0
+_ASKED_SHARE: Final = 2
 _FIRST_WAIT_SECONDS: Final = 0.5
 _MAX_WAIT_SECONDS: Final = 8.0
 _BACKOFF: Final = wait_exponential(multiplier=_FIRST_WAIT_SECONDS, max=_MAX_WAIT_SECONDS) + wait_random(
     0, _FIRST_WAIT_SECONDS
 )
+
+
+AskProgress = Callable[[], Future[str | None]]
 
 
 def drop(*_: object) -> None:
@@ -89,13 +105,18 @@ class ModelCaller:
 
     Args:
         secrets: Strings that no error may show, such as the configured key.
+        silence_seconds: How long an endpoint may show no sign of life, before its first byte and between two of them.
 
     Attributes:
         loop: The event loop of the calls.
+        ask_progress: Starts to ask a silent endpoint what it has done so far; the answer is None if it can't tell. As
+            long as the answers change, the endpoint isn't silent.
     """
 
-    def __init__(self, *, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, *, secrets: Iterable[str] = (), silence_seconds: float = SILENCE_SECONDS) -> None:
         self.loop = CallLoop()
+        self.ask_progress: AskProgress | None = None
+        self._silence_seconds = silence_seconds
         self._secrets = tuple(secrets)
         self._stops = StopWatch()
 
@@ -108,41 +129,56 @@ class ModelCaller:
     ) -> None:
         self.loop.__exit__(kind, error, trace)
 
-    def call(
+    def call(  # noqa: PLR0913  # each listener is told of something else
         self,
         model: ChatRunnable,
         messages: Sequence[BaseMessage],
         *,
         stop: threading.Event,
-        deadline_seconds: float,
+        deadline_seconds: float | None,
         attempts: int,
         on_text: Callable[[str], None] = drop,
         on_restart: Callable[[], None] = drop,
+        on_phase: Callable[[Phase], None] = drop,
         may_restart: bool = True,
     ) -> Answer:
         """Calls the model and returns its whole answer.
 
-        Only transient failures are retried, and only before the deadline. A stream that breaks off after some text
-        isn't retried: the user has read the text, and the caller retains it.
+        Bytes of any kind are signs of life: text, thoughts, parts of tool calls, pings. Only transient failures are
+        retried, and only before the deadline and after no longer wait than the longest silence. A stream that breaks
+        off after some text isn't retried: the user has read the text, and the caller retains it.
 
         Args:
             model: A chat model, or one with tools bound.
             messages: The model input.
             stop: When set, the call ends within a tenth of a second, even while waiting for data.
-            deadline_seconds: Limit for all attempts and the waits between them.
+            deadline_seconds: Limit for all attempts and the waits between them; None for no limit but silence.
             attempts: Maximum number of attempts.
             on_text: Receives each piece of text, in the calling thread.
             on_restart: Called before a retry if text of the failed attempt was passed on, which is then void.
+            on_phase: Called when what the endpoint does changes, in the calling thread.
             may_restart: False to prevent a retry after text was passed on: text sent to a client can't be revoked.
 
         Raises:
             TurnStoppedSignal: `stop` was set, or the caller is being closed.
+            SilenceError: The endpoint showed no sign of life for too long.
             DeadlineError: The deadline passed.
             ModelError: The call failed; see its subclasses.
         """
-        ends_at = time.monotonic() + deadline_seconds
         call = _Call(
-            self.loop, self._stops, self._secrets, model, messages, stop, ends_at, on_text, on_restart, may_restart
+            self.loop,
+            self._stops,
+            self._secrets,
+            model,
+            messages,
+            stop,
+            deadline_seconds,
+            self._silence_seconds,
+            self.ask_progress,
+            on_text,
+            on_restart,
+            on_phase,
+            may_restart,
         )
         retrying = Retrying(
             retry=retry_if_exception(call.should_retry),
@@ -178,7 +214,6 @@ class _Call:
     """A call with all its attempts.
 
     Attributes:
-        ends_at: The deadline on the monotonic clock.
         is_heard: True if text of the newest attempt was passed on.
     """
 
@@ -188,31 +223,46 @@ class _Call:
     model: ChatRunnable
     messages: Sequence[BaseMessage]
     stop: threading.Event
-    ends_at: float
+    deadline_seconds: float | None
+    silence_seconds: float
+    ask_progress: AskProgress | None
     on_text: Callable[[str], None]
     on_restart: Callable[[], None]
+    on_phase: Callable[[Phase], None]
     may_restart: bool
     is_heard: bool = False
+
+    def __post_init__(self) -> None:
+        self._ends_at = math.inf if self.deadline_seconds is None else time.monotonic() + self.deadline_seconds
 
     def attempt(self) -> Answer:
         self._check()
         if self.is_heard:
             self.is_heard = False
             self.on_restart()
-        chunks: SimpleQueue[BaseMessage | None] = SimpleQueue()
+        chunks: SimpleQueue[BaseMessage | Phase | None] = SimpleQueue()
         builder = AnswerBuilder()
-        reading = self.loop.start_call(self.model, list(self.messages), chunks.put)
+        signs = Signs(chunks.put)
+        finish_reason = ""
+        reading = self.loop.start_call(self.model, list(self.messages), signs)
+        self.on_phase(Phase("waiting"))
         try:
             with self.stops.watching(self.stop, lambda: chunks.put(None)):
-                while (chunk := self._next(chunks)) is not None:
+                while (chunk := self._next(chunks, signs)) is not None:
+                    if isinstance(chunk, Phase):
+                        self.on_phase(chunk)
+                        continue
+                    finish_reason = chunk.response_metadata.get("finish_reason") or finish_reason
                     if text := builder.add(chunk):
+                        if not self.is_heard:
+                            self.on_phase(Phase("answering"))
                         self.is_heard = True
                         self.on_text(text)
             error = error_of(reading)
         finally:
             reading.cancel()
         if error is None:
-            return builder.build()
+            return _built(builder, finish_reason)
         ours = to_model_error(error, secrets=self.secrets)
         if isinstance(ours, UnreachableError) and builder.has_chunk:
             ours = CutStreamError()
@@ -224,13 +274,30 @@ class _Call:
         if self.is_heard and (isinstance(error, CutStreamError) or not self.may_restart):
             return False
         wait_seconds = error.retry_after_seconds
-        return self._remaining_seconds() > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
+        longest_seconds = min(self._remaining_seconds(), self.silence_seconds)
+        return longest_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
 
-    def _next(self, chunks: SimpleQueue[BaseMessage | None]) -> BaseMessage | None:
+    def _next(self, chunks: SimpleQueue[BaseMessage | Phase | None], signs: Signs) -> BaseMessage | Phase | None:
+        progress: str | None = None
+        asked: Future[str | None] | None = None
         while True:
             self._check()
+            if asked is not None and asked.done():
+                told = None if error_of(asked) else asked.result()
+                if told is None or told == progress:
+                    raise self._silence()
+                progress, asked = told, None
+                signs.hear()
+            silent_seconds = time.monotonic() - signs.heard_at
+            seconds = self.silence_seconds - silent_seconds
+            if seconds <= 0 and chunks.empty():
+                # An endpoint that is busy answers late.
+                if self.ask_progress is None or silent_seconds > _ASKED_SHARE * self.silence_seconds:
+                    raise self._silence()
+                asked = asked or self.ask_progress()
+                seconds = _POLL_SECONDS
             try:
-                chunk = chunks.get(timeout=max(0.0, self._remaining_seconds()))
+                chunk = chunks.get(timeout=max(0.0, min(self._remaining_seconds(), seconds)))
             except Empty:
                 continue
             if chunk is None:
@@ -240,11 +307,30 @@ class _Call:
     def _check(self) -> None:
         if self.stop.is_set():
             raise TurnStoppedSignal
-        if self._remaining_seconds() <= 0:
-            raise DeadlineError
+        if self.deadline_seconds is not None and self._remaining_seconds() <= 0:
+            seconds = f"{self.deadline_seconds:g}"
+            raise DeadlineError(seconds)
+
+    def _silence(self) -> SilenceError:
+        return SilenceError(f"{self.silence_seconds:g}")
 
     def _remaining_seconds(self) -> float:
-        return self.ends_at - time.monotonic()
+        return self._ends_at - time.monotonic()
+
+
+def _built(builder: AnswerBuilder, finish_reason: str) -> Answer:
+    """Returns the whole answer.
+
+    Raises:
+        ThoughtLimitError: It ended at the length limit without a word.
+        ModelError: It isn't whole; see `AnswerBuilder.build`.
+    """
+    try:
+        return builder.build()
+    except EmptyAnswerError:
+        if finish_reason == "length":
+            raise ThoughtLimitError from None
+        raise
 
 
 def _wait_seconds(state: RetryCallState) -> float:

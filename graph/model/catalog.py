@@ -7,9 +7,9 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from pydantic import SecretStr
 
@@ -38,10 +38,29 @@ Fetch = Callable[[], Iterable[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """A chat model of the endpoint; `window_tokens` is None if unknown to the endpoint."""
+    """A chat model of the endpoint.
+
+    Attributes:
+        window_tokens: The context window in force; None if the endpoint doesn't tell it.
+        features: What the model can do ("tools", "thinking", "vision"); None if the endpoint doesn't tell it.
+        is_provisional: True if the window is known once the model is loaded.
+    """
 
     name: str
     window_tokens: int | None
+    features: frozenset[str] | None = None
+    is_provisional: bool = False
+
+
+Complete = Callable[[tuple[CatalogEntry, ...]], tuple[CatalogEntry, ...]]
+
+
+@dataclass
+class _Fetching:
+    """A fetch in progress: its list is there before what completes it."""
+
+    is_listed: threading.Event = field(default_factory=threading.Event)
+    is_over: threading.Event = field(default_factory=threading.Event)
 
 
 class Catalog:
@@ -51,6 +70,7 @@ class Catalog:
 
     Args:
         fetch: Returns the entries of the endpoint's list; has its own timeout and may raise a TurnfoldError.
+        complete: Adds to the models of a list what the list doesn't tell; slower, and `entries` doesn't wait for it.
         clock: A monotonic clock in seconds.
         first_wait_seconds: Longest wait of `known` for the first list.
     """
@@ -59,17 +79,19 @@ class Catalog:
         self,
         fetch: Fetch,
         *,
+        complete: Complete | None = None,
         clock: Callable[[], float] = time.monotonic,
         first_wait_seconds: float = _FIRST_WAIT_SECONDS,
     ) -> None:
         self._fetch = fetch
+        self._complete = complete
         self._first_wait_seconds = first_wait_seconds
         self._clock = clock
         self._lock = threading.Lock()
         self._entries: tuple[CatalogEntry, ...] = ()
         self._error: TurnfoldError | None = None
         self._expires_at = float("-inf")
-        self._fetching: threading.Event | None = None  # set when the fetch in progress is over
+        self._fetching: _Fetching | None = None
         self._first_wait_ends_at = float("-inf")
         self._was_fetched = False
 
@@ -81,43 +103,54 @@ class Catalog:
         """
         fetching = self._renew_if_old()
         if fetching is not None and not self._entries:
-            fetching.wait()
+            fetching.is_listed.wait()
         with self._lock:
             if self._error is not None and not self._entries:
                 raise type(self._error)(self._error.detail)
             return self._entries
 
+    def seen(self) -> tuple[CatalogEntry, ...]:
+        """Returns the chat models of the last list, without asking for one."""
+        return self._entries
+
     def known(self) -> tuple[CatalogEntry, ...]:
         """Returns the chat models known now; waits for the first fetch only, at most a second by default."""
         fetching = self._renew_if_old()
         if fetching is not None and not self._was_fetched:
-            fetching.wait(max(0.0, self._first_wait_ends_at - time.monotonic()))
+            fetching.is_over.wait(max(0.0, self._first_wait_ends_at - time.monotonic()))
         return self._entries
 
-    def _renew_if_old(self) -> threading.Event | None:
+    def _renew_if_old(self) -> _Fetching | None:
         """Starts a fetch if the list has expired; returns the fetch in progress, if any."""
         with self._lock:
             if self._fetching is None and self._clock() >= self._expires_at:
-                self._fetching = threading.Event()
+                self._fetching = _Fetching()
                 self._first_wait_ends_at = time.monotonic() + self._first_wait_seconds
                 threading.Thread(target=self._renew, args=(self._fetching,), name="model-list", daemon=True).start()
             return self._fetching
 
-    def _renew(self, fetching: threading.Event) -> None:
-        entries, error = self._entries, None
+    def _renew(self, fetching: _Fetching) -> None:
+        entries, error, listed_at = self._entries, None, self._clock()
         try:
             entries = tuple(entry for item in self._fetch() if (entry := _to_entry(item)) is not None)
+            listed_at = self._clock()
+            if self._complete is not None:
+                self._entries = self._entries or entries
+                fetching.is_listed.set()
+                entries = self._complete(entries)
         except TurnfoldError as known_error:
             error = known_error
         except Exception:  # noqa: BLE001 - the edge of a thread: waiting threads must get an error
             _LOG.exception("the list of models could not be read")
             error = BadResponseError()
+        is_final = error is None and not any(entry.is_provisional for entry in entries)
         with self._lock:
             self._entries, self._error = entries, error
-            self._expires_at = self._clock() + (_FRESH_SECONDS if error is None else _FAILED_FRESH_SECONDS)
+            self._expires_at = listed_at + (_FRESH_SECONDS if is_final else _FAILED_FRESH_SECONDS)
             self._fetching = None
             self._was_fetched = True
-        fetching.set()
+        fetching.is_listed.set()
+        fetching.is_over.set()
 
 
 def guess_window_tokens(name: str) -> int:
@@ -142,6 +175,26 @@ def _to_entry(item: Mapping[str, Any]) -> CatalogEntry | None:
     name = item.get("id")
     if not isinstance(name, str) or not name or _NO_CHAT.search(name):
         return None
-    sizes = (item.get(field) for field in _WINDOW_FIELDS)
-    window = next((size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and size > 0), None)
-    return CatalogEntry(name, window)
+    meta, provider = item.get("meta"), item.get("top_provider")
+    listed = [item.get(field) for field in _WINDOW_FIELDS]
+    listed.insert(0, meta.get("n_ctx") if isinstance(meta, Mapping) else None)  # llama.cpp
+    window = next(filter(is_size, listed), None)
+    served = provider.get("context_length") if isinstance(provider, Mapping) else None  # OpenRouter
+    if window is not None and is_size(served):
+        window = min(window, served)
+    return CatalogEntry(name, window, _features(item))
+
+
+def _features(item: Mapping[str, Any]) -> frozenset[str] | None:
+    """Returns what OpenRouter's list says of a model."""
+    parameters = item.get("supported_parameters")
+    if not isinstance(parameters, list):
+        return None
+    features = {"tools"} & set(map(str, parameters)) | ({"thinking"} if "reasoning" in parameters else set())
+    kinds = item.get("architecture")
+    takes = kinds.get("input_modalities") if isinstance(kinds, Mapping) else None
+    return frozenset(features | ({"vision"} if isinstance(takes, list) and "image" in takes else set()))
+
+
+def is_size(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0

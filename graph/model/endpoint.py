@@ -3,41 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
-from openai import AsyncOpenAI, AsyncStream
+from openai import APIError
 from pydantic import model_validator
 
+from graph.model.failure import overflow_window
+from graph.model.wire import PlainCompletions
 from graph.value.error import BadResponseError
-
-_FIRST: Final = {"model": 0, "stream": 1, "messages": 2}
-
-
-class PlainCompletions:
-    """Streams chat completions as plain JSON.
-
-    The SDK would build an object of each chunk, which LangChain takes apart again: nine tenths of the cost of a chunk.
-    """
-
-    def __init__(self, client: AsyncOpenAI) -> None:
-        self._client = client
-
-    async def create(self, *, extra_body: Mapping[str, Any] | None = None, **body: Any) -> AsyncStream[object]:  # noqa: ANN401  # JSON
-        return await self._client.post(
-            "/chat/completions",
-            cast_to=object,
-            body=_in_order(body) | dict(extra_body or {}),
-            stream=True,
-            stream_cls=AsyncStream[object],
-        )
-
-
-def _in_order(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns a body in the SDK's key order, so that requests with the same first messages have a common prefix."""
-    return {name: body[name] for name in sorted(body, key=lambda name: (_FIRST.get(name, len(_FIRST)), name))}
 
 
 class EndpointChat(ChatOpenAI):
@@ -48,6 +24,11 @@ class EndpointChat(ChatOpenAI):
         self.async_client = PlainCompletions(self.root_async_client)
         return self
 
+    @property
+    def completions(self) -> PlainCompletions:
+        completions: PlainCompletions = self.async_client
+        return completions
+
     def request_body(
         self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, tool_choice: str | None
     ) -> dict[str, Any]:
@@ -55,12 +36,16 @@ class EndpointChat(ChatOpenAI):
         chosen = {} if tool_choice is None else {"tool_choice": tool_choice}
         offered: dict[str, Any] = {"tools": [dict(tool) for tool in tools], **chosen} if tools else {}
         streamed = {"stream": True, "stream_options": {"include_usage": True}}
-        return _in_order(self._get_request_payload(list(messages), **{**streamed, **offered}))
+        return self.completions.adapted(self._get_request_payload(list(messages), **{**streamed, **offered}))
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:  # noqa: ANN401  # passed on as they come
         try:
             async for chunk in super()._astream(*args, **kwargs):
                 yield chunk
+        except APIError as error:
+            if (window := overflow_window(error)) is not None:
+                self.completions.on_window(window)
+            raise
         except (AttributeError, IndexError, KeyError, TypeError):
             # The client doesn't check the shape of the JSON: another shape fails like a programming error.
             raise BadResponseError from None

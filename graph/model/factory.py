@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.language_models import BaseChatModel
@@ -17,11 +20,12 @@ from pydantic import SecretStr
 from graph.core.turn import EMBEDDED_MODEL
 from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
+from graph.model.local_server import LocalServer
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
 from graph.model.tool_choice import ToolChoice
 from graph.offline.chat_model import OfflineChat
 from graph.server.settings import Settings
-from graph.value.error import ModelError, ModelMissingError
+from graph.value.error import ModelError, ModelMissingError, TurnfoldError
 from graph.value.view import ModelOption
 
 if TYPE_CHECKING:
@@ -31,6 +35,8 @@ _OPENAI_URL: Final = "https://api.openai.com/v1"
 _OPENAI_DEFAULT: Final = "gpt-4o-mini"
 _NO_KEY: Final = "not-needed"
 _LIST_SECONDS: Final = 5.0
+_ASK_SECONDS: Final = 2.0
+_LOG = logging.getLogger(__name__)
 _ListEntries = Callable[[], Sequence[CatalogEntry]]
 
 
@@ -46,7 +52,12 @@ class ChatModels:
         self.caller = caller
         self.tool_choice = ToolChoice()
         self._settings = settings
-        self._catalog = Catalog(self._list_models)
+        self._server = LocalServer(self._ask_server)
+        self._catalog = Catalog(
+            self._list_models, complete=self._server.complete if settings.openai_base_url else tuple
+        )
+        self._learned_windows: dict[str, int] = {}
+        caller.ask_progress = self._ask_progress
         self._lock = threading.Lock()
         self._chats: dict[str, BaseChatModel] = {}
         self._connections: httpx2.AsyncClient | None = None
@@ -120,7 +131,14 @@ class ChatModels:
             return (ModelOption(EMBEDDED_MODEL, is_offline=True),)
         listed = [entry.name for entry in self._known_entries()]
         names = dict.fromkeys(name for name in (self.default_name, *sorted(listed)) if name)
-        return tuple(ModelOption(name, is_offline=False) for name in names)
+        return tuple(ModelOption(name, is_offline=False, has_tools=self.takes_tools(name)) for name in names)
+
+    def takes_tools(self, name: str) -> bool:
+        """Returns False for a model whose endpoint lists it as one without tools or has refused them."""
+        if self.tool_choice.is_without_tools(name):
+            return False
+        entry = _entry_of(name, self._catalog.seen())
+        return entry is None or entry.features is None or "tools" in entry.features
 
     def window_tokens(self, name: str) -> int:
         """Returns the context window: from the settings, the endpoint's list or the name; 8,192 if unknown."""
@@ -130,14 +148,12 @@ class ChatModels:
         return UNKNOWN_WINDOW_TOKENS if self._settings.is_offline else guess_window_tokens(name)
 
     def told_window_tokens(self, name: str) -> int | None:
-        """Returns the context window from the settings or the endpoint's list; None if it could only be guessed."""
-        if self._settings.model_window_tokens is not None:
-            return self._settings.model_window_tokens
-        # OpenAI's own list has no windows, so there's no need to wait for it.
-        if self._settings.is_offline or not self._settings.openai_base_url:
-            return None
-        entries = self._known_entries()
-        return next((entry.window_tokens for entry in entries if entry.name == name), None) or None
+        """Returns the context window from the settings or the endpoint, in its errors or its list; None if unknown."""
+        told = self._settings.model_window_tokens
+        if told is None and (entry := self._known_entry(name)) is not None:
+            told = entry.window_tokens
+        learned = self._learned_windows.get(name)
+        return learned if told is None else min(told, learned or told)
 
     def input_tokens(self, name: str) -> int:
         """Returns the largest whole input for a session's model: the guard's share of the context window."""
@@ -167,6 +183,18 @@ class ChatModels:
             raise ModelMissingError
         return _OPENAI_DEFAULT if has_key and _OPENAI_DEFAULT in listed else listed[0]
 
+    def _known_entry(self, name: str) -> CatalogEntry | None:
+        # OpenAI's own list tells nothing of a model, so there's no need to wait for it.
+        if self._settings.is_offline or not self._settings.openai_base_url:
+            return None
+        return _entry_of(name, self._known_entries())
+
+    def _learn_window(self, name: str, tokens: int) -> None:
+        known = self._learned_windows.get(name)
+        if known is None or tokens < known:
+            _LOG.warning("model %s has a context window of %d tokens by its endpoint's error", name, tokens)
+            self._learned_windows[name] = tokens
+
     def _known_entries(self) -> tuple[CatalogEntry, ...]:
         """Returns the endpoint's models known now, so that no page and no turn waits for a hung endpoint."""
         import openai  # noqa: F401, PLC0415  # slow to import: that must not use up the wait for the first list
@@ -183,14 +211,39 @@ class ChatModels:
         items = answer.get("data") if isinstance(answer, dict) else None
         return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
+    def _ask_server(self, path: str, body: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """Returns the JSON object at a path of the server; {} if it has none, as most servers do."""
+        try:
+            answer = self.caller.run(lambda: self._request(path, body), deadline_seconds=_ASK_SECONDS)
+        except TurnfoldError:
+            return {}
+        return answer if isinstance(answer, dict) else {}
+
+    async def _request(self, path: str, body: Mapping[str, Any] | None = None) -> object:
+        url = self._url.rstrip("/").removesuffix("/v1") + path
+        headers = {"Authorization": f"Bearer {self._key}"}
+        method = "GET" if body is None else "POST"
+        answer = await self._connect().request(method, url, json=body, headers=headers, timeout=None)
+        return answer.json() if answer.is_success else None
+
+    def _ask_progress(self) -> Future[str | None]:
+        """Starts to ask a llama.cpp server for what its slots have done; other servers can't tell it."""
+        return self.caller.loop.start(self._progress)
+
+    async def _progress(self) -> str | None:
+        slots = await self._request("/slots")
+        listed = slots if isinstance(slots, list) else []
+        busy = [slot for slot in listed if isinstance(slot, dict) and slot.get("is_processing")]
+        return json.dumps(busy) if busy else None
+
     def _make(self, name: str) -> BaseChatModel:
         from graph.model.endpoint import EndpointChat  # noqa: PLC0415  # slow to import, see there
 
-        return EndpointChat(
+        chat = EndpointChat(
             model=name,
             api_key=SecretStr(self._key),
             base_url=self._url,
-            timeout=self._settings.model_deadline_seconds,
+            timeout=None,  # the caller ends what is silent
             max_retries=0,
             stream_usage=True,
             stream_chunk_timeout=None,
@@ -199,6 +252,11 @@ class ChatModels:
             http_client=_idle_client(),
             http_async_client=self._connect(),
         )
+        completions = chat.completions
+        completions.is_local_server = lambda: bool(self._server.kind)
+        completions.tells_progress = lambda: self._server.kind == "llama.cpp"
+        completions.on_window = partial(self._learn_window, name)
+        return chat
 
     def _connect(self) -> httpx2.AsyncClient:
         """Returns a connection pool of this object; LangChain shares its pool across the event loops of a process."""
@@ -217,6 +275,11 @@ class ChatModels:
     def _url(self) -> str:
         # Always passed: without it the client reads environment variables that aren't settings of ours.
         return self._settings.openai_base_url or _OPENAI_URL
+
+
+def _entry_of(name: str, entries: Sequence[CatalogEntry]) -> CatalogEntry | None:
+    names = (name, f"{name}:latest")  # Ollama's list names the tag, too
+    return next((entry for entry in entries if entry.name in names), None)
 
 
 @cache
@@ -238,7 +301,7 @@ def _idle_client() -> httpx2.Client:
 @contextmanager
 def open_models(settings: Settings) -> Iterator[ChatModels]:
     secrets = [settings.openai_api_key.get_secret_value()] if settings.openai_api_key else []
-    with ModelCaller(secrets=secrets) as caller:
+    with ModelCaller(secrets=secrets, silence_seconds=settings.model_silence_seconds) as caller:
         models = ChatModels(settings, caller)
         try:
             yield models

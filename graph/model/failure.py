@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
 import time
 from collections.abc import Iterable, Mapping
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from graph.value.error import (
     AccessDeniedError,
@@ -24,6 +25,7 @@ from graph.value.error import (
     RateLimitError,
     RefusedError,
     ToolChoiceError,
+    ToolsRefusedError,
     UnreachableError,
 )
 
@@ -35,16 +37,72 @@ _HIDDEN: Final = "***"
 _KEY_LIKE: Final = re.compile(
     r"\b(?:sk|pk|gsk|xai|hf|r8|rk|key|api)[-_][\w.*-]{4,}|\bAIza[\w-]{10,}|\bBearer\s+\S+|(?<=://)[^\s/@]+@|\b[A-Za-z0-9_-]{40,}\b"
 )
-# Wordings of OpenAI, Azure, vLLM, llama.cpp, Ollama, LM Studio, TGI, Anthropic, Gemini and Mistral, in this order.
-_CONTEXT_LENGTH: Final = re.compile(
-    r"context_length_exceeded|maximum context length|reduce the length of the (?:messages|prompt|input)"
-    r"|maximum model length|max_model_len|exceed_context_size|exceeds the available context size"
-    r"|input length exceeds the context length|exceeds? (?:the )?context (?:length|window|size|limit)"
-    r"|tokens to keep from the initial prompt|context the overflows|context overflow"
-    r"|inputs`? (?:tokens|must have less than)|prompt is too long|input token count .{0,40}exceeds"
-    r"|input tokens exceed|too large for model",
+# An input is too long if a sentence names what is measured, the measure, and that there is too much of it.
+_EXCESS: Final = re.compile(
+    r"exceed|overflow|too (?:long|large|many)|(?:long|larg|great)er than|(?:more|less) than|maximum|\bmax|\blimit"
+    r"|at most|reduce|<=|cannot fit",
     re.IGNORECASE,
 )
+_OF_CONTEXT: Final = re.compile(
+    r"\bcontext\W{0,3}(?:the )?(?:length|window|size|limit|overflow)|context_(?:length|size|window)|max_model_len"
+    r"|\bmodel length",
+    re.IGNORECASE,
+)
+_OF_INPUT: Final = re.compile(r"\b(?:prompt|inputs?|request|messages?|tokens?|sequence|conversation)\b", re.IGNORECASE)
+_MEASURE: Final = re.compile(r"\b(?:tokens?|length|long)\b|\btoo large for (?:the )?model", re.IGNORECASE)
+# The answer's limit, and parts of a request that a shorter chat doesn't make shorter.
+_OF_ELSE: Final = re.compile(
+    r"completion tokens|max_(?:completion_|output_)?tokens|\b(?:string|array)\b|stop sequences|\bimages?\b",
+    re.IGNORECASE,
+)
+_WINDOW: Final = re.compile(
+    r"(?:\bmax\w*|\blimit\w*|\ballowed|\bavailable|\bcontext)[^.\d]{0,60}?(?<!by )(?<!\d)(\d[\d,]*)"
+    r"|(?:less than|exceed|<=|>) (\d[\d,]*)|(\d[\d,]*)(?: tokens?)? max",
+    re.IGNORECASE,
+)
+_LEAST_WINDOW_TOKENS: Final = 256
+_NO_INPUT_STATUS: Final = frozenset({401, 402, 403, 404, 429})
+# A prompt's template that can't be rendered may be one without tools; whoever repeats the call sees.
+_TOOLS: Final = re.compile(
+    r"(?:not|n't) support (?:the )?(?:use of )?(?:tool|function)|support tool use|requires? --jinja"
+    r"|enable-auto-tool-choice"
+    r"|\btools?\b(?! choice)[^.]{0,30}(?:\bnot|n't) (?:be )?(?:support|availab|enabl|allow|permit)"
+    r"|(?:unsupported|unrecogni[sz]ed|unknown|unexpected|extra)\b[^.]{0,60}\btools\b|\btools\b[^.]{0,40}"
+    r"(?:unsupported|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|forbidden)"
+    r"|function.?call\w*[^.]{0,30}not (?:support|enabl)|rendering prompt|jinja",
+    re.IGNORECASE,
+)
+_TOOLS_STATUS: Final = frozenset({400, 404, 422, 500, 501})
+_NOT_TAKEN: Final = re.compile(
+    r"unsupported|(?:not|n't) support|not permitted|not allowed|unrecogni[sz]ed|unknown|unexpected"
+    r"|extra.(?:inputs|fields)|forbidden|not available|only the default|deprecated|\binstead\b",
+    re.IGNORECASE,
+)
+# What a request can do without. Another parameter's refusal is the caller's matter.
+_PARAMETERS: Final = (
+    "stream_options",
+    "parallel_tool_calls",
+    "return_progress",
+    "max_completion_tokens",
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "reasoning_effort",
+    "chat_template_kwargs",
+    "tool_choice",
+)
+_PARAMETER_STATUS: Final = frozenset({400, 404, 422, 500, 501})
+_RETRY_IN: Final = re.compile(
+    r"(?:retry|try again|available) (?:in|after)\W{0,3}(\d+(?:\.\d+)?) ?(ms|s|sec\w*|m|min\w*)?\b"
+    r"|retryDelay\W+(\d+(?:\.\d+)?)s",
+    re.IGNORECASE,
+)
+_MARKUP: Final = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>")
+_PAGE_TITLE: Final = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
+_BAD_REQUEST: Final = re.compile(r"bad.?request|invalid.?(?:request|argument|parameter)", re.IGNORECASE)
+_REASON_FIELDS: Final = ("message", "error_message", "error", "detail", "msg", "reason", "title", "raw")
 _QUOTA: Final = re.compile(r"insufficient_quota|billing_hard_limit|insufficient.balance", re.IGNORECASE)
 _REFUSAL: Final = re.compile(r"content_filter|content_policy_violation|responsible.?ai.?policy", re.IGNORECASE)
 _MISSING: Final = re.compile(r"model_not_found|model .{1,100}(?:does not exist|not found)", re.IGNORECASE)
@@ -68,9 +126,11 @@ def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> Base
 
     if isinstance(error, openai.APIStatusError):
         return _from_response(error, secrets)
+    if isinstance(error, openai.APIResponseValidationError):
+        return BadResponseError(_scrub(reason_of(error.body), secrets))
     # In this order: the client's timeout is a subclass of its connection error.
     plain: dict[type[ModelError], tuple[type[BaseException], ...]] = {
-        BadResponseError: (openai.APIResponseValidationError, json.JSONDecodeError, UnicodeError, ValidationError),
+        BadResponseError: (json.JSONDecodeError, UnicodeError, ValidationError),
         DeadlineError: (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
         UnreachableError: (openai.APIConnectionError, httpx2.RequestError, httpx2.StreamError, ConnectionError),
     }
@@ -84,31 +144,84 @@ def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> Base
     return error
 
 
+def reason_of(body: object, *, depth: int = 4) -> str:
+    """Returns the sentence in an error's body, be it text, a page, OpenAI's JSON or other JSON; "" without one."""
+    if isinstance(body, str):
+        title = _PAGE_TITLE.search(body)
+        return " ".join(html.unescape(title[1] if title else _MARKUP.sub(" ", body)).split())
+    if isinstance(body, list) and depth:
+        return "; ".join(filter(None, (reason_of(part, depth=depth - 1) for part in body[:3])))
+    if not isinstance(body, Mapping) or not depth:
+        return ""
+    said = next(filter(None, (reason_of(body.get(name), depth=depth - 1) for name in _REASON_FIELDS)), "")
+    place = body.get("loc")
+    where = ".".join(str(part) for part in place) if isinstance(place, list) else ""
+    # A router's own sentence says only that a provider failed.
+    inner = body.get("metadata")
+    raw = reason_of(inner.get("raw"), depth=depth - 1) if isinstance(inner, Mapping) else ""
+    return ": ".join(filter(None, (where, said, raw if raw != said else "")))
+
+
+def overflow_window(error: APIError) -> int | None:
+    """Returns the context window told by an error about too long an input; None for another, or if it tells none."""
+    words = _words(error)
+    if not _is_overflow(getattr(error, "status_code", 500), words):
+        return None
+    size = error.body.get("n_ctx") if isinstance(error.body, Mapping) else None
+    sizes = (
+        [size]
+        if isinstance(size, int)
+        else [int(next(filter(None, m)).replace(",", "")) for m in _WINDOW.findall(words)]
+    )
+    return next((size for size in sizes if size >= _LEAST_WINDOW_TOKENS), None)
+
+
+def refused_parameter(error: APIStatusError, body: Mapping[str, Any]) -> str:
+    """Returns the parameter of a request's body that its endpoint doesn't know, if it can be left out; else ""."""
+    words = _words(error)
+    if error.status_code not in _PARAMETER_STATUS or not _NOT_TAKEN.search(words) or _TOOLS.search(words):
+        return ""
+    names = (name for name in _PARAMETERS if name in body and (name != "tool_choice" or body[name] == "auto"))
+    return next((name for name in names if re.search(rf"(?<!\w){name}(?!\w)", words)), "")
+
+
 def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:
-    sentence = error.body.get("message") if isinstance(error.body, Mapping) else None
-    detail = f"HTTP {error.status_code}"
-    if isinstance(sentence, str) and sentence:
-        detail = f"{detail}: {_scrub(sentence, secrets)}"
-    return _from_status(error.status_code, _words(error), detail, _retry_after(error.response.headers))
+    sentence = _scrub(reason_of(error.body), secrets)
+    detail = f"HTTP {error.status_code}" + (f": {sentence}" if sentence else "")
+    words = _words(error)
+    headers = _retry_after(error.response.headers)
+    return _from_status(error.status_code, words, detail, _retry_in(words) if headers is None else headers)
 
 
 def _from_event(error: APIError, secrets: Iterable[str]) -> ModelError:
     """Maps an error sent as an event of the stream, after HTTP status 200."""
-    status = int(error.code) if error.code and _HTTP_ERROR.fullmatch(error.code) else 500
     words = _words(error)
+    status = 400 if _BAD_REQUEST.search(words) else 500
+    if error.code and _HTTP_ERROR.fullmatch(str(error.code)):
+        status = int(error.code)
     if _RATE_LIMIT.search(words):
         status = 429
-    return _from_status(status, words, _scrub(error.message, secrets), None)
+    return _from_status(status, words, _scrub(reason_of(error.body) or error.message, secrets), _retry_in(words))
+
+
+def _is_overflow(status: int, words: str) -> bool:
+    if status in _NO_INPUT_STATUS or not _EXCESS.search(words):
+        return False
+    if _OF_CONTEXT.search(words):
+        return True
+    return bool(_OF_INPUT.search(words) and _MEASURE.search(words)) and not _OF_ELSE.search(words)
 
 
 def _from_status(status: int, words: str, detail: str, retry_after_seconds: float | None) -> ModelError:
     kind: type[ModelError]
-    if _CONTEXT_LENGTH.search(words) and status not in (401, 403, 404, 429):
+    if _is_overflow(status, words):
         kind = ContextLengthError
     elif status == 402 or (status in (403, 429) and _QUOTA.search(words)):  # noqa: PLR2004  # HTTP's own numbers
         kind = QuotaError
     elif status == 400 and _REFUSAL.search(words):  # noqa: PLR2004  # HTTP's own number
         kind = RefusedError
+    elif status in _TOOLS_STATUS and _TOOLS.search(words):
+        kind = ToolsRefusedError
     elif status == 400 and _MISSING.search(words):  # noqa: PLR2004  # HTTP's own number
         kind = ModelMissingError
     elif status in (400, 422) and _TOOL_CHOICE.search(words):
@@ -121,8 +234,11 @@ def _from_status(status: int, words: str, detail: str, retry_after_seconds: floa
 
 
 def _words(error: APIError) -> str:
-    fields = error.body.values() if isinstance(error.body, Mapping) else ()
-    return " ".join([error.message, *(str(field) for field in fields if isinstance(field, (str, dict)))])
+    return f"{error.message} {_dumped(error.body)}"
+
+
+def _dumped(body: object) -> str:
+    return body if isinstance(body, str) else json.dumps(body, default=str, ensure_ascii=False)
 
 
 def _scrub(sentence: str, secrets: Iterable[str]) -> str:
@@ -132,6 +248,14 @@ def _scrub(sentence: str, secrets: Iterable[str]) -> str:
             sentence = sentence.replace(secret, _HIDDEN)
     sentence = " ".join(_KEY_LIKE.sub(_HIDDEN, sentence).split())
     return sentence if len(sentence) <= _DETAIL_CHARS else sentence[: _DETAIL_CHARS - 1] + "…"
+
+
+def _retry_in(words: str) -> float | None:
+    """Returns the seconds to wait by an error's words."""
+    if (said := _RETRY_IN.search(words)) is None:
+        return None
+    number, unit = float(said[1] or said[3]), (said[2] or "s").lower()
+    return number / 1000 if unit == "ms" else number * 60 if unit.startswith("m") else number
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack
-from contextvars import Context
+from contextvars import Context, ContextVar
+from dataclasses import dataclass
 from functools import partial
 from traceback import clear_frames
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from langchain_core.messages import BaseMessage
@@ -20,8 +22,53 @@ from langchain_core.runnables import Runnable
 from graph.value.error import TurnStoppedSignal
 
 ChatRunnable = Runnable[Any, Any]
-Put = Callable[[BaseMessage | None], None]
+PhaseName = Literal["waiting", "reading", "thinking", "answering"]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What the endpoint does; while it reads, the tokens read and those of the whole input, both 0 if unknown."""
+
+    name: PhaseName
+    read_tokens: int = 0
+    input_tokens: int = 0
+
+
+Sign = BaseMessage | Phase | None
 T = TypeVar("T")
+
+
+class Signs:
+    """What a stream brings, and its signs of life below that, such as pings; regenerated for each attempt of a call.
+
+    Args:
+        put: Called on the loop's thread with each chunk and phase, and finally with None, however the stream ends.
+
+    Attributes:
+        heard_at: When the last sign came, on the monotonic clock; written by the loop's thread.
+    """
+
+    def __init__(self, put: Callable[[Sign], None]) -> None:
+        self.heard_at = time.monotonic()
+        self._put = put
+        self._phase = Phase("waiting")
+
+    def hear(self) -> None:
+        self.heard_at = time.monotonic()
+
+    def bring(self, chunk: BaseMessage | None) -> None:
+        self.hear()
+        self._put(chunk)
+
+    def tell(self, phase: Phase) -> None:
+        """Passes on what the endpoint does, if that is news."""
+        self.hear()
+        if phase != self._phase:
+            self._phase = phase
+            self._put(phase)
+
+
+signs_of_call: ContextVar[Signs | None] = ContextVar("signs_of_call", default=None)
 
 _CLOSED: Final = "the service is closing"
 
@@ -61,15 +108,15 @@ class CallLoop:
         for call in calls:
             call.cancel()
 
-    def start_call(self, model: ChatRunnable, messages: list[BaseMessage], put: Put) -> Future[None]:
+    def start_call(self, model: ChatRunnable, messages: list[BaseMessage], signs: Signs) -> Future[None]:
         """Starts reading an answer of a model; cancelling the future closes its connection.
 
-        `put` is called on the loop's thread with each chunk and finally with None, however the stream ends.
+        The client of the endpoint finds `signs` in `signs_of_call`.
 
         Raises `TurnStoppedSignal` if the loop is being closed.
         """
         # Don't hold the lock here: starting waits for the loop, and the loop may wait for the lock in _forget.
-        reading = self.start(_read, model, messages, put)
+        reading = self.start(_read, model, messages, signs)
         with self._lock:
             is_closing = self._is_closing
             self._calls.add(reading)
@@ -102,17 +149,18 @@ def error_of(future: Future[Any]) -> BaseException | None:
         return TurnStoppedSignal(_CLOSED)
 
 
-async def _read(model: ChatRunnable, messages: list[BaseMessage], put: Put) -> None:
+async def _read(model: ChatRunnable, messages: list[BaseMessage], signs: Signs) -> None:
+    signs_of_call.set(signs)
     try:
         async for chunk in model.astream(messages, config={"callbacks": []}):
-            put(chunk)
+            signs.bring(chunk)
     except (SystemExit, KeyboardInterrupt) as error:
         # Unconverted, it would end the loop and thereby every other call.
         msg = f"a model raised {type(error).__name__}"
         raise RuntimeError(msg) from error
     finally:
         _release(sys.exception())
-        put(None)
+        signs.bring(None)
 
 
 def _release(error: BaseException | None) -> None:

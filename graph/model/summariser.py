@@ -122,7 +122,7 @@ class ModelSummariser:
         flawed: tuple[SummaryDraft, Flaw] | None = None,
         may_retry: bool = False,
         stop: threading.Event,
-        deadline_seconds: float,
+        deadline_seconds: float | None,
     ) -> SummaryDraft:
         """Returns a summary of about `target_chars` characters.
 
@@ -130,13 +130,13 @@ class ModelSummariser:
             spec: The fold of these messages; None for a plain summary in Korean.
             in_place: The request that follows the chat itself; None to quote the messages.
             flawed: The first draft and its defect, appended to the same request to repair the draft.
-            deadline_seconds: Limit for all parts together.
+            deadline_seconds: Limit for all parts together; None for no limit but silence.
 
         Raises:
             TurnStoppedSignal: `stop` was set.
             ModelError: The model failed.
         """
-        ends_at = time.monotonic() + deadline_seconds
+        ends_at = None if deadline_seconds is None else time.monotonic() + deadline_seconds
         spec = spec or fold_of_messages(messages, target_chars)
         attempts = self._attempts if may_retry else 1
         drafts: list[SummaryDraft] = []
@@ -164,7 +164,7 @@ class ModelSummariser:
         limit_tokens: int | None,
         attempts: int,
         stop: threading.Event,
-        ends_at: float,
+        ends_at: float | None,
     ) -> SummaryDraft:
         asked_tokens = sum(estimate_tokens(message.text) for message in request.messages)
 
@@ -173,7 +173,7 @@ class ModelSummariser:
                 model if limit_tokens is None else model.bind(max_tokens=limit_tokens),
                 request.messages,
                 stop=stop,
-                deadline_seconds=max(0.0, ends_at - time.monotonic()),
+                deadline_seconds=None if ends_at is None else max(0.0, ends_at - time.monotonic()),
                 attempts=attempts,
             )
 

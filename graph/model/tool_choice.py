@@ -1,7 +1,8 @@
-"""Makes a call that must not use tools, with the tools still in the request."""
+"""Makes a call that must not use tools, with the tools still in the request, and knows the models that take none."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -12,8 +13,9 @@ from langchain_core.messages import AIMessage
 from graph.core.model_input import ModelInput
 from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer
-from graph.value.error import ToolChoiceError, ToolRoundsError
+from graph.value.error import BadResponseError, ToolChoiceError, ToolRoundsError, ToolsRefusedError
 
+_LOG = logging.getLogger(__name__)
 Call = Callable[[ChatRunnable, ModelInput], Answer]
 Tools = Sequence[Mapping[str, Any]]
 
@@ -29,6 +31,26 @@ class ToolChoice:
 
     def __init__(self) -> None:
         self._refused_by: set[str] = set()
+        self._without_tools: set[str] = set()
+
+    def is_without_tools(self, name: str) -> bool:
+        """Returns True if the model's endpoint has refused tools since the server started."""
+        return name in self._without_tools
+
+    def ask_without_tools(self, name: str, call: Callable[[], Answer]) -> Answer:
+        """Makes again, without tools, a call whose tools were refused, and remembers that it is answered so.
+
+        Raises:
+            ModelError: The call failed; then the tools may not have been the reason.
+        """
+        try:
+            answer = call()
+        except ToolsRefusedError as error:
+            raise BadResponseError(error.detail) from None
+        if name not in self._without_tools:
+            _LOG.warning("model %s takes no tools; it is asked without them from now on", name)
+            self._without_tools.add(name)
+        return answer
 
     def is_refused_by(self, name: str) -> bool:
         """Returns True if the model's endpoint has refused `tool_choice` since the server started."""
@@ -45,9 +67,10 @@ class ToolChoice:
 
         Raises:
             ToolRoundsError: The model only calls tools.
+            ToolsRefusedError: The model takes no tools.
             ModelError: The call failed.
         """
-        answer = self.ask(name, model, tools, lambda asked: call(asked, model_input))
+        answer = self._ask(name, model, tools, lambda asked: call(asked, model_input))
         if tools and calls_tools(answer.message) and not answer.message.text.strip():
             items = tuple(item for item in model_input.items if item.kind != "tools")
             answer = call(model, replace(model_input, items=items))
@@ -56,9 +79,19 @@ class ToolChoice:
     def ask(self, name: str, model: BaseChatModel, tools: Tools, call: Callable[[ChatRunnable], Answer]) -> Answer:
         """Returns the model's answer unfiltered: an endpoint that ignores `tool_choice` may include tool calls.
 
+        A model that takes no tools is asked without them.
+
         Raises:
             ModelError: The call failed.
         """
+        if self.is_without_tools(name):
+            return call(model)
+        try:
+            return self._ask(name, model, tools, call)
+        except ToolsRefusedError:
+            return self.ask_without_tools(name, lambda: call(model))
+
+    def _ask(self, name: str, model: BaseChatModel, tools: Tools, call: Callable[[ChatRunnable], Answer]) -> Answer:
         if not tools:
             return call(model)
         offered = [dict(tool) for tool in tools]

@@ -138,6 +138,8 @@ class SessionTerms:
 
 
 _TRIES: Final = 2
+# Without a deadline: how long a fold is claimed, or waited for where it is needed now, for each of its drafts.
+_LONGEST_SECONDS: Final = 600.0
 _KEPT_DRAFTS: Final = 64
 _EXPIRY_MARGIN_SECONDS: Final = 10
 Making = Literal["made", "left", "failed"]
@@ -183,7 +185,7 @@ class FoldWorker:
     Args:
         spending: Hears of what the folds cost.
         clock: Returns the current time, UTC.
-        deadline_seconds: How long one draft may take.
+        deadline_seconds: How long one draft may take; None for no limit but silence.
         in_place: Which folds are asked for behind the chat itself; see `LastInputs`.
     """
 
@@ -194,7 +196,7 @@ class FoldWorker:
         models: ChatModels,
         spending: Spending,
         clock: Callable[[], datetime],
-        deadline_seconds: float,
+        deadline_seconds: float | None,
         in_place: InPlaceMode,
     ) -> None:
         self._stores = stores
@@ -202,6 +204,7 @@ class FoldWorker:
         self._spending = spending
         self._clock = clock
         self._deadline_seconds = deadline_seconds
+        self._longest_seconds = deadline_seconds or _LONGEST_SECONDS
         self._terms = SessionTerms(stores.archive)
         self._last_inputs = LastInputs(stores.calls, in_place)
         self._queue = JobQueue("fold")
@@ -312,7 +315,7 @@ class FoldWorker:
             The finished record; None if `stop` was set, or the result isn't smaller than its source.
         """
         plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
-        seconds = self._deadline_seconds if wait_seconds is None else wait_seconds
+        seconds = self._longest_seconds if wait_seconds is None else wait_seconds
         record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
         if record is not None:
             return record
@@ -434,7 +437,7 @@ class FoldWorker:
         """
         model = plan.summariser.name
         record = begin_record(plan.session_id, plan.spec, model=model, source_key=plan.key, created_at=self._clock())
-        making_seconds = 0 if plan.is_fallback else self._deadline_seconds * _TRIES
+        making_seconds = 0 if plan.is_fallback else self._longest_seconds * _TRIES
         seconds = making_seconds + _EXPIRY_MARGIN_SECONDS
         try:
             if not self._stores.records.start(record, owner=plan.owner, expires_after_seconds=seconds):

@@ -7,6 +7,7 @@ import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -24,7 +25,7 @@ from graph.node.state import ChatState, NodeDeps, TurnContext, archive_messages,
 from graph.node.summary import state_update
 from graph.strategy.fit import Fit, Fitting, Folded
 from graph.tool.registry import schema_text, schemas_of
-from graph.value.error import ContextLengthError
+from graph.value.error import ContextLengthError, ToolsRefusedError
 from graph.value.event import FoldWaiting
 from prompt.system.chat import rounds_note
 from prompt.system.framing import Language
@@ -72,6 +73,12 @@ class Guard:
         snapshot = snapshot_of(self._deps, self._turn, self._state)
         return fitting.by_folding(fit, snapshot, fold)
 
+    def without_tools(self, fit: Fit, system: SystemPart) -> Fit:
+        """Returns an input with the same turns for a model that takes no tools."""
+        self._system = system
+        model_input = self._turn.strategy.assemble(system, fit.history, fit.messages)
+        return Fit(system, fit.history, fit.messages, model_input)
+
     def _working_messages(self) -> list[AnyMessage]:
         """Returns the messages to build from, oldest first.
 
@@ -114,17 +121,47 @@ class LlmNode:
 
     def __call__(self, state: ChatState, *, runtime: Runtime[TurnContext]) -> dict[str, Any]:
         turn, deps = runtime.context, self._deps
-        is_last_round = state["tool_rounds"] >= deps.settings.tool_rounds
-        tools = self._offered(turn)
-        system = replace(
-            turn.system,
-            tool_schema=schema_text(tools),
-            note=rounds_note(turn.language) if is_last_round else "",
-        )
         call = AnswerCall(deps, turn, state)
-
         name = deps.models.resolve(turn.row.model)
-        choice = _choice(turn, state, is_last_round=is_last_round)
+        offered = self._offered(turn)
+        has_tools = deps.models.takes_tools(name) or bool(turn.client and turn.client.tools)
+        tools = offered if has_tools else []
+        system = _system(turn, tools, has_tools=has_tools, is_last_round=self._is_last_round(state))
+        guard = Guard(deps, turn, state, system)
+        fit = guard.fit(guard.begin(), limit_tokens=deps.models.input_tokens(turn.row.model))
+        try:
+            answer = self._answer(turn, state, call, tools, guard, fit)
+        except ToolsRefusedError:
+            if not tools or (turn.client and turn.client.tools):
+                raise  # a program decides what becomes of its own tools
+            tools = []
+            system = _system(turn, tools, has_tools=False, is_last_round=self._is_last_round(state))
+            fit = guard.without_tools(fit, system)
+            answer = deps.models.tool_choice.ask_without_tools(
+                name, partial(self._answer, turn, state, call, tools, guard, fit)
+            )
+        message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
+        archive_messages(deps, turn, [message])
+        if call.answered is not None and not message.tool_calls:
+            self._remember(turn, name, call.answered, tools, message)
+        return {**guard.update, "messages": [*guard.update.get("messages", []), message]}
+
+    def _is_last_round(self, state: ChatState) -> bool:
+        return state["tool_rounds"] >= self._deps.settings.tool_rounds
+
+    def _answer(
+        self,
+        turn: TurnContext,
+        state: ChatState,
+        call: AnswerCall,
+        tools: Sequence[dict[str, Any]],
+        guard: Guard,
+        fit: Fit,
+    ) -> Answer:
+        """Makes the call, and once more with a shorter input if the provider finds it too long."""
+        deps = self._deps
+        name = deps.models.resolve(turn.row.model)
+        choice = _choice(turn, state, is_last_round=self._is_last_round(state))
 
         def ask(model_input: ModelInput) -> Answer:
             model = deps.models.chat(name)
@@ -133,27 +170,21 @@ class LlmNode:
                 return call(asked.bind(tool_choice=choice) if choice else asked, model_input)
             return deps.models.tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
-        guard = Guard(deps, turn, state, system)
-        limit_tokens = deps.models.input_tokens(turn.row.model)
-        fit = guard.fit(guard.begin(), limit_tokens=limit_tokens)
         _check_window(fit.model_input, deps.models.told_window_tokens(name))
         try:
-            answer = ask(fit.model_input)
+            return ask(fit.model_input)
         except ContextLengthError:
             if call.is_heard and not turn.supports_restart:
                 raise  # what a program was sent can't be taken back
-            # The provider counts more tokens than we estimate: retry once with a shorter input.
+            # The provider counts more tokens than we estimate, or has just told us its window: retry once with a
+            # shorter input.
             sent_tokens = fit.model_input.sent_tokens
             refused_tokens = int(sent_tokens * deps.stores.calls.correction(state["session_id"]) * _SHORTER_SHARE)
-            fit = guard.fit(fit, limit_tokens=min(limit_tokens, refused_tokens))
+            limit_tokens = min(deps.models.input_tokens(turn.row.model), refused_tokens)
+            fit = guard.fit(fit, limit_tokens=limit_tokens)
             if fit.model_input.sent_tokens >= sent_tokens:
                 raise
-            answer = ask(fit.model_input)
-        message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
-        archive_messages(deps, turn, [message])
-        if call.answered is not None and not message.tool_calls:
-            self._remember(turn, name, call.answered, tools, message)
-        return {**guard.update, "messages": [*guard.update.get("messages", []), message]}
+            return ask(fit.model_input)
 
     def _remember(
         self, turn: TurnContext, name: str, sent: ModelInput, tools: Sequence[dict[str, Any]], answer: AIMessage
@@ -170,6 +201,14 @@ class LlmNode:
         if key not in self._schemas:
             self._schemas[key] = schemas_of(tools)
         return [*self._schemas[key], *(dict(tool) for tool in turn.client.tools)] if turn.client else self._schemas[key]
+
+
+def _system(turn: TurnContext, tools: Sequence[dict[str, Any]], *, has_tools: bool, is_last_round: bool) -> SystemPart:
+    return replace(
+        turn.system_for(has_tools=has_tools),
+        tool_schema=schema_text(tools),
+        note=rounds_note(turn.language) if is_last_round else "",
+    )
 
 
 def _check_window(model_input: ModelInput, window_tokens: int | None) -> None:

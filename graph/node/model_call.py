@@ -17,7 +17,7 @@ from graph.core.attached import references_in, with_images
 from graph.core.model_input import CONTEXT, InputItem, ModelInput
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import extract_current_turn, text_of
-from graph.model.caller import ChatRunnable
+from graph.model.caller import ChatRunnable, Phase
 from graph.model.chunk import Answer, Usage
 from graph.node.state import ChatState, NodeDeps, TurnContext
 from graph.store.call import ModelCall
@@ -26,7 +26,7 @@ from graph.tool.registry import ToolContext
 from graph.tool.tool_context import PastTurns, SideCall
 from graph.value.client import ClientOptions
 from graph.value.error import StoreError, TurnfoldError
-from graph.value.event import AnswerRestarted, TokenDelta
+from graph.value.event import AnswerRestarted, InputRead, TokenDelta
 
 _LOG = logging.getLogger(__name__)
 
@@ -66,6 +66,7 @@ class AnswerCall:
                 attempts=settings.model_attempts,
                 on_text=self._hear,
                 on_restart=self._restart,
+                on_phase=self._tell,
                 may_restart=self._turn.supports_restart,
             )
         except TurnfoldError as error:
@@ -84,6 +85,10 @@ class AnswerCall:
         self.is_heard = True
         self._said.append(text)
         self._turn.tell(TokenDelta(text))
+
+    def _tell(self, phase: Phase) -> None:
+        if phase.name == "reading":
+            self._turn.tell(InputRead(phase.read_tokens, phase.input_tokens))
 
     def _count(self, model_input: ModelInput, usage: Usage | None, *, seconds: float, error_code: str = "") -> None:
         self._deps.spending.add_call(

@@ -103,7 +103,11 @@ class TurnContext:
     @property
     def system(self) -> SystemPart:
         """The part of every input of this turn that nobody said."""
-        own = system_part(self.language, can_recall=self.strategy.sends_records)
+        return self.system_for(has_tools=True)
+
+    def system_for(self, *, has_tools: bool) -> SystemPart:
+        """Returns `system`; for a model without tools, one that doesn't speak of them."""
+        own = system_part(self.language, can_recall=self.strategy.sends_records and has_tools)
         return replace(own, front=self.front, client=self.client_block, volatile=self.volatile, pins=self.pins)
 
     @property

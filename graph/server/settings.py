@@ -28,6 +28,7 @@ from graph.value.error import SettingsError
 
 Rate = Annotated[float, Field(ge=0.1, le=0.5)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
+LongSeconds = Annotated[float, Field(gt=0, le=86_400)]
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?", re.ASCII)
 _POSTGRES: Final = re.compile(r"postgresql(\+psycopg)?://(?=[^/?#]*/[^/?#])", re.ASCII)
 _PORT: Final = re.compile(r":\d+$")
@@ -54,7 +55,8 @@ class Settings(BaseSettings):
     chat_model: str | None = None
     chat_summary_model: str | None = None
     model_window_tokens: Annotated[int, Field(ge=1_000, le=10_000_000)] | None = None
-    model_deadline_seconds: Seconds = 120
+    model_silence_seconds: Seconds = 120
+    model_deadline_seconds: LongSeconds | None = None
     model_attempts: Annotated[int, Field(ge=1, le=10)] = 3
     model_prices: Annotated[PriceList | None, NoDecode] = None
 
@@ -81,7 +83,7 @@ class Settings(BaseSettings):
     newest_records: Annotated[int, Field(ge=0, le=1_000)] = Limits.newest_records
     guard_share: Annotated[float, Field(ge=0.1, le=0.95)] = 0.75
     fold_wait_seconds: Annotated[float, Field(ge=0, le=10)] = 10
-    fold_deadline_seconds: Seconds = 60
+    fold_deadline_seconds: LongSeconds | None = None
     fold_in_place: Literal["auto", "always", "never"] = "auto"
     tool_rounds: Annotated[int, Field(ge=1, le=50)] = 8
     tool_result_chars: Annotated[int, Field(ge=200, le=1_000_000)] = 10_000

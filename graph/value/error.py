@@ -37,11 +37,14 @@
     + ContextLengthError
     + UnreachableError
     + DeadlineError
+      - SilenceError
     + CutStreamError
     + EmptyAnswerError
+      - ThoughtLimitError
     + RefusedError
     + BadResponseError
       - ToolChoiceError
+      - ToolsRefusedError
     + ProviderError
     + ToolRoundsError
   x ClosingError
@@ -377,9 +380,15 @@ class UnreachableError(ModelError):
 
 
 class DeadlineError(ModelError):
-    """The call with its retries took longer than its deadline."""
+    """The call with its retries took longer than its deadline; `detail` is the number of seconds."""
 
     code = "deadline"
+
+
+class SilenceError(DeadlineError):
+    """The endpoint showed no sign of life for the longest silence; `detail` is the number of seconds."""
+
+    code = "silence"
 
 
 class CutStreamError(ModelError):
@@ -396,6 +405,13 @@ class EmptyAnswerError(ModelError):
     is_transient = True
 
 
+class ThoughtLimitError(EmptyAnswerError):
+    """The answer ended at the length limit before its first word; another attempt would end likewise."""
+
+    code = "thought_limit"
+    is_transient = False
+
+
 class RefusedError(ModelError):
     """The model or its content filter refused to answer."""
 
@@ -410,6 +426,12 @@ class BadResponseError(ModelError):
 
 class ToolChoiceError(BadResponseError):
     """400 naming `tool_choice`, which the endpoint doesn't support; the call is repeated without it."""
+
+
+class ToolsRefusedError(BadResponseError):
+    """The endpoint or its model takes no tools; the call is repeated without them unless a program offered them."""
+
+    code = "tools_refused"
 
 
 class ProviderError(ModelError):

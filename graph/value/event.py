@@ -3,7 +3,8 @@
 Order within one attempt of a turn:
 `TurnStarted, (FoldWaiting? Folded?)*, (TokenDelta* (ToolStarted+ ToolFinished+))*, TokenDelta*`, then exactly one of
 `TurnFinished | TurnFailed | TurnStopped | ActionRequired`. `TurnFinished` comes after the answer is committed. An
-`AnswerRestarted` may follow any `TokenDelta` and voids all of them since the last tool call.
+`AnswerRestarted` may follow any `TokenDelta` and voids all of them since the last tool call. `InputRead` comes before
+the first `TokenDelta` of a call, any number of times, where the endpoint tells it.
 """
 
 from __future__ import annotations
@@ -54,6 +55,14 @@ class ToolFinished:
     is_error: bool
     seconds: float
     turns: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class InputRead:
+    """The endpoint has read so many tokens of the input, cached ones included; it answers when all are read."""
+
+    read_tokens: int
+    input_tokens: int
 
 
 @dataclass(frozen=True)
@@ -117,6 +126,7 @@ Event = (
     | Folded
     | ToolStarted
     | ToolFinished
+    | InputRead
     | TokenDelta
     | AnswerRestarted
     | TurnFinished

@@ -16,7 +16,7 @@ from graph.value.error import TurnfoldError
 # "requires_action": a program must answer the calls of its own tools.
 TurnStatus = Literal["running", "requires_action", "finished", "failed", "stopped"]
 StepStatus = Literal["running", "done", "error"]
-Phase = Literal["folding", "waiting", "tool", "answering"]
+Phase = Literal["folding", "waiting", "reading", "tool", "answering"]
 TokenSource = Literal["estimate", "usage"]
 ContextNotice = Literal["", "nearly_full", "full"]
 Rating = Literal[-1, 0, 1]
@@ -143,7 +143,12 @@ class StartedTurn(NamedTuple):
 
 @dataclass(frozen=True)
 class LiveTurn:
-    """Progress of a running turn, polled by the page; `text` is up to a second old if another process runs the turn."""
+    """Progress of a running turn, polled by the page; `text` is up to a second old if another process runs the turn.
+
+    Attributes:
+        phase_turns: In phase "folding", the turns being folded.
+        phase_percent: In phase "reading", how much of the input the model's server has read.
+    """
 
     number: int
     attempt: int
@@ -152,6 +157,7 @@ class LiveTurn:
     text: str
     steps: tuple[ToolStep, ...]
     stop_requested: bool
+    phase_percent: int = 0
 
 
 @dataclass(frozen=True)
@@ -226,8 +232,11 @@ class Gauge:
 
 @dataclass(frozen=True)
 class ModelOption:
+    """A model to choose; `has_tools` is False if it is known to take none, so that recall and clock are off."""
+
     name: str
     is_offline: bool
+    has_tools: bool = True
 
 
 @dataclass(frozen=True)

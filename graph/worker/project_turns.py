@@ -56,7 +56,7 @@ ROLL_UP_TOKENS: Final = TOKEN_LIMIT // 2
 class RollUps:
     """Runs roll-ups one after another; a pending roll-up serves all requests for the same memory."""
 
-    def __init__(self, models: ChatModels, spending: Spending, *, deadline_seconds: float) -> None:
+    def __init__(self, models: ChatModels, spending: Spending, *, deadline_seconds: float | None) -> None:
         self._models = models
         self._spending = spending
         self._deadline_seconds = deadline_seconds

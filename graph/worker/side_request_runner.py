@@ -62,7 +62,7 @@ class SideRequestRunner:
         spending: Spending,
         *,
         clock: Callable[[], datetime],
-        deadline_seconds: float,
+        deadline_seconds: float | None,
         attempts: int,
         max_workers: int,
     ) -> None:

@@ -25,6 +25,7 @@ from graph.value.event import (
     Event,
     Folded,
     FoldWaiting,
+    InputRead,
     TokenDelta,
     ToolFinished,
     ToolStarted,
@@ -188,6 +189,9 @@ class TurnLog:
                 self._view = replace(self._view, phase="folding", phase_turns=turns)
             case TurnStarted() | Folded():
                 self._view = replace(self._view, phase="waiting", phase_turns=())
+            case InputRead(read, whole):
+                percent = min(100, 100 * read // max(1, whole))
+                self._view = replace(self._view, phase="reading", phase_turns=(), phase_percent=percent)
             case TokenDelta(text):
                 self._saying += [text] if text else []
                 self._view = replace(self._view, phase="answering", phase_turns=())

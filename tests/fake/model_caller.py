@@ -31,7 +31,7 @@ class Caller:
     def __call__(
         self,
         *,
-        deadline_seconds: float = 10.0,
+        deadline_seconds: float | None = 10.0,
         attempts: int = 1,
         model: ChatRunnable | None = None,
         may_restart: bool = True,

@@ -33,8 +33,10 @@ class Reply:
     """One scripted reply; make it with the functions below.
 
     Attributes:
-        status: HTTP status; other than 200 the reply is `error` as JSON and nothing is streamed.
+        status: HTTP status; other than 200 the reply is `error` as JSON, or as a page if it is a text, and nothing is
+            streamed.
         events: Server-sent events in order, each the text after `data: `; sent verbatim.
+        frame: What stands round each event; "{}" alone sends the events as they are, line ends included.
         ending: "done" sends [DONE] and ends the body; "close" ends the body without it; "reset" resets the
             connection; "hang" sends nothing more until the client goes away.
         is_silent: With a hang: not even the response's head is sent.
@@ -43,8 +45,9 @@ class Reply:
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    error: Mapping[str, Any] = field(default_factory=dict)
+    error: Any = field(default_factory=dict)
     events: tuple[str, ...] = ()
+    frame: str = "data: {}\n\n"
     ending: Ending = "done"
     is_silent: bool = False
     pause_seconds: float = 0.0
@@ -146,6 +149,11 @@ def close_early(*pieces: str) -> Reply:
 def raw(*events: str, ending: Ending = "done") -> Reply:
     """Sends these events verbatim, e.g. broken JSON."""
     return Reply(events=events, ending=ending)
+
+
+def bare(*parts: str, ending: Ending = "close", pause_seconds: float = 0.0) -> Reply:
+    """Sends these parts of a body verbatim with status 200, e.g. comments, other fields of events, or a page."""
+    return Reply(events=parts, frame="{}", ending=ending, pause_seconds=pause_seconds)
 
 
 def refusal(words: str) -> Reply:

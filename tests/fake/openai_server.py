@@ -51,6 +51,7 @@ class FakeOpenAI:
         self._default_models = tuple(models)
         self.models: list[str | Body] = list(models)
         self.model_list_reply: Reply | None = None
+        self.pages: dict[str, object] = {}
         self.model_list_count = 0
         self.exchanges: list[Exchange] = []
         self._default_responder: Responder = lambda body: answer_body(body, pause_seconds=pause_seconds)
@@ -113,6 +114,7 @@ class FakeOpenAI:
                 ended, self._scripts = self._scripts, Scripts(is_shared=True)
                 self._responder = self._default_responder
                 self.models, self.model_list_reply, self.model_list_count = list(self._default_models), None, 0
+                self.pages = {}
             self.end_hanging()
         ended.end()
 
@@ -197,6 +199,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_models(self) -> None:
         fake = self.server.fake
+        if self.path in fake.pages:
+            self._send_page(b"")
+            return
         if self.path.removeprefix("/v1") != "/models":
             self._send_json(404, {"error": {"message": "no such path"}})
             return
@@ -216,6 +221,9 @@ class _Handler(BaseHTTPRequestHandler):
         if len(sent) < length:  # the client went away in the middle of its request
             self.close_connection = True
             return
+        if self.path in self.server.fake.pages:
+            self._send_page(sent)
+            return
         if self.path.removeprefix("/v1") != "/chat/completions":
             self._send_json(404, {"error": {"message": "no such path"}})
             return
@@ -230,6 +238,10 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             exchange.finished_at = time.monotonic()
 
+    def _send_page(self, sent: bytes) -> None:
+        page = self.server.fake.pages[self.path]
+        self._send_json(200, page(json.loads(sent or b"null")) if callable(page) else page)
+
     def _send(self, exchange: Exchange, reply: Reply) -> None:
         if reply.is_silent:
             self._end(exchange, reply)
@@ -242,7 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             for event in reply.events:
                 self._wait(reply.pause_seconds)
-                self._write(f"data: {event}\n\n")
+                self._write(reply.frame.replace("{}", event))
             self._end(exchange, reply)
 
     def _end(self, exchange: Exchange, reply: Reply) -> None:
@@ -275,10 +287,10 @@ class _Handler(BaseHTTPRequestHandler):
                 return
         self.close_connection = True
 
-    def _send_json(self, status: int, value: Body, headers: Body | None = None) -> None:
-        data = json.dumps(value).encode()
+    def _send_json(self, status: int, value: object, headers: Body | None = None) -> None:
+        data = value.encode() if isinstance(value, str) else json.dumps(value).encode()
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", "text/html" if isinstance(value, str) else "application/json")
         for name, words in (headers or {}).items():
             self.send_header(name, words)
         self.send_header("Content-Length", str(len(data)))

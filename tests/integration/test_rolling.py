@@ -98,7 +98,6 @@ def test_the_summary_is_asked_for_as_the_seed_says_and_ends_with_a_whole_sentenc
     (record,) = chat.service.folds.records(chat.session_id)
     assert (record.outcome, split_facts(record.summary)[0]) == ("shortened", (SENTENCE * 11).strip())
     assert 0 < record.summary_tokens <= 1_024
-    assert chat.service.settings.fold_deadline_seconds == 60
 
 
 def test_no_turn_waits_for_a_summary_nor_starts_a_second_one(chat_with: OpenChat, server: FakeOpenAI) -> None:

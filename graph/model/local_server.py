@@ -1,0 +1,88 @@
+"""Asks servers of local models what their list of models doesn't tell, above all the context window in force."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+from graph.model.catalog import CatalogEntry, is_size
+
+ServerKind = Literal["", "llama.cpp", "lm studio", "ollama"]
+Ask = Callable[[str, Mapping[str, Any] | None], Mapping[str, Any]]
+
+_MOST_SHOWN: Final = 50
+_NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
+
+
+class LocalServer:
+    """What is known of a server. Windows that were once in force are remembered while a model isn't loaded.
+
+    Args:
+        ask: Returns the JSON object at a path beside `/v1`, or posts a body there; {} if there is none.
+
+    Attributes:
+        kind: The kind of server, "" for any other or as long as it isn't known.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        self.kind: ServerKind = ""
+        self._ask = ask
+        self._windows: dict[str, int] = {}
+        self._shown: dict[str, Mapping[str, Any]] = {}
+
+    def complete(self, entries: Sequence[CatalogEntry]) -> tuple[CatalogEntry, ...]:
+        """Returns the models with the windows and features that the server tells; asks again what kind it is."""
+        ways: dict[ServerKind, Callable[[Sequence[CatalogEntry]], tuple[CatalogEntry, ...] | None]] = {
+            "llama.cpp": self._of_llama,
+            "lm studio": self._of_lm_studio,
+            "ollama": self._of_ollama,
+        }
+        for kind, complete in ways.items():
+            if (completed := complete(entries)) is not None:
+                self.kind = kind
+                return completed
+        self.kind = ""
+        return tuple(entries)
+
+    def _of_llama(self, entries: Sequence[CatalogEntry]) -> tuple[CatalogEntry, ...] | None:
+        said = self._ask("/props", None).get("default_generation_settings")
+        if not isinstance(said, Mapping):
+            return None
+        size = said.get("n_ctx")
+        if len(entries) != 1 or not is_size(size):  # a router of several models tells none
+            return tuple(entries)
+        return (replace(entries[0], window_tokens=size),)
+
+    def _of_lm_studio(self, entries: Sequence[CatalogEntry]) -> tuple[CatalogEntry, ...] | None:
+        listed = self._ask("/api/v0/models", None).get("data")
+        if not isinstance(listed, list):
+            return None
+        sizes = {item.get("id"): item.get("loaded_context_length") for item in listed if isinstance(item, Mapping)}
+        return tuple(self._measured(entry, sizes.get(entry.name)) for entry in entries)
+
+    def _of_ollama(self, entries: Sequence[CatalogEntry]) -> tuple[CatalogEntry, ...] | None:
+        loaded = self._ask("/api/ps", None).get("models")
+        if not isinstance(loaded, list):
+            return None
+        sizes = {item.get("name"): item.get("context_length") for item in loaded if isinstance(item, Mapping)}
+        shown = [self._with_features(entry) for entry in entries[:_MOST_SHOWN]]
+        return tuple(self._measured(entry, sizes.get(entry.name)) for entry in (*shown, *entries[_MOST_SHOWN:]))
+
+    def _with_features(self, entry: CatalogEntry) -> CatalogEntry:
+        """Adds what a model can do, and the window that its file sets; the one of its training isn't in force."""
+        if not self._shown.get(entry.name):
+            self._shown[entry.name] = self._ask("/api/show", {"model": entry.name})
+        said = self._shown[entry.name]
+        features, parameters = said.get("capabilities"), said.get("parameters")
+        if isinstance(features, list):
+            entry = replace(entry, features=frozenset(map(str, features)))
+        size = _NUM_CTX.search(parameters) if isinstance(parameters, str) else None
+        return replace(entry, window_tokens=int(size[1])) if size and int(size[1]) > 0 else entry
+
+    def _measured(self, entry: CatalogEntry, loaded: object) -> CatalogEntry:
+        if is_size(loaded):
+            self._windows[entry.name] = loaded
+        size = self._windows.get(entry.name, entry.window_tokens)
+        return replace(entry, window_tokens=size, is_provisional=not is_size(loaded))
