@@ -53,9 +53,7 @@ class ChatModels:
         self.tool_choice = ToolChoice()
         self._settings = settings
         self._server = LocalServer(self._ask_server)
-        self._catalog = Catalog(
-            self._list_models, complete=self._server.complete if settings.openai_base_url else tuple
-        )
+        self._catalog = Catalog(self._list_models, complete=self._server.complete if settings.openai_base_url else None)
         self._learned_windows: dict[str, int] = {}
         caller.ask_progress = self._ask_progress
         self._lock = threading.Lock()

@@ -101,7 +101,7 @@ class LastInputs:
         self, session_id: str, last: LastInput, request: SummaryRequest, spec: FoldSpec, summariser: ModelSummariser
     ) -> bool:
         answer_tokens = summariser.answer_limit_tokens(spec) or request.most_chars
-        input_tokens = input_tokens_in_place(last, request) * self._calls.correction(session_id)
+        input_tokens = self._calls.fit(session_id).tokens(input_tokens_in_place(last, request))
         return input_tokens + answer_tokens <= summariser.window_tokens
 
 

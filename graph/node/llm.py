@@ -51,8 +51,8 @@ class Guard:
         # The correction is at most 2, so an input below half of the limit needs no database query.
         if fit.model_input.sent_tokens * 2 < limit_tokens:
             return fit
-        correction = self._deps.stores.calls.correction(self._state["session_id"])
-        allowed_tokens = math.ceil(limit_tokens / correction) - 1
+        correction = self._deps.stores.calls.fit(self._state["session_id"])
+        allowed_tokens = math.ceil(correction.sent_within(limit_tokens)) - 1
         if fit.model_input.sent_tokens <= allowed_tokens:
             return fit
         merged_tokens = self._deps.settings.merged_tokens
@@ -179,7 +179,7 @@ class LlmNode:
             # The provider counts more tokens than we estimate, or has just told us its window: retry once with a
             # shorter input.
             sent_tokens = fit.model_input.sent_tokens
-            refused_tokens = int(sent_tokens * deps.stores.calls.correction(state["session_id"]) * _SHORTER_SHARE)
+            refused_tokens = int(deps.stores.calls.fit(state["session_id"]).tokens(sent_tokens) * _SHORTER_SHARE)
             limit_tokens = min(deps.models.input_tokens(turn.row.model), refused_tokens)
             fit = guard.fit(fit, limit_tokens=limit_tokens)
             if fit.model_input.sent_tokens >= sent_tokens:

@@ -172,7 +172,7 @@ class Folds:
             return Gauge(self._prompt_tokens(session_id), window, "estimate")
         if call.usage_input_tokens:
             return Gauge(call.usage_input_tokens, window, "usage")
-        estimate = round(call.sent_tokens * self._stores.calls.correction(call.session_id))
+        estimate = self._stores.calls.fit(call.session_id).tokens(call.sent_tokens)
         return Gauge(estimate, window, "estimate")
 
     def _prompt_tokens(self, session_id: str | None) -> int:

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from statistics import fmean, linear_regression
 from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, bindparam, func, insert, select, tuple_
@@ -22,6 +23,9 @@ _CORRECTION_CALLS = 20
 _LOWEST_CORRECTION = 1.0
 _HIGHEST_CORRECTION = 2.0
 _LEAST_REPORTED = 2
+# Calls of about one size don't tell an offset from a ratio.
+_LEAST_CALLS = 3
+_LEAST_SPREAD = 0.25
 _NO_TURN_YET = 2**31 - 1
 _call = call_table.c
 _KEY = (_call.turn, _call.attempt, _call.ordinal)
@@ -76,8 +80,8 @@ _RECENT = (
     .limit(_CORRECTION_CALLS)
     .subquery()
 )
-_REPORTED = select(func.sum(_RECENT.c.usage_input_tokens), func.sum(_RECENT.c.sent_tokens)).where(
-    _RECENT.c.usage_input_tokens >= _RECENT.c.sent_tokens // _LEAST_REPORTED
+_REPORTED = select(_RECENT.c.sent_tokens, _RECENT.c.usage_input_tokens).where(
+    _RECENT.c.usage_input_tokens >= _RECENT.c.sent_tokens // _LEAST_REPORTED, _RECENT.c.sent_tokens > 0
 )
 _origin = session_table.alias("origin").c
 _ORIGIN = select(_origin.session_id).where(
@@ -85,6 +89,27 @@ _ORIGIN = select(_origin.session_id).where(
     _origin.session_id == session_table.c.forked_from,
     _origin.owner == session_table.c.owner,
 )
+
+
+class Correction(NamedTuple):
+    """How a provider counts what we estimate: a line through the reports.
+
+    The offset is what a template adds, or tools that it leaves out; it doesn't grow with the input, so no ratio
+    corrects it. The ratio is at least 1 for text that wasn't counted yet.
+    """
+
+    offset_tokens: float
+    ratio: float
+
+    def tokens(self, sent_tokens: int) -> int:
+        """Returns what the provider will count for an estimate: once to twice as much."""
+        counted = self.offset_tokens + self.ratio * sent_tokens
+        return round(min(max(counted, sent_tokens * _LOWEST_CORRECTION), sent_tokens * _HIGHEST_CORRECTION))
+
+    def sent_within(self, limit_tokens: int) -> float:
+        """Returns the estimate of an input that the provider counts as the limit: half of it to all of it."""
+        sent_tokens = (limit_tokens - self.offset_tokens) / self.ratio
+        return min(max(sent_tokens, limit_tokens / _HIGHEST_CORRECTION), limit_tokens / _LOWEST_CORRECTION)
 
 
 class AnsweredCall(NamedTuple):
@@ -232,16 +257,37 @@ class CallStore:
         The sample is the last 20 answer calls with reported usage, else those of the session's origin, else 1.0. A
         report under half of our estimate is ignored: it can't cover the whole input.
         """
+        return _ratio(self._reported(session_id))
+
+    def fit(self, session_id: str) -> Correction:
+        """Returns the line through the reports; where they are too few or too alike for one, `correction` alone."""
+        reported = self._reported(session_id)
+        sent = [sent for sent, _ in reported]
+        if len(reported) < _LEAST_CALLS or max(sent) - min(sent) < _LEAST_SPREAD * max(sent):
+            return Correction(0.0, _ratio(reported))
+        slope = linear_regression(sent, [counted for _, counted in reported]).slope
+        slope = min(max(slope, _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
+        return Correction(fmean(counted - slope * sent for sent, counted in reported), slope)
+
+    def _reported(self, session_id: str) -> Sequence[tuple[int, int]]:
+        """Returns our estimate and the report of each call of the sample, see `correction`."""
         seen = set()  # imported origins may form a cycle
         current_id: str | None = session_id
         with self._database.read() as connection:
             while current_id is not None and current_id not in seen:
-                reported, sent = connection.execute(_REPORTED, {"session_id": current_id}).one()
-                if reported and sent:
-                    return min(max(float(reported) / float(sent), _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
+                rows = connection.execute(_REPORTED, {"session_id": current_id}).all()
+                if rows:
+                    return [(row.sent_tokens, row.usage_input_tokens) for row in rows]
                 seen.add(current_id)
                 current_id = connection.execute(_ORIGIN, {"session_id": current_id}).scalar()
+        return []
+
+
+def _ratio(reported: Sequence[tuple[int, int]]) -> float:
+    if not reported:
         return 1.0
+    ratio = sum(counted for _, counted in reported) / sum(sent for sent, _ in reported)
+    return min(max(ratio, _LOWEST_CORRECTION), _HIGHEST_CORRECTION)
 
 
 def _answers(session_id: str) -> tuple[Any, ...]:

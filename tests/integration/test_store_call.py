@@ -160,6 +160,29 @@ def test_correction_is_taken_from_the_last_twenty_reports(stores: StoreSet) -> N
     assert stores.calls.correction(SESSION) == 2.0
 
 
+@pytest.mark.parametrize(
+    ("ratio", "offset", "at_once", "within"),
+    [
+        (1.2, -490, 6_000 * 1.2 - 490, (6_000 + 490) / 1.2),  # tools that the template leaves out
+        (1.0, 300, 6_300, 5_700),  # a template
+        (0.5, 0, 6_000, 6_000),  # what was counted less makes no room for what wasn't counted yet
+        (5.0, 0, 12_000, 3_000),
+    ],
+)
+def test_an_offset_is_told_from_a_ratio(
+    stores: StoreSet, ratio: float, offset: int, at_once: float, within: float
+) -> None:
+    lease = stores.make_session()
+    stores.run_turn(lease, "one")
+    for number, sent in enumerate((700, 1_200, 1_900, 2_500)):
+        usage = round(offset + ratio * sent)
+        call = stores.make_call(f"c{number}", 1, sent_tokens=sent, usage_input_tokens=usage)
+        stores.calls.add(lease, call, OWNER)
+    fit = stores.calls.fit(SESSION)
+    assert fit.tokens(6_000) == pytest.approx(at_once, abs=2)
+    assert fit.sent_within(6_000) == pytest.approx(within, abs=2)
+
+
 def test_a_branch_begins_with_what_its_origin_has_learned(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.run_turn(lease, "one")
