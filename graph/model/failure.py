@@ -56,8 +56,8 @@ _OF_ELSE: Final = re.compile(
     re.IGNORECASE,
 )
 _WINDOW: Final = re.compile(
-    r"(?:\bmax\w*|\blimit\w*|\ballowed|\bavailable|\bcontext)[^.\d]{0,60}?(?<!by )(?<!\d)(\d[\d,]*)"
-    r"|(?:less than|exceed|<=|>) (\d[\d,]*)|(\d[\d,]*)(?: tokens?)? max",
+    r"(?:\bmax\w*|\blimit\w*|\ballowed|\bavailable|\bcontext)[^.\d]{0,60}?(?<!by )(\d[\d,]*+)"
+    r"|(?:less than|exceed|<=|>) (\d[\d,]*+)|(?<![\d,])(\d[\d,]*+)(?: tokens?)? max",
     re.IGNORECASE,
 )
 _LEAST_WINDOW_TOKENS: Final = 256
@@ -69,7 +69,7 @@ _TOOLS: Final = re.compile(
     r"|\btools?\b(?! choice)[^.]{0,30}(?:\bnot|n't) (?:be )?(?:support|availab|enabl|allow|permit)"
     r"|(?:unsupported|unrecogni[sz]ed|unknown|unexpected|extra)\b[^.]{0,60}\btools\b|\btools\b[^.]{0,40}"
     r"(?:unsupported|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)|forbidden)"
-    r"|function.?call\w*[^.]{0,30}not (?:support|enabl)|rendering prompt|jinja",
+    r"|function.?call(?:s|ing)?[^.]{0,30}not (?:support|enabl)|rendering prompt|jinja",
     re.IGNORECASE,
 )
 _TOOLS_STATUS: Final = frozenset({400, 404, 422, 500, 501})
@@ -93,14 +93,15 @@ _PARAMETERS: Final = (
     "chat_template_kwargs",
     "tool_choice",
 )
+_PARAMETER: Final = re.compile(r"\b(?:{})\b".format("|".join(_PARAMETERS)))
 _PARAMETER_STATUS: Final = frozenset({400, 404, 422, 500, 501})
 _RETRY_IN: Final = re.compile(
     r"(?:retry|try again|available) (?:in|after)\W{0,3}(\d+(?:\.\d+)?) ?(ms|s|sec\w*|m|min\w*)?\b"
     r"|retryDelay\W+(\d+(?:\.\d+)?)s",
     re.IGNORECASE,
 )
-_MARKUP: Final = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>")
-_PAGE_TITLE: Final = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
+_MARKUP: Final = re.compile(r"<[^<>]*+>")
+_PAGE_TITLE: Final = re.compile(r"<title[^<>]*+>([^<]*+)", re.IGNORECASE)
 _BAD_REQUEST: Final = re.compile(r"bad.?request|invalid.?(?:request|argument|parameter)", re.IGNORECASE)
 _REASON_FIELDS: Final = ("message", "error_message", "error", "detail", "msg", "reason", "title", "raw")
 _QUOTA: Final = re.compile(r"insufficient_quota|billing_hard_limit|insufficient.balance", re.IGNORECASE)
@@ -181,8 +182,10 @@ def refused_parameter(error: APIStatusError, body: Mapping[str, Any]) -> str:
     words = _words(error)
     if error.status_code not in _PARAMETER_STATUS or not _NOT_TAKEN.search(words) or _TOOLS.search(words):
         return ""
-    names = (name for name in _PARAMETERS if name in body and (name != "tool_choice" or body[name] == "auto"))
-    return next((name for name in names if re.search(rf"(?<!\w){name}(?!\w)", words)), "")
+    named = set(_PARAMETER.findall(words)) & body.keys() - (
+        {"tool_choice"} if body.get("tool_choice") != "auto" else set()
+    )
+    return min(named, key=_PARAMETERS.index, default="")
 
 
 def _from_response(error: APIStatusError, secrets: Iterable[str]) -> ModelError:

@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
+from api.problem import problem_of_failure
 from graph.model.factory import open_models
 from graph.value.error import ContextLengthError, ModelError, ThoughtLimitError
-from graph.value.event import TurnFinished
+from graph.value.event import TurnFailed, TurnFinished
 from tests.fake.chat import question
 from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_dialect import NO_TOOLS, pages_of, refuses, takes_no_tools
 from tests.fake.openai_reply import Body, Reply, bare, chunk, failure, raw, text
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.program import asked_by, tool
 
 
 @pytest.fixture
@@ -65,6 +67,18 @@ def test_other_refusals_are_not_taken_for_one_of_tools(open_chat: OpenChat, serv
     assert "System role not supported" in getattr(failed, "detail", "")
     (option,) = chat.service.sessions.model_options()
     assert option.has_tools
+
+
+def test_program_whose_own_tools_are_refused_is_told_the_reason(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    server.respond_with(takes_no_tools("ollama"))
+    chat = open_chat()
+    chat.ask(1, 1)
+    failed = chat.say(question(2), options=asked_by(tools=(tool("look"),)))[-1]
+    assert isinstance(failed, TurnFailed)
+    problem = problem_of_failure(failed.code, failed.detail)
+    assert (problem.status, problem.code) == (400, "tools_not_supported")
+    assert "gemma3:4b does not support tools" in problem.message
+    assert isinstance(chat.say(question(3), options=asked_by())[-1], TurnFinished)
 
 
 # Parameters.

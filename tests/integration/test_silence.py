@@ -11,7 +11,11 @@ import pytest
 from graph.model.factory import open_models
 from graph.model.loop import Phase
 from graph.value.error import DeadlineError, SilenceError
+from graph.value.event import InputRead, TokenDelta, TurnFinished, TurnStarted
+from graph.worker.turn_log import TurnLog
+from tests.fake.chat import question
 from tests.fake.model_caller import Caller, settings_of
+from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Reply, bare, chunk, hang, raw, slowed, text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -89,3 +93,23 @@ def test_phases_are_told_in_their_order_and_once_each(call: Caller) -> None:
         Phase("thinking"),
         Phase("answering"),
     ]
+
+
+def test_turn_that_takes_longer_than_the_longest_silence_is_answered_whole(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    server.script(slowed(raw(*LIFE["progress"].events[4:6], *LIFE["thoughts"].events), PAUSE_SECONDS))
+    chat = open_chat(model_silence_seconds=SILENCE_SECONDS, model_deadline_seconds=None)
+    events = chat.say(question(1))
+    assert [event for event in events if isinstance(event, InputRead)] == [InputRead(400, 900), InputRead(500, 900)]
+    assert isinstance(events[-1], TurnFinished)
+    assert events[-1].text == "done"
+
+
+def test_page_is_told_how_much_is_read_until_the_answer_begins() -> None:
+    log = TurnLog(1, 1)
+    seen = []
+    for event in (TurnStarted("s", 1, 1), InputRead(400, 900), InputRead(900, 900), TokenDelta("a")):
+        log.append(event)
+        seen.append((log.view().phase, log.view().phase_percent))
+    assert seen == [("waiting", 0), ("reading", 44), ("reading", 100), ("answering", 100)]

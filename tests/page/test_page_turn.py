@@ -126,6 +126,8 @@ def test_running_turn_says_what_it_does_and_can_be_stopped(page: AppTest, servic
     live = LiveTurn(1, 1, "folding", (1, 2, 3), "", (), stop_requested=False)
     service.stored["session-1"].live = live
     assert "1-3턴을 요약하는 중…" in raw_html(page.run())
+    service.stored["session-1"].live = replace(live, phase="reading", phase_turns=(), phase_percent=44)
+    assert "대화를 읽는 중… 44%" in raw_html(page.run())
     service.stored["session-1"].live = replace(live, phase="answering", phase_turns=(), text="첫 문장입니다.")
     assert "첫 문장입니다." in told(page.run())
     page.button(key="stop").click().run()
