@@ -140,9 +140,11 @@ def _draw_gauge(now: PageState) -> None:
     mark = "" if is_usage else "≈"
     hint = words.gauge_help_usage if is_usage else words.gauge_help_estimate
     name = st.session_state[page_state.MODEL]
+    has_tools = all(option.has_tools for option in now.service.sessions.model_options() if option.name == name)
     name = html.escape(words.model_offline.format(name=name) if now.service.settings.is_offline else name)
-    model = f'<span class="named"><span class="model">{name}</span> · </span>' if name else ""
-    title = f"{name}&#10;{hint}" if name else hint
+    limited = "" if has_tools else f"{words.model_no_tools} · "
+    model = f'<span class="named"><span class="model">{name}</span> · {limited}</span>' if name else ""
+    title = "&#10;".join(filter(None, (name, "" if has_tools else words.model_without_tools, hint)))
     st.html(
         f'<div class="gauge" title="{title}">'
         f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '

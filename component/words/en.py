@@ -647,6 +647,7 @@ class Words:
     language_label: str = "Language"
     theme: str = "Theme"
     themes: Mapping[str, str] = field(default_factory=lambda: {"system": "System", "light": "Light", "dark": "Dark"})
+    model_no_tools: str = "no tools"
     model_without_tools: str = "This model takes no tools: recall and clock are off."
     offline_note: str = (
         "This is the built-in trial model: it answers with what it finds in the chat. For a real AI, put "

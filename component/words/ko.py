@@ -534,6 +534,7 @@ KOREAN = Words(
     language_label="언어",
     theme="화면 색",
     themes={"system": "시스템", "light": "밝게", "dark": "어둡게"},
+    model_no_tools="도구 없음",
     model_without_tools="도구를 받지 않는 모델입니다. 기억 찾기와 시계가 꺼집니다.",
     offline_note=(
         "지금은 체험용 내장 모델입니다. 대화에 나온 말에서 찾아 답합니다. 실제 AI를 쓰려면 "

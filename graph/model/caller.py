@@ -85,7 +85,6 @@ __all__ = ["ChatRunnable", "ModelCaller", "Phase"]
 T = TypeVar("T")
 
 SILENCE_SECONDS: Final = 120.0
-_ASKED_SHARE: Final = 2
 _FIRST_WAIT_SECONDS: Final = 0.5
 _MAX_WAIT_SECONDS: Final = 8.0
 _BACKOFF: Final = wait_exponential(multiplier=_FIRST_WAIT_SECONDS, max=_MAX_WAIT_SECONDS) + wait_random(
@@ -233,6 +232,7 @@ class _Call:
     is_heard: bool = False
 
     def __post_init__(self) -> None:
+        self._asked: Future[str | None] | None = None  # how far a silent endpoint is
         self._ends_at = math.inf if self.deadline_seconds is None else time.monotonic() + self.deadline_seconds
 
     def attempt(self) -> Answer:
@@ -261,6 +261,7 @@ class _Call:
             error = error_of(reading)
         finally:
             reading.cancel()
+            self._forget_asked()
         if error is None:
             return _built(builder, finish_reason)
         ours = to_model_error(error, secrets=self.secrets)
@@ -279,22 +280,13 @@ class _Call:
 
     def _next(self, chunks: SimpleQueue[BaseMessage | Phase | None], signs: Signs) -> BaseMessage | Phase | None:
         progress: str | None = None
-        asked: Future[str | None] | None = None
         while True:
             self._check()
-            if asked is not None and asked.done():
-                told = None if error_of(asked) else asked.result()
-                if told is None or told == progress:
-                    raise self._silence()
-                progress, asked = told, None
-                signs.hear()
-            silent_seconds = time.monotonic() - signs.heard_at
-            seconds = self.silence_seconds - silent_seconds
-            if seconds <= 0 and chunks.empty():
-                # An endpoint that is busy answers late.
-                if self.ask_progress is None or silent_seconds > _ASKED_SHARE * self.silence_seconds:
-                    raise self._silence()
-                asked = asked or self.ask_progress()
+            seconds = self.silence_seconds - (time.monotonic() - signs.heard_at)
+            if seconds > 0:
+                self._forget_asked()
+            elif chunks.empty():
+                progress = self._listen(signs, progress, late_seconds=-seconds)
                 seconds = _POLL_SECONDS
             try:
                 chunk = chunks.get(timeout=max(0.0, min(self._remaining_seconds(), seconds)))
@@ -304,15 +296,37 @@ class _Call:
                 self._check()  # None also wakes a stopped call
             return chunk
 
+    def _listen(self, signs: Signs, progress: str | None, *, late_seconds: float) -> str | None:
+        """Asks a silent endpoint how far it is, and returns what it told last; it may take its time to answer.
+
+        Raises:
+            SilenceError: It can't tell, or tells the same as last time.
+        """
+        if self._asked is None and self.ask_progress is not None:
+            self._asked = self.ask_progress()
+        silence = f"{self.silence_seconds:g}"
+        if self._asked is None or late_seconds > self.silence_seconds:
+            raise SilenceError(silence)
+        if not self._asked.done():
+            return progress
+        told = None if error_of(self._asked) else self._asked.result()
+        if told is None or told == progress:
+            raise SilenceError(silence)
+        self._forget_asked()
+        signs.hear()
+        return told
+
+    def _forget_asked(self) -> None:
+        if self._asked is not None:
+            self._asked.cancel()
+            self._asked = None
+
     def _check(self) -> None:
         if self.stop.is_set():
             raise TurnStoppedSignal
         if self.deadline_seconds is not None and self._remaining_seconds() <= 0:
             seconds = f"{self.deadline_seconds:g}"
             raise DeadlineError(seconds)
-
-    def _silence(self) -> SilenceError:
-        return SilenceError(f"{self.silence_seconds:g}")
 
     def _remaining_seconds(self) -> float:
         return self._ends_at - time.monotonic()

@@ -395,3 +395,15 @@ def test_silent_server_is_not_dead_as_long_as_its_slots_go_on(server: FakeOpenAI
             call(deadline_seconds=None)
     assert raised.value.code == "silence"
     assert len(read) == 4  # three answers that differ, and one like the last
+
+
+def test_sign_of_life_counts_more_than_slots_that_tell_nothing(server: FakeOpenAI) -> None:
+    def slots(_: object) -> object:
+        time.sleep(0.3)
+        return []
+
+    server.pages = {"/slots": slots}
+    settings = settings_of(server).model_copy(update={"model_silence_seconds": 0.5})
+    with open_models(settings) as models:
+        server.script(bare(": ping\n\n", f"data: {ONE}\n\ndata: {TWO}\n\ndata: {END}\n\n", pause_seconds=0.65))
+        assert Caller(server, models)(deadline_seconds=None).message.content == "Hello"

@@ -214,6 +214,13 @@ def test_gauge_tells_estimate_from_usage_and_names_the_model(page: AppTest, serv
     name = "&lt;i&gt;&quot;big&quot;&lt;/i&gt;"
     assert f'<span class="model">{name}</span> · </span><span class="word">컨텍스트' in gauge_text(page)
     assert f'title="{name}&#10;' in gauge_text(page)
+    service.models = (ModelOption('<i>"big"</i>', is_offline=False, has_tools=False),)
+    page.run()
+    assert f'<span class="model">{name}</span> · 도구 없음 · </span><span class="word">컨텍스트' in gauge_text(page)
+    assert f'title="{name}&#10;도구를 받지 않는 모델입니다. 기억 찾기와 시계가 꺼집니다.&#10;' in gauge_text(page)
+    assert ":small[:gray[도구를 받지 않는 모델입니다. 기억 찾기와 시계가 꺼집니다.]]" in [
+        each.value for each in page.markdown
+    ]
 
 
 def test_drawer_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:
