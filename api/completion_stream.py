@@ -22,6 +22,7 @@ from graph.value.event import (
     Event,
     Folded,
     FoldWaiting,
+    InputRead,
     TokenDelta,
     ToolStarted,
     TurnFailed,
@@ -131,7 +132,7 @@ async def first_event(queue: EventQueue, *, seconds: float) -> None:
     Raises `ProblemError` if the turn failed before any answer, or the queue was closed.
     """
     with anyio.move_on_after(seconds):
-        _raise_if_failed(await queue.first(TurnStarted, FoldWaiting, Folded, AnswerRestarted))
+        _raise_if_failed(await queue.first(TurnStarted, FoldWaiting, Folded, InputRead, AnswerRestarted))
 
 
 async def whole_body(

@@ -39,6 +39,7 @@ from graph.value.event import (
     Event,
     Folded,
     FoldWaiting,
+    InputRead,
     TokenDelta,
     ToolFinished,
     ToolStarted,
@@ -197,7 +198,9 @@ def test_a_stream_that_succeeds_says_what_the_whole_answer_does(events: list[Eve
 
 def test_the_status_is_decided_by_what_the_model_does_first_and_nothing_is_lost() -> None:
     async def main(event: Event) -> None:
-        queue = await filled([STARTED, FoldWaiting((1,)), Folded("r", (1,), 2, 1), AnswerRestarted(), event])
+        queue = await filled(
+            [STARTED, FoldWaiting((1,)), Folded("r", (1,), 2, 1), InputRead(1, 2), AnswerRestarted(), event]
+        )
         await first_event(queue, seconds=20)
         assert [*await queue.get()][-1:] == [event]
 
