@@ -19,6 +19,7 @@ from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_dialect import NO_TOOLS, pages_of, refuses, takes_no_tools
 from tests.fake.openai_reply import Body, Reply, bare, chunk, failure, raw, text
+from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import asked_by, tool
 
@@ -79,6 +80,14 @@ def test_program_whose_own_tools_are_refused_is_told_the_reason(open_chat: OpenC
     assert (problem.status, problem.code) == (400, "tools_not_supported")
     assert "gemma3:4b does not support tools" in problem.message
     assert isinstance(chat.say(question(3), options=asked_by())[-1], TurnFinished)
+
+
+def test_request_that_only_carries_tools_goes_without_them_too(call: Caller) -> None:
+    call.server.respond_with(takes_no_tools("llama.cpp"))
+    model = call.models.chat("scripted-model")
+    for _ in range(2):
+        call.models.tool_choice.ask("scripted-model", model, [tool("look")], lambda asked: call(model=asked))
+    assert ["tools" in body for body in call.server.bodies()] == [True, False, False]
 
 
 # Parameters.
@@ -293,6 +302,7 @@ OVERFLOWS = [
     (500, "The number of tokens to keep from the initial prompt is greater than the context length", None),
     (413, "Request too large for model `m`: Limit 6000, Requested 7000, please reduce your message size", 6_000),
 ]
+LONG = "예산은 부서마다 다르고, 담당자는 매주 금요일에 숫자를 다시 확인하기로 했습니다. "
 OTHERS = [
     (400, "max_tokens is too large: 99999. This model supports at most 4096 completion tokens"),
     (400, "Invalid 'messages[0].name': string too long. Expected a string with maximum length 64"),
@@ -320,6 +330,18 @@ def test_numbers_of_an_error_count_more_than_its_words(call: Caller) -> None:
     with pytest.raises(ContextLengthError):
         call()
     assert call.models.window_tokens("scripted-model") == 4_096
+
+
+def test_chat_goes_on_in_a_window_that_only_an_error_told(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    def answer(body: Body) -> Reply:
+        chars = sum(len(str(message["content"])) for message in body["messages"])
+        return failure(400, "Your request exceeded model token limit: 4096") if chars > 8_000 else answer_body(body)
+
+    server.respond_with(answer)
+    chat = open_chat(model_window_tokens=None, chat_model="unheard-of")
+    for number in range(1, 8):
+        assert isinstance(chat.say(question(number) + " " + LONG * 60)[-1], TurnFinished)
+    assert chat.service.folds.gauge(chat.session_id).window_tokens == 4_096
 
 
 @pytest.mark.parametrize(("status", "words"), OTHERS)
