@@ -47,6 +47,7 @@ def model_settings(url: str) -> dict[str, str]:
     """Returns the settings of a product that asks the endpoint of `bench.endpoint`."""
     return {
         "OPENAI_BASE_URL": url,
+        "MODEL_SLOTS": "1000",
         "OPENAI_API_KEY": "sk-bench",
         "CHAT_MODEL": "bench-model",
         "MODEL_WINDOW_TOKENS": "100000",

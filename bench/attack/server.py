@@ -62,6 +62,7 @@ def target(
         (folder / name).mkdir(parents=True)
     settings = {
         "OPENAI_BASE_URL": endpoint.url,
+        "MODEL_SLOTS": "1000",
         "OPENAI_API_KEY": "sk-attacked",
         "CHAT_MODEL": "scripted-model",
         "MODEL_WINDOW_TOKENS": "1000000",

@@ -54,17 +54,19 @@ def end_record(
     error_code: str,
     *,
     seconds: float,
+    lost: Sequence[SummaryDraft] = (),
     is_fallback: bool = False,
 ) -> Record:
     """Returns the finished record: COMPLETED with the adopted text, or FAILED with an error code.
 
-    `error_code`, the reason for a missing draft, is ignored if there is a draft. `is_fallback` is True if sentences
-    were extracted because the summary model failed.
+    `error_code`, the reason for a missing draft, is ignored if there is a draft. Drafts that broke off (`lost`) count by
+    their cost alone. `is_fallback` is True if sentences were extracted because the summary model failed.
     """
+    paid = (*drafts, *lost)
     cost: dict[str, object] = {
-        "input_tokens": sum(draft.input_tokens for draft in drafts),
-        "output_tokens": sum(draft.output_tokens for draft in drafts),
-        "is_usage": bool(drafts) and all(draft.is_usage for draft in drafts),
+        "input_tokens": sum(draft.input_tokens for draft in paid),
+        "output_tokens": sum(draft.output_tokens for draft in paid),
+        "is_usage": bool(paid) and all(draft.is_usage for draft in paid),
         "seconds": seconds,
     }
     review = review_drafts(drafts, spec) if drafts else Review("", "failed", error_code=error_code)

@@ -14,7 +14,7 @@ from graph.core.language import is_written_in
 from graph.core.text import LEADING_MARKS, plain_text, title_of
 from graph.core.turn import is_final_answer, text_of
 from graph.fold.clean import clean_draft
-from graph.fold.request import language_of
+from graph.fold.request import LastInput, language_of
 from prompt.summary import title_generator
 from prompt.system.framing import Language
 
@@ -43,6 +43,16 @@ def title_request(messages: Iterable[AnyMessage], language: Language) -> list[An
     written_in = language_of(said, language)
     quoted = title_generator.get_prompt([_clipped(message) for message in said], written_in)
     return [SystemMessage(title_generator.get_rules(written_in)), HumanMessage(quoted)]
+
+
+def title_in_place(last: LastInput, language: Language) -> list[AnyMessage]:
+    """Returns the last input, its answer, and one instruction: on one slot quoted turns evict the chat's prefix."""
+    said = [message for message in last.model_input.messages if isinstance(message, HumanMessage)]
+    return [
+        *last.model_input.messages,
+        last.answer,
+        HumanMessage(title_generator.get_instruction(language_of(said, language))),
+    ]
 
 
 def clean_title(text: str, scripts: Collection[str] = ()) -> str:

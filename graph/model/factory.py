@@ -120,6 +120,7 @@ class ChatModels:
             name,
             tool_choice=self.tool_choice,
             attempts=self._settings.model_attempts,
+            is_limited=self._settings.has_one_slot,
             window_tokens=self.window_tokens(name),
         )
 

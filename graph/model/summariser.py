@@ -20,11 +20,12 @@ from graph.fold.extract import TermCounts, extract_summary
 from graph.fold.request import PROMPT_VERSION, SummaryRequest, messages_behind, requests_for
 from graph.fold.review import Flaw, SummaryDraft
 from graph.fold.spec import FoldSpec, fold_of_messages
-from graph.model.caller import ChatRunnable, ModelCaller
+from graph.model.caller import ChatRunnable, ModelCaller, drop
 from graph.model.chunk import Answer
+from graph.model.early_end import EarlyEnd, EarlyEndSignal
 from graph.model.tool_choice import ToolChoice, calls_tools
 from graph.offline.phrase import is_own_phrase
-from graph.value.error import EmptyAnswerError
+from graph.value.error import EmptyAnswerError, TurnfoldError
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
 __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]
@@ -34,6 +35,9 @@ _SOURCE_SHARE: Final = 0.75
 _PROMPT_TOKENS: Final = 1_600
 # Providers count a reasoning model's hidden reasoning as part of its answer.
 _REASONING_FACTOR: Final = 4
+# Where answers are limited: the least limit in tokens, and how much longer than allowed a text may become.
+_LEAST_LIMIT_TOKENS: Final = 1_024
+_LIMIT_TIMES: Final = 2
 # A model that repeats itself may write more, which would only be shortened.
 _MOST_CHARS: Final = 10 * MAX_TARGET_CHARS
 _TAGGED: Final = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
@@ -89,7 +93,8 @@ class ModelSummariser:
     """Requests summaries from a chat model.
 
     A source larger than `window_tokens` is condensed in parts, which are joined; `source_tokens` of a quoted source fit
-    into one request. `prompt_version` changes with the words of any style's prompt.
+    into one request. `prompt_version` changes with the words of any style's prompt. `is_limited` limits the length of
+    every answer, as on an endpoint that answers one request at a time.
     """
 
     prompt_version = PROMPT_VERSION
@@ -102,6 +107,7 @@ class ModelSummariser:
         *,
         attempts: int,
         window_tokens: int,
+        is_limited: bool = False,
         tool_choice: ToolChoice | None = None,
     ) -> None:
         self.name = name
@@ -110,9 +116,10 @@ class ModelSummariser:
         self._model = model
         self._caller = caller
         self._attempts = attempts
+        self._is_limited = is_limited
         self.source_tokens = max(_PROMPT_TOKENS, int(window_tokens * _SOURCE_SHARE) - _PROMPT_TOKENS)
 
-    def summarise(
+    def summarise(  # noqa: PLR0913  # what one call depends on, bound by its caller once for all drafts
         self,
         messages: Sequence[AnyMessage],
         target_chars: int,
@@ -123,6 +130,8 @@ class ModelSummariser:
         may_retry: bool = False,
         stop: threading.Event,
         deadline_seconds: float | None,
+        on_text: Callable[[str], None] = drop,
+        lost: list[SummaryDraft] | None = None,
     ) -> SummaryDraft:
         """Returns a summary of about `target_chars` characters.
 
@@ -131,6 +140,7 @@ class ModelSummariser:
             in_place: The request that follows the chat itself; None to quote the messages.
             flawed: The first draft and its defect, appended to the same request to repair the draft.
             deadline_seconds: Limit for all parts together; None for no limit but silence.
+            lost: Takes what was written if the summary can't be returned, for its cost.
 
         Raises:
             TurnStoppedSignal: `stop` was set.
@@ -143,8 +153,13 @@ class ModelSummariser:
         requests = requests_for(spec, self.source_tokens) if in_place is None else [in_place]
         for index, request in enumerate(requests):
             behind = [] if flawed is None else messages_behind(request, index, *flawed)
-            sent = replace(request, messages=[*request.messages, *behind])
-            drafts.append(self._ask(sent, self.answer_limit_tokens(spec), attempts, stop, ends_at))
+            call = _DraftCall(replace(request, messages=[*request.messages, *behind]), on_text, self._is_limited)
+            try:
+                drafts.append(self._ask(call, self.answer_limit_tokens(spec), attempts, stop, ends_at))
+            except TurnfoldError:
+                if lost is not None:
+                    lost += [*drafts, *call.broken_off()]
+                raise
         return SummaryDraft(
             "\n".join(draft.text for draft in drafts),
             sum(draft.input_tokens for draft in drafts),
@@ -160,37 +175,83 @@ class ModelSummariser:
 
     def _ask(
         self,
-        request: SummaryRequest,
+        call: _DraftCall,
         limit_tokens: int | None,
         attempts: int,
         stop: threading.Event,
         ends_at: float | None,
     ) -> SummaryDraft:
-        asked_tokens = sum(estimate_tokens(message.text) for message in request.messages)
+        request = call.request
+        most_tokens = limit_tokens or call.most_tokens
 
-        def call(model: ChatRunnable) -> Answer:
+        def ask(model: ChatRunnable) -> Answer:
             return self._caller.call(
-                model if limit_tokens is None else model.bind(max_tokens=limit_tokens),
+                model if most_tokens is None else model.bind(max_tokens=most_tokens),
                 request.messages,
                 stop=stop,
                 deadline_seconds=None if ends_at is None else max(0.0, ends_at - time.monotonic()),
                 attempts=attempts,
+                on_text=call.hear,
+                on_restart=call.restart,
             )
 
         try:
-            answer = self._tool_choice.ask(self.name, self._model, request.tools, call)
+            answer = self._tool_choice.ask(self.name, self._model, request.tools, ask)
         except EmptyAnswerError:
-            return SummaryDraft("", asked_tokens, 0, is_usage=False)  # reviewed and repaired like any other draft
-        said = (
-            "" if request.tools and calls_tools(answer.message) else text_of(answer.message)
-        )  # text beside a tool call is no summary
-        is_cut = answer.message.response_metadata.get("finish_reason") == "length" and _END_TAG not in said
+            return SummaryDraft("", call.asked_tokens, 0, is_usage=False)  # reviewed and repaired like any other draft
+        except EarlyEndSignal:
+            said, usage, is_ended = call.said, None, True
+        else:
+            # Text beside a tool call is no summary.
+            said = "" if request.tools and calls_tools(answer.message) else text_of(answer.message)
+            usage, is_ended = answer.usage, answer.message.response_metadata.get("finish_reason") == "length"
+        is_cut = is_ended and _END_TAG not in said
         text = clean_draft(inside_tags(clean_draft(said)))  # reasoning may contain tags, too
         if len(text) > _MOST_CHARS:
             text, is_cut = text[:_MOST_CHARS], True
-        if (usage := answer.usage) is not None:
+        if usage is not None:
             return SummaryDraft(text, usage.input_tokens, usage.output_tokens, is_usage=True, is_cut=is_cut)
-        return SummaryDraft(text, asked_tokens, estimate_tokens(said), is_usage=False, is_cut=is_cut)
+        return SummaryDraft(text, call.asked_tokens, estimate_tokens(said), is_usage=False, is_cut=is_cut)
+
+
+class _DraftCall:
+    """A call for a draft, with what was said in all of its attempts.
+
+    Attributes:
+        said: The text of the newest attempt.
+        most_tokens: The limit that is sent if the fold has none of its own; None for none.
+    """
+
+    def __init__(self, request: SummaryRequest, on_text: Callable[[str], None], is_limited: bool) -> None:  # noqa: FBT001  # private
+        self.request = request
+        self.said = ""
+        self.asked_tokens = sum(estimate_tokens(message.text) for message in request.messages)
+        self.most_tokens = _limit_tokens(request) if is_limited else None
+        self._said_before = ""
+        self._on_text = on_text
+        self._end = EarlyEnd(_LIMIT_TIMES * request.most_chars if is_limited else None)
+
+    def hear(self, text: str) -> None:
+        self.said += text
+        self._on_text(text)
+        self._end.hear(text)
+
+    def restart(self) -> None:
+        self._said_before += self.said
+        self.said = ""
+        self._end.restart()
+
+    def broken_off(self) -> list[SummaryDraft]:
+        """Returns what the call has cost if it failed: nothing before its first word."""
+        said = self._said_before + self.said
+        return [SummaryDraft("", self.asked_tokens, estimate_tokens(said), is_usage=False)] if said else []
+
+
+def _limit_tokens(request: SummaryRequest) -> int:
+    """Returns the limit on an answer: four times the longest text that is asked for, and room for thoughts."""
+    told = request.messages[-1].text
+    tokens = request.most_chars * estimate_tokens(told) // max(1, len(told))
+    return max(_LEAST_LIMIT_TOKENS, tokens * _REASONING_FACTOR)
 
 
 Summariser = ModelSummariser | ExtractiveSummariser

@@ -40,7 +40,15 @@ from graph.store.archive import Archive
 from graph.store.call import CallStore
 from graph.store.stores import ChatStores
 from graph.strategy.base import Strategy, first_turn
-from graph.value.error import ContextLengthError, InternalError, ModelError, NotFoundError, StoreError, TurnfoldError
+from graph.value.error import (
+    ContextLengthError,
+    InternalError,
+    ModelError,
+    NotFoundError,
+    StoreError,
+    TurnfoldError,
+    TurnStoppedSignal,
+)
 from graph.value.record import Record
 
 _LOG = logging.getLogger(__name__)
@@ -69,6 +77,10 @@ class LastInputs:
     def __contains__(self, session_id: str) -> bool:
         """Whether this session is remembered."""
         return session_id in self._inputs
+
+    def get(self, session_id: str) -> LastInput | None:
+        """Returns a session's last input, if it is remembered."""
+        return self._inputs.get(session_id)
 
     def keep(self, session_id: str, last: LastInput) -> None:
         """Remembers a session's last input, in place of the one before."""
@@ -187,6 +199,11 @@ class FoldWorker:
         clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take; None for no limit but silence.
         in_place: Which folds are asked for behind the chat itself; see `LastInputs`.
+        has_one_slot: Whether the endpoint answers one request at a time, so that folds must give way to turns.
+        quiet_seconds: See `JobQueue`.
+
+    Attributes:
+        last_inputs: What the chat models were last sent.
     """
 
     def __init__(
@@ -198,21 +215,26 @@ class FoldWorker:
         clock: Callable[[], datetime],
         deadline_seconds: float | None,
         in_place: InPlaceMode,
+        has_one_slot: bool = False,
+        quiet_seconds: float = 0.0,
     ) -> None:
+        self.last_inputs = LastInputs(stores.calls, in_place)
         self._stores = stores
         self._models = models
         self._spending = spending
         self._clock = clock
         self._deadline_seconds = deadline_seconds
         self._longest_seconds = deadline_seconds or _LONGEST_SECONDS
+        self._has_one_slot = has_one_slot
         self._terms = SessionTerms(stores.archive)
-        self._last_inputs = LastInputs(stores.calls, in_place)
-        self._queue = JobQueue("fold")
+        self._queue = JobQueue("fold", quiet_seconds=quiet_seconds)
         # By lane, the key of the fold to be tried again, and its draft with what is wrong with it.
         self._unmended: Newest[Lane, tuple[str, tuple[SummaryDraft, Flaw]]] = Newest(_KEPT_DRAFTS)
         spending.metrics.watch("folds_waiting", "Folds that are queued or being made.", self._queue.count)
         # Sessions in which a turn waited in vain and no fold was made since.
         self._overdue: Newest[str, None] = Newest(_KEPT_SESSIONS)
+        # By the folds' keys, when their drafts' streams last moved.
+        self._moved: Newest[str, float] = Newest(_KEPT_SESSIONS)
 
     def snapshot(self, session_id: str, *, complete_turns: int, rate: float, from_turn: int = 1) -> SessionSnapshot:
         """Reads a session's snapshot: its active records, and the uncovered messages from `from_turn` on."""
@@ -234,9 +256,19 @@ class FoldWorker:
                 set_aside=without_overlap(self._stores.records.set_aside(session_id), active),
             )
 
+    def hold(self, session_id: str) -> None:
+        """A turn begins: on one slot folds give way to it until `release`; elsewhere they go on beside it."""
+        if self._has_one_slot:
+            self._queue.hold(session_id)
+
+    def release(self, session_id: str) -> None:
+        """The turn has ended."""
+        if self._has_one_slot:
+            self._queue.release(session_id)
+
     def remember(self, session_id: str, last: LastInput) -> None:
         """Remembers what a session's chat model was last sent and answered, for folds that are asked for behind it."""
-        self._last_inputs.keep(session_id, last)
+        self.last_inputs.keep(session_id, last)
 
     def plan(self, session_id: str, spec: FoldSpec, *, owner: str, model: str) -> FoldPlan:
         """Returns the plan of a fold, with the summariser for the session's chat model.
@@ -263,8 +295,17 @@ class FoldWorker:
         return record
 
     def should_wait(self, plan: FoldPlan) -> bool:
-        """Whether a turn should wait for this fold: not for one that failed and is retried after the answer."""
-        return self.may_wait(plan.session_id) and (self._is_under_way(plan) or not self._failures(plan))
+        """Whether a turn should wait for this fold: not for one that failed and is retried after the answer.
+
+        On one slot only for a fold that runs and isn't stopped: the turn would stand behind it anyway. Others are made
+        after the turn, which is sent without them.
+        """
+        if not self.may_wait(plan.session_id):
+            return False
+        if self._has_one_slot:
+            is_firm, is_queued = self._queue.is_firm(plan.lane, plan.key), self._queue.has(plan.lane, plan.key)
+            return is_firm or (not is_queued and self._is_under_way(plan))
+        return self._is_under_way(plan) or not self._failures(plan)
 
     def may_wait(self, session_id: str) -> bool:
         """Whether a turn may wait for a fold of this session.
@@ -279,11 +320,13 @@ class FoldWorker:
 
         Returns:
             The finished record; None if it failed, took longer than `seconds`, or `stop` was set. The work goes on for
-            a later turn.
+            a later turn. On one slot the seconds begin anew whenever its stream moves, and then it is stopped.
         """
         self._queue.put(plan.lane, plan.key, partial(self._work, plan), is_urgent=True)
         until, pause = time.monotonic() + seconds, _POLL_SECONDS
         while (record := self.prepared(plan)) is None:
+            if self._has_one_slot:
+                until = max(until, (self._moved.get(plan.key) or 0.0) + seconds)
             left_seconds = until - time.monotonic()
             if left_seconds <= 0 or not self._is_under_way(plan) or stop.wait(min(pause, left_seconds)):
                 break
@@ -294,6 +337,8 @@ class FoldWorker:
             record = self.prepared(plan)
             if record is not None:
                 self._overdue.drop(plan.session_id)
+            elif self._has_one_slot:
+                self._queue.withdraw(plan.lane, plan.key, stops_running=True)
         return record
 
     def make_now(
@@ -379,7 +424,7 @@ class FoldWorker:
         for is_waited in (False, True):
             self._unmended.drop((session_id, is_waited))
         self._terms.forget(session_id)
-        self._last_inputs.forget(session_id)
+        self.last_inputs.forget(session_id)
         self._overdue.drop(session_id)
 
     def close(self) -> None:
@@ -482,24 +527,34 @@ class FoldWorker:
         began = time.monotonic()
         if plan.spec.stands_verbatim:
             return end_verbatim(record, plan.spec)
-        drafts: list[SummaryDraft] = []
-        error_code = self._draft(plan, record, drafts, stop)
+        drafts, lost, error_code = self._drafts(plan, record, stop)
         seconds = time.monotonic() - began
-        return end_record(record, plan.spec, drafts, error_code, seconds=seconds, is_fallback=plan.is_fallback)
+        return end_record(
+            record, plan.spec, drafts, error_code, lost=lost, seconds=seconds, is_fallback=plan.is_fallback
+        )
 
-    def _draft(self, plan: FoldPlan, record: Record, drafts: list[SummaryDraft], stop: threading.Event) -> str:
-        """Writes a draft, and has it mended once if it needs it; returns the error code, "" if there was no error.
+    def _drafts(
+        self, plan: FoldPlan, record: Record, stop: threading.Event
+    ) -> tuple[list[SummaryDraft], list[SummaryDraft], str]:
+        """Writes a draft, and has it mended once if it needs it.
 
         A draft that the try before has left is mended, and no other is written.
+
+        Returns:
+            The drafts, those that only cost something, and the error code, "" if there was no error.
         """
         spec = plan.spec
+        drafts: list[SummaryDraft] = []
+        lost: list[SummaryDraft] = []
         key, left = self._unmended.get(plan.lane) or ("", None)
         flawed = left if key == plan.key else None
+        if flawed is not None and review_drafts([flawed[0]], spec).text:
+            drafts.append(replace(flawed[0], input_tokens=0, output_tokens=0))  # the try before has paid for it
         try:
-            summarise = self._summarise(plan, stop)
+            summarise = self._summarise(plan, stop, lost)
             for is_last in (False, True) if flawed is None else (True,):
                 if self._stores.records.get(record.thread_id, record.id).status != "IN_PROGRESS":
-                    return DISCARDED_CODE  # no longer needed: don't pay for another call
+                    return drafts, lost, DISCARDED_CODE  # no longer needed: don't pay for another call
                 generate_summary(spec.messages, spec.target_chars, partial(summarise, flawed=flawed), drafts=drafts)
                 self._unmended.drop(plan.lane)
                 flaw = flaw_of(drafts[-1], spec)
@@ -509,11 +564,19 @@ class FoldWorker:
                 if not plan.is_trusted and not review_drafts(drafts, spec).text:
                     self._unmended.put(plan.lane, (plan.key, flawed))
                     break
+        except TurnStoppedSignal as signal:
+            if flawed is not None and self._has_one_slot:  # it gives way to a turn, and is mended after that
+                self._unmended.put(plan.lane, (plan.key, flawed))
+                lost += drafts
+                drafts.clear()
+            return drafts, lost, signal.code
         except TurnfoldError as error:
-            return error.code
-        return ""
+            return drafts, lost, error.code
+        return drafts, lost, ""
 
-    def _summarise(self, plan: FoldPlan, stop: threading.Event) -> Callable[..., SummaryDraft]:
+    def _summarise(
+        self, plan: FoldPlan, stop: threading.Event, lost: list[SummaryDraft]
+    ) -> Callable[..., SummaryDraft]:
         """Returns what writes each draft of a fold: in one place, so that a repair follows the draft that it mends."""
         if isinstance(plan.summariser, ExtractiveSummariser):
             return partial(plan.summariser.summarise, counts=self._terms.counts(plan.session_id))
@@ -523,8 +586,10 @@ class FoldWorker:
             may_retry=plan.may_retry,
             stop=stop,
             deadline_seconds=self._deadline_seconds,
+            on_text=lambda _: self._moved.put(plan.key, time.monotonic()),
+            lost=lost,
         )
-        in_place = self._last_inputs.request_for(plan.session_id, plan.spec, plan.summariser)
+        in_place = self.last_inputs.request_for(plan.session_id, plan.spec, plan.summariser)
         return ask if in_place is None else partial(_in_place_or_quoted, ask, in_place)
 
 

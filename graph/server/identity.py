@@ -106,6 +106,17 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+_PRIVATE_ENDS: Final = (".local", ".internal", ".lan", ".home.arpa")
+
+
+def is_in_own_network(host: str) -> bool:
+    """True for loopback, private addresses, and names that only a private network knows (`ollama`, `box.local`)."""
+    try:
+        return is_loopback(host) or ip_address(host.strip("[]")).is_private
+    except ValueError:
+        return "." not in host or host.lower().endswith(_PRIVATE_ENDS)
+
+
 def is_reachable(address: str) -> bool:
     """True for IP addresses by which other computers may reach this one."""
     try:

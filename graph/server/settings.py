@@ -6,6 +6,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -20,6 +21,7 @@ from graph.server.identity import (
     check_origin,
     check_token,
     host_of,
+    is_in_own_network,
     is_loopback,
     read_tokens,
 )
@@ -57,6 +59,7 @@ class Settings(BaseSettings):
     model_window_tokens: Annotated[int, Field(ge=1_000, le=10_000_000)] | None = None
     model_silence_seconds: Seconds = 120
     model_deadline_seconds: LongSeconds | None = None
+    model_slots: Annotated[int, Field(ge=1, le=1000)] | None = None
     model_attempts: Annotated[int, Field(ge=1, le=10)] = 3
     model_prices: Annotated[PriceList | None, NoDecode] = None
 
@@ -264,6 +267,23 @@ class Settings(BaseSettings):
     def is_offline(self) -> bool:
         """True without an endpoint: the embedded offline model answers."""
         return self.openai_api_key is None and self.openai_base_url is None
+
+    @property
+    def has_one_slot(self) -> bool:
+        """True if the endpoint answers one request at a time, as most local servers do: what a user says goes first.
+
+        Default: true for a server in the own network.
+        """
+        if self.model_slots is not None:
+            return self.model_slots == 1
+        return bool(self.openai_base_url) and is_in_own_network(urlsplit(self.openai_base_url or "").hostname or "")
+
+    @property
+    def in_place(self) -> Literal["auto", "always", "never"]:
+        """Which folds are requested in place: by default all on one slot, where a quoted source evicts the chat."""
+        if self.is_offline:
+            return "never"
+        return "always" if self.fold_in_place == "auto" and self.has_one_slot else self.fold_in_place
 
     @property
     def limits(self) -> Limits:

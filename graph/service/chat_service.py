@@ -334,7 +334,9 @@ def open_service(
             spending=spending,
             clock=now,
             deadline_seconds=settings.fold_deadline_seconds,
-            in_place="never" if settings.is_offline else settings.fold_in_place,
+            in_place=settings.in_place,
+            has_one_slot=settings.has_one_slot,
+            quiet_seconds=settings.fold_wait_seconds if settings.has_one_slot else 0.0,
         )
         stack.callback(fold_worker.close)
         titles = None
@@ -344,6 +346,7 @@ def open_service(
                 titles=opened.owner.titles,
                 use=opened.owner.use,
                 models=chat_models,
+                last_inputs=fold_worker.last_inputs,
                 spending=spending,
                 settings=settings,
                 clock=now,

@@ -10,6 +10,7 @@ the first `TokenDelta` of a call, any number of times, where the endpoint tells 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True)
@@ -134,3 +135,5 @@ Event = (
     | TurnStopped
     | ActionRequired
 )
+
+LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)

@@ -5,20 +5,23 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AnyMessage
 
 from graph.core.language import session_language, user_scripts
 from graph.core.text import sum_tokens, title_of
 from graph.core.turn import text_of
-from graph.fold.title import TITLED_TURNS, clean_title, title_request
-from graph.model.chunk import Answer
+from graph.fold.title import TITLED_TURNS, clean_title, title_in_place, title_request
+from graph.model.caller import ChatRunnable
+from graph.model.chunk import Answer, Usage
+from graph.model.early_end import EarlyEnd, EarlyEndSignal
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
+from graph.node.fold_worker import LastInputs
 from graph.node.job_queue import JobQueue
 from graph.server.settings import Settings
 from graph.store.call import SideCall, TitleStore
@@ -26,25 +29,37 @@ from graph.store.owner import OwnerUseStore
 from graph.store.session import SessionRow
 from graph.store.stores import ChatStores
 from graph.value.error import TurnfoldError, TurnStoppedSignal
-from graph.value.event import Event, TurnFinished
+from graph.value.event import LAST_EVENTS, Event, TurnFinished, TurnStarted
 
 _LOG = logging.getLogger(__name__)
 _MAX_TRIES: Final = 2
 _MAX_THREADS: Final = 4
 # A title has some ten; the thoughts of a reasoning model count, too.
 _ANSWER_TOKENS: Final = 1_000
+# On one slot: what is longer than that is no title.
+_MOST_CHARS: Final = 250
 
 
 class _Asked(NamedTuple):
-    """What is sent for the title of a session."""
+    """What is sent for the title of a session.
+
+    Attributes:
+        model: The model's name at the endpoint.
+        tools: Schemas sent beside the messages, none of which may be called.
+    """
 
     session: SessionRow
+    model: str
     said: list[AnyMessage]
     request: list[AnyMessage]
+    tools: Sequence[Mapping[str, Any]] = ()
 
 
 class TitleMaker:
     """Titles sessions of the page after their second turn, by one call each; a second one after a later turn.
+
+    On an endpoint with one slot the call gives way to turns as folds do, and is made behind the chat itself; where that
+    isn't possible it is made after the third turn, when a fold evicts the chat's prefix anyway.
 
     Usage:
         >>> log.watch(partial(titles.hear, session))
@@ -55,6 +70,7 @@ class TitleMaker:
     Args:
         titles: Keeps what the calls cost.
         use: Tells whether an owner has tokens left.
+        last_inputs: What the chat models were last sent.
         spending: Hears of what the calls cost.
         clock: The time in UTC.
     """
@@ -66,6 +82,7 @@ class TitleMaker:
         titles: TitleStore,
         use: OwnerUseStore,
         models: ChatModels,
+        last_inputs: LastInputs,
         spending: Spending,
         settings: Settings,
         clock: Callable[[], datetime],
@@ -78,13 +95,20 @@ class TitleMaker:
         self._clock = clock
         self._model_name = settings.chat_summary_model
         self._deadline_seconds = settings.fold_deadline_seconds
-        self._queue = JobQueue("title", max_threads=_MAX_THREADS)
+        self._last_inputs = last_inputs
+        self._has_one_slot = settings.has_one_slot
+        quiet_seconds = settings.fold_wait_seconds if self._has_one_slot else 0.0
+        self._queue = JobQueue("title", max_threads=_MAX_THREADS, quiet_seconds=quiet_seconds)
 
     def hear(self, session: SessionRow, event: Event) -> None:
         """Takes the next event of a turn of a session, which is as it was when the turn began."""
+        if self._has_one_slot and isinstance(event, TurnStarted):
+            self._queue.hold(session.session_id)
         if isinstance(event, TurnFinished) and event.turn >= TITLED_TURNS and _is_untitled(session):
             make = partial(self._make, session.session_id, session.owner)
-            self._queue.put((session.session_id, None), "title", make)
+            self._queue.put((session.session_id, True), "title", make)
+        if self._has_one_slot and isinstance(event, LAST_EVENTS):
+            self._queue.release(session.session_id)
 
     def is_idle(self, session_id: str) -> bool:
         """Whether no title of this session is queued or being made here."""
@@ -100,17 +124,18 @@ class TitleMaker:
             if asked is not None:
                 self._ask(asked, stop)
         except TurnStoppedSignal:
-            _LOG.info("the title of session=%s ends with the server", session_id)
+            _LOG.info("the title of session=%s gives way, or ends with the server", session_id)
         except TurnfoldError as error:
             _LOG.warning("no title for session=%s: %s", session_id, error.code)
         return True
 
     def _asked(self, session_id: str, owner: str) -> _Asked | None:
-        """Reads what is to be sent; None if the session is to have no title of a model, or has had both tries.
+        """Reads what is to be sent; None if the session is to have no title of a model, not yet, or has had both tries.
 
         Raises:
             NotFoundError: The session was deleted.
             UserTokensError: The owner's tokens of this day are used up.
+            ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
         stores = self._stores
         with stores.database.reading():
@@ -119,10 +144,18 @@ class TitleMaker:
                 return None
             self._use.check_tokens(owner)
             said = [entry.message for entry in stores.archive.live_turns(session_id, 1, TITLED_TURNS)]
+            has_more = bool(stores.archive.live_turns(session_id, TITLED_TURNS + 1, TITLED_TURNS + 1))
         # Another title isn't that of its first words: an example's, or one that was given before this was noted.
         if not said or session.title != title_of(text_of(said[0])):
             return None
-        return _Asked(session, said, title_request(said, session_language(said[0])))
+        name, language = self._models.resolve(self._model_name or session.model), session_language(said[0])
+        if self._has_one_slot:
+            last = self._last_inputs.get(session_id)
+            if last is not None and last.model == name:
+                return _Asked(session, name, said, title_in_place(last, language), last.tools)
+            if not has_more:
+                return None
+        return _Asked(session, name, said, title_request(said, language))
 
     def _ask(self, asked: _Asked, stop: threading.Event) -> None:
         """Makes the call, keeps its row, and titles the session.
@@ -132,28 +165,39 @@ class TitleMaker:
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
             StoreError: It couldn't be kept.
         """
-        name = self._models.resolve(self._model_name or asked.session.model)
-        answer, error_code, began = None, "", time.monotonic()
-        try:
-            answer = self._models.caller.call(
-                self._models.chat(name).bind(max_tokens=_ANSWER_TOKENS),
+        said: list[str] = []
+        end = EarlyEnd(_MOST_CHARS if self._has_one_slot else None)
+
+        def hear(text: str) -> None:
+            said.append(text)
+            end.hear(text)
+
+        def call(model: ChatRunnable) -> Answer:
+            return self._models.caller.call(
+                model.bind(max_tokens=_ANSWER_TOKENS),
                 asked.request,
                 stop=stop,
                 deadline_seconds=self._deadline_seconds,
                 attempts=1,
+                on_text=hear,
             )
+
+        usage, error_code, began = None, "", time.monotonic()
+        try:
+            answer = self._models.tool_choice.ask(asked.model, self._models.chat(asked.model), asked.tools, call)
+            said, usage = [text_of(answer.message)], answer.usage
         except TurnStoppedSignal:
             raise
+        except EarlyEndSignal:
+            pass
         except TurnfoldError as error:
             error_code = error.code
-        self._keep(asked, name, answer, error_code, seconds=time.monotonic() - began)
+        self._keep(asked, "".join(said), usage, error_code, seconds=time.monotonic() - began)
 
-    def _keep(self, asked: _Asked, model: str, answer: Answer | None, error_code: str, *, seconds: float) -> None:
-        said = text_of(answer.message) if answer else ""
-        usage = answer.usage if answer else None
+    def _keep(self, asked: _Asked, said: str, usage: Usage | None, error_code: str, *, seconds: float) -> None:
         call = SideCall(
             owner=asked.session.owner,
-            model=model,
+            model=asked.model,
             sent_tokens=sum_tokens(asked.request),
             usage_input_tokens=usage.input_tokens if usage else None,
             usage_output_tokens=usage.output_tokens if usage else None,
@@ -166,7 +210,8 @@ class TitleMaker:
             call.owner, "title", usage, sent_tokens=call.sent_tokens, said=said, seconds=seconds, error_code=error_code
         )
         session_id = asked.session.session_id
-        is_titled = self._titles.keep(session_id, call, clean_title(said, user_scripts(asked.said)))
+        title = "" if error_code else clean_title(said, user_scripts(asked.said))
+        is_titled = self._titles.keep(session_id, call, title)
         _LOG.info("title of session=%s: %s", session_id, error_code or ("made" if is_titled else "left"))
 
 

@@ -20,6 +20,7 @@ from graph.server.metrics import Metrics, TurnEnd
 from graph.store.turn import TurnRow
 from graph.tool.recall import opened_turns
 from graph.value.event import (
+    LAST_EVENTS,
     ActionRequired,
     AnswerRestarted,
     Event,
@@ -37,7 +38,6 @@ from graph.value.event import (
 from graph.value.view import LiveTurn, StepStatus, ToolStep
 
 _LOG = logging.getLogger(__name__)
-_LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
 _STARTS: Final = 2**30
 _FAR: Final = 10**6
 
@@ -74,7 +74,7 @@ class TurnLog:
 
     @property
     def is_over(self) -> bool:
-        return bool(self._events) and isinstance(self._events[-1], _LAST_EVENTS)
+        return bool(self._events) and isinstance(self._events[-1], LAST_EVENTS)
 
     @property
     def is_watched(self) -> bool:
@@ -150,7 +150,7 @@ class TurnLog:
                 fresh = self._events[seen:]
             yield from fresh
             seen += len(fresh)
-            if isinstance(fresh[-1], _LAST_EVENTS):
+            if isinstance(fresh[-1], LAST_EVENTS):
                 return
 
     def wait_for_end(self, timeout_seconds: float) -> None:

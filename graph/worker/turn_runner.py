@@ -119,6 +119,7 @@ class TurnRunner:
                 raise ClosingError
             self._forget_old_jobs()
             self._jobs[job.session_id] = job
+            self._fold_worker.hold(job.session_id)
             self._pool.submit(self._run, job)
 
     def log(self, session_id: str) -> TurnLog | None:
@@ -163,6 +164,7 @@ class TurnRunner:
             self.limiter.end(job.context.owner)
             self._after("note", session_id, lambda: self._note_end(job, last))
             self._after("prepare", session_id, lambda: self._prepare_folds(job.context))
+            self._fold_worker.release(session_id)
             attempt = job.context.row.attempt
             _LOG.info("turn %d session=%s attempt=%d: %s", job.number, session_id, attempt, type(last).__name__)
             job.log.append(last)

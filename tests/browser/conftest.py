@@ -129,6 +129,7 @@ def scripted_settings(endpoint: FakeOpenAI) -> dict[str, str]:
         "OPENAI_API_KEY": "sk-scripted-key-of-the-tests",
         "CHAT_MODEL": "scripted-model",
         "MODEL_WINDOW_TOKENS": "100000",
+        "MODEL_SLOTS": "16",
         "MODEL_ATTEMPTS": "1",
         "AUTO_TITLES": "false",
         "MODEL_PRICES": '{"currency": "USD", "models": {"scripted-model": {"input": 2.5, "output": 10}}}',

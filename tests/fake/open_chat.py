@@ -34,6 +34,7 @@ def settings_maker(data_dir: Path, base_url: str, database_url: SecretStr | None
             "turnfold_data_dir": data_dir,
             "chat_database_url": database_url,
             "model_window_tokens": 100_000,
+            "model_slots": 16,  # the server is on loopback, but answers like a hosted one
             "model_attempts": 1,
             "model_deadline_seconds": 20,
             "fold_wait_seconds": 5,

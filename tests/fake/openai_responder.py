@@ -17,6 +17,7 @@ _TARGET: Final = re.compile(r"(\d+)(?:자| characters)")
 _MESSAGE: Final = re.compile(r"<m (?:turn=\"(\d+)\" )?from=\"[^\"]+\">(.*?)</m>", re.DOTALL)
 _BEGINNINGS: Final = tuple(BEGINNING.values())
 _TITLE_RULES: Final = tuple(rules.template.partition("\n")[0] for rules in title_generator.RULES.values())
+_TITLE_BEGINNINGS: Final = tuple(told.template.partition("]")[0] for told in title_generator.INSTRUCTION.values())
 _TURNS: Final = re.compile(r"(?:turns? )?(\d+)(?:-\d+)?턴?")
 _OPENING: Final = re.compile(r"[«“](.*?)…?[»”]")
 _HANGUL: Final = re.compile(r"[가-힣]")
@@ -27,7 +28,7 @@ def kind_of(body: Body) -> Kind:
 
     Or behind the chat itself. A title has rules of its own.
     """
-    if _words(body["messages"][0]).startswith(_TITLE_RULES):
+    if _words(body["messages"][0]).startswith(_TITLE_RULES) or asked_in(body).startswith(_TITLE_BEGINNINGS):
         return "title"
     if instruction_at(body) is not None:
         return "summary"
@@ -119,7 +120,8 @@ def _cut(source: str, chars: int) -> str:
 
 
 def _title(body: Body) -> str:
-    return "시험용 제목" if _HANGUL.search(_words(body["messages"][0])) else "Title of the test"
+    told = _words(body["messages"][0]) + asked_in(body)
+    return "시험용 제목" if _HANGUL.search(told) else "Title of the test"
 
 
 def _chat(body: Body) -> str:

@@ -24,11 +24,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Final, Self
 
+from tests.fake.one_slot import OneSlot
 from tests.fake.openai_reply import Body, Reply, as_whole
 from tests.fake.openai_responder import Kind, answer_body, asked_in, kind_of
 from tests.fake.openai_script import Exchange, Responder, Script, Scripted, Scripts
@@ -43,6 +45,9 @@ class FakeOpenAI:
         models: What GET /v1/models lists: names, or whole entries such as `{"id": "m", "max_model_len": 4096}`.
         pause_seconds: Wait before each event of the default responder's answers.
         port: A fixed port, to start again where another one has been; 0 takes a free one.
+
+    Attributes:
+        slot: What its requests wait for; None to answer all of them at once.
     """
 
     def __init__(
@@ -54,6 +59,7 @@ class FakeOpenAI:
         self.pages: dict[str, object] = {}
         self.model_list_count = 0
         self.exchanges: list[Exchange] = []
+        self.slot: OneSlot | None = None
         self._default_responder: Responder = lambda body: answer_body(body, pause_seconds=pause_seconds)
         self._responder: Responder = self._default_responder
         self._scripts = Scripts()
@@ -113,6 +119,7 @@ class FakeOpenAI:
             with self._lock:
                 ended, self._scripts = self._scripts, Scripts(is_shared=True)
                 self._responder = self._default_responder
+                self.slot = None
                 self.models, self.model_list_reply, self.model_list_count = list(self._default_models), None, 0
                 self.pages = {}
             self.end_hanging()
@@ -229,8 +236,10 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._over = self.server.fake._over  # noqa: SLF001  # one unit in two classes
         exchange, reply = self.server.fake._begin(sent, {k.lower(): v for k, v in self.headers.items()})  # noqa: SLF001  # one unit in two classes
+        slot = self.server.fake.slot
         try:
-            self._send(exchange, reply)
+            with slot.taken(exchange.body, reply, partial(self._wait, _POLL_SECONDS)) if slot else nullcontext():
+                self._send(exchange, reply)
             exchange.is_finished = True
         except (_ClientGoneError, OSError):
             exchange.is_closed_early = True

@@ -50,6 +50,7 @@ def served(
         "OPENAI_API_KEY": KEY,
         "CHAT_MODEL": "scripted-model",
         "AUTO_TITLES": "false",
+        "MODEL_SLOTS": "16",
         "TURNFOLD_DATA_DIR": str(folder),
         "TURNFOLD_TEST_MESSAGE": question(1),
         **settings,

@@ -452,7 +452,7 @@ def test_nothing_of_a_deleted_session_is_kept_in_memory(open_chat: OpenChat, ser
     server.script(text(ENGLISH), kind="summary")
     chat.ask(1, 3)
     engine = chat.service._engine  # noqa: SLF001  # nobody else can see that it grows
-    drafts, inputs = engine.fold_worker._unmended, engine.fold_worker._last_inputs  # noqa: SLF001  # the same
+    drafts, inputs = engine.fold_worker._unmended, engine.fold_worker.last_inputs  # noqa: SLF001  # the same
     assert (len(drafts), chat.session_id in inputs) == (1, True)
     chat.service.sessions.delete(chat.session_id)
     assert (len(drafts), chat.session_id in inputs) == (0, False)

@@ -24,8 +24,8 @@ SECONDS = 10.0
 class Works:
     """Puts work into a queue that tells when it begins, and goes on once it's let go or told to stop."""
 
-    def __init__(self, max_threads: int) -> None:
-        self.queue = JobQueue("fold", max_threads=max_threads)
+    def __init__(self, max_threads: int, quiet_seconds: float = 0.0) -> None:
+        self.queue = JobQueue("fold", max_threads=max_threads, quiet_seconds=quiet_seconds)
         self.started: list[str] = []
         self.ended: list[str] = []
         self._gates: dict[str, threading.Event] = {}
@@ -59,11 +59,14 @@ class Works:
             assert self._change.wait_for(lambda: set(names) <= set(self.started), SECONDS), self.started
 
     def wait_until_idle(self, session_id: str = "one") -> None:
+        self.wait_until(lambda: self.queue.is_idle(session_id))
+
+    def wait_until(self, is_true: Callable[[], bool]) -> None:
         for _ in range(int(SECONDS / 0.005)):
-            if self.queue.is_idle(session_id):
+            if is_true():
                 return
             threading.Event().wait(0.005)
-        raise AssertionError
+        raise AssertionError(self.started, self.ended)
 
 
 @pytest.fixture
@@ -181,6 +184,102 @@ def test_closing_ends_what_runs_and_begins_nothing_more() -> None:
     works.queue.close()
     works.put(ONE, "late")
     assert (works.started, works.ended) == (["a"], ["a early"])
+
+
+# Where jobs give way to turns
+
+
+def test_what_runs_stops_for_a_turn_of_any_session_and_begins_anew_after_it(works: Works) -> None:
+    works.put(ONE, "a", "b")
+    works.put(OTHER, "x")
+    works.wait_for("a", "x")
+    works.queue.hold("one")
+    works.wait_until(lambda: len(works.ended) == len(("a", "x")))
+    works.put(ONE, "c")
+    works.put(("third", True), "y")
+    works.wait_for("y")
+    assert sorted(works.started) == ["a", "x", "y"]
+    works.let_go("y")
+    works.queue.release("one")
+    works.wait_until(lambda: works.started.count("a") == works.started.count("x") == 2)
+    works.let_go("a", "b", "c", "x")
+    works.wait_until_idle()
+    assert [name for name in works.ended if name[0] in "abc"] == ["a early", "a", "b", "c"]
+
+
+def test_work_is_stopped_twice_and_then_finished(works: Works) -> None:
+    works.put(ONE, "a")
+    for count in (1, 2):
+        works.wait_until(lambda count=count: works.started.count("a") == count)  # type: ignore[misc]
+        assert not works.queue.is_firm(ONE, "a")
+        works.queue.hold("one")
+        works.wait_until(lambda count=count: len(works.ended) == count)  # type: ignore[misc]
+        works.queue.release("one")
+    works.wait_until(lambda: works.queue.is_firm(ONE, "a"))
+    works.queue.hold("one")
+    works.let_go("a")
+    works.wait_until_idle()
+    works.queue.release("one")
+    assert works.ended == ["a early", "a early", "a"]
+
+
+def test_work_that_a_turn_waits_for_begins_and_goes_on_while_its_session_is_held(works: Works) -> None:
+    works.put(ONE, "a", "b")
+    works.wait_for("a")
+    works.queue.hold("one")
+    works.wait_until(lambda: works.ended == ["a early"])
+    works.queue.put(ONE, "b", works.work("b"), is_urgent=True)
+    works.wait_for("b")
+    works.queue.hold("other")
+    works.let_go("b")
+    works.wait_until(lambda: "b" in works.ended)
+    works.queue.release("other")
+    assert works.queue.has(ONE, "a")
+    works.queue.withdraw(ONE, "a")
+    works.wait_until_idle()
+    works.queue.release("one")
+    assert works.ended == ["a early", "b"]
+
+
+def test_the_search_for_work_is_neither_stopped_nor_held(works: Works) -> None:
+    works.put(("one", None), "search")
+    works.wait_for("search")
+    works.queue.hold("one")
+    works.let_go("search")
+    works.wait_until_idle()
+    works.put(("one", None), "search again")
+    works.let_go("search again")
+    works.wait_until_idle()
+    assert works.ended == ["search", "search again"]
+
+
+def test_turns_that_overlap_hold_until_the_last_has_ended_and_a_deleted_session_leaves_nothing(works: Works) -> None:
+    works.queue.hold("one")
+    works.queue.hold("one")
+    works.put(ONE, "a")
+    works.put(OTHER, "x")
+    works.wait_for("x")
+    works.let_go("x")
+    works.queue.release("one")
+    works.wait_until_idle("other")
+    assert works.started == ["x"]
+    works.queue.forget("one")
+    assert works.queue.is_idle("one")
+    works.queue.release("one")
+    assert works.queue.count() == 0
+
+
+def test_work_that_was_stopped_twice_waits_for_quiet(works: Works) -> None:
+    works.queue.close()
+    slow = Works(max_threads=2, quiet_seconds=60.0)
+    slow.queue.hold("one")
+    slow.put(ONE, "a")
+    slow.queue.release("one")
+    slow.queue.hold("one")
+    slow.queue.release("one")
+    threading.Event().wait(0.1)
+    assert slow.started == []
+    slow.queue.close()
 
 
 FIRST, SECOND, LAST = TurnStarted("s", 1, 1), TokenDelta("a"), TurnFinished(1, "m", "a")
