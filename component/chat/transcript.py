@@ -393,7 +393,8 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
         note = words.client_tools.format(client=escape_label(turn.client))
         st.markdown(f":material/hourglass_empty: :small[:gray[{note}]]")
     elif turn.is_cut:
-        st.markdown(f":material/content_cut: :small[:gray[{words.answer_cut}]]")
+        note = words.answer_repeats if turn.is_endless else words.answer_cut
+        st.markdown(f":material/content_cut: :small[:gray[{note}]]")
 
 
 def _draw_actions(words: Words, identifier: str, turn: TurnView, shown: Shown) -> None:

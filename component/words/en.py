@@ -720,6 +720,7 @@ class Words:
     stopped_empty: str = "Stopped before the answer began."
     client_tools: str = "{client} is to run these tools. A new message ends the wait."
     answer_cut: str = "The answer stopped at the model's length limit. Write “continue” to get the rest."
+    answer_repeats: str = "The model began to repeat itself; the answer was stopped."
 
     open_panel: str = "Summaries {count}"
     open_panel_first: str = "Summary in {count} turns"

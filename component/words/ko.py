@@ -603,6 +603,7 @@ KOREAN = Words(
     stopped_empty="답변이 시작되기 전에 중지했습니다.",
     client_tools="{client}에서 이 도구들을 실행할 차례입니다. 새 메시지를 보내면 더 기다리지 않습니다.",
     answer_cut="모델의 길이 한도에서 답이 끊겼습니다. '계속'이라고 쓰면 이어서 답합니다.",
+    answer_repeats="모델이 같은 말을 되풀이하기 시작해 답을 멈췄습니다.",
     open_panel="요약 {count}",
     open_panel_first="요약 0 · {count}턴 뒤",
     open_panel_next="요약 0 · 1턴 뒤",

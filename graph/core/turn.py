@@ -28,6 +28,8 @@ NOTE_TOOLS: Final = frozenset({"record_decision", "open_task", "complete_task", 
 IMAGE_MARK: Final = "[image]"
 # Name of the embedded model at the endpoint, also in archived answers.
 EMBEDDED_MODEL: Final = "offline-mini"
+# `finish_reason` of an answer that was ended because it repeated itself.
+REPETITION: Final = "repetition"
 
 
 def text_of(message: AnyMessage) -> str:
@@ -84,7 +86,16 @@ def is_final_answer(message: AnyMessage) -> bool:
 
 
 def is_cut(message: AnyMessage) -> bool:
-    return isinstance(message, AIMessage) and message.response_metadata.get("finish_reason") == "length"
+    """Returns True if an answer ended at its length limit, or was ended because it repeated itself."""
+    return is_endless(message) or _finish_reason(message) == "length"
+
+
+def is_endless(message: AnyMessage) -> bool:
+    return _finish_reason(message) == REPETITION
+
+
+def _finish_reason(message: AnyMessage) -> str | None:
+    return message.response_metadata.get("finish_reason") if isinstance(message, AIMessage) else None
 
 
 def split_turns(messages: Iterable[AnyMessage]) -> list[list[AnyMessage]]:

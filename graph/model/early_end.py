@@ -15,15 +15,7 @@ _PROBE_CHARS: Final = 24
 
 
 class EarlyEndSignal(Exception):  # noqa: N818 - a signal, no error: it only ends the call
-    """The answer is ended here; what was said of it counts.
-
-    Attributes:
-        repeats: Whether it repeated itself; otherwise it was too long.
-    """
-
-    def __init__(self, *, repeats: bool) -> None:
-        super().__init__()
-        self.repeats = repeats
+    """The answer is ended here; what was said of it counts."""
 
 
 class EarlyEnd:
@@ -53,11 +45,11 @@ class EarlyEnd:
         self._chars += len(text)
         self._unchecked_chars += len(text)
         if self._most_chars is not None and self._chars > self._most_chars:
-            raise EarlyEndSignal(repeats=False)
+            raise EarlyEndSignal
         if self._unchecked_chars >= _CHECKED_CHARS:
             self._unchecked_chars = 0
             if repeats_itself(self._end):
-                raise EarlyEndSignal(repeats=True)
+                raise EarlyEndSignal
 
     def restart(self) -> None:
         """Forgets what was heard: the call is tried again."""

@@ -8,17 +8,18 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.tools import BaseTool
 
 from graph.core.attached import references_in, with_images
 from graph.core.model_input import CONTEXT, InputItem, ModelInput
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
-from graph.core.turn import extract_current_turn, text_of
+from graph.core.turn import REPETITION, extract_current_turn, text_of
 from graph.model.caller import ChatRunnable, Phase
 from graph.model.chunk import Answer, Usage
+from graph.model.early_end import EarlyEnd, EarlyEndSignal
 from graph.node.state import ChatState, NodeDeps, TurnContext
 from graph.store.call import ModelCall
 from graph.store.database import outlast
@@ -29,6 +30,11 @@ from graph.value.error import StoreError, TurnfoldError
 from graph.value.event import AnswerRestarted, InputRead, TokenDelta
 
 _LOG = logging.getLogger(__name__)
+# Of what the input leaves of the window: our estimate of the input may be too low, and some servers refuse the sum.
+_ANSWER_SHARE: Final = 0.75
+_LEAST_ANSWER_TOKENS: Final = 256
+_MOST_ANSWER_TOKENS: Final = 16_384
+_LIMITS: Final = {"max_tokens", "max_completion_tokens"}
 
 
 class AnswerCall:
@@ -42,6 +48,8 @@ class AnswerCall:
         self.answered: ModelInput | None = None
         self.is_heard = False
         self._said: list[str] = []  # in the call that is under way, in all of its tries
+        self._try_begins = 0  # in `_said`
+        self._end = EarlyEnd()
         self._deps = deps
         self._turn = turn
         self._state = state
@@ -55,11 +63,12 @@ class AnswerCall:
         keep = partial(deps.stores.calls.add, self._turn.lease, owner=self._turn.owner)
         began = time.monotonic()
         self._said.clear()
+        self._begin_try()
         if self.is_heard:
             self._restart()
         try:
             answer = deps.models.caller.call(
-                model if client is None else _sampled(model, client, model_input),
+                self._limited(model if client is None else _sampled(model, client, model_input), model_input),
                 self._with_images(model_input.messages),
                 stop=self._turn.stop,
                 deadline_seconds=settings.model_deadline_seconds,
@@ -69,6 +78,8 @@ class AnswerCall:
                 on_phase=self._tell,
                 may_restart=self._turn.supports_restart,
             )
+        except EarlyEndSignal:
+            answer = _ended_early("".join(self._said[self._try_begins :]))
         except TurnfoldError as error:
             self._count(model_input, None, seconds=time.monotonic() - began, error_code=error.code)
             # The reason of the failure matters more to the user than a row that can't be written.
@@ -85,6 +96,21 @@ class AnswerCall:
         self.is_heard = True
         self._said.append(text)
         self._turn.tell(TokenDelta(text))
+        self._end.hear(text)
+
+    def _begin_try(self) -> None:
+        self._try_begins = len(self._said)
+        self._end.restart()
+
+    def _limited(self, model: ChatRunnable, model_input: ModelInput) -> ChatRunnable:
+        """Returns the model with a limit on its answer where a weak one would keep the only slot busy for ever."""
+        deps, client = self._deps, self._turn.client
+        if not deps.settings.has_one_slot or (client and _LIMITS & client.sampling.keys()):
+            return model
+        window_tokens = deps.models.window_tokens(deps.models.known_name(self._turn.row.model))
+        sent_tokens = model_input.sent_tokens * deps.stores.calls.correction(self._turn.lease.session_id)
+        left_tokens = int((window_tokens - sent_tokens) * _ANSWER_SHARE)
+        return model.bind(max_tokens=min(max(left_tokens, _LEAST_ANSWER_TOKENS), _MOST_ANSWER_TOKENS))
 
     def _tell(self, phase: Phase) -> None:
         if phase.name == "reading":
@@ -103,6 +129,7 @@ class AnswerCall:
 
     def _restart(self) -> None:
         self.is_heard = False
+        self._begin_try()
         self._turn.tell(AnswerRestarted())
 
     def _with_images(self, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
@@ -115,6 +142,12 @@ class AnswerCall:
         beside = sum(item.tokens for item in model_input.items if item.kind in ("tools", CONTEXT))
         said = self._turn.row.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
         return estimate_tokens(self._turn.system.text) + said + beside
+
+
+def _ended_early(text: str) -> Answer:
+    """Returns an answer that was ended as it repeats itself; without usage, which comes behind an answer's end."""
+    metadata = {"finish_reason": REPETITION}
+    return Answer(AIMessage(text, id=f"ai-{secrets.token_urlsafe(9)}", response_metadata=metadata), None)
 
 
 def _sampled(model: ChatRunnable, client: ClientOptions, model_input: ModelInput) -> ChatRunnable:

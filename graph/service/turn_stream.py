@@ -11,7 +11,16 @@ from typing import Any, Final, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.core.language import session_language
-from graph.core.turn import closing_messages, ending_of, is_complete, is_cut, is_final_answer, text_of, unanswered_calls
+from graph.core.turn import (
+    closing_messages,
+    ending_of,
+    is_complete,
+    is_cut,
+    is_endless,
+    is_final_answer,
+    text_of,
+    unanswered_calls,
+)
 from graph.model.factory import ChatModels
 from graph.recognise.client_turns import waiting_calls
 from graph.service.access import SessionAccess
@@ -240,6 +249,7 @@ def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tu
         model=row.model,
         is_last=is_last,
         is_cut=row.status == "finished" and bool(said) and is_cut(said[-1]),
+        is_endless=row.status == "finished" and bool(said) and is_endless(said[-1]),
         client=row.client,
         user_message_id=row.user_message_id,
         answer_message_id=next((str(message.id) for message in said[-1:] if is_final_answer(message)), ""),

@@ -102,7 +102,8 @@ class TurnView:
     Attributes:
         answer_text: Partial if the turn was stopped, "" for none.
         is_last: True for the session's newest turn, which alone can be regenerated in place.
-        is_cut: True if the model stopped mid-answer at its length limit.
+        is_cut: True if the model stopped mid-answer at its length limit, or was stopped because it repeated itself.
+        is_endless: True if it was stopped because it repeated itself.
         client: The name of the program that sent the turn, "" for the page.
         rating: 1 for good, -1 for bad, 0 for unrated.
     """
@@ -118,6 +119,7 @@ class TurnView:
     model: str
     is_last: bool
     is_cut: bool = False
+    is_endless: bool = False
     client: str = ""
     user_message_id: str = ""
     answer_message_id: str = ""

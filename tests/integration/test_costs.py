@@ -129,6 +129,19 @@ def test_summaries_cost_what_their_own_model_does_the_discarded_ones_too(chat: C
     assert not cost.total.is_estimate
 
 
+def test_a_draft_that_broke_off_costs_what_was_sent_and_said(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(close_early("서버 이전은 10월이고 담당자는"), failure(500), kind="summary")
+    chat.ask(1, 4)
+    broken, failed = rows(
+        chat, "SELECT error_code, input_tokens, output_tokens FROM record WHERE true", "ORDER BY sequence"
+    )
+    assert (broken[0], failed) == ("cut_stream", ("provider", 0, 0))
+    assert min(broken[1:]) > 0
+    cost = cost_of(chat).summaries
+    assert cost.amount == (broken[1] * Decimal("0.1") + broken[2] * Decimal("0.4")) / 1_000_000
+    assert cost.is_estimate
+
+
 def test_calls_of_models_without_a_price_are_counted(open_chat: OpenChat) -> None:
     chat = open_chat(model_prices=PRICES, chat_summary_model="other")
     chat.ask(1, 4)

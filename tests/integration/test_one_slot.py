@@ -9,7 +9,7 @@ import pytest
 
 from graph.value.event import Folded, FoldWaiting, TurnFinished
 from tests.fake.body import raw_turns, roles
-from tests.fake.chat import Chat, question
+from tests.fake.chat import Chat, question, text_of
 from tests.fake.one_slot import OneSlot
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import hang, text
@@ -218,3 +218,60 @@ def test_folds_in_place_are_the_default_and_have_the_server_read_half_as_much(
         with open_chat(**ONE_SLOT, fold_in_place=mode) as chat:
             evaluated[mode] = evaluated_in_twenty_turns(chat, server.slot)
     assert evaluated["auto"] == evaluated["always"] < evaluated["never"] / 1.8
+
+
+# Limits
+
+
+def test_each_answer_draft_and_title_has_a_limit_there_and_only_there(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    def limits(**settings: object) -> dict[str, list[int | None]]:
+        with open_chat(auto_titles=True, model_window_tokens=8_192, **settings) as chat:
+            chat.ask(1, 3)
+            wait_for_tries(chat, 1)
+            found: dict[str, list[int | None]] = {
+                kind: [
+                    body.get("max_tokens", body.get("max_completion_tokens"))
+                    for body in server.bodies(kind, to="")  # type: ignore[arg-type]  # the kinds by their names
+                ]
+                for kind in ("chat", "summary", "title")
+            }
+        server.exchanges.clear()
+        return found
+
+    limited, free = limits(**ONE_SLOT), limits()
+    assert free == {"chat": [None] * 3, "summary": [None], "title": [1_000]}
+    first, *_, last = (tokens or 0 for tokens in limited["chat"])
+    assert 4_000 < last < first < 0.75 * 8_192
+    assert (limited["summary"], limited["title"]) == ([1_024], [1_000])
+
+
+def test_a_draft_or_title_that_never_ends_is_ended(open_chat: OpenChat, server: FakeOpenAI, slot: OneSlot) -> None:
+    chat = open_chat(**ONE_SLOT, auto_titles=True)
+    endless = hang(*[f"서버를 {number}번 옮깁니다. " for number in range(200)])
+    server.script(endless, kind="title")
+    server.script(endless, kind="summary")
+    chat.ask(1, 4)
+    wait_for_tries(chat, 2)
+    chat.wait_for_folds()
+    assert ("summary", False) in kinds(slot)
+    assert ("title", False) in kinds(slot)
+    assert chat.covered == [(1, 2, 3)]
+    assert server.hanging_count == 0
+
+
+def test_an_answer_that_repeats_itself_is_ended_kept_and_counted(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat()
+    said = "고객 지원 팀이 기꺼이 도와 드립니다. "
+    server.script(hang("먼저 말씀드리면, ", *[said] * 400), to="질문 1번")
+    events = chat.say(question(1))
+    assert isinstance(events[-1], TurnFinished)
+    turn = chat.last_turn
+    assert turn.answer_text == text_of(events).rstrip() == events[-1].text.rstrip()
+    assert turn.answer_text.startswith("먼저 말씀드리면, " + said)
+    assert len(turn.answer_text) < 2_500
+    assert (turn.status, turn.is_cut, turn.is_endless) == ("finished", True, True)
+    server.wait_until(lambda fake: fake.open_count == 0)
+    (call,) = chat.rows("SELECT usage_output_tokens, error_code FROM model_call")
+    assert call == (None, "")
+    assert isinstance(chat.say(question(2))[-1], TurnFinished)
+    assert [turn.is_endless for turn in chat.turns] == [True, False]

@@ -150,24 +150,26 @@ def test_failed_turn_says_why_and_the_last_one_is_tried_again(page: AppTest, ser
 
 
 @pytest.mark.parametrize(
-    ("locale", "interrupted", "cut", "waits"),
+    ("locale", "interrupted", "cut", "repeats", "waits"),
     [
         (
             "ko-KR",
             "서버가 중단되어 답변이 끝나지 못했습니다. 그때까지 받은 내용은 남겨 두었습니다.",
             "길이 한도에서 답이 끊겼습니다",
+            "되풀이하기 시작해 답을 멈췄습니다",
             "\\*editor\\*에서 이 도구들을 실행할 차례입니다",
         ),
         (
             "en-US",
             "The server stopped while it was answering. What had arrived by then is kept.",
             "length limit",
+            "The model began to repeat itself; the answer was stopped.",
             "\\*editor\\* is to run these tools",
         ),
     ],
 )
 def test_a_turn_says_how_it_ended(  # what is parametrised
-    page: AppTest, service: ScriptedService, locale: str, interrupted: str, cut: str, waits: str
+    page: AppTest, service: ScriptedService, locale: str, interrupted: str, cut: str, repeats: str, waits: str
 ) -> None:
     page.context["locale"] = locale
     identifier = store_session(service, 1)
@@ -177,6 +179,8 @@ def test_a_turn_says_how_it_ended(  # what is parametrised
     turns[0] = replace(finished, is_cut=True)
     assert told(page.run()).count(cut) == 1
     assert "regenerate" in keys(page)
+    turns[0] = replace(finished, is_cut=True, is_endless=True)
+    assert (told(page.run()).count(repeats), told(page).count(cut)) == (1, 0)
 
     turns[0] = replace(finished, status="failed", error_code="interrupted", answer_text="여기까지 받은 답")
     page.run()
