@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Compiled modules are kept, or each process of a run compiles them all.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run check test test-all lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-api load fault attack backup restore export import migrate
+.PHONY: help run check test test-all lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-api bench-local load fault attack backup restore export import migrate
 
 help:
 	@echo "make run        opens the chat on http://localhost:8501"
@@ -21,7 +21,7 @@ help:
 	@echo "make test       check, integration, page and the browser's main journeys: five minutes"
 	@echo "make test-all   test, and all that is slow: fifteen minutes more"
 	@echo "make backup [TO=file]  restore FROM=file  export TO=file  import FROM=file  migrate FROM=file TO=url"
-	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-api"
+	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-api | bench-local"
 
 run: $(RUNS)
 	$(BIN)/streamlit run app.py
@@ -69,6 +69,11 @@ bench-context: $(BENCHES)
 # What folds keep of public data that isn't in the project: DATA=<folder> says where it is; writes docs/bench-quality.md.
 bench-quality: $(BENCHES)
 	$(BIN)/python -m bench.quality $(if $(DATA),--data $(DATA))
+
+# Installs a small model and its server (130 MB) into a place of its own, and has a chat with it for half an hour; writes
+# docs/bench-local.md.
+bench-local: $(TESTS)
+	$(BIN)/python -m bench.local
 
 # Needs a Chromium: what the HTTP API adds to an answer, and the page beside 500 of its open streams.
 bench-api: $(TESTS)

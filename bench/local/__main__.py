@@ -126,7 +126,7 @@ def _settings(proxy: Proxy, mode: Mode, folder: Path) -> Settings:
 
 
 def _turn(service: ChatService, session_id: str, proxy: Proxy, message: str) -> Turn:
-    is_beside = proxy.running("summary", "title")
+    is_beside = _is_busy(proxy)
     before, began = len(proxy.calls), time.monotonic()
     first_at, has_waited, last = None, False, None
     service.turns.send(session_id, message)
@@ -161,11 +161,16 @@ def _wait_for_background(service: ChatService, session_id: str, proxy: Proxy) ->
     """Waits until a fold or a title is being made, if one is due: that is when the next message comes."""
     engine = service._engine
     until = time.monotonic() + 3.0
-    while time.monotonic() < until and not proxy.running("summary", "title"):
+    while time.monotonic() < until and not _is_busy(proxy):
         if engine.fold_worker.is_idle(session_id) and engine.titles.is_idle(session_id):
             return
         threading.Event().wait(0.02)
     threading.Event().wait(0.5)
+
+
+def _is_busy(proxy: Proxy) -> bool:
+    """Whether a fold or a title is being made: between two turns every call is for one of them."""
+    return proxy.running("summary", "title", "chat")
 
 
 def _say(run: Run) -> None:
@@ -175,6 +180,8 @@ def _say(run: Run) -> None:
         waited = " waited" if turn.has_waited else ""
         print(f"  {number:2} {turn.first_seconds:6.1f} s  {turn.evaluated:5} + {turn.cached:5}{beside}{waited}", flush=True)
     print("  " + "; ".join(run.records))
+    usual = median(run.firsts(beside_fold=False) or [1.0])
+    print("  beside a fold, times the median of the others: " + ", ".join(f"{each / usual:.1f}" for each in run.firsts(beside_fold=True)))
     for kind in ("chat", "summary", "title"):
         calls = [call for call in run.calls if call.kind == kind]
         stopped = sum(not call.is_whole for call in calls)

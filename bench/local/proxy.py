@@ -175,6 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _tamed(body: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
     kept = {name: value for name, value in body.items() if name not in ("max_tokens", "max_completion_tokens")}
     sizes = _SIZE.findall(asked_in(body)) if kind == "summary" else []
-    asked = int(sizes[0]) // _CHARS_A_TOKEN if sizes else _ANSWER_TOKENS
-    most = {"chat": _ANSWER_TOKENS, "title": _TITLE_TOKENS, "summary": asked}[kind]
+    asked = int(sizes[0]) // _CHARS_A_TOKEN if sizes else 1
+    own = body.get("max_tokens", body.get("max_completion_tokens", 10**6))
+    most = min(own, {"chat": _ANSWER_TOKENS, "title": _TITLE_TOKENS, "summary": asked}[kind])
     return {**kept, "max_tokens": most, "return_progress": True}

@@ -35,7 +35,7 @@ def install() -> Path:
     done = _PLACE / "installed"
     if done.exists() and done.read_text() == " ".join(_WHEELS):
         return python
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "--no-deps"]
     steps = ([sys.executable, "-m", "venv", str(_PLACE)], [*pip, "--only-binary", ":all:", *_WHEELS])
     for step in steps:
         made = subprocess.run(step, capture_output=True, text=True, check=False)

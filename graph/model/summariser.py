@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
 from graph.core.language import is_casual
 from graph.core.text import estimate_tokens
@@ -25,7 +25,7 @@ from graph.model.chunk import Answer
 from graph.model.early_end import EarlyEnd, EarlyEndSignal
 from graph.model.tool_choice import ToolChoice, calls_tools
 from graph.offline.phrase import is_own_phrase
-from graph.value.error import EmptyAnswerError, TurnfoldError
+from graph.value.error import EmptyAnswerError, ModelError, TurnfoldError
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
 __all__ = ["ExtractiveSummariser", "ModelSummariser", "Summariser", "SummaryDraft"]
@@ -38,6 +38,7 @@ _REASONING_FACTOR: Final = 4
 # Where answers are limited: the least limit in tokens, and how much longer than allowed a text may become.
 _LEAST_LIMIT_TOKENS: Final = 1_024
 _LIMIT_TIMES: Final = 2
+_READ_TOKENS: Final = 64
 # A model that repeats itself may write more, which would only be shortened.
 _MOST_CHARS: Final = 10 * MAX_TARGET_CHARS
 _TAGGED: Final = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
@@ -168,6 +169,37 @@ class ModelSummariser:
             is_cut=any(draft.is_cut for draft in drafts),
             parts=tuple(draft.text for draft in drafts),
         )
+
+    def read_ahead(self, request: SummaryRequest, *, stop: threading.Event, deadline_seconds: float | None) -> None:
+        """Has a server with one slot read a request bit by bit, each one about as long as a turn's question.
+
+        Servers read what is new of a request in one go, and until then no stop is heard: a turn that comes meanwhile
+        would wait for all of it. A failure is left to the draft's own call.
+
+        Raises:
+            TurnStoppedSignal: `stop` was set.
+        """
+        told = request.messages[-1].text
+        size = max(1, _READ_TOKENS * len(told) // max(1, estimate_tokens(told)))
+        ends_at = None if deadline_seconds is None else time.monotonic() + deadline_seconds
+        for end in range(size, len(told), size):
+            messages = [*request.messages[:-1], HumanMessage(told[:end])]
+
+            def call(model: ChatRunnable, messages: Sequence[BaseMessage] = messages) -> Answer:
+                return self._caller.call(
+                    model.bind(max_tokens=1),
+                    messages,
+                    stop=stop,
+                    deadline_seconds=None if ends_at is None else max(0.0, ends_at - time.monotonic()),
+                    attempts=1,
+                )
+
+            try:
+                self._tool_choice.ask(self.name, self._model, request.tools, call)
+            except EmptyAnswerError:
+                continue  # its one token is none of a text
+            except ModelError:
+                return
 
     def answer_limit_tokens(self, spec: FoldSpec) -> int | None:
         """Returns the answer limit sent to the endpoint; None for the endpoint's own."""

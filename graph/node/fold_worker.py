@@ -7,7 +7,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -361,7 +361,8 @@ class FoldWorker:
         """
         plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
         seconds = self._longest_seconds if wait_seconds is None else wait_seconds
-        record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
+        with self._ahead(session_id):
+            record = self.wait(plan, seconds, stop) if seconds > 0 else self.prepared(plan)
         if record is not None:
             return record
         is_stopped = stop.is_set()
@@ -379,7 +380,9 @@ class FoldWorker:
         """
         plan = replace(self.plan(session_id, spec, owner=owner, model=model), may_retry=True)
         plan = replace(plan, key=f"anew-{secrets.token_urlsafe(12)}")
-        if self._make(plan, threading.Event()) == "made":
+        with self._ahead(session_id):
+            making = self._make(plan, threading.Event())
+        if making == "made":
             return self.prepared(plan), ""
         return None, self._stores.records.failures_in_a_row(session_id, spec.from_position)[1]
 
@@ -430,6 +433,15 @@ class FoldWorker:
     def close(self) -> None:
         """Stops the running folds, drops the queued ones, and waits for the threads."""
         self._queue.close()
+
+    @contextlib.contextmanager
+    def _ahead(self, session_id: str) -> Iterator[None]:
+        """Has other folds give way to what somebody waits for now."""
+        self.hold(session_id)
+        try:
+            yield
+        finally:
+            self.release(session_id)
 
     def _prepare(self, session_id: str, owner: str, strategy: Strategy, stop: threading.Event) -> bool:
         if not stop.is_set():
@@ -590,7 +602,11 @@ class FoldWorker:
             lost=lost,
         )
         in_place = self.last_inputs.request_for(plan.session_id, plan.spec, plan.summariser)
-        return ask if in_place is None else partial(_in_place_or_quoted, ask, in_place)
+        if in_place is None:
+            return ask
+        if self._has_one_slot and not plan.may_retry and self._stores.calls.reads_cache(plan.session_id):
+            plan.summariser.read_ahead(in_place, stop=stop, deadline_seconds=self._deadline_seconds)
+        return partial(_in_place_or_quoted, ask, in_place)
 
 
 def _in_place_or_quoted(

@@ -24,7 +24,7 @@ class TurnStarted:
 
 @dataclass(frozen=True)
 class FoldWaiting:
-    """The turn waits for the fold of these turns, at most 10 s."""
+    """The turn waits for the fold of these turns, at most 10 s; on one slot as long as the fold's stream moves."""
 
     turns: tuple[int, ...]
 

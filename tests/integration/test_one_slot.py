@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 
 import pytest
 
 from graph.value.event import Folded, FoldWaiting, TurnFinished
-from tests.fake.body import raw_turns, roles
+from tests.fake.body import content_of, raw_turns, roles
+from tests.fake.caching import CachingResponder
 from tests.fake.chat import Chat, question, text_of
 from tests.fake.one_slot import OneSlot
 from tests.fake.open_chat import OpenChat
@@ -73,6 +75,8 @@ def test_what_is_stopped_is_no_failure_and_costs_what_was_said(
     chat = open_chat(**ONE_SLOT)
     server.script(hang("서버 이전을 "), hang(), kind="summary")
     say_all(chat, 1, 3)
+    fold_worker = chat.service._engine.fold_worker  # noqa: SLF001  # nobody else sees that its words have come
+    chat.wait_until(lambda: len(fold_worker._moved) == 1)  # noqa: SLF001  # the same
     for number in (4, 5):
         wait_for_hanging(server)
         say_all(chat, number, number)
@@ -161,6 +165,25 @@ def test_the_guard_picks_sentences_and_leaves_no_call_in_the_slot(
         assert before.is_whole or after.kind == "chat"
 
 
+def test_a_request_is_read_bit_by_bit_so_that_a_turn_can_come_between(
+    open_chat: OpenChat, server: FakeOpenAI, slot: OneSlot
+) -> None:
+    server.respond_with(CachingResponder(300))
+    chat = open_chat(**ONE_SLOT)
+    chat.ask(1, 3)
+    *bits, whole = server.bodies("summary")
+    assert len(bits) >= 3
+    told = [content_of(body["messages"][-1]) for body in (*bits, whole)]
+    assert all(after.startswith(before) for before, after in pairwise(told))
+    assert {body["max_completion_tokens"] for body in bits} == {1}
+    assert all(body["messages"][:-1] == whole["messages"][:-1] for body in bits)
+    # The answer that was just given is in the slot already.
+    read = [served.evaluated for served in slot.served if served.kind == "summary"]
+    assert max(read) <= 64
+    chat.ask(4, 4)
+    assert chat.covered == [(1, 2, 3)]
+
+
 # Titles
 
 
@@ -229,10 +252,7 @@ def test_each_answer_draft_and_title_has_a_limit_there_and_only_there(open_chat:
             chat.ask(1, 3)
             wait_for_tries(chat, 1)
             found: dict[str, list[int | None]] = {
-                kind: [
-                    body.get("max_tokens", body.get("max_completion_tokens"))
-                    for body in server.bodies(kind, to="")  # type: ignore[arg-type]  # the kinds by their names
-                ]
+                kind: [body.get("max_tokens", body.get("max_completion_tokens")) for body in server.bodies(kind, to="")]
                 for kind in ("chat", "summary", "title")
             }
         server.exchanges.clear()
