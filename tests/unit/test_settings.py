@@ -206,3 +206,32 @@ def test_endpoint_has_a_url_of_http(url: str) -> None:
     with pytest.raises(ValidationError, match="takes a URL that begins with http:// or https://"):
         settings_of(openai_base_url=url)
     assert settings_of(openai_base_url="http://127.0.0.1:9/v1").openai_base_url == "http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize(
+    ("url", "has_one_slot"),
+    [
+        ("http://localhost:11434/v1", True),
+        ("http://127.0.0.1:8080/v1", True),
+        ("http://[::1]:8080/v1", True),
+        ("http://192.168.0.20:1234/v1", True),
+        ("http://10.1.2.3/v1", True),
+        ("http://ollama:11434/v1", True),
+        ("http://box.local:8000/v1", True),
+        ("http://host.docker.internal:11434/v1", True),
+        ("https://api.openai.com/v1", False),
+        ("https://8.8.8.8/v1", False),
+        ("https://models.example.com/v1", False),
+        (None, False),
+    ],
+)
+def test_server_in_the_own_network_has_one_slot_unless_its_user_says_more(
+    url: str | None, *, has_one_slot: bool
+) -> None:
+    settings = settings_of(openai_base_url=url, openai_api_key="k")
+    assert settings.has_one_slot is has_one_slot
+    assert settings.in_place == ("always" if has_one_slot else "auto")
+    assert not settings_of(openai_base_url=url, openai_api_key="k", model_slots=4).has_one_slot
+    told = settings_of(openai_base_url=url, openai_api_key="k", model_slots=1, fold_in_place="never")
+    assert (told.has_one_slot, told.in_place) == (True, "never")
+    assert settings_of(openai_base_url=None, openai_api_key=None).in_place == "never"
