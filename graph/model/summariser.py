@@ -35,8 +35,11 @@ _SOURCE_SHARE: Final = 0.75
 _PROMPT_TOKENS: Final = 1_600
 # Providers count a reasoning model's hidden reasoning as part of its answer.
 _REASONING_FACTOR: Final = 4
-# Where answers are limited: the least limit in tokens, and how much longer than allowed a text may become.
-_LEAST_LIMIT_TOKENS: Final = 1_024
+# Where answers are limited: to how many tokens at least, of which share of what the request leaves of the window, and
+# how much longer than allowed a text may become. Thoughts aren't part of a text, and aren't ended with it.
+_LEAST_TOKENS: Final = 256
+_THOUGHT_TOKENS: Final = 4_096
+_LEFT_SHARE: Final = 0.75
 _LIMIT_TIMES: Final = 2
 _READ_TOKENS: Final = 64
 # A model that repeats itself may write more, which would only be shortened.
@@ -154,7 +157,8 @@ class ModelSummariser:
         requests = requests_for(spec, self.source_tokens) if in_place is None else [in_place]
         for index, request in enumerate(requests):
             behind = [] if flawed is None else messages_behind(request, index, *flawed)
-            call = _DraftCall(replace(request, messages=[*request.messages, *behind]), on_text, self._is_limited)
+            window_tokens = self.window_tokens if self._is_limited else None
+            call = _DraftCall(replace(request, messages=[*request.messages, *behind]), on_text, window_tokens)
             try:
                 drafts.append(self._ask(call, self.answer_limit_tokens(spec), attempts, stop, ends_at))
             except TurnfoldError:
@@ -249,19 +253,24 @@ class ModelSummariser:
 class _DraftCall:
     """A call for a draft, with what was said in all of its attempts.
 
+    Args:
+        request: What is sent.
+        on_text: Receives each piece of text.
+        window_tokens: The window that a limited answer must fit into; None for no limit.
+
     Attributes:
         said: The text of the newest attempt.
         most_tokens: The limit that is sent if the fold has none of its own; None for none.
     """
 
-    def __init__(self, request: SummaryRequest, on_text: Callable[[str], None], is_limited: bool) -> None:  # noqa: FBT001  # private
+    def __init__(self, request: SummaryRequest, on_text: Callable[[str], None], window_tokens: int | None) -> None:
         self.request = request
         self.said = ""
         self.asked_tokens = sum(estimate_tokens(message.text) for message in request.messages)
-        self.most_tokens = _limit_tokens(request) if is_limited else None
+        self.most_tokens = window_tokens and self._limit_tokens(window_tokens)
         self._said_before = ""
         self._on_text = on_text
-        self._end = EarlyEnd(_LIMIT_TIMES * request.most_chars if is_limited else None)
+        self._end = EarlyEnd(_LIMIT_TIMES * request.most_chars if window_tokens else None)
 
     def hear(self, text: str) -> None:
         self.said += text
@@ -278,12 +287,12 @@ class _DraftCall:
         said = self._said_before + self.said
         return [SummaryDraft("", self.asked_tokens, estimate_tokens(said), is_usage=False)] if said else []
 
-
-def _limit_tokens(request: SummaryRequest) -> int:
-    """Returns the limit on an answer: four times the longest text that is asked for, and room for thoughts."""
-    told = request.messages[-1].text
-    tokens = request.most_chars * estimate_tokens(told) // max(1, len(told))
-    return max(_LEAST_LIMIT_TOKENS, tokens * _REASONING_FACTOR)
+    def _limit_tokens(self, window_tokens: int) -> int:
+        """Returns four times the longest text that is asked for, with room for thoughts, within the window."""
+        told = self.request.messages[-1].text
+        tokens = self.request.most_chars * estimate_tokens(told) // max(1, len(told))
+        left_tokens = int((window_tokens - self.asked_tokens) * _LEFT_SHARE)
+        return max(_LEAST_TOKENS, min(left_tokens, max(_THOUGHT_TOKENS, tokens * _REASONING_FACTOR)))
 
 
 Summariser = ModelSummariser | ExtractiveSummariser

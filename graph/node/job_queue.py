@@ -152,6 +152,7 @@ class JobQueue:
                 return
             if stops_running:
                 job.stop.set()
+                job.gives_way_to = ""
             if not job.is_begun:
                 self._remove(lane, job)
 

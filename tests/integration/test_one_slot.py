@@ -262,7 +262,7 @@ def test_each_answer_draft_and_title_has_a_limit_there_and_only_there(open_chat:
     assert free == {"chat": [None] * 3, "summary": [None], "title": [1_000]}
     first, *_, last = (tokens or 0 for tokens in limited["chat"])
     assert 4_000 < last < first < 0.75 * 8_192
-    assert (limited["summary"], limited["title"]) == ([1_024], [1_000])
+    assert (limited["summary"], limited["title"]) == ([4_096], [1_000])
 
 
 def test_a_draft_or_title_that_never_ends_is_ended(open_chat: OpenChat, server: FakeOpenAI, slot: OneSlot) -> None:
