@@ -59,8 +59,8 @@ def end_record(
 ) -> Record:
     """Returns the finished record: COMPLETED with the adopted text, or FAILED with an error code.
 
-    `error_code`, the reason for a missing draft, is ignored if there is a draft. Drafts that broke off (`lost`) count by
-    their cost alone. `is_fallback` is True if sentences were extracted because the summary model failed.
+    `error_code`, the reason for a missing draft, is ignored if there is a draft. Drafts that broke off (`lost`) only
+    add their cost. `is_fallback` is True if sentences were extracted because the summary model failed.
     """
     paid = (*drafts, *lost)
     cost: dict[str, object] = {
