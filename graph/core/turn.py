@@ -139,6 +139,8 @@ def unanswered_calls(messages: Sequence[AnyMessage]) -> list[str]:
 
 
 MARK: Final = "turnfold"
+# Marks what a provider wants back with an answer's calls, in their turn alone; the archive has none of it.
+RETURNED: Final = "turnfold_returned"
 ClosedStatus = Literal["failed", "stopped"]
 INTERRUPTED: Final = "interrupted"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_THOUGHT: Final = re.compile(r"\s*<(think(?:ing)?)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-# Some servers send the end of the reasoning alone, as its beginning is part of their prompt.
-_THOUGHT_END: Final = re.compile(r"\A(?:(?!<think).)*?^</think(?:ing)?>\s*$", re.DOTALL | re.IGNORECASE | re.MULTILINE)
+from graph.core.thinking import split_whole
+
 _FENCE: Final = re.compile(r"\A(`{3,}|~{3,})(?:markdown|md|text|txt|plaintext|summary)?[ \t]*\n(.*)\n\1\Z", re.DOTALL)
 _INNER_FENCE: Final = re.compile(r"^[^\S\n]*+(?:`{3,}|~{3,})", re.MULTILINE)
 
@@ -36,8 +35,8 @@ _MOST_COUNT_SHARE: Final = 2.0
 def clean_draft(text: str) -> str:
     """Removes text around the summary; the same words inside stay.
 
-    Removed are `<think>…</think>` at the beginning, even if unclosed; a fence round the whole; a heading line ("요약:",
-    "Here is the summary:"); a count at the end ("(총 612자)").
+    Removed are thoughts at the beginning, even if unclosed; a fence round the whole; a heading line ("요약:", "Here is
+    the summary:"); a count at the end ("(총 612자)").
     """
     cleaned = text.strip()
     while True:
@@ -49,9 +48,7 @@ def clean_draft(text: str) -> str:
 
 
 def _without_thought(text: str) -> str:
-    if thought := _THOUGHT.match(text):
-        return text[thought.end() :]
-    return _THOUGHT_END.sub("", text, count=1)
+    return split_whole(text)[1]
 
 
 def _without_fence(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Final, Self, TypeVar
 
 from anyio import fail_after
 from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableBinding
 from tenacity import (
     RetryCallState,
     Retrying,
@@ -25,16 +26,14 @@ from tenacity import (
     wait_random,
 )
 
-from graph.model.chunk import Answer, AnswerBuilder
+from graph.model.chunk import Answer, AnswerBuilder, Said
 from graph.model.failure import to_model_error
 from graph.model.loop import CallLoop, ChatRunnable, Phase, Signs, error_of
 from graph.value.error import (
     CutStreamError,
     DeadlineError,
-    EmptyAnswerError,
     ModelError,
     SilenceError,
-    ThoughtLimitError,
     TurnStoppedSignal,
     UnreachableError,
 )
@@ -118,6 +117,7 @@ class ModelCaller:
         self._silence_seconds = silence_seconds
         self._secrets = tuple(secrets)
         self._stops = StopWatch()
+        self._ending_alone: set[str] = set()  # models that send end tags of thoughts without the start
 
     def __enter__(self) -> Self:
         self.loop.__enter__()
@@ -139,6 +139,8 @@ class ModelCaller:
         on_text: Callable[[str], None] = drop,
         on_restart: Callable[[], None] = drop,
         on_phase: Callable[[Phase], None] = drop,
+        on_thought: Callable[[str], None] = drop,
+        on_revoke: Callable[[], None] = drop,
         may_restart: bool = True,
     ) -> Answer:
         """Calls the model and returns its whole answer.
@@ -154,8 +156,12 @@ class ModelCaller:
             deadline_seconds: Limit for all attempts and the waits between them; None for no limit but silence.
             attempts: Maximum number of attempts.
             on_text: Receives each piece of text, in the calling thread.
-            on_restart: Called before a retry if text of the failed attempt was passed on, which is then void.
+            on_restart: Called before a retry if text or thoughts of the failed attempt were passed on, which are then
+                void.
             on_phase: Called when what the endpoint does changes, in the calling thread.
+            on_thought: Receives each piece of the model's thoughts.
+            on_revoke: Called if the text passed on so far turns out to be thoughts, or the reverse; all of it follows
+                again.
             may_restart: False to prevent a retry after text was passed on: text sent to a client can't be revoked.
 
         Raises:
@@ -177,6 +183,9 @@ class ModelCaller:
             on_text,
             on_restart,
             on_phase,
+            on_thought,
+            on_revoke,
+            self._ending_alone,
             may_restart,
         )
         retrying = Retrying(
@@ -214,6 +223,7 @@ class _Call:
 
     Attributes:
         is_heard: True if text of the newest attempt was passed on.
+        is_shown: True if text or thoughts of it were passed on.
     """
 
     loop: CallLoop
@@ -228,8 +238,12 @@ class _Call:
     on_text: Callable[[str], None]
     on_restart: Callable[[], None]
     on_phase: Callable[[Phase], None]
+    on_thought: Callable[[str], None]
+    on_revoke: Callable[[], None]
+    ending_alone: set[str]
     may_restart: bool
     is_heard: bool = False
+    is_shown: bool = False
 
     def __post_init__(self) -> None:
         self._asked: Future[str | None] | None = None  # how far a silent endpoint is
@@ -237,13 +251,13 @@ class _Call:
 
     def attempt(self) -> Answer:
         self._check()
-        if self.is_heard:
-            self.is_heard = False
+        if self.is_shown:
+            self.is_heard = self.is_shown = False
             self.on_restart()
         chunks: SimpleQueue[BaseMessage | Phase | None] = SimpleQueue()
-        builder = AnswerBuilder()
+        name = _name_of(self.model)
+        builder = AnswerBuilder(ends_alone=name in self.ending_alone)
         signs = Signs(chunks.put)
-        finish_reason = ""
         reading = self.loop.start_call(self.model, list(self.messages), signs)
         self.on_phase(Phase("waiting"))
         try:
@@ -251,19 +265,16 @@ class _Call:
                 while (chunk := self._next(chunks, signs)) is not None:
                     if isinstance(chunk, Phase):
                         self.on_phase(chunk)
-                        continue
-                    finish_reason = chunk.response_metadata.get("finish_reason") or finish_reason
-                    if text := builder.add(chunk):
-                        if not self.is_heard:
-                            self.on_phase(Phase("answering"))
-                        self.is_heard = True
-                        self.on_text(text)
+                    else:
+                        self._tell(builder.add(chunk))
             error = error_of(reading)
         finally:
             reading.cancel()
             self._forget_asked()
         if error is None:
-            return _built(builder, finish_reason)
+            self._tell(builder.end())
+            (self.ending_alone.add if builder.ends_alone else self.ending_alone.discard)(name)
+            return builder.build()
         ours = to_model_error(error, secrets=self.secrets)
         if isinstance(ours, UnreachableError) and builder.has_chunk:
             ours = CutStreamError()
@@ -277,6 +288,19 @@ class _Call:
         wait_seconds = error.retry_after_seconds
         longest_seconds = min(self._remaining_seconds(), self.silence_seconds)
         return longest_seconds > (_FIRST_WAIT_SECONDS if wait_seconds is None else wait_seconds)
+
+    def _tell(self, said: Said) -> None:
+        if said.is_revoked:
+            self.on_revoke()
+            self.is_heard = False
+        if said.thought:
+            self.is_shown = True
+            self.on_thought(said.thought)
+        if said.text:
+            if not self.is_heard:
+                self.on_phase(Phase("answering"))
+            self.is_heard = self.is_shown = True
+            self.on_text(said.text)
 
     def _next(self, chunks: SimpleQueue[BaseMessage | Phase | None], signs: Signs) -> BaseMessage | Phase | None:
         progress: str | None = None
@@ -332,19 +356,10 @@ class _Call:
         return self._ends_at - time.monotonic()
 
 
-def _built(builder: AnswerBuilder, finish_reason: str) -> Answer:
-    """Returns the whole answer.
-
-    Raises:
-        ThoughtLimitError: It ended at the length limit without a word.
-        ModelError: It isn't whole; see `AnswerBuilder.build`.
-    """
-    try:
-        return builder.build()
-    except EmptyAnswerError:
-        if finish_reason == "length":
-            raise ThoughtLimitError from None
-        raise
+def _name_of(model: ChatRunnable) -> str:
+    while isinstance(model, RunnableBinding):
+        model = model.bound
+    return str(getattr(model, "model_name", ""))
 
 
 def _wait_seconds(state: RetryCallState) -> float:

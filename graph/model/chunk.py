@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from secrets import token_urlsafe
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, InvalidToolCall, ToolCall, ToolCallChunk
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from graph.core.text import plain_text, plain_value
-from graph.core.turn import text_of
-from graph.value.error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError
+from graph.core.thinking import Split, ThinkingSplitter, thought_blocks, thought_in
+from graph.core.turn import RETURNED, text_of
+from graph.value.error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError, ThoughtLimitError
 
 # More than any model takes; the sums over many calls still fit a column of 31 bits.
 _MOST_TOKENS: Final = 2**24
@@ -41,6 +42,20 @@ class _Call:
     id: str | None
     name: str
     arguments: str
+    extra_content: Any = None
+
+
+class Said(NamedTuple):
+    """What a chunk brought.
+
+    Attributes:
+        is_revoked: True if what was returned before is void: its text was thoughts, or its thoughts were the answer.
+            `thought` or `text` repeats it.
+    """
+
+    text: str = ""
+    thought: str = ""
+    is_revoked: bool = False
 
 
 class AnswerBuilder:
@@ -49,11 +64,19 @@ class AnswerBuilder:
     LangChain's merge isn't used: it repairs the incomplete arguments of a stream that broke off, and the call would
     run.
 
+    Args:
+        ends_alone: True if the model is known to send the end tag of its thoughts without the start.
+
     Attributes:
         has_chunk: True once a chunk was added.
+        ends_alone: As given, or as this answer has shown.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, ends_alone: bool = False) -> None:
+        self.ends_alone = ends_alone
+        self._splitter = ThinkingSplitter(ends_alone=ends_alone)
+        self._thoughts: list[str] = []
+        self._returned: list[str] = []
         self._pieces: list[str] = []
         self._calls: list[_Call] = []
         self._call_at: dict[int, _Call] = {}
@@ -64,17 +87,22 @@ class AnswerBuilder:
         self._has_choice = False
         self.has_chunk = False
 
-    def add(self, chunk: BaseMessage) -> str:
-        """Adds the next chunk and returns its text, "" if it has none; reasoning blocks don't count as text."""
+    def add(self, chunk: BaseMessage) -> Said:
+        """Adds the next chunk and returns its text and its thoughts, without what may be the beginning of a tag."""
         if not isinstance(chunk, AIMessage):
             msg = f"the stream brought a {chunk.type} message"
             raise BadResponseError(msg)
         text = plain_text(text_of(chunk))
-        self._pieces.append(text)
+        fields = chunk.additional_kwargs
+        beside = plain_text(thought_in(fields) or thought_blocks(chunk.content))
+        if isinstance(fields.get("reasoning_content"), str):
+            self._returned.append(plain_text(fields["reasoning_content"]))
+        said = self._take(self._splitter.add(text), beside)
         self.has_chunk = True
         if isinstance(chunk, AIMessageChunk):
-            for fragment in chunk.tool_call_chunks:
-                self._add_fragment(fragment)
+            extras = fields.get("extra_content") or []
+            for place, fragment in enumerate(chunk.tool_call_chunks):
+                self._add_fragment(fragment, extras[place] if place < len(extras) else None)
         else:
             # A model that can't stream returns the whole message at once, so it is complete.
             self._finish_reason = "stop"
@@ -83,7 +111,7 @@ class AnswerBuilder:
         self._finish_reason = metadata.get("finish_reason") or self._finish_reason
         self._model_name = metadata.get("model_name") or self._model_name
         self._is_refused = self._is_refused or bool(chunk.additional_kwargs.get("refusal"))
-        self._has_choice = self._has_choice or bool(text or self._calls or self._finish_reason or metadata)
+        self._has_choice = self._has_choice or bool(text or beside or self._calls or self._finish_reason or metadata)
         # No input has zero tokens: some servers send 0 for values that they don't count.
         if chunk.usage_metadata is not None and chunk.usage_metadata["input_tokens"] > 0:
             # The last report wins: some servers send a running total with every chunk.
@@ -93,9 +121,33 @@ class AnswerBuilder:
                 _count(chunk.usage_metadata["output_tokens"]),
                 _count(details.get("cache_read")),
             )
-        return text
+        return said
 
-    def _add_fragment(self, fragment: ToolCallChunk) -> None:
+    def end(self) -> Said:
+        """Returns what was kept back; call it once, after the last chunk and before `build`."""
+        said, is_cut = self._take(self._splitter.end()), self._finish_reason in (None, "length")
+        self.ends_alone = self._splitter.has_ended_alone or (self.ends_alone and is_cut)
+        if not self._splitter.is_unended or is_cut:
+            return said
+        # It didn't think: its text was only held to be thoughts.
+        self._pieces, self._thoughts = ["".join(self._thoughts)], []
+        return Said(text=self._pieces[0], is_revoked=True)
+
+    def _take(self, split: Split, beside: str = "") -> Said:
+        if split.is_revoked:
+            self._thoughts += self._pieces
+            self._pieces.clear()
+        self._thoughts += [thought for thought in (beside, split.thought) if thought]
+        self._pieces.append(split.text)
+        thought = "".join(self._thoughts) if split.is_revoked else beside + split.thought
+        return Said(split.text, thought, is_revoked=split.is_revoked)
+
+    @property
+    def thoughts(self) -> str:
+        """The model's thoughts so far."""
+        return "".join(self._thoughts)
+
+    def _add_fragment(self, fragment: ToolCallChunk, extra_content: object) -> None:
         index, name, arguments = fragment["index"], fragment["name"] or "", fragment["args"] or ""
         known = self._calls[-1] if index is None and self._calls else self._call_at.get(index or 0)
         if known is None or _is_next_call(known, fragment):
@@ -106,6 +158,7 @@ class AnswerBuilder:
             known.name = name
         known.id = known.id or fragment["id"] or None
         known.arguments += arguments
+        known.extra_content = extra_content or known.extra_content
 
     def build(self) -> Answer:
         """Returns the answer after the end of the stream.
@@ -113,6 +166,7 @@ class AnswerBuilder:
         Raises:
             CutStreamError: The stream ended without a finish reason, or at the length limit with a tool call.
             RefusedError: The model or its content filter refused.
+            ThoughtLimitError: There is neither text nor a tool call before the length limit.
             EmptyAnswerError: There is neither text nor a tool call.
             BadResponseError: There are chunks, but none with a choice.
         """
@@ -124,7 +178,7 @@ class AnswerBuilder:
         if self._finish_reason is None or (self._finish_reason == "length" and self._calls):
             raise CutStreamError(self._finish_reason or "")
         if not text.strip() and not self._calls:
-            raise EmptyAnswerError
+            raise ThoughtLimitError if self._finish_reason == "length" else EmptyAnswerError
         valid, invalid = _split_calls(self._calls)
         metadata = {"model_name": self._model_name, "finish_reason": self._finish_reason}
         message = AIMessage(
@@ -132,6 +186,7 @@ class AnswerBuilder:
             id=f"ai-{token_urlsafe(9)}",
             tool_calls=valid,
             invalid_tool_calls=invalid,
+            additional_kwargs=self._to_return(),
             response_metadata={name: value for name, value in metadata.items() if value is not None},
         )
         if self._usage is not None:
@@ -142,6 +197,16 @@ class AnswerBuilder:
                 "input_token_details": {"cache_read": self._usage.cached_tokens},
             }
         return Answer(message, self._usage)
+
+    def _to_return(self) -> dict[str, Any]:
+        """Returns what some providers want back with the calls, in the same turn: DeepSeek, Kimi, Gemini."""
+        returned: dict[str, Any] = {}
+        if self._calls and any(self._returned):
+            returned["reasoning_content"] = "".join(self._returned)
+        if any(call.extra_content for call in self._calls):
+            valid = [call for call in self._calls if call.name and _parse(call.arguments) is not None]
+            returned["extra_content"] = [plain_value(call.extra_content) for call in valid]
+        return {RETURNED: returned} if returned else {}
 
 
 def _count(reported: int | None) -> int:

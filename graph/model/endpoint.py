@@ -1,19 +1,25 @@
-"""LangChain's OpenAI client with refusals preserved; the factory imports it late, because that takes seconds."""
+"""LangChain's OpenAI client with refusals and thoughts preserved; imported late, because that takes seconds."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from langchain_core.messages import BaseMessage
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from openai import APIError
 from pydantic import model_validator
 
+from graph.core.thinking import THOUGHT_FIELDS
+from graph.core.turn import RETURNED
 from graph.model.failure import overflow_window
 from graph.model.wire import PlainCompletions
 from graph.value.error import BadResponseError
+
+# Fields of a piece of an answer that LangChain drops.
+_KEPT_FIELDS: Final = ("refusal", *THOUGHT_FIELDS)
 
 
 class EndpointChat(ChatOpenAI):
@@ -55,7 +61,37 @@ class EndpointChat(ChatOpenAI):
     ) -> ChatGenerationChunk | None:
         generation = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
         choices = chunk.get("choices") or [{}]
-        refusal = (choices[0].get("delta") or {}).get("refusal")
-        if generation is not None and refusal:
-            generation.message.additional_kwargs["refusal"] = refusal
+        delta = choices[0].get("delta") or {}
+        if generation is not None:
+            kept = {name: delta[name] for name in _KEPT_FIELDS if delta.get(name)}
+            extras = [call.get("extra_content") for call in delta.get("tool_calls") or []]
+            if any(extras):
+                kept["extra_content"] = extras
+            generation.message.additional_kwargs.update(kept)
         return generation
+
+    def _get_request_payload(
+        self,
+        input_: LanguageModelInput,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,  # noqa: ANN401  # passed on as they come
+    ) -> dict[str, Any]:
+        payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
+        messages = self._convert_input(input_).to_messages()
+        for message, sent in reversed(list(zip(messages, payload["messages"], strict=True))):
+            if isinstance(message, HumanMessage):
+                break
+            if isinstance(message, AIMessage):
+                _give_back(message.additional_kwargs.get(RETURNED, {}), sent)
+        return payload
+
+
+def _give_back(returned: Mapping[str, Any], sent: dict[str, Any]) -> None:
+    """Adds to an answer of the open turn what its provider wants back with the calls; LangChain drops it."""
+    calls = sent.get("tool_calls", [])
+    if calls and "reasoning_content" in returned:
+        sent["reasoning_content"] = returned["reasoning_content"]
+    for call, extra_content in zip(calls, returned.get("extra_content", []), strict=False):
+        if extra_content:
+            call["extra_content"] = extra_content

@@ -25,6 +25,8 @@ class Caller:
     models: ChatModels
     question: str = "question"
     heard: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    revoked: int = 0
     restarts: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
 
@@ -44,6 +46,8 @@ class Caller:
             attempts=attempts,
             on_text=self.heard.append,
             on_restart=self._restart,
+            on_thought=self.thoughts.append,
+            on_revoke=self._revoke,
             may_restart=may_restart,
         )
 
@@ -54,6 +58,12 @@ class Caller:
     def _restart(self) -> None:
         self.restarts += 1
         self.heard.clear()
+        self.thoughts.clear()
+
+    def _revoke(self) -> None:
+        self.revoked += 1
+        self.heard.clear()
+        self.thoughts.clear()
 
 
 def settings_of(server: FakeOpenAI) -> Settings:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Any, Final, Literal, get_args
 
 Body = Mapping[str, Any]
 Ending = Literal["done", "close", "reset", "hang"]
@@ -154,6 +155,53 @@ def raw(*events: str, ending: Ending = "done") -> Reply:
 def bare(*parts: str, ending: Ending = "close", pause_seconds: float = 0.0) -> Reply:
     """Sends these parts of a body verbatim with status 200, e.g. comments, other fields of events, or a page."""
     return Reply(events=parts, frame="{}", ending=ending, pause_seconds=pause_seconds)
+
+
+Thinking = Literal["reasoning_content", "reasoning", "reasoning_details", "blocks", "tags", "end_tag", "channels"]
+THINKING: Final[tuple[Thinking, ...]] = get_args(Thinking)
+
+
+def thinking(
+    form: Thinking,
+    thought: str,
+    answer: str,
+    *,
+    most: int = 6,
+    finish_reason: str = "stop",
+    pause_seconds: float = 0.0,
+    pieces: Callable[[str], Sequence[str]] | None = None,
+) -> Reply:
+    """An answer behind thoughts, in one of the forms that servers send them in.
+
+    Args:
+        form: A field beside the text, blocks in a list of contents, or marks within the text.
+        thought: The thoughts, "" for none.
+        answer: The answer, "" for thoughts alone.
+        most: How many pieces each of the two is streamed in.
+        finish_reason: The last chunk's.
+        pause_seconds: Wait before each event.
+        pieces: Splits each of the two into pieces, in place of `most`.
+    """
+    cut = pieces or partial(in_pieces, most=most)
+    marks: dict[Thinking, tuple[str, str]] = {
+        "tags": ("<think>\n", "\n</think>\n\n"),
+        "end_tag": ("", "\n</think>\n\n"),
+        "channels": ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    }
+    if form in marks:
+        begin, end = marks[form]
+        deltas = [{"content": piece} for piece in cut(f"{begin}{thought}{end if answer else ''}{answer}")]
+    else:
+        fields: dict[Thinking, Callable[[str], dict[str, Any]]] = {
+            "reasoning_content": lambda piece: {"reasoning_content": piece, "content": None},
+            "reasoning": lambda piece: {"reasoning": piece, "content": ""},
+            "reasoning_details": lambda piece: {"reasoning_details": [{"type": "reasoning.text", "text": piece}]},
+            "blocks": lambda piece: {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": piece}]}]},
+        }
+        deltas = [*map(fields[form], cut(thought)), *({"content": piece} for piece in (cut(answer) if answer else ()))]
+    events = [chunk({"role": "assistant", "content": ""}), *map(chunk, deltas)]
+    events += [chunk({}, finish_reason=finish_reason), chunk(None, usage=DEFAULT_USAGE)]
+    return Reply(events=tuple(events), pause_seconds=pause_seconds)
 
 
 def refusal(words: str) -> Reply:

@@ -7,25 +7,30 @@ import time
 from typing import Any, TypedDict
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.graph import END, START, StateGraph
 
+from graph.core.turn import RETURNED
 from graph.model.chunk import Usage
-from graph.model.factory import open_models
+from graph.model.factory import open_models, request_body
 from graph.value.error import (
     CutStreamError,
     DeadlineError,
+    EmptyAnswerError,
     ModelError,
     ProviderError,
     RateLimitError,
+    ThoughtLimitError,
     TurnStoppedSignal,
 )
 from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.openai_reply import (
     CACHED_USAGE,
+    THINKING,
     Reply,
     ScriptedCall,
+    Thinking,
     chunk,
     close_early,
     failure,
@@ -35,6 +40,7 @@ from tests.fake.openai_reply import (
     reset,
     slowed,
     text,
+    thinking,
     tools,
 )
 from tests.fake.openai_server import FakeOpenAI
@@ -176,6 +182,82 @@ def test_stop_ends_the_call_at_once_and_closes_the_connection(call: Caller, repl
     with pytest.raises(TurnStoppedSignal):
         call()
     assert len(call.server.exchanges) == 1
+
+
+THOUGHT, ANSWER = "The decoy port is 7777.\nSo I say 9090.", "The port is 9090."
+
+
+@pytest.mark.parametrize("form", THINKING)
+def test_thoughts_of_any_form_come_beside_the_answer(call: Caller, form: Thinking) -> None:
+    for pieces in (lambda said: [said], list):
+        call.heard.clear()
+        call.thoughts.clear()
+        call.server.script(thinking(form, THOUGHT, ANSWER, pieces=pieces))
+        answer = call()
+        assert answer.message.content == "".join(call.heard) == ANSWER
+        assert "".join(call.thoughts).strip() == THOUGHT
+        assert answer.message.additional_kwargs == {}
+
+
+@pytest.mark.parametrize("form", THINKING)
+def test_thoughts_alone_up_to_the_length_limit_are_asked_for_once(call: Caller, form: Thinking) -> None:
+    call()  # or an end tag that never comes couldn't be missed
+    if form == "end_tag":
+        call.server.script(thinking(form, THOUGHT, ANSWER))
+        call()
+    call.server.script(thinking(form, THOUGHT, "", finish_reason="length"))
+    with pytest.raises(ThoughtLimitError) as failure:
+        call(attempts=3)
+    assert failure.value.code == "thought_limit"
+    call.server.script(*[thinking("tags", THOUGHT, "")] * 2)
+    with pytest.raises(EmptyAnswerError):
+        call(attempts=2)
+
+
+def test_a_model_that_sends_end_tags_alone_is_known_from_its_second_answer_on(call: Caller) -> None:
+    call.server.script(*[thinking("end_tag", THOUGHT, ANSWER)] * 2, text("I ", "don't think."), text("Nor now."))
+    call()
+    assert call.revoked == 1
+    call()
+    assert (call.revoked, "".join(call.heard)) == (1, ANSWER * 2)
+    call.heard.clear()
+    call()
+    assert (call.revoked, call.heard) == (2, ["I don't think."])
+    call()
+    assert (call.revoked, call.heard[1:]) == (2, ["Nor", " now."])
+
+
+def test_thoughts_of_a_failed_attempt_are_void_and_another_attempt_is_made(call: Caller) -> None:
+    broken = close_early()
+    thought = chunk({"reasoning": THOUGHT})
+    call.server.script(Reply(events=(*broken.events, thought), ending="close"), thinking("reasoning", "Short.", ANSWER))
+    call(attempts=2, may_restart=False)
+    assert (call.restarts, "".join(call.heard), "".join(call.thoughts)) == (1, ANSWER, "Short.")
+
+
+def test_what_a_provider_wants_back_with_its_calls_is_kept_with_them(call: Caller) -> None:
+    signature = {"google": {"thought_signature": "c2ln+/="}}
+    delta = {"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    call.server.script(
+        raw(
+            chunk({"role": "assistant", "reasoning_content": "First \u00e9 "}),
+            chunk({"reasoning_content": "then."}),
+            chunk({"tool_calls": [{**delta, "extra_content": signature}, {**delta, "index": 1, "id": "c2"}]}),
+            chunk({}, finish_reason="tool_calls"),
+        )
+    )
+    message = call().message
+    assert message.additional_kwargs == {
+        RETURNED: {"reasoning_content": "First \u00e9 then.", "extra_content": [signature, None]}
+    }
+    told = [call.input[1], message, ToolMessage("3", tool_call_id="c1"), ToolMessage("4", tool_call_id="c2")]
+    chat = call.models.chat("scripted-model")
+    sent = request_body(chat, "", told, (), tool_choice=None)["messages"][1]
+    assert sent["reasoning_content"] == "First \u00e9 then."
+    assert [each.get("extra_content") for each in sent["tool_calls"]] == [signature, None]
+    later = request_body(chat, "", [*told, AIMessage("7"), HumanMessage("And now?")], (), tool_choice=None)
+    assert later["messages"][1].keys() == {"role", "content", "tool_calls"}
+    assert later["messages"][1]["tool_calls"][0].keys() == {"type", "id", "function"}
 
 
 def test_passed_deadline_and_an_error_of_the_listener_close_the_connection_too(call: Caller) -> None:

@@ -1,0 +1,254 @@
+"""Tells a model's thoughts from its answer, in the text of a stream and in the fields beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+_ENDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "<think>": ("</think>", "</thinking>"),
+    "<thinking>": ("</think>", "</thinking>"),
+    "◁think▷": ("◁/think▷",),
+    "[think]": ("[/think]",),
+}
+_LONE_ENDS: Final = tuple(dict.fromkeys(end for ends in _ENDS.values() for end in ends))
+# gpt-oss names a channel before each of its messages.
+_HEADS: Final = ("<|start|>", "<|channel|>")
+_HEAD_END: Final = "<|message|>"
+_CHANNEL: Final = re.compile(r"<\|channel\|>\s*(\w+)")
+_CHANNEL_ENDS: Final = ("<|end|>", "<|return|>", "<|call|>", *_HEADS)
+_MOST_HEAD_CHARS: Final = 200
+_FIRST_SIGNS: Final = "<◁["
+_QUOTES: Final = "`'\"‘’“”«»「『(（["
+_SENTENCE_END: Final = re.compile(r"[.!?…。！？:：)\]]\s*\Z")
+_FENCE: Final = re.compile(r"^[ \t]{0,3}(?:`{3,}|~{3,})", re.MULTILINE)
+_CODE_INDENT: Final = re.compile(r"(?: {4}|\t)\s*\Z")
+
+
+@lru_cache
+def _any_of(tags: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, tags)), re.IGNORECASE)
+
+
+_START: Final = _any_of((*_ENDS, *_HEADS))
+_MENTION: Final = _any_of(tuple(_ENDS))
+
+
+class Split(NamedTuple):
+    """What a piece of a stream brought.
+
+    Attributes:
+        is_revoked: True if the text returned before, too, was thoughts: an end tag came without a start.
+    """
+
+    thought: str = ""
+    text: str = ""
+    is_revoked: bool = False
+
+
+class ThinkingSplitter:
+    """Splits the text of one answer, which may be cut into pieces anywhere.
+
+    Thoughts stand at the beginning: between tags, in a channel, or before an end tag whose start was part of the
+    prompt. A tag that an answer mentions later, or in code, is text.
+
+    Usage:
+        >>> splitter = ThinkingSplitter()
+        >>> splitter.add("<think>A greeting.</th"), splitter.add("ink>Hello")
+        (Split(thought='A greeting.', text='', is_revoked=False), Split(thought='', text='Hello', is_revoked=False))
+
+    Args:
+        ends_alone: True if the model is known to send end tags only: text is held to be thoughts until one comes.
+
+    Attributes:
+        has_ended_alone: True once an end tag came without a start.
+        is_unended: True if the thoughts are only held to be such, as `ends_alone` says, and no end tag has come.
+    """
+
+    def __init__(self, *, ends_alone: bool = False) -> None:
+        self.has_ended_alone = False
+        self.is_unended = False
+        self._ends_alone = ends_alone
+        self._take: Callable[[bool], bool] = self._take_start
+        self._ends = _LONE_ENDS
+        self._buffer = ""
+        self._before = ""  # the last character taken
+        self._said: list[str] = []
+        self._has_block = self._has_channel = False
+        self._thought, self._text, self._is_revoked = "", "", False
+
+    def add(self, piece: str) -> Split:
+        """Takes the next piece; the end of it is kept back while it may be the beginning of a tag."""
+        return self._run(piece, is_over=False)
+
+    def end(self) -> Split:
+        """Returns what was kept back."""
+        return self._run("", is_over=True)
+
+    def _run(self, piece: str, *, is_over: bool) -> Split:
+        self._thought, self._text, self._is_revoked = "", "", False
+        self._buffer += piece
+        while self._buffer and self._take(is_over):
+            pass
+        self._said.append(self._text)
+        return Split(self._thought, self._text, self._is_revoked)
+
+    # Each takes something off the buffer, and returns False once it needs the next piece.
+
+    def _take_start(self, is_over: bool) -> bool:  # noqa: FBT001  # one of four with the same call
+        started = self._buffer.lstrip()
+        found = _START.match(started)
+        if found is not None and found[0].lower() in _HEADS:
+            self._buffer, self._take = started, self._take_head
+        elif found is not None:
+            self._ends, self._has_block = _ENDS[found[0].lower()], True
+            self._buffer, self._take = started[found.end() :], self._take_thought
+        elif not is_over and any(tag.startswith(started.lower()) for tag in (*_ENDS, *_HEADS)):
+            return False
+        elif self._ends_alone and not self._has_block:
+            self.is_unended = True
+            self._take = self._take_thought
+        else:
+            self._buffer = started if self._has_block else self._buffer
+            self._take = self._take_text
+        return True
+
+    def _take_head(self, is_over: bool) -> bool:  # noqa: FBT001
+        at = self._buffer.find(_HEAD_END, 0, _MOST_HEAD_CHARS)
+        if at < 0 and not is_over and len(self._buffer) < _MOST_HEAD_CHARS:
+            return False
+        if at < 0:  # no head
+            self._say(1)
+            self._take = self._take_text
+            return True
+        channel = _CHANNEL.search(self._buffer, 0, at)
+        self._drop(self._buffer[: at + len(_HEAD_END)])
+        self._ends, self._has_block, self._has_channel = _CHANNEL_ENDS, True, True
+        is_text = channel is None or channel[1].lower() == "final"
+        self._take = self._take_text if is_text else self._take_thought
+        return True
+
+    def _take_thought(self, is_over: bool) -> bool:  # noqa: FBT001
+        for end in _any_of(self._ends).finditer(self._buffer):
+            if self._char_before(end.start()) == "`":
+                if end.end() == len(self._buffer) and not is_over:
+                    self._think(end.start())
+                    return False
+                if self._buffer[end.end() : end.end() + 1] == "`":
+                    continue
+            self._think(end.start())
+            self._drop("" if self._buffer.startswith(_HEADS) else end[0])
+            self.has_ended_alone |= self.is_unended
+            self.is_unended, self._has_block = False, True
+            self._take = self._take_start
+            return True
+        self._think(len(self._buffer) - (0 if is_over else _held(self._buffer, self._ends)))
+        return False
+
+    def _take_text(self, is_over: bool) -> bool:  # noqa: FBT001
+        tags = (*_LONE_ENDS, *_CHANNEL_ENDS) if self._has_channel else _LONE_ENDS
+        for tag in _any_of(tags).finditer(self._buffer):
+            if tag[0].lower() in _CHANNEL_ENDS:
+                self._say(tag.start())
+                self._drop("" if self._buffer.startswith(_HEADS) else tag[0])
+                self._take = self._take_start
+                return True
+            if tag.end() == len(self._buffer) and not is_over:
+                self._say(tag.start())
+                return False
+            said = "".join(self._said) + self._text + self._buffer[: tag.start()]
+            if _is_end(said, self._buffer[tag.end() : tag.end() + 1], has_block=self._has_block):
+                self._is_revoked = any(self._said)
+                self._thought, self._text = self._thought + self._text, ""
+                self._think(tag.start())
+                self._drop(tag[0])
+                self._said.clear()
+                self.has_ended_alone, self._has_block = not self._has_block, True
+                self._take = self._take_start
+                return True
+        self._say(len(self._buffer) - (0 if is_over else _held(self._buffer, tags)))
+        return False
+
+    def _char_before(self, at: int) -> str:
+        return self._buffer[at - 1] if at else self._before
+
+    def _think(self, chars: int) -> None:
+        self._thought += self._buffer[:chars]
+        self._drop(self._buffer[:chars])
+
+    def _say(self, chars: int) -> None:
+        self._text += self._buffer[:chars]
+        self._drop(self._buffer[:chars])
+
+    def _drop(self, taken: str) -> None:
+        self._before = taken[-1:] or self._before
+        self._buffer = self._buffer[len(taken) :]
+
+
+def _held(buffer: str, tags: Iterable[str]) -> int:
+    """Returns the length of the longest end of the buffer that is the beginning of a tag."""
+    longest = max(map(len, tags))
+    at = max(buffer.rfind(sign, -longest) for sign in _FIRST_SIGNS)
+    while at >= 0:
+        rest = buffer[at:].lower()
+        if any(tag.startswith(rest) for tag in tags):
+            return len(buffer) - at
+        at = max(buffer.rfind(sign, max(0, len(buffer) - longest), at) for sign in _FIRST_SIGNS)
+    return 0
+
+
+def _is_end(said: str, after: str, *, has_block: bool) -> bool:
+    """Returns True if an end tag between these ends thoughts, and isn't one that the answer tells of."""
+    line = said[said.rfind("\n") + 1 :]
+    if _MENTION.search(said) or len(_FENCE.findall(said)) % 2 or line.count("`") % 2 or _CODE_INDENT.fullmatch(line):
+        return False
+    if has_block:  # these thoughts have ended before
+        return not line.strip() and after in ("", "\n", "\r")
+    if not line.strip():
+        return True
+    if line[-1] in _QUOTES or after in tuple(_QUOTES):
+        return False
+    return not line[-1].isspace() or _SENTENCE_END.search(line) is not None or after in ("\n", "\r")
+
+
+def split_whole(text: str) -> tuple[str, str]:
+    """Returns the thoughts and the answer of a whole text."""
+    splitter = ThinkingSplitter()
+    first, last = splitter.add(text), splitter.end()
+    thought = first.thought + (first.text if last.is_revoked else "") + last.thought
+    return thought, ("" if last.is_revoked else first.text) + last.text
+
+
+# Beside the text; providers have given the first two the same meaning.
+THOUGHT_FIELDS: Final = ("reasoning_content", "reasoning", "reasoning_details")
+_THINKING_BLOCKS: Final = frozenset({"thinking", "reasoning"})
+
+
+def thought_in(fields: Mapping[str, Any]) -> str:
+    """Returns the thoughts in the fields of a message or a piece of it; each provider repeats them in several."""
+    for name in THOUGHT_FIELDS:
+        if thought := _words_in(fields.get(name)):
+            return thought
+    return ""
+
+
+def thought_blocks(content: str | list[str | dict[str, Any]]) -> str:
+    """Returns the thoughts in a list of content blocks."""
+    if isinstance(content, str):
+        return ""
+    return "".join(
+        _words_in(block) for block in content if isinstance(block, dict) and block.get("type") in _THINKING_BLOCKS
+    )
+
+
+def _words_in(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(map(_words_in, value))
+    if isinstance(value, dict):
+        names = ("text", "summary", "thinking", "reasoning", "content")
+        return next((words for name in names if (words := _words_in(value.get(name)))), "")
+    return ""

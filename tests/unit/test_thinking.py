@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.core.thinking import ThinkingSplitter, split_whole, thought_blocks, thought_in
+
+THOUGHT = "The port was 7777.\nIs it `9090`? I keep 9090."
+ANSWER = "The port is 9090.\n\nSay `<think>` or `</think>` for a tag: 1 < 2, [THIN]."
+FORMS = {
+    "tags": f"<think>\n{THOUGHT}\n</think>\n\n{ANSWER}",
+    "long tags": f"\n<Thinking>{THOUGHT}</Thinking>{ANSWER}",
+    "end alone": f"{THOUGHT}\n</think>\n\n{ANSWER}",
+    "end alone in a line": f"{THOUGHT}</think>{ANSWER}",
+    "kimi": f"◁think▷{THOUGHT}◁/think▷{ANSWER}",
+    "magistral": f"[THINK]{THOUGHT}[/THINK]{ANSWER}",
+    "channels": (
+        f"<|channel|>analysis<|message|>{THOUGHT}<|end|><|start|>assistant<|channel|>final<|message|>{ANSWER}<|return|>"
+    ),
+    "channels without a start": f"<|channel|>analysis<|message|>{THOUGHT}<|end|><|channel|>final<|message|>{ANSWER}",
+    "channels one after the other": (
+        f"<|start|>assistant<|channel|>analysis<|message|>{THOUGHT[:9]}<|channel|>commentary<|message|>{THOUGHT[9:]}"
+        f"<|start|>assistant<|channel|>final<|message|>{ANSWER}<|end|>"
+    ),
+    "two blocks": f"<think>{THOUGHT[:9]}</think>\n<think>{THOUGHT[9:]}</think>\n{ANSWER}",
+}
+TEXTS = [
+    "A model begins with <think> and ends with </think>. Then it answers.",
+    "Use `</think>` for the end.",
+    "```xml\n<think>\n</think>\n```\nThat is all.",
+    "The end tag is:\n\n    </think>\n\nThat is all.",
+    'It ends with "</think>" there.',
+    "The tag </think> ends it.",
+    "`<think>` begins the thoughts\n</think>\nends them.",
+    "  1 < 2 and <b>bold</b>",
+    "<thin",
+    "<|start|>",
+    "[THIS] is a list [1]",
+    "",
+    " ",
+]
+
+
+def split(text: str, cuts: list[int], *, ends_alone: bool = False) -> tuple[str, str]:
+    splitter = ThinkingSplitter(ends_alone=ends_alone)
+    places = sorted({0, *(cut % (len(text) + 1) for cut in cuts), len(text)})
+    pieces = [text[a:b] for a, b in pairwise(places)]
+    thought, said = "", ""
+    for part in [*(splitter.add(piece) for piece in pieces), splitter.end()]:
+        if part.is_revoked:
+            thought, said = thought + said, ""
+        thought, said = thought + part.thought, said + part.text
+    return thought, said
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_thoughts_is_told_from_the_answer(form: str) -> None:
+    thought, answer = split_whole(FORMS[form])
+    assert answer.strip() == ANSWER
+    assert thought.strip() == THOUGHT
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_tags_that_an_answer_tells_of_are_text(text: str) -> None:
+    assert split_whole(text) == ("", text)
+
+
+@given(st.sampled_from([*FORMS.values(), *TEXTS]), st.lists(st.integers(0, 500)))
+def test_cuts_change_nothing(text: str, cuts: list[int]) -> None:
+    assert split(text, cuts) == split_whole(text)
+    assert split(text, list(range(len(text)))) == split_whole(text)
+
+
+@given(st.text(alphabet="<>/think◁▷|`\n aé[]THINK", max_size=60), st.lists(st.integers(0, 60)))
+def test_nothing_is_lost_and_cuts_change_nothing_in_any_text(text: str, cuts: list[int]) -> None:
+    thought, answer = split_whole(text)
+    assert split(text, cuts) == (thought, answer)
+    if not thought:
+        assert answer.strip() in text
+
+
+@given(st.lists(st.integers(0, 500)))
+def test_text_of_a_model_that_ends_alone_is_held_back(cuts: list[int]) -> None:
+    splitter = ThinkingSplitter(ends_alone=True)
+    assert splitter.add("The port").text == ""
+    for form in ("end alone", "end alone in a line", "tags"):
+        assert [part.strip() for part in split(FORMS[form], cuts, ends_alone=True)] == [THOUGHT, ANSWER]
+
+
+def test_unclosed_thoughts_are_thoughts() -> None:
+    assert split_whole("<think>\nThe port") == ("\nThe port", "")
+    assert split_whole("<|channel|>analysis<|message|>The port") == ("The port", "")
+
+
+def test_an_end_tag_without_a_start_is_noted() -> None:
+    splitter = ThinkingSplitter()
+    splitter.add(FORMS["end alone"])
+    assert splitter.has_ended_alone
+    splitter = ThinkingSplitter()
+    splitter.add(FORMS["tags"])
+    assert not splitter.has_ended_alone
+
+
+def test_thoughts_beside_the_text_are_read_once() -> None:
+    assert thought_in({"reasoning_content": "A", "reasoning": "A"}) == "A"
+    details = [{"type": "reasoning.text", "text": "A"}, {"type": "reasoning.summary", "summary": "B"}]
+    encrypted = {"type": "reasoning.encrypted", "data": "x"}
+    assert thought_in({"reasoning_details": [*details, encrypted]}) == "AB"
+    assert thought_in({"reasoning": None, "reasoning_content": 3}) == ""
+    blocks = [{"type": "thinking", "thinking": [{"type": "text", "text": "A"}]}, {"type": "text", "text": "B"}]
+    assert thought_blocks(blocks) == "A"
+    assert thought_blocks([{"type": "reasoning", "reasoning": "A"}, "B"]) == "A"
