@@ -28,7 +28,16 @@ from graph.service import ChatService
 from graph.service.turn_stream import TurnStream
 from graph.value.client import CompletionEnd
 from graph.value.error import ClosingError, NotFoundError, PathError, TurnfoldError
-from graph.value.event import ActionRequired, AnswerRestarted, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
+from graph.value.event import (
+    ActionRequired,
+    AnswerRestarted,
+    Event,
+    ThoughtDelta,
+    TokenDelta,
+    TurnFailed,
+    TurnFinished,
+    TurnStopped,
+)
 from graph.value.view import LiveTurn, ToolStep, TurnOptions, TurnView
 
 _PROJECT_ROOT: Final = "projectRoot"
@@ -140,7 +149,7 @@ _INNER_CAPITAL: Final = re.compile(r"(?<!^)(?=[A-Z])")
 class ChatWriter:
     """Serialises the events of one attempt as server-sent events.
 
-    Consecutive text deltas become one chunk with the id of the last delta.
+    Consecutive deltas of text, or of thoughts, become one chunk with the id of the last delta.
     """
 
     def __init__(self, head: CompletionHead, turn: int, attempt: int, first_position: int) -> None:
@@ -154,15 +163,15 @@ class ChatWriter:
 
     def events(self, events: Sequence[Event], after: int, progress: Callable[[int], LiveTurn]) -> Iterator[bytes]:
         """Yields the lines of events, none of which ends the turn; `after` events of the attempt come before them."""
-        for is_text, run in groupby(enumerate(events, after + 1), key=lambda item: isinstance(item[1], TokenDelta)):
+        for kind, run in groupby(enumerate(events, after + 1), key=lambda item: type(item[1])):
             items = list(run)
-            if is_text:
-                text = "".join(event.text for _, event in items if isinstance(event, TokenDelta))
-                yield self._id(items[-1][0]) + self._chunks.text(text)
+            if kind is TokenDelta or kind is ThoughtDelta:
+                text = "".join(event.text for _, event in items if isinstance(event, TokenDelta | ThoughtDelta))
+                yield self._id(items[-1][0]) + self._chunks.said(kind(text))
                 continue
             for seq, event in items:
                 # After a snapshot the client can't compute from the deltas alone which text is void.
-                told = {"text": progress(seq).text} if isinstance(event, AnswerRestarted) else asdict(event)
+                told = _restarted(progress(seq)) if isinstance(event, AnswerRestarted) else asdict(event)
                 yield self._named(_name(event), told, seq)
 
     def snapshot(self, seen: LiveTurn | TurnView, seq: int) -> bytes:
@@ -170,6 +179,7 @@ class ChatWriter:
         told: dict[str, Any] = {"turn": seen.number, "attempt": seen.attempt, "steps": _steps(seen.steps)}
         if isinstance(seen, LiveTurn):
             told |= {"status": "running", "phase": seen.phase, "phase_turns": seen.phase_turns, "text": seen.text}
+            told |= {"thoughts": seen.thoughts} if seen.thoughts else {}
         else:
             told |= {"status": seen.status, "text": seen.answer_text}
         return self._named("snapshot", told, seq)
@@ -203,6 +213,10 @@ def _id_line(event_id: EventId) -> bytes:
 
 def _name(event: Event) -> str:
     return _INNER_CAPITAL.sub("_", type(event).__name__).lower()
+
+
+def _restarted(now: LiveTurn) -> dict[str, Any]:
+    return {"text": now.text, **({"thoughts": now.thoughts} if now.thoughts else {})}
 
 
 def _steps(steps: Sequence[ToolStep]) -> list[dict[str, Any]]:

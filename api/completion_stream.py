@@ -23,6 +23,7 @@ from graph.value.event import (
     Folded,
     FoldWaiting,
     InputRead,
+    ThoughtDelta,
     TokenDelta,
     ToolStarted,
     TurnFailed,
@@ -62,6 +63,12 @@ class ChunkWriter:
         """Returns a text delta; "" only keeps the connection alive."""
         return self._before_text + _escaped(plain_text(text)) + self._after_text
 
+    def said(self, event: TokenDelta | ThoughtDelta) -> bytes:
+        """Returns a delta of the text, or of the model's thoughts in the field that front ends know."""
+        if isinstance(event, TokenDelta):
+            return self.text(event.text)
+        return self._delta({"reasoning_content": event.text})
+
     def calls(self, calls: Sequence[ClientCall]) -> bytes:
         """Returns the tool calls for the program, each whole in one delta with its own index."""
         return self._delta({"tool_calls": [{"index": index, **_call(call)} for index, call in enumerate(calls)]})
@@ -84,9 +91,11 @@ def failure_line(problem: Problem) -> bytes:
 
 
 def whole_completion(
-    head: CompletionHead, text: str, calls: Sequence[ClientCall], end: CompletionEnd
+    head: CompletionHead, text: str, calls: Sequence[ClientCall], end: CompletionEnd, *, thoughts: str = ""
 ) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": text if text or not calls else None, "refusal": None}
+    if thoughts:
+        message["reasoning_content"] = thoughts
     if calls:
         message["tool_calls"] = [_call(call) for call in calls]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": end.finish_reason}
@@ -145,19 +154,23 @@ async def whole_body(
         TurnfoldError: The usage and figures couldn't be read.
     """
     texts: list[str] = []
-    fixed_count = 0  # text deltas before the last tool call, retained if the answer is restarted
+    thoughts: list[str] = []
+    fixed_count = thought_count = 0  # deltas before the last tool call, retained if the answer is restarted
     while True:
         for event in await queue.get():
             match event:
                 case TokenDelta(text):
                     texts.append(text)
+                case ThoughtDelta(text):
+                    thoughts.append(text)
                 case ToolStarted():
-                    fixed_count = len(texts)
+                    fixed_count, thought_count = len(texts), len(thoughts)
                 case AnswerRestarted():
-                    del texts[fixed_count:]
+                    del texts[fixed_count:], thoughts[thought_count:]
                 case ActionRequired() | TurnFinished() | TurnStopped():
                     calls = event.calls if isinstance(event, ActionRequired) else ()
-                    return whole_completion(head, "".join(texts), calls, await end())
+                    told = "".join(thoughts).strip()
+                    return whole_completion(head, "".join(texts), calls, await end(), thoughts=told)
                 case _:
                     _raise_if_failed(event)
 
@@ -177,7 +190,8 @@ async def stream_lines(
 ) -> AsyncGenerator[bytes, None]:
     """Yields the lines of a response, with keep-alives after `keep_alive_seconds` of silence.
 
-    A failed stream ends with an error and without `[DONE]`; so does one whose answer restarted after text was sent.
+    A failed stream ends with an error and without `[DONE]`. Sent text can't be revoked: an answer restarted after text
+    was sent fails the stream, too; text that turns out to be thoughts stays, and comes again as such.
     """
     now = asyncio.get_running_loop().time
     yield writer.start()
@@ -188,14 +202,14 @@ async def stream_lines(
             if not events:
                 yield writer.text("")
                 silent_since = now()
-            for event in _with_texts_joined(events):
+            for event in _with_deltas_joined(events):
                 match event:
-                    case TokenDelta(text) if text:
-                        yield writer.text(text)
-                        silent_since, has_said = now(), True
+                    case TokenDelta(text) | ThoughtDelta(text) if text:
+                        yield writer.said(event)
+                        silent_since, has_said = now(), has_said or isinstance(event, TokenDelta)
                     case ToolStarted():
                         has_said = False
-                    case AnswerRestarted() if has_said:
+                    case AnswerRestarted(is_sorted=False) if has_said:
                         yield failure_line(problem_of_failure("cut_stream"))
                         return
                     case ActionRequired() | TurnFinished() | TurnStopped():
@@ -209,9 +223,9 @@ async def stream_lines(
         yield failure_line(problem_of(error))
 
 
-def _with_texts_joined(events: Sequence[Event]) -> Iterator[Event]:
-    for is_text, run in groupby(events, key=lambda event: isinstance(event, TokenDelta)):
-        if is_text:
-            yield TokenDelta("".join(event.text for event in run if isinstance(event, TokenDelta)))
+def _with_deltas_joined(events: Sequence[Event]) -> Iterator[Event]:
+    for kind, run in groupby(events, key=type):
+        if kind is TokenDelta or kind is ThoughtDelta:
+            yield kind("".join(event.text for event in run if isinstance(event, TokenDelta | ThoughtDelta)))
         else:
             yield from run

@@ -15,7 +15,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Send
 
 from api.problem import Problem, ProblemError
-from graph.value.event import Event, TokenDelta
+from graph.value.event import Event, ThoughtDelta, TokenDelta
 
 # Nothing else detects a client that vanished without closing the connection.
 STALLED_SECONDS: Final = 60.0
@@ -68,7 +68,7 @@ class EventQueue:
         with self._lock:
             if self.problem is None:
                 self._waiting.append(event)
-                self._waiting_chars += len(event.text) if isinstance(event, TokenDelta) else 0
+                self._waiting_chars += len(event.text) if isinstance(event, TokenDelta | ThoughtDelta) else 0
             is_too_slow = self._waiting_chars > self._most_chars
         if is_too_slow:
             self.close(_TOO_SLOW)

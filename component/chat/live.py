@@ -16,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from component import dialog, redraw
 from component.bridge import delivery
 from component.bridge.delivery import delivered
+from component.chat.thought import ICON, label_of
 from component.format import escape_label, format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
@@ -201,6 +202,8 @@ def _follow(now: PageState, identifier: str, number: int) -> None:
                 st.html(_status(now.words.phase_closing))
             else:
                 ended = now.service.turns.transcript(identifier, last=1).turns[-1]
+                if ended.thought_seconds:
+                    st.expander(label_of(now.words, ended.thought_seconds), icon=ICON, type="compact")
                 draw_step_list(now.words, ended.steps)
                 draw_recalled(now.words, ended.steps)
                 st.markdown(answer_markdown(ended.answer_text), anchors=False)
@@ -210,11 +213,11 @@ def _follow(now: PageState, identifier: str, number: int) -> None:
             st.rerun()
 
 
-class _Answer:
-    """The text of a running turn; sends only the parts that grow."""
+class _GrowingText:
+    """Draws a growing text; sends only the parts that grow."""
 
-    def __init__(self) -> None:
-        self._box = st.container(key="streaming")
+    def __init__(self, box: DeltaGenerator) -> None:
+        self._box = box
         self._parts: list[str] = []
         self._drawn: list[DeltaGenerator] = []
 
@@ -231,12 +234,60 @@ class _Answer:
         self._parts = parts
 
 
+class _Thoughts:
+    """The line of what the model thinks in a running turn; the style sheet counts its seconds."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self._place = st.empty()
+        self._parts: tuple[DeltaGenerator, DeltaGenerator] | None = None
+        self._label = ""
+        self._text: _GrowingText | None = None
+
+    def show(self, turn: LiveTurn) -> None:
+        label = self._label_of(turn)
+        if label != self._label:
+            self._begin(label, turn)
+        if self._text is not None:
+            self._text.show(turn.thoughts)
+
+    def _label_of(self, turn: LiveTurn) -> str:
+        if not turn.thoughts:
+            return ""
+        return self._words.thinking if turn.thinking_since else label_of(self._words, turn.thought_seconds)
+
+    def _begin(self, label: str, turn: LiveTurn) -> None:
+        if self._parts is None:
+            box = self._place.container(key="thinking", gap=None)
+            self._parts = box.empty(), box.empty()
+        counter, line = self._parts
+        self._label = label
+        if turn.thinking_since and label:
+            counter.html(_counter(self._words, turn))
+        else:
+            counter.empty()
+        if label:
+            self._text = _GrowingText(line.expander(label, icon=ICON, type="compact").container())
+        else:
+            self._text = None
+            line.empty()
+
+
+def _counter(words: Words, turn: LiveTurn) -> str:
+    """Returns what the style sheet counts from: a line that was written anew each second would close."""
+    seconds = turn.thought_seconds + time.monotonic() - turn.thinking_since
+    rule = f"--thinking-since: -{seconds:.1f}s; --thinking-unit: '{words.thinking_unit}'"
+    return f'<i class="thinking"></i><style>.st-key-thinking {{ {rule} }}</style>'
+
+
 def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: bool) -> None:
     """Draws the running turn and new text until the run's time is up or another request waits."""
     until = time.monotonic() + RUN_SECONDS * waits
+    thoughts = _Thoughts(now.words)
+    thoughts.show(turn)
     draw_step_list(now.words, turn.steps)
     draw_recalled(now.words, turn.steps)
-    answer = _Answer()
+    answer = _GrowingText(st.container(key="streaming"))
     answer.show(turn.text)
     line = st.html(_phase(now.words, turn))
     while time.monotonic() < until and not _is_over():
@@ -251,13 +302,14 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
         if turn.steps != seen.steps:
             break
         began = time.monotonic()
+        thoughts.show(turn)
         answer.show(turn.text)
         if _phase(now.words, turn) != _phase(now.words, seen):
             line.html(_phase(now.words, turn))
             if redraw.stale_parts():  # a fold is finished
                 _ask(line)
                 break
-        if turn != seen and seen.text:  # no pause after the first delta, which may be half a word
+        if turn != seen and (seen.text or seen.thoughts):  # no pause after the first delta, which may be half a word
             time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # drawing a very long answer takes longer
     delivery.draw_once_more()
 
@@ -281,6 +333,8 @@ def _phase(words: Words, turn: LiveTurn) -> str:
         return _status(words.phase_folding.format(turns=format_turns(turn.phase_turns)))
     if turn.phase == "reading":
         return _status(words.phase_reading.format(percent=turn.phase_percent))
+    if turn.phase == "thinking":
+        return f'<p class="phase thinking" role="status">{words.thinking}</p>'  # seen as the line of the thoughts
     return _status({"tool": words.phase_tool, "answering": words.phase_answering}.get(turn.phase, words.phase_waiting))
 
 

@@ -16,6 +16,7 @@ from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.chat import live
 from component.chat.live import draw_step_list, draw_steps
+from component.chat.thought import draw_thoughts
 from component.format import count_lines, escape_label, format_count, format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
@@ -360,6 +361,8 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
         live.draw(now, identifier, turn.number)
         return
     with st.chat_message("assistant"):
+        if turn.thought_seconds:
+            draw_thoughts(now, identifier, turn)
         pending = [step for step in turn.steps if step.status == "running"]
         if ended := tuple(step for step in turn.steps if step.status != "running"):
             draw_steps(now.words, replace(turn, steps=ended))

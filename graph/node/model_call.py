@@ -27,7 +27,7 @@ from graph.tool.registry import ToolContext
 from graph.tool.tool_context import PastTurns, SideCall
 from graph.value.client import ClientOptions
 from graph.value.error import StoreError, TurnfoldError
-from graph.value.event import AnswerRestarted, InputRead, TokenDelta
+from graph.value.event import AnswerRestarted, InputRead, ThoughtDelta, TokenDelta
 
 _LOG = logging.getLogger(__name__)
 # Of what the input leaves of the window: our estimate of the input may be too low, and some servers refuse the sum.
@@ -41,14 +41,14 @@ class AnswerCall:
     """Calls the chat model in one run of the graph; every call is stored as a row, a failed one too.
 
     `answered` is the input of the last answered call; `is_heard`: the last call failed after some of its text was
-    passed on.
+    passed on, `is_shown`: after some of its text or thoughts were.
     """
 
     def __init__(self, deps: NodeDeps, turn: TurnContext, state: ChatState) -> None:
         self.answered: ModelInput | None = None
-        self.is_heard = False
-        self._said: list[str] = []  # in the call that is under way, in all of its tries
-        self._try_begins = 0  # in `_said`
+        self.is_heard = self.is_shown = False
+        self._said: list[str] = []  # in the call that is under way, in all of its tries, with its thoughts
+        self._text: list[str] = []  # in the try that is under way
         self._end = EarlyEnd()
         self._deps = deps
         self._turn = turn
@@ -64,7 +64,7 @@ class AnswerCall:
         began = time.monotonic()
         self._said.clear()
         self._begin_try()
-        if self.is_heard:
+        if self.is_shown:
             self._restart()
         try:
             answer = deps.models.caller.call(
@@ -76,10 +76,12 @@ class AnswerCall:
                 on_text=self._hear,
                 on_restart=self._restart,
                 on_phase=self._tell,
+                on_thought=self._hear_thought,
+                on_revoke=self._sort,
                 may_restart=self._turn.supports_restart,
             )
         except EarlyEndSignal:
-            answer = _ended_early("".join(self._said[self._try_begins :]))
+            answer = _ended_early("".join(self._text))
         except TurnfoldError as error:
             self._count(model_input, None, seconds=time.monotonic() - began, error_code=error.code)
             # The reason of the failure matters more to the user than a row that can't be written.
@@ -89,17 +91,18 @@ class AnswerCall:
         seconds = time.monotonic() - began
         self._count(model_input, answer.usage, seconds=seconds)
         outlast(partial(keep, row_of(answer.usage, seconds=seconds)), self._turn.give_up)
-        self.answered, self.is_heard = model_input, False
+        self.answered, self.is_heard, self.is_shown = model_input, False, False
         return answer
 
     def _hear(self, text: str) -> None:
-        self.is_heard = True
+        self.is_heard = self.is_shown = True
         self._said.append(text)
+        self._text.append(text)
         self._turn.tell(TokenDelta(text))
         self._end.hear(text)
 
     def _begin_try(self) -> None:
-        self._try_begins = len(self._said)
+        self._text.clear()
         self._end.restart()
 
     def _limited(self, model: ChatRunnable, model_input: ModelInput) -> ChatRunnable:
@@ -116,6 +119,18 @@ class AnswerCall:
         if phase.name == "reading":
             self._turn.tell(InputRead(phase.read_tokens, phase.input_tokens))
 
+    def _hear_thought(self, thought: str) -> None:
+        self.is_shown = True
+        self._said.append(thought)
+        self._turn.tell(ThoughtDelta(thought))
+
+    def _sort(self) -> None:
+        """Takes the call's text back: it comes again as thoughts, or the reverse."""
+        self.is_heard = False
+        self._said.clear()
+        self._begin_try()
+        self._turn.tell(AnswerRestarted(is_sorted=True))
+
     def _count(self, model_input: ModelInput, usage: Usage | None, *, seconds: float, error_code: str = "") -> None:
         self._deps.spending.add_call(
             self._turn.owner,
@@ -128,7 +143,7 @@ class AnswerCall:
         )
 
     def _restart(self) -> None:
-        self.is_heard = False
+        self.is_heard = self.is_shown = False
         self._begin_try()
         self._turn.tell(AnswerRestarted())
 

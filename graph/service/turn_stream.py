@@ -254,6 +254,7 @@ def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tu
         user_message_id=row.user_message_id,
         answer_message_id=next((str(message.id) for message in said[-1:] if is_final_answer(message)), ""),
         rating=row.rating,
+        thought_seconds=row.thought_seconds,
     )
 
 

@@ -301,7 +301,14 @@ class Turns:
         calls.
         """
         session_id = lease.session_id
-        log = TurnLog(turn.number, turn.attempt, said="\n\n".join(answers_in(resumed)), steps=tuple(steps_in(resumed)))
+        log = TurnLog(
+            turn.number,
+            turn.attempt,
+            said="\n\n".join(answers_in(resumed)),
+            steps=tuple(steps_in(resumed)),
+            thoughts=self._stores.turns.thoughts(session_id, turn.number) if resumed else "",
+            thought_seconds=turn.thought_seconds,
+        )
         log.watch(TurnMeter(self._metrics).hear)
         if self._titles is not None:
             log.watch(partial(self._titles.hear, session))
@@ -577,6 +584,11 @@ class Turns:
             if not log.is_over:
                 return log.view()
         return self._access.live_turn(session_id)
+
+    def thoughts(self, session_id: str, turn: int) -> str:
+        """Returns what the model thought in the turn's last attempt, "" for nothing; no model is sent it again."""
+        self._access.own(session_id)
+        return self._stores.turns.thoughts(session_id, turn)
 
     def stream(self, session_id: str, turn: int | None = None) -> TurnStream | None:
         """Returns a turn for a program to follow, the newest one if `turn` is None; None if there is none yet."""

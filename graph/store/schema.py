@@ -177,6 +177,8 @@ turn_table = Table(
     Column("client", PlainText, nullable=False, server_default=""),
     Column("is_imported", Boolean, nullable=False, server_default=false()),
     Column("rating", Integer, nullable=False, server_default="0"),  # 1 for good, -1 for bad
+    Column("thought_seconds", Float, nullable=False, server_default="0"),
+    Column("thoughts", PlainText, nullable=False, server_default=""),
     PrimaryKeyConstraint("session_id", "number", name="turn_key"),
     sqlite_with_rowid=False,
 )

@@ -29,6 +29,7 @@ from graph.store.turn_row import (
     count_turns,
     last_turn,
     new_attempt,
+    read_thoughts,
     read_turn,
     sum_history_tokens,
     turns_between,
@@ -48,12 +49,12 @@ _SAVE: Final = (
             _lease.fence == bindparam("held_fence"),
         ),
     )
-    .values(partial_text=bindparam("text"))
+    .values(partial_text=bindparam("text"), thoughts=bindparam("thought"), thought_seconds=bindparam("for_seconds"))
 )
 _AMONG = tuple_(_turn.session_id, _turn.number).in_(bindparam("turns", expanding=True))
 _STOPPING: Final = select(_turn.session_id, _turn.number).where(_AMONG, _turn.stop_requested)
 _NEWEST = select(func.max(message_table.c.position)).where(message_table.c.session_id == _turn.session_id)
-_PROGRESS: Final = ROWS.add_columns(_NEWEST.scalar_subquery()).where(_AMONG)
+_PROGRESS: Final = ROWS.add_columns(_NEWEST.scalar_subquery(), _turn.thoughts).where(_AMONG)
 
 
 class TurnKey(NamedTuple):
@@ -62,16 +63,21 @@ class TurnKey(NamedTuple):
 
 
 class PartialText(NamedTuple):
+    """The text and thoughts of a running turn so far, of all of its calls."""
+
     lease: Lease
     number: int
     text: str
+    thoughts: str = ""
+    thought_seconds: float = 0.0
 
 
 class TurnProgress(NamedTuple):
-    """The stored state of a turn, and the position of its session's newest message."""
+    """The stored state of a turn, the position of its session's newest message, and the turn's thoughts."""
 
     turn: TurnRow
     position: int
+    thoughts: str
 
 
 def save_partials(connection: Connection, partials: Iterable[PartialText]) -> None:
@@ -83,6 +89,8 @@ def save_partials(connection: Connection, partials: Iterable[PartialText]) -> No
             "holder": partial.lease.holder,
             "held_fence": partial.lease.fence,
             "text": partial.text,
+            "thought": partial.thoughts,
+            "for_seconds": partial.thought_seconds,
         }
         for partial in partials
     ]
@@ -97,7 +105,7 @@ def stopping(connection: Connection, turns: Collection[TurnKey]) -> frozenset[Tu
 
 def progress(connection: Connection, turns: Collection[TurnKey]) -> dict[TurnKey, TurnProgress]:
     rows = connection.execute(_PROGRESS, {"turns": [tuple(turn) for turn in turns]})
-    found = [TurnProgress(TurnRow(*row[:-1]), row[-1]) for row in rows]
+    found = [TurnProgress(TurnRow(*row[:-2]), *row[-2:]) for row in rows]
     return {TurnKey(each.turn.session_id, each.turn.number): each for each in found}
 
 
@@ -251,6 +259,7 @@ class TurnStore:
             if not turn.is_open:
                 raise NotFoundError(str(number))
             values = {**new_attempt(turn.attempt, model, client, now), "started_at": turn.started_at}
+            del values["thoughts"], values["thought_seconds"]  # of the same attempt
             connection.execute(_change(lease.session_id, number).values(values))
             columns: dict[str, object] = {"session_id": lease.session_id, "owner": owner, "turn": number}
             columns |= {"attempt": turn.attempt, "created_at": now}
@@ -323,6 +332,11 @@ class TurnStore:
     def get(self, session_id: str, number: int) -> TurnRow:
         with self._database.read() as connection:
             return read_turn(connection, session_id, number)
+
+    def thoughts(self, session_id: str, number: int) -> str:
+        """Returns what the model thought in the turn's last attempt, "" for nothing."""
+        with self._database.read() as connection:
+            return read_thoughts(connection, session_id, number)
 
     def last(self, session_id: str) -> TurnRow | None:
         with self._database.read() as connection:

@@ -28,6 +28,7 @@ class TurnRow:
         client: The name of the program that sent the turn, "" for the page.
         is_imported: True if a program sent the turn with its answer: no model of ours was called.
         rating: 1 for good, -1 for bad, 0 for unrated.
+        thought_seconds: How long the model thought, 0 for no thoughts; `TurnStore.thoughts` reads them.
     """
 
     session_id: str
@@ -47,6 +48,7 @@ class TurnRow:
     client: str
     is_imported: bool
     rating: Literal[-1, 0, 1]
+    thought_seconds: float = 0.0
 
     @property
     def is_open(self) -> bool:
@@ -58,6 +60,9 @@ _OF_SESSION = ROWS.where(_turn.session_id == bindparam("session_id"))
 _ONE = _OF_SESSION.where(_turn.number == bindparam("number"))
 NEWEST = _OF_SESSION.order_by(_turn.number.desc())
 _LAST = NEWEST.limit(1)
+_THOUGHTS = select(_turn.thoughts).where(
+    _turn.session_id == bindparam("session_id"), _turn.number == bindparam("number")
+)
 _COUNT = select(session_table.c.turn_count).where(
     session_table.c.session_id == bindparam("session_id"), session_table.c.owner == bindparam("owner")
 )
@@ -74,6 +79,10 @@ def read_turn(connection: Connection, session_id: str, number: int) -> TurnRow:
     if row is None:
         raise NotFoundError(str(number))
     return TurnRow(*row)
+
+
+def read_thoughts(connection: Connection, session_id: str, number: int) -> str:
+    return connection.execute(_THOUGHTS, {"session_id": session_id, "number": number}).scalar() or ""
 
 
 def last_turn(connection: Connection, session_id: str) -> TurnRow | None:
@@ -118,4 +127,6 @@ def new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[st
         "started_at": now,
         "finished_at": None,
         "rating": 0,
+        "thought_seconds": 0.0,
+        "thoughts": "",
     }

@@ -1,10 +1,10 @@
 """The events that a running turn emits.
 
 Order within one attempt of a turn:
-`TurnStarted, (FoldWaiting? Folded?)*, (TokenDelta* (ToolStarted+ ToolFinished+))*, TokenDelta*`, then exactly one of
-`TurnFinished | TurnFailed | TurnStopped | ActionRequired`. `TurnFinished` comes after the answer is committed. An
-`AnswerRestarted` may follow any `TokenDelta` and voids all of them since the last tool call. `InputRead` comes before
-the first `TokenDelta` of a call, any number of times, where the endpoint tells it.
+`TurnStarted, (FoldWaiting? Folded?)*, (said* (ToolStarted+ ToolFinished+))*, said*`, where `said` is a `TokenDelta` or
+a `ThoughtDelta`, then exactly one of `TurnFinished | TurnFailed | TurnStopped | ActionRequired`. `TurnFinished` comes
+after the answer is committed. An `AnswerRestarted` may follow any delta and voids all of them since the last tool call.
+`InputRead` comes before the first delta of a call, any number of times, where the endpoint tells it.
 """
 
 from __future__ import annotations
@@ -72,8 +72,21 @@ class TokenDelta:
 
 
 @dataclass(frozen=True)
+class ThoughtDelta:
+    """A piece of what the model thinks, which is no part of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class AnswerRestarted:
-    """The model call is retried: its streamed text is void."""
+    """The model call is retried: its streamed text and thoughts are void.
+
+    Attributes:
+        is_sorted: True if the call goes on instead: the text was thoughts, or the reverse, and comes again as such.
+    """
+
+    is_sorted: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,6 +142,7 @@ Event = (
     | ToolFinished
     | InputRead
     | TokenDelta
+    | ThoughtDelta
     | AnswerRestarted
     | TurnFinished
     | TurnFailed

@@ -16,7 +16,7 @@ from graph.value.error import TurnfoldError
 # "requires_action": a program must answer the calls of its own tools.
 TurnStatus = Literal["running", "requires_action", "finished", "failed", "stopped"]
 StepStatus = Literal["running", "done", "error"]
-Phase = Literal["folding", "waiting", "reading", "tool", "answering"]
+Phase = Literal["folding", "waiting", "reading", "thinking", "tool", "answering"]
 TokenSource = Literal["estimate", "usage"]
 ContextNotice = Literal["", "nearly_full", "full"]
 Rating = Literal[-1, 0, 1]
@@ -106,6 +106,7 @@ class TurnView:
         is_endless: True if it was stopped because it repeated itself.
         client: The name of the program that sent the turn, "" for the page.
         rating: 1 for good, -1 for bad, 0 for unrated.
+        thought_seconds: How long the model thought, 0 for no thoughts; `Turns.thoughts` returns them.
     """
 
     number: int
@@ -124,6 +125,7 @@ class TurnView:
     user_message_id: str = ""
     answer_message_id: str = ""
     rating: Rating = 0
+    thought_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,9 @@ class LiveTurn:
     Attributes:
         phase_turns: In phase "folding", the turns being folded.
         phase_percent: In phase "reading", how much of the input the model's server has read.
+        thoughts: The model's thoughts so far, which are no part of the answer.
+        thought_seconds: How long, without the thoughts of phase "thinking".
+        thinking_since: In phase "thinking", when it began, in this process's monotonic time.
     """
 
     number: int
@@ -160,6 +165,9 @@ class LiveTurn:
     steps: tuple[ToolStep, ...]
     stop_requested: bool
     phase_percent: int = 0
+    thoughts: str = ""
+    thought_seconds: float = 0.0
+    thinking_since: float = 0.0
 
 
 @dataclass(frozen=True)

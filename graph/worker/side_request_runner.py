@@ -30,7 +30,16 @@ from graph.value.error import (
     TurnfoldError,
     TurnStoppedSignal,
 )
-from graph.value.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
+from graph.value.event import (
+    ActionRequired,
+    AnswerRestarted,
+    Event,
+    ThoughtDelta,
+    TokenDelta,
+    TurnFailed,
+    TurnFinished,
+    TurnStopped,
+)
 from graph.worker.limiter import TurnLimiter
 from graph.worker.turn_log import TurnLog
 
@@ -121,8 +130,12 @@ class SideRequestRunner:
             said.append(text)
             side_request.log.append(TokenDelta(text))
 
+        def sort() -> None:
+            said.clear()
+            side_request.log.append(AnswerRestarted(is_sorted=True))
+
         try:
-            answer = self._call(side_request, hear)
+            answer = self._call(side_request, hear, sort)
         except TurnStoppedSignal:
             return TurnStopped(_TURN, "".join(said))
         except TurnfoldError as error:
@@ -131,7 +144,7 @@ class SideRequestRunner:
             return TurnFailed(_TURN, error.code, error.detail)
         return _last_event(side_request, answer)
 
-    def _call(self, side_request: SideRequest, on_text: Callable[[str], None]) -> Answer:
+    def _call(self, side_request: SideRequest, on_text: Callable[[str], None], on_revoke: Callable[[], None]) -> Answer:
         options = side_request.request.options
         model = self._models.chat(side_request.request.model).bind(**_parameters(options))
         messages = _messages(side_request.request)
@@ -144,6 +157,8 @@ class SideRequestRunner:
                 deadline_seconds=self._deadline_seconds,
                 attempts=self._attempts,
                 on_text=on_text,
+                on_thought=lambda thought: side_request.log.append(ThoughtDelta(thought)),
+                on_revoke=on_revoke,
                 may_restart=False,
             )
         except TurnfoldError as error:

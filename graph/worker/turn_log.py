@@ -27,6 +27,7 @@ from graph.value.event import (
     Folded,
     FoldWaiting,
     InputRead,
+    ThoughtDelta,
     TokenDelta,
     ToolFinished,
     ToolStarted,
@@ -51,19 +52,88 @@ class _Watcher:
     is_being_told: bool = False
 
 
+class _Thoughts:
+    """What the model thinks in a turn: the thoughts of earlier calls, and those of the call in progress.
+
+    Attributes:
+        since: When the call began to think, None while it doesn't.
+    """
+
+    def __init__(self, text: str, seconds: float) -> None:
+        self._before = f"{text}\n\n" if text else ""
+        self._pieces: list[str] = []
+        self._seconds = self._seconds_before = seconds
+        self._call_began: float | None = None
+        self.since: float | None = None
+
+    @property
+    def text(self) -> str:
+        return self._before + "".join(self._pieces)
+
+    @property
+    def has_paragraph(self) -> bool:
+        """True if the call has just begun to think, after another call of the turn."""
+        return bool(self._before) and len(self._pieces) == 1
+
+    @property
+    def seconds(self) -> float:
+        """How long it has thought so far, without the call that thinks now."""
+        return self._seconds
+
+    @property
+    def all_seconds(self) -> float:
+        return self._seconds + (0.0 if self.since is None else time.monotonic() - self.since)
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, ThoughtDelta | TokenDelta):
+            self._call_began = self._call_began or time.monotonic()
+        match event:
+            case ThoughtDelta(text):
+                self._pieces.append(text)
+                # Text that turns out to be thoughts has been thought from its beginning on.
+                self.since = self.since or (time.monotonic() if len(self._pieces) > 1 else self._call_began)
+            case TokenDelta():
+                self._end()
+            case AnswerRestarted(is_sorted):
+                self._pieces.clear()
+                self._call_began = self._call_began if is_sorted else None
+                self._seconds, self.since = self._seconds_before, None
+            case ToolStarted():
+                self._end_call()
+
+    def _end_call(self) -> None:
+        self._end()
+        self._before = f"{self.text.rstrip()}\n\n" if self.text.strip() else ""
+        self._pieces.clear()
+        self._call_began, self._seconds_before = None, self._seconds
+
+    def _end(self) -> None:
+        self._seconds, self.since = self.all_seconds, None
+
+
 class TurnLog:
     """The events of one attempt of a turn, in order, for any number of subscribers in any thread.
 
-    `said` and `steps` are from before a resumption. The log of a resumed attempt, or a copy of another process's,
-    starts at a random, distant `first_position`, so that it shares none with earlier logs.
+    `said`, `steps`, `thoughts` and `thought_seconds` are from before a resumption. The log of a resumed attempt, or a
+    copy of another process's, starts at a random, distant `first_position`, so that it shares none with earlier logs.
     """
 
-    def __init__(
-        self, turn: int, attempt: int, *, said: str = "", steps: tuple[ToolStep, ...] = (), is_copy: bool = False
+    def __init__(  # most of them for a resumption
+        self,
+        turn: int,
+        attempt: int,
+        *,
+        said: str = "",
+        steps: tuple[ToolStep, ...] = (),
+        thoughts: str = "",
+        thought_seconds: float = 0.0,
+        is_copy: bool = False,
     ) -> None:
         self.stop = threading.Event()
         self.first_position = 1 + (secrets.randbelow(_STARTS) * _FAR if said or steps or is_copy else 0)
         self._before = said, steps
+        self._thoughts_before = thoughts, thought_seconds
+        self._thoughts = _Thoughts(thoughts, thought_seconds)
         self._changed = threading.Condition()
         self._events: list[Event] = []
         self._watchers: list[_Watcher] = []
@@ -83,6 +153,15 @@ class TurnLog:
     @property
     def partial_text(self) -> str:
         return "".join(self._saying)
+
+    @property
+    def thoughts(self) -> str:
+        """All that the model has thought in the turn so far."""
+        return self._thoughts.text.strip()
+
+    @property
+    def thought_seconds(self) -> float:
+        return self._thoughts.all_seconds
 
     @property
     def sent_text(self) -> str:
@@ -115,7 +194,8 @@ class TurnLog:
 
     def view_behind(self, count: int) -> LiveTurn:
         said, steps = self._before
-        replayed = TurnLog(*self.attempt_key, said=said, steps=steps)
+        thoughts, seconds = self._thoughts_before
+        replayed = TurnLog(*self.attempt_key, said=said, steps=steps, thoughts=thoughts, thought_seconds=seconds)
         for event in self.events()[:count]:
             replayed.append(event)
         return replayed.view()
@@ -130,7 +210,14 @@ class TurnLog:
 
     def view(self) -> LiveTurn:
         with self._changed:
-            return replace(self._view, text=self._said + "".join(self._saying), stop_requested=self.stop.is_set())
+            return replace(
+                self._view,
+                text=self._said + "".join(self._saying),
+                stop_requested=self.stop.is_set(),
+                thoughts=self.thoughts,
+                thought_seconds=self._thoughts.seconds,
+                thinking_since=self._thoughts.since or 0.0,
+            )
 
     def wait_for_news(self, seen: LiveTurn | None, timeout_seconds: float) -> None:
         """Waits until the turn is over or its view differs from `seen`, at most `timeout_seconds`."""
@@ -184,6 +271,7 @@ class TurnLog:
             return self._events[watcher.told - 1]
 
     def _apply(self, event: Event) -> None:
+        self._thoughts.hear(event)
         match event:
             case FoldWaiting(turns):
                 self._view = replace(self._view, phase="folding", phase_turns=turns)
@@ -192,6 +280,8 @@ class TurnLog:
             case InputRead(read, whole):
                 percent = min(100, 100 * read // max(1, whole))
                 self._view = replace(self._view, phase="reading", phase_turns=(), phase_percent=percent)
+            case ThoughtDelta():
+                self._view = replace(self._view, phase="thinking", phase_turns=())
             case TokenDelta(text):
                 self._saying += [text] if text else []
                 self._view = replace(self._view, phase="answering", phase_turns=())
@@ -220,6 +310,8 @@ class TurnLog:
     def _parted(self, event: Event) -> Event:
         if isinstance(event, TokenDelta) and event.text and self._has_paragraph and len(self._saying) == 1:
             return TokenDelta(f"\n\n{event.text}")
+        if isinstance(event, ThoughtDelta) and self._thoughts.has_paragraph:
+            return ThoughtDelta(f"\n\n{event.text}")
         return event
 
 

@@ -17,7 +17,15 @@ from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnKey, TurnProgress, TurnRow
 from graph.value.error import NotFoundError, StoreError
-from graph.value.event import AnswerRestarted, TokenDelta, ToolFinished, ToolStarted, TurnFailed, TurnStarted
+from graph.value.event import (
+    AnswerRestarted,
+    ThoughtDelta,
+    TokenDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFailed,
+    TurnStarted,
+)
 from graph.value.record import ArchivedMessage
 from graph.value.view import ToolStep
 from graph.worker.turn_log import TurnLog, answers_in, last_event, steps_in
@@ -30,16 +38,17 @@ class DistantTurn:
     the turn has ended, or another attempt has started. `begin` messages come before the log's start.
     """
 
-    def __init__(self, row: TurnRow, said: Sequence[AnyMessage], *, begin: int = 0) -> None:
+    def __init__(self, row: TurnRow, said: Sequence[AnyMessage], *, begin: int = 0, thoughts: str = "") -> None:
         before = said[:begin]
         answers, steps = "\n\n".join(answers_in(before)), tuple(steps_in(before))
         self.log = TurnLog(row.number, row.attempt, said=answers, steps=steps, is_copy=True)
         self._taken = begin
         self._saying = ""
+        self._thoughts = self._thoughts_before = ""
         self.log.append(TurnStarted(row.session_id, row.number, row.attempt))
-        self.take(row, said)
+        self.take(row, said, thoughts)
 
-    def take(self, row: TurnRow, said: Sequence[AnyMessage]) -> None:
+    def take(self, row: TurnRow, said: Sequence[AnyMessage], thoughts: str = "") -> None:
         if row.attempt != self.log.attempt_key[1]:
             self.fail(INTERRUPTED)
         if self.log.is_over:
@@ -48,6 +57,8 @@ class DistantTurn:
             self.log.stop.set()
         waiting = {call.id for call in waiting_calls(said)} if row.status == "requires_action" else set()
         steps = {step.call_id: step for step in steps_in(said) if step.call_id not in waiting}
+        if row.status == "running":
+            self._think(thoughts)
         for message in said[self._taken :]:
             self._add(message, steps)
         self._taken = max(self._taken, len(said))
@@ -77,18 +88,33 @@ class DistantTurn:
             for started in filter(None, (steps.get(str(call["id"])) for call in message.tool_calls)):
                 self.log.append(ToolStarted(started.call_id, started.name, started.arguments))
             if message.tool_calls:
-                self._saying = ""
+                self._saying, self._thoughts_before = "", self._thoughts
+
+    def _think(self, thoughts: str) -> None:
+        """Appends new thoughts; those with another beginning are those of a restarted answer."""
+        if not thoughts.startswith(self._thoughts):
+            self._thoughts = self._thoughts_before
+            self._restart()
+        if thoughts.startswith(self._thoughts) and thoughts != self._thoughts:
+            self.log.append(ThoughtDelta(thoughts[len(self._thoughts) :]))
+            self._thoughts = thoughts
 
     def _say(self, text: str) -> None:
         """Appends new text of the newest answer; a text with another beginning is a restarted answer."""
         if not text.startswith(self._saying):
             if text.strip() == self._saying.strip():
                 return
-            self.log.append(AnswerRestarted())
-            self._saying = ""
+            self._restart()
         if text != self._saying:
             self.log.append(TokenDelta(text[len(self._saying) :]))
             self._saying = text
+
+    def _restart(self) -> None:
+        """Declares the newest answer void, but not its thoughts."""
+        self.log.append(AnswerRestarted(is_sorted=bool(self._thoughts)))
+        self._saying = ""
+        if thought := self._thoughts.removeprefix(self._thoughts_before):
+            self.log.append(ThoughtDelta(thought))
 
 
 _LOG = logging.getLogger(__name__)
@@ -162,7 +188,7 @@ class TurnPoller:
         resumed = self._fingerprints.of_attempt(*turn_key, read.turn.attempt)[1:]
         begin = _answer_behind(archived, resumed[-1].first_position) if resumed else 0
         said = [entry.message for entry in archived]
-        return _Followed(turn_key, DistantTurn(read.turn, said, begin=begin), read, said)
+        return _Followed(turn_key, DistantTurn(read.turn, said, begin=begin, thoughts=read.thoughts), read, said)
 
     def _start(self) -> None:
         if self._thread is None and not self._is_closed:
@@ -205,7 +231,7 @@ class TurnPoller:
             elif now != one.read:
                 if now.position != one.read.position:  # otherwise only the text grew, which `progress` includes
                     one.said = [entry.message for entry in self._archived(now.turn)]
-                one.distant.take(now.turn, one.said)
+                one.distant.take(now.turn, one.said, now.thoughts)
                 one.read = now
 
     def _end_abandoned(self, followed: list[_Followed], began: float) -> None:

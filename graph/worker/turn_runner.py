@@ -202,6 +202,7 @@ class TurnRunner:
             # A SystemExit or a cancelled task of a library must end only this turn, and its session must be released.
             _LOG.exception("turn %d session=%s ended by a defect", job.number, job.session_id)
             ending = _Ending("failed", InternalError.code)
+        self._after("thoughts", job.session_id, lambda: self._keep_thoughts(job))
         return self._close(job, ending)
 
     def _stream(self, job: Job) -> None:
@@ -220,10 +221,15 @@ class TurnRunner:
 
     def _ended(self, job: Job) -> Event:
         """Writes how a run ended that went well: with an answer, or with calls that a program must answer."""
+        self._keep_thoughts(job)
         said = self._said(job)
         status: Literal["requires_action", "finished"] = "requires_action" if waiting_calls(said) else "finished"
         self._stores.turns.finish(job.context.lease, job.number, status, fingerprint=job.ended_fingerprint)
         return last_event(replace(job.context.row, status=status), said)
+
+    def _keep_thoughts(self, job: Job) -> None:
+        if job.log.thoughts:
+            self._stores.turns.save_partials([_partial(job)])
 
     def _said(self, job: Job) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(job.session_id, job.number, job.number)]
@@ -261,19 +267,19 @@ class TurnRunner:
 
     def _watch(self) -> None:
         """Twice a second stores each running turn's partial text and reads whether another server asked it to stop."""
-        saved: dict[TurnLog, str] = {}
+        saved: dict[TurnLog, tuple[str, str]] = {}
         began = time.monotonic()
         while not self._closing.wait(max(0.0, began + _WATCH_SECONDS - time.monotonic())):
             began = time.monotonic()
             if running := [job for job in list(self._jobs.values()) if not job.log.is_over]:
                 self._after("watch", "(all)", partial(self._exchange, running, saved))
 
-    def _exchange(self, running: Sequence[Job], saved: dict[TurnLog, str]) -> None:
+    def _exchange(self, running: Sequence[Job], saved: dict[TurnLog, tuple[str, str]]) -> None:
         """Does it for all of them in one transaction each: hundreds of streams would keep everybody else waiting."""
-        texts = {job.log: job.log.partial_text for job in running}
-        said = [(job, text) for job in running if (text := texts[job.log]) != saved.get(job.log, "")]
-        if said:
-            self._stores.turns.save_partials([PartialText(job.context.lease, job.number, text) for job, text in said])
+        partials = {job.log: _partial(job) for job in running}
+        texts = {log: (partial.text, partial.thoughts) for log, partial in partials.items()}
+        if said := [partials[log] for log, text in texts.items() if text != saved.get(log, ("", ""))]:
+            self._stores.turns.save_partials(said)
         saved.clear()
         saved.update(texts)
         going = {TurnKey(job.session_id, job.number): job.log for job in running if not job.log.stop.is_set()}
@@ -284,3 +290,8 @@ class TurnRunner:
         """Drops the oldest jobs that are over, so that memory doesn't grow with the number of sessions."""
         for session_id in [key for key, job in self._jobs.items() if job.log.is_over][:-_KEPT_JOBS]:
             del self._jobs[session_id]
+
+
+def _partial(job: Job) -> PartialText:
+    log = job.log
+    return PartialText(job.context.lease, job.number, log.partial_text, log.thoughts, log.thought_seconds)

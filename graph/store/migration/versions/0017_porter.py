@@ -6,8 +6,8 @@ from alembic import op
 
 from graph.store.search import rebuild_index
 
-revision = "0016"
-down_revision = "0015"
+revision = "0017"
+down_revision = "0016"
 
 
 def upgrade() -> None:
