@@ -25,6 +25,7 @@ from graph.value.view import (
     NextFold,
     SessionItem,
     Statistics,
+    Thinking,
     Transcript,
     TurnOptions,
 )
@@ -78,6 +79,7 @@ class SessionAnswer(BaseModel):
     is_pinned: bool
     forked_from: str
     forked_after: int
+    thinking: Thinking
 
 
 class ChangeSession(Exact):
@@ -89,6 +91,7 @@ class ChangeSession(Exact):
     model: str | None = Field(default=None, max_length=256)
     project_root: str | None = Field(default=None, max_length=4_096, description="An allowed folder; empty for none.")
     has_memory: bool | None = None
+    thinking: Thinking | None = None
 
 
 class ListTurns(BaseModel, extra="forbid"):

@@ -71,9 +71,10 @@ TURNS_PER_PAGE = 30
 
 # Keys of session_state, some of them also widgets' keys.
 SESSION_PARAMETER, OPEN = "session", "open_session"
-RATE, STRATEGY, MODEL, LANGUAGE, THEME = RATE_KEY, "strategy", "model", "language", "theme"
+RATE, STRATEGY, MODEL, THINKING = RATE_KEY, "strategy", "model", "thinking"
+LANGUAGE, THEME = "language", "theme"
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
-_SETTINGS = (RATE, STRATEGY, MODEL, project_choice.ROOT, project_choice.HAS_MEMORY)
+_SETTINGS = (RATE, STRATEGY, MODEL, THINKING, project_choice.ROOT, project_choice.HAS_MEMORY)
 _WANTED_TURN, _LANDING = "wanted_turn", "landing"
 _NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
     "notice",
@@ -199,7 +200,9 @@ def options() -> TurnOptions:
 def changed_settings() -> dict[str, Any]:
     """Returns the settings changed in this tab, by the names of `TurnOptions`: others may be stale here."""
     read = st.session_state.get(_READ, {})
-    return {name: _setting(name) for name in _SETTINGS if _setting(name) != read.get(name)}
+    return {
+        name: value for name in _SETTINGS if (value := _setting(name)) not in (None, read.get(name))
+    }  # a widget that isn't drawn has no value
 
 
 def shown_turns() -> int:
@@ -288,6 +291,7 @@ def _follow_settings(service: ChatService, session: SessionView | None) -> None:
         RATE: session.compression_rate if session else service.settings.compression_rate,
         STRATEGY: session.strategy if session else service.sessions.default_strategy(),
         MODEL: session.model if session else service.sessions.default_model(),
+        THINKING: session.thinking if session else "",
         **(project_choice.settings_of(session) if has_projects else {}),
     }
     state[_SETTINGS_OF], state[_READ] = identifier, current
@@ -309,7 +313,7 @@ def _setting(name: str) -> Any:  # noqa: ANN401  # a number or a name, as the wi
 def keep_language() -> None:
     """Widget callback: makes the browser store the chosen language in its cookie."""
     st.session_state[KEEP_LANGUAGE] = True
-    for key in (STRATEGY, MODEL, THEME, project_choice.LISTED):
+    for key in (STRATEGY, MODEL, THINKING, THEME, project_choice.LISTED):
         # Without a new assignment the browser shows the chosen option in the previous language.
         if key in st.session_state:
             st.session_state[key] = st.session_state[key]

@@ -181,6 +181,7 @@ def _settings(session: SessionView) -> tuple[object, ...]:
     return (
         session.strategy,
         session.model,
+        session.thinking,
         session.compression_rate,
         session.project_root,
         session.has_memory,

@@ -230,6 +230,13 @@ def _draw_model(now: PageState) -> None:
     st.selectbox(words.model, names, key=page_state.MODEL, format_func=label)
     if chosen in options and not options[chosen].has_tools:
         st.markdown(f":small[:gray[{words.model_without_tools}]]")
+    if chosen in options and options[chosen].thinks:
+        st.selectbox(
+            words.thinking_level,
+            [*words.thinking_levels],
+            key=page_state.THINKING,
+            format_func=lambda level: words.thinking_levels[level],
+        )
     if now.service.settings.is_offline:
         st.markdown(f":small[:gray[{words.offline_note}]]")
 

@@ -683,6 +683,10 @@ class Words:
     copy_failed: str = "Could not copy"
     footnotes: str = "Footnotes"
     phase_folding: str = "Summarising turns {turns}…"
+    thinking_level: str = "Thinking"
+    thinking_levels: Mapping[str, str] = field(
+        default_factory=lambda: {"": "As the model does", "off": "Off", "low": "Low", "high": "High"}
+    )
     thinking: str = "Thinking …"
     thinking_unit: str = " s"
     thought: str = "Thought for {seconds} s"

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from openai import APIError
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from graph.core.thinking import THOUGHT_FIELDS
 from graph.core.turn import RETURNED
@@ -23,7 +23,13 @@ _KEPT_FIELDS: Final = ("refusal", *THOUGHT_FIELDS)
 
 
 class EndpointChat(ChatOpenAI):
-    """`ChatOpenAI` that streams plain JSON, preserves refusals and raises BadResponseError for a malformed stream."""
+    """`ChatOpenAI` that streams plain JSON, preserves refusals and raises BadResponseError for a malformed stream.
+
+    Attributes:
+        options: Added to the body of each request, unless the call itself says otherwise.
+    """
+
+    options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _stream_plainly(self) -> Self:
@@ -78,6 +84,7 @@ class EndpointChat(ChatOpenAI):
         **kwargs: Any,  # noqa: ANN401  # passed on as they come
     ) -> dict[str, Any]:
         payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
+        payload = {**self.options, **payload}
         messages = self._convert_input(input_).to_messages()
         for message, sent in reversed(list(zip(messages, payload["messages"], strict=True))):
             if isinstance(message, HumanMessage):

@@ -17,6 +17,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 from pydantic import SecretStr
 
+from graph.core.model_options import knows_thinking, options_of, with_thinking
 from graph.core.turn import EMBEDDED_MODEL
 from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
@@ -26,7 +27,7 @@ from graph.model.tool_choice import ToolChoice
 from graph.offline.chat_model import OfflineChat
 from graph.server.settings import Settings
 from graph.value.error import ModelError, ModelMissingError, TurnfoldError
-from graph.value.view import ModelOption
+from graph.value.view import ModelOption, Thinking
 
 if TYPE_CHECKING:
     import httpx2
@@ -57,7 +58,7 @@ class ChatModels:
         self._learned_windows: dict[str, int] = {}
         caller.ask_progress = self._ask_progress
         self._lock = threading.Lock()
-        self._chats: dict[str, BaseChatModel] = {}
+        self._chats: dict[tuple[str, Thinking], BaseChatModel] = {}
         self._connections: httpx2.AsyncClient | None = None
 
     @property
@@ -93,17 +94,31 @@ class ChatModels:
             return settings.chat_model
         return self._choose_default(list_entries)
 
-    def chat(self, name: str) -> BaseChatModel:
+    def chat(self, name: str, *, thinking: Thinking = "") -> BaseChatModel:
         """Returns the chat model for a session's model name; the same object each time.
+
+        Args:
+            name: The name.
+            thinking: How much it is to think; ignored unless it is known that the model can be told so.
 
         Raises:
             ModelError: As `resolve`.
         """
         resolved = self.resolve(name)
+        key = resolved, thinking if thinking and self.thinks(resolved) else ""
         with self._lock:
-            if resolved not in self._chats:
-                self._chats[resolved] = OfflineChat() if self._settings.is_offline else self._make(resolved)
-            return self._chats[resolved]
+            if key not in self._chats:
+                self._chats[key] = OfflineChat() if self._settings.is_offline else self._make(*key)
+            return self._chats[key]
+
+    def thinks(self, name: str) -> bool:
+        """Returns True if a model is known to think as much as it is told, by its options or the endpoint's list."""
+        if self._settings.is_offline:
+            return False
+        if knows_thinking(options_of(self._settings.model_options, name)):
+            return True
+        entry = next((entry for entry in self._known_entries() if entry.name == name), None)
+        return entry is not None and "thinking" in (entry.features or ())
 
     def summariser(self, chat_name: str) -> Summariser:
         """Returns the summariser for sessions of this chat model.
@@ -130,7 +145,10 @@ class ChatModels:
             return (ModelOption(EMBEDDED_MODEL, is_offline=True),)
         listed = [entry.name for entry in self._known_entries()]
         names = dict.fromkeys(name for name in (self.default_name, *sorted(listed)) if name)
-        return tuple(ModelOption(name, is_offline=False, has_tools=self.takes_tools(name)) for name in names)
+        return tuple(
+            ModelOption(name, is_offline=False, has_tools=self.takes_tools(name), thinks=self.thinks(name))
+            for name in names
+        )
 
     def takes_tools(self, name: str) -> bool:
         """Returns False for a model whose endpoint lists it as one without tools or has refused them."""
@@ -235,11 +253,13 @@ class ChatModels:
         busy = [slot for slot in listed if isinstance(slot, dict) and slot.get("is_processing")]
         return json.dumps(busy) if busy else None
 
-    def _make(self, name: str) -> BaseChatModel:
+    def _make(self, name: str, thinking: Thinking) -> BaseChatModel:
         from graph.model.endpoint import EndpointChat  # noqa: PLC0415  # slow to import, see there
 
+        options = options_of(self._settings.model_options, name)
         chat = EndpointChat(
             model=name,
+            options=with_thinking(options, thinking, is_openrouter="openrouter.ai" in self._url),
             api_key=SecretStr(self._key),
             base_url=self._url,
             timeout=None,  # the caller ends what is silent

@@ -164,7 +164,7 @@ class LlmNode:
         choice = _choice(turn, state, is_last_round=self._is_last_round(state))
 
         def ask(model_input: ModelInput) -> Answer:
-            model = deps.models.chat(name)
+            model = deps.models.chat(name, thinking=turn.thinking)
             if tools and choice != "none":
                 asked = model.bind_tools(tools)
                 return call(asked.bind(tool_choice=choice) if choice else asked, model_input)

@@ -31,6 +31,7 @@ from graph.tool.tool_context import ProjectAccess
 from graph.value.client import ClientOptions
 from graph.value.event import Event, Folded
 from graph.value.record import HistoryEntry, Record
+from graph.value.view import Thinking
 from prompt.system.framing import Language
 
 
@@ -78,6 +79,7 @@ class TurnContext:
         time_zone: IANA name, "" for UTC.
         client: What the program that asks adds to the turn; None for the page.
         is_resumed: The turn goes on behind a program's answers to its calls.
+        thinking: How much the model is to think, "" for its own measure.
         tools_off: Tools of ours that a program has replaced by its own of the same name, in this session for good.
     """
 
@@ -99,6 +101,7 @@ class TurnContext:
     is_resumed: bool = False
     tools_off: frozenset[str] = frozenset()
     pins: tuple[Pin, ...] = ()
+    thinking: Thinking = ""
 
     @property
     def system(self) -> SystemPart:

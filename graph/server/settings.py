@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -13,6 +14,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from graph.core.cost import PriceList, read_prices
+from graph.core.model_options import read_options
 from graph.server.identity import (
     LONGEST_SIGN_IN_HOURS,
     OWNER_CHARS,
@@ -62,6 +64,7 @@ class Settings(BaseSettings):
     model_slots: Annotated[int, Field(ge=1, le=1000)] | None = None
     model_attempts: Annotated[int, Field(ge=1, le=10)] = 3
     model_prices: Annotated[PriceList | None, NoDecode] = None
+    model_options: Annotated[Mapping[str, Mapping[str, Any]] | None, NoDecode] = None
 
     turnfold_data_dir: Path = Path("data")
     chat_database_url: SecretStr | None = None
@@ -187,6 +190,11 @@ class Settings(BaseSettings):
     @classmethod
     def _are_prices(cls, value: object) -> object:
         return read_prices(value) if isinstance(value, str) else value
+
+    @field_validator("model_options", mode="before")
+    @classmethod
+    def _are_options(cls, value: object) -> object:
+        return read_options(value) if isinstance(value, str) else value
 
     @field_validator("project_roots")
     @classmethod

@@ -101,7 +101,8 @@ class SessionAccess:
         if (row := self._running_elsewhere(session_id)) is None:
             return None
         said = self.stores.archive.live_turns(session_id, row.number, row.number)
-        return DistantTurn(row, [entry.message for entry in said]).log.view()
+        thoughts = self.stores.turns.thoughts(session_id, row.number) if row.thought_seconds else ""
+        return DistantTurn(row, [entry.message for entry in said], thoughts=thoughts).log.view()
 
     def log_of(self, row: TurnRow) -> TurnLog | None:
         """Returns the events of an attempt, from whichever process runs it; None if it has ended, but not here."""
@@ -179,6 +180,8 @@ class Choices:
             changes["project_root"] = str(self.roots.resolve(options.project_root)) if options.project_root else ""
         if options.has_memory is not None:
             changes["has_memory"] = options.has_memory
+        if options.thinking is not None:
+            changes["thinking"] = options.thinking
         return changes
 
     def changes_of(self, session: SessionRow, options: TurnOptions) -> dict[str, Any]:

@@ -43,6 +43,7 @@ from graph.value.view import (
     Rating,
     SessionItem,
     SessionView,
+    Thinking,
     TurnOptions,
     TurnView,
 )
@@ -247,6 +248,7 @@ class Sessions:
             is_pinned=row.is_pinned,
             forked_from=origin,
             forked_after=row.forked_after if origin else 0,
+            thinking=row.thinking,
         )
 
     def _origin(self, row: SessionRow) -> str:
@@ -287,6 +289,7 @@ class Sessions:
         model: str | None = None,
         project_root: str | None = None,
         has_memory: bool | None = None,
+        thinking: Thinking | None = None,
     ) -> SessionView:
         """Changes a session's title and settings, these from the next fold and the next turn on; all of them or none.
 
@@ -304,6 +307,7 @@ class Sessions:
             model=model,
             project_root=project_root,
             has_memory=has_memory,
+            thinking=thinking,
         )
         session = self._access.own(session_id)
         changes = self._choices.changes_of(session, options)

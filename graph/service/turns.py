@@ -332,6 +332,7 @@ class Turns:
             is_resumed=bool(resumed),
             tools_off=frozenset(session.tools_off),
             pins=pins,
+            thinking=session.thinking,
         )
         said = {plain_text(key): plain_text(value) for key, value in options.context.items()}
         request = ContextRequest(

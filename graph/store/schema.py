@@ -153,6 +153,7 @@ session_table = Table(
     Column("title_source", PlainText, nullable=False, server_default=""),  # "": the first words; "model"; "user"
     Column("is_pinned", Boolean, nullable=False, server_default=false()),
     Column("deleted_at", UtcTime, nullable=True),  # the row is erased once the deletion can't be undone
+    Column("thinking", PlainText, nullable=False, server_default=""),
     Index("session_by_owner", "owner", "updated_at"),
 )
 

@@ -36,6 +36,7 @@ from graph.store.schema import session_table, turn_table, withdrawn_owner_table
 from graph.store.search import unindex_session
 from graph.store.turn_row import OPEN
 from graph.value.error import NotFoundError
+from graph.value.view import Thinking
 
 _session = session_table.c
 
@@ -51,6 +52,7 @@ class SessionRow:
         tools_off: Server tools replaced by a program's own tools of the same name.
         title_source: Author of the title: "" for the first message, "model" or "user".
         deleted_at: Time of a deletion that can still be undone.
+        thinking: How much the model is to think, "" for its own measure.
         is_open: True if the last turn is running or waits for a program.
     """
 
@@ -73,6 +75,7 @@ class SessionRow:
     title_source: str
     is_pinned: bool
     deleted_at: datetime | None
+    thinking: Thinking
     is_open: bool
 
 

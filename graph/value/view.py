@@ -20,6 +20,7 @@ Phase = Literal["folding", "waiting", "reading", "thinking", "tool", "answering"
 TokenSource = Literal["estimate", "usage"]
 ContextNotice = Literal["", "nearly_full", "full"]
 Rating = Literal[-1, 0, 1]
+Thinking = Literal["", "off", "low", "high"]
 
 
 class ExportSize(NamedTuple):
@@ -60,6 +61,7 @@ class SessionView:
         client: The name of the program that started the session, "" for the page.
         forked_from: The owner's session that this is a branch of; "" for none, or one since deleted.
         forked_after: The last turn shared with it; 0 without one.
+        thinking: How much the model is to think, "" for its own measure.
     """
 
     session_id: str
@@ -80,6 +82,7 @@ class SessionView:
     is_pinned: bool = False
     forked_from: str = ""
     forked_after: int = 0
+    thinking: Thinking = ""
 
 
 @dataclass(frozen=True)
@@ -242,11 +245,16 @@ class Gauge:
 
 @dataclass(frozen=True)
 class ModelOption:
-    """A model to choose; `has_tools` is False if it is known to take none, so that recall and clock are off."""
+    """A model to choose.
+
+    `has_tools` is False if it is known to take none, so that recall and clock are off; `thinks` is True if it is known
+    to think as much as a session chooses.
+    """
 
     name: str
     is_offline: bool
     has_tools: bool = True
+    thinks: bool = False
 
 
 @dataclass(frozen=True)
@@ -255,6 +263,7 @@ class TurnOptions:
 
     Attributes:
         project_root: A folder of `PROJECT_ROOTS` or below one; "" for no project.
+        thinking: How much the model is to think, where it can be chosen; "" for its own measure.
         time_zone: IANA name of the user's time zone, for tools; "" means UTC.
         context: Context of this request: `currentFile`, `selection`.
         client: The program's part of the request; None for the page.
@@ -265,6 +274,7 @@ class TurnOptions:
     model: str | None = None
     project_root: str | None = None
     has_memory: bool | None = None
+    thinking: Thinking | None = None
     time_zone: str = ""
     context: Mapping[str, str] = field(default_factory=dict)
     client: ClientOptions | None = None

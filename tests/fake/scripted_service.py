@@ -282,6 +282,7 @@ class ScriptedService:
         session.model = options.model or session.model
         session.project_root = session.project_root if options.project_root is None else options.project_root
         session.has_memory = session.has_memory if options.has_memory is None else options.has_memory
+        session.thinking = session.thinking if options.thinking is None else options.thinking
 
     def _again(self, session_id: str, options: TurnOptions) -> int:
         session = self.session_of(session_id)

@@ -17,6 +17,7 @@ from graph.value.view import (
     SessionItem,
     SessionView,
     Statistics,
+    Thinking,
     TurnView,
 )
 
@@ -90,6 +91,7 @@ class ScriptedSession:
     is_pinned: bool = False
     forked_from: str = ""
     forked_after: int = 0
+    thinking: Thinking = ""
 
     def row(self, session_id: str) -> SessionItem:
         return SessionItem(
@@ -121,6 +123,7 @@ class ScriptedSession:
             is_pinned=self.is_pinned,
             forked_from=self.forked_from,
             forked_after=self.forked_after,
+            thinking=self.thinking,
         )
 
     def statistics(self) -> Statistics:

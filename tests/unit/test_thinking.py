@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -110,6 +111,9 @@ def test_thoughts_beside_the_text_are_read_once() -> None:
     encrypted = {"type": "reasoning.encrypted", "data": "x"}
     assert thought_in({"reasoning_details": [*details, encrypted]}) == "AB"
     assert thought_in({"reasoning": None, "reasoning_content": 3}) == ""
-    blocks = [{"type": "thinking", "thinking": [{"type": "text", "text": "A"}]}, {"type": "text", "text": "B"}]
+    blocks: list[str | dict[str, Any]] = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "A"}]},
+        {"type": "text", "text": "B"},
+    ]
     assert thought_blocks(blocks) == "A"
     assert thought_blocks([{"type": "reasoning", "reasoning": "A"}, "B"]) == "A"

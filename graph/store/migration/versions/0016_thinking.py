@@ -1,4 +1,4 @@
-"""Adds what a model thought before its answer to the turns, which nothing but the page and an export reads."""
+"""Adds to the turns what a model thought before its answer, and to the sessions how much it is to think."""
 
 from __future__ import annotations
 
@@ -12,3 +12,4 @@ down_revision = "0015"
 def upgrade() -> None:
     op.add_column("turn", sa.Column("thought_seconds", sa.Float, nullable=False, server_default="0"))
     op.add_column("turn", sa.Column("thoughts", sa.Text, nullable=False, server_default=""))
+    op.add_column("session", sa.Column("thinking", sa.Text, nullable=False, server_default=""))
