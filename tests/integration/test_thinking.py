@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from itertools import pairwise
+from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from graph.value.event import AnswerRestarted, ThoughtDelta, TokenDelta, TurnFailed, TurnFinished
@@ -32,15 +33,15 @@ from tests.fake.openai_reply import (
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 
-SECRET: Final = "Zebrafish"
-THOUGHT: Final = f"{SECRET} Lane 7777 is the decoy.\n\n- I must keep `9090`.\n"
+WORD: Final = "Zebrafish"
+THOUGHT: Final = f"{WORD} Lane 7777 is the decoy.\n\n- I must keep `9090`.\n"
 CLOCK: Final = ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
 
 
 def cutter(cuts: Sequence[int]) -> Callable[[str], list[str]]:
     def cut(said: str) -> list[str]:
         places = sorted({0, *(place % (len(said) + 1) for place in cuts), len(said)})
-        return [said[begin:end] for begin, end in zip(places, places[1:], strict=False)]
+        return [said[begin:end] for begin, end in pairwise(places)]
 
     return cut
 
@@ -61,6 +62,7 @@ def test_thoughts_are_in_nothing_but_their_column(open_chat: OpenChat, server: F
 
     @settings(
         max_examples=at_most(3),
+        phases=(Phase.explicit, Phase.generate),
         deadline=None,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
@@ -73,15 +75,15 @@ def test_thoughts_are_in_nothing_but_their_column(open_chat: OpenChat, server: F
         chat.wait_until(lambda: chat.view.title in ("시험용 제목", "Title of the test"))
         assert len(chat.covered) == 2
         assert {kind_of(body) for body in server.bodies()[before:]} == {"chat", "summary", "title"}
-        assert SECRET not in json.dumps([dict(body) for body in server.bodies()[before:]], ensure_ascii=False)
+        assert WORD not in json.dumps([dict(body) for body in server.bodies()[before:]], ensure_ascii=False)
         for table in ("message", "record", "session"):
-            assert SECRET not in repr(chat.rows(f"SELECT * FROM {table} WHERE session_id = ?", chat.session_id))  # noqa: S608  # names of our own
+            assert WORD not in repr(chat.rows(f"SELECT * FROM {table} WHERE session_id = ?", chat.session_id))  # noqa: S608  # names of our own
         records = chat.service.folds.records(chat.session_id)
-        assert SECRET not in repr(records)  # with the facts of its source
+        assert WORD not in repr(records)  # with the facts of its source
         assert "7777" not in repr([(record.kept_facts, record.missing_facts) for record in records])
-        assert chat.service.sessions.list(search=SECRET) == []
+        assert chat.service.sessions.list(search=WORD) == ()
         for turn in chat.turns:
-            assert SECRET not in turn.answer_text
+            assert WORD not in turn.answer_text
             assert "think" not in turn.answer_text
             assert chat.service.turns.thoughts(chat.session_id, turn.number) == THOUGHT.strip()
             assert turn.thought_seconds > 0
@@ -110,7 +112,7 @@ def test_a_stopped_turn_keeps_its_thoughts_and_another_attempt_replaces_them(cha
     chat.start(question(1))
     chat.stop_when(lambda live: live.phase == "thinking" and live.thoughts == THOUGHT.strip())
     assert chat.service.turns.thoughts(chat.session_id, 1) == THOUGHT.strip()
-    assert SECRET not in chat.last_turn.answer_text
+    assert WORD not in chat.last_turn.answer_text
     chat.retry()
     assert chat.service.turns.thoughts(chat.session_id, 1) == ""
     assert chat.last_turn.thought_seconds == 0
@@ -142,7 +144,7 @@ def test_thoughts_are_exported_imported_and_copied_with_their_turn(chat: Chat, s
     server.respond_with(thinks("tags"))
     chat.ask(1, 2)
     lines = list(chat.service.sessions.export(chat.session_id))
-    assert SECRET in "".join(lines)
+    assert WORD in "".join(lines)
     (imported,) = chat.service.sessions.import_session(lines)
     branch = chat.service.turns.fork(chat.session_id, after_turn=2)
     for session_id in (imported, branch):
@@ -150,7 +152,7 @@ def test_thoughts_are_exported_imported_and_copied_with_their_turn(chat: Chat, s
         assert chat.service.turns.transcript(session_id).turns[-1].thought_seconds > 0
 
 
-def calls_thinking(call: ScriptedCall, thought: str, **extra: Any) -> Reply:
+def calls_thinking(call: ScriptedCall, thought: str, **extra: object) -> Reply:
     function = {"name": call.name, "arguments": call.arguments}
     delta = {"index": 0, "id": call.id, "type": "function", "function": function, **extra}
     return raw(
@@ -182,7 +184,7 @@ def test_what_a_provider_wants_back_goes_back_within_the_turn_alone(chat: Chat, 
         ending = chat.say(question(number))[-1]
         assert isinstance(ending, TurnFinished), ending
     assert roles(server.bodies("chat")[-1])[-5:] == ["user", "assistant", "tool", "assistant", "tool"]
-    assert SECRET not in repr(chat.rows("SELECT * FROM message WHERE session_id = ?", chat.session_id))
+    assert WORD not in repr(chat.rows("SELECT * FROM message WHERE session_id = ?", chat.session_id))
     assert chat.service.turns.thoughts(chat.session_id, 1) == f"{THOUGHT.strip()}\n\n{THOUGHT.strip()}"
     assert [call.is_verified for call in chat.service.inputs.of_turn(chat.session_id, 1)] == [True] * 3
 
@@ -199,7 +201,7 @@ def test_a_program_is_told_thoughts_beside_the_text(chat: Chat, server: FakeOpen
     assert second.events[-1].text == "9091."
     third = program.ask(question(3))
     assert (third.session_id, third.turn) == (first.session_id, 3)
-    assert SECRET not in repr(server.bodies("chat")[-1])
+    assert WORD not in repr(server.bodies("chat")[-1])
 
 
 def test_options_of_the_settings_and_a_sessions_choice_go_out(open_chat: OpenChat, server: FakeOpenAI) -> None:

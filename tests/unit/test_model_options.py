@@ -21,7 +21,7 @@ def test_a_models_own_options_stand_over_those_of_all() -> None:
     "text", ["{", "[]", '{"m": 5}', '{"m": {"top_p": NaN}}', '{"*": {"messages": []}}', "[" * 9_999]
 )
 def test_bad_options_are_refused_with_the_expected_form(text: str) -> None:
-    with pytest.raises(ValueError, match="takes {.model name"):
+    with pytest.raises(ValueError, match=r"takes \{.model name"):
         read_options(text)
 
 
