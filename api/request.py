@@ -377,6 +377,7 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
         tool_choice=sent.tool_choice,
         sampling=sent.model_dump(include=set(_SAMPLING), exclude_unset=True),
         allowed_tools=client.tools,
+        supports_restart=not sent.stream,
     )
     request = ClientRequest(
         messages,

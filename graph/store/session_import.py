@@ -41,6 +41,7 @@ from graph.store.transfer import ReadRow, add_rows, not_an_export, read_rows
 from graph.store.turn_row import TurnRow, new_attempt, sum_history_tokens
 from graph.value.error import BusyError, InputError
 from graph.value.record import RecordKind, RecordOutcome, RecordStatus
+from graph.value.view import Thinking
 from prompt.system.framing import CLOSED_ANSWER
 
 _METADATA: Final = ("model_name", "finish_reason")
@@ -95,6 +96,7 @@ def _mark_of(message: AnyMessage) -> Mapping[str, Any] | None:
 _UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 _TURN_TYPES: Final = get_type_hints(TurnRow)
 _CHOICES: Final[Mapping[Table, Mapping[str, Sequence[object]]]] = {
+    session_table: {"thinking": get_args(Thinking)},
     turn_table: {name: get_args(_TURN_TYPES[name]) for name in ("status", "rating")},
     message_table: {"role": ("human", "ai", "tool")},
     record_table: {

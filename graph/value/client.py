@@ -44,7 +44,7 @@ class ClientOptions:
         tool_choice: In OpenAI's shape; None if absent.
         sampling: Parameters passed to the model unchanged: temperature, top_p, stop, response_format, and so on.
         allowed_tools: Names of the server tools allowed to the program; None for all.
-        supports_restart: True if the stream can declare text void that was already sent.
+        supports_restart: True if text can be declared void: nothing is sent before the end, or the stream tells it.
     """
 
     name: str

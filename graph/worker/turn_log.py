@@ -89,7 +89,7 @@ class _Thoughts:
             self._call_began = self._call_began or time.monotonic()
         match event:
             case ThoughtDelta(text):
-                self._pieces.append(text)
+                self._pieces.append(text if self._pieces else text.lstrip("\n"))
                 # Text that turns out to be thoughts has been thought from its beginning on.
                 self.since = self.since or (time.monotonic() if len(self._pieces) > 1 else self._call_began)
             case TokenDelta():
@@ -163,10 +163,19 @@ class TurnLog:
     def thought_seconds(self) -> float:
         return self._thoughts.all_seconds
 
-    @property
-    def sent_text(self) -> str:
-        with self._changed:
-            return "".join(event.text for event in self._events if isinstance(event, TokenDelta))
+    def sent_text(self, *, supports_restart: bool) -> str:
+        """Returns all text sent so far, before and after tool calls; what was revoked only if that can't be told."""
+        sent: list[str] = []
+        fixed_count = 0
+        for event in self.events():
+            match event:
+                case TokenDelta(text):
+                    sent.append(text)
+                case ToolStarted():
+                    fixed_count = len(sent)
+                case AnswerRestarted() if supports_restart:
+                    del sent[fixed_count:]
+        return "".join(sent)
 
     def append(self, event: Event) -> None:
         """Appends an event and wakes the subscribers; text after a tool call starts a paragraph, as on the page."""
@@ -311,7 +320,7 @@ class TurnLog:
         if isinstance(event, TokenDelta) and event.text and self._has_paragraph and len(self._saying) == 1:
             return TokenDelta(f"\n\n{event.text}")
         if isinstance(event, ThoughtDelta) and self._thoughts.has_paragraph:
-            return ThoughtDelta(f"\n\n{event.text}")
+            return ThoughtDelta("\n\n" + event.text.lstrip("\n"))
         return event
 
 

@@ -63,7 +63,8 @@ class Job:
     @property
     def ended_fingerprint(self) -> EndedFingerprint | None:
         """What the response is recognised by, given what was sent of it; None for the page."""
-        return self.fingerprint.ended(self.log.sent_text) if self.fingerprint else None
+        sent_text = self.log.sent_text(supports_restart=self.context.supports_restart)
+        return self.fingerprint.ended(sent_text) if self.fingerprint else None
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from graph.value.event import (
     Folded,
     FoldWaiting,
     InputRead,
+    ThoughtDelta,
     TokenDelta,
     ToolFinished,
     ToolStarted,
@@ -135,11 +136,13 @@ LOOK = (ClientCall("c1", "look", "{}"),)
 
 MIDDLE = st.one_of(
     st.text(st.characters(), max_size=5).map(lambda text: (TokenDelta(text),)),
+    st.text(st.characters(), max_size=5).map(lambda text: (ThoughtDelta(text),)),
     st.sampled_from([TOOL, (AnswerRestarted(),), (FoldWaiting((1,)),), (Folded("r", (1,), 2, 1),), (STARTED,)]),
 )
 LAST = st.sampled_from(
     [TurnFinished(1, "m", ""), TurnStopped(1, ""), TurnFailed(1, "provider", "x"), ActionRequired(1, "m", "", LOOK)]
 )
+LAST_OF_ALL = TurnFinished(1, "m", "9")
 EVENTS = st.tuples(st.lists(MIDDLE, max_size=6), LAST).map(lambda drawn: [*sum(drawn[0], ()), drawn[1]])
 
 
@@ -192,8 +195,19 @@ def test_a_stream_that_succeeds_says_what_the_whole_answer_does(events: list[Eve
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
     message = whole(events)["choices"][0]["message"]
     assert "".join(delta.get("content", "") for delta in deltas) == (message["content"] or "")
+    thoughts = "".join(delta.get("reasoning_content", "") for delta in deltas)
+    if AnswerRestarted() not in events:  # those of a failed attempt were sent
+        assert thoughts.strip() == message.get("reasoning_content", "")
     streamed_calls = [call["id"] for delta in deltas for call in delta.get("tool_calls", [])]
     assert streamed_calls == [call["id"] for call in message.get("tool_calls", [])]
+
+
+def test_text_that_turns_out_to_be_thoughts_stays_in_a_stream_and_leaves_a_whole_answer() -> None:
+    events = [TokenDelta("Hm"), AnswerRestarted(is_sorted=True), ThoughtDelta("Hm"), TokenDelta("9"), LAST_OF_ALL]
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks(b"".join(streamed(events)))[1:-2]]
+    assert deltas == [{"content": "Hm"}, {"reasoning_content": "Hm"}, {"content": "9"}]
+    message = whole(events)["choices"][0]["message"]
+    assert message == {"role": "assistant", "content": "9", "refusal": None, "reasoning_content": "Hm"}
 
 
 def test_the_status_is_decided_by_what_the_model_does_first_and_nothing_is_lost() -> None:

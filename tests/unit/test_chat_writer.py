@@ -19,6 +19,7 @@ from graph.value.event import (
     Folded,
     FoldWaiting,
     InputRead,
+    ThoughtDelta,
     TokenDelta,
     ToolFinished,
     ToolStarted,
@@ -106,6 +107,17 @@ def test_no_text_ends_a_line_or_an_event(text: str) -> None:
                 assert line.startswith(("id: ", "event: ", "data: ", "retry: "))
     [told] = read(writer.snapshot(live, 0))
     assert told.value["text"] == told.value["steps"][0]["result"] == plain(text)
+
+
+def test_thoughts_are_chunks_with_their_own_field_and_stay_where_a_turn_is_told_anew() -> None:
+    writer = ChatWriter(HEAD, 3, 1, 1)
+    thinking = LiveTurn(3, 1, "thinking", (), "", (), stop_requested=False, thoughts="Hm")
+    events = [ThoughtDelta("H"), ThoughtDelta("m"), AnswerRestarted()]
+    thought, restarted = read(b"".join(writer.events(events, 0, lambda _: thinking)))
+    assert (thought.id, thought.value["choices"][0]["delta"]) == ("3.1.2", {"reasoning_content": "Hm"})
+    assert restarted.value == {"text": "", "thoughts": "Hm"}
+    [told] = read(writer.snapshot(thinking, 0))
+    assert (told.value["phase"], told.value["thoughts"]) == ("thinking", "Hm")
 
 
 def test_each_event_has_its_name_and_fields() -> None:

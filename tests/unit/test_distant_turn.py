@@ -57,13 +57,28 @@ class Reader:
     def __post_init__(self) -> None:
         self.turn = DistantTurn(ROW, self.said)
 
-    def read(self, partial_text: str, *archived: AnyMessage) -> None:
+    def read(self, partial_text: str, *archived: AnyMessage, thoughts: str = "") -> None:
         self.said += archived
-        self.turn.take(writing(partial_text), list(self.said))
+        self.turn.take(writing(partial_text), list(self.said), thoughts)
 
     @property
     def events(self) -> list[Event]:
         return self.turn.log.events()
+
+
+def test_thoughts_come_before_the_text_and_what_turns_out_to_be_one_is_told_anew() -> None:
+    reader = Reader()
+    reader.read("", thoughts="I look")
+    reader.read("", thoughts="I look it up.")
+    assert (reader.turn.log.view().phase, reader.turn.log.view().thoughts) == ("thinking", "I look it up.")
+    reader.read("", calling(""), found(), thoughts="I look it up.")
+    reader.read("So 3", thoughts="I look it up.")
+    reader.read("On the 3rd.", thoughts="I look it up.\n\nSo 3")
+    view = reader.turn.log.view()
+    assert (view.text, view.thoughts) == ("On the 3rd.", "I look it up.\n\nSo 3")
+    reader.read("On the 4th.", thoughts="I look it up.\n\nOr 4?")
+    view = reader.turn.log.view()
+    assert (view.text, view.thoughts) == ("On the 4th.", "I look it up.\n\nOr 4?")
 
 
 def test_text_grows_and_is_told_once() -> None:

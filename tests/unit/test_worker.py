@@ -13,7 +13,16 @@ import pytest
 from graph.model.caller import StopWatch
 from graph.node.job_queue import JobQueue, Lane
 from graph.server.newest import Newest
-from graph.value.event import Event, TokenDelta, TurnFinished, TurnStarted
+from graph.value.event import (
+    AnswerRestarted,
+    Event,
+    ThoughtDelta,
+    TokenDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
 from graph.worker.turn_log import TurnLog
 
 ONE: Lane = ("one", True)
@@ -319,6 +328,31 @@ def test_watcher_is_told_all_of_a_turn_until_it_is_detached_or_fails(
     assert detached == [FIRST, SECOND]
     assert late == [FIRST, SECOND, LAST]
     assert log.is_over
+
+
+def test_thoughts_of_all_calls_are_joined_and_those_of_a_failed_one_are_void(log: TurnLog) -> None:
+    for event in (FIRST, ThoughtDelta("I look "), ThoughtDelta("it up.")):
+        log.append(event)
+    assert (log.view().phase, log.view().thinking_since > 0) == ("thinking", True)
+    log.append(ToolStarted("t", "recall", "{}"))
+    assert (log.view().phase, log.view().thinking_since) == ("tool", 0)
+    for event in (ToolFinished("t", "recall", "x", is_error=False, seconds=0.1), ThoughtDelta("Lost")):
+        log.append(event)
+    log.append(AnswerRestarted())
+    log.append(ThoughtDelta("Found."))
+    log.append(SECOND)
+    view = log.view()
+    assert (view.phase, view.thoughts, view.text) == ("answering", "I look it up.\n\nFound.", "a")
+    assert log.view_behind(len(log.events())).thoughts == view.thoughts
+    told = "".join(event.text for event in log.events() if isinstance(event, ThoughtDelta))
+    assert told == "I look it up.\n\nLost\n\nFound."
+
+
+def test_what_was_sent_is_what_a_program_has(log: TurnLog) -> None:
+    for event in (FIRST, TokenDelta("Hm"), AnswerRestarted(is_sorted=True), ThoughtDelta("Hm"), TokenDelta("9"), LAST):
+        log.append(event)
+    assert (log.sent_text(supports_restart=False), log.sent_text(supports_restart=True)) == ("Hm9", "9")
+    assert log.partial_text == "9"
 
 
 def test_no_event_is_lost_or_told_twice(log: TurnLog) -> None:
