@@ -20,6 +20,8 @@ _HEAD_END: Final = "<|message|>"
 _CHANNEL: Final = re.compile(r"<\|channel\|>\s*(\w+)")
 _CHANNEL_ENDS: Final = ("<|end|>", "<|return|>", "<|call|>", *_HEADS)
 _MOST_HEAD_CHARS: Final = 200
+# An answer that tells of so many end tags is about them; each costs a look at all of the text before it.
+_MOST_TOLD: Final = 20
 _FIRST_SIGNS: Final = "<◁["
 _QUOTES: Final = "`'\"‘’“”«»「『(（["
 _SENTENCE_END: Final = re.compile(r"[.!?…。！？:：)\]]\s*\Z")
@@ -76,6 +78,7 @@ class ThinkingSplitter:
         self._buffer = ""
         self._before = ""  # the last character taken
         self._said: list[str] = []
+        self._told_count = 0
         self._has_block = self._has_channel = False
         self._thought, self._text, self._is_revoked = "", "", False
 
@@ -158,6 +161,8 @@ class ThinkingSplitter:
             if tag.end() == len(self._buffer) and not is_over:
                 self._say(tag.start())
                 return False
+            if self._told_count >= _MOST_TOLD:
+                continue
             said = "".join(self._said) + self._text + self._buffer[: tag.start()]
             if _is_end(said, self._buffer[tag.end() : tag.end() + 1], has_block=self._has_block):
                 self._is_revoked = any(self._said)
@@ -168,6 +173,7 @@ class ThinkingSplitter:
                 self.has_ended_alone, self._has_block = not self._has_block, True
                 self._take = self._take_start
                 return True
+            self._told_count += 1
         self._say(len(self._buffer) - (0 if is_over else _held(self._buffer, tags)))
         return False
 

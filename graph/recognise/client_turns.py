@@ -15,6 +15,7 @@ from langchain_core.messages.tool import tool_call
 from graph.core.attached import question_of
 from graph.core.language import session_language
 from graph.core.text import has_visible, plain_text, plain_value
+from graph.core.thinking import split_whole
 from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, labelled, unanswered_calls
 from graph.value.client import ClientMessage, ClientRole, is_image_url
 from graph.value.error import InputError
@@ -140,10 +141,11 @@ class _History:
 
 
 def _plain(message: ClientMessage) -> ClientMessage:
-    """Returns the message with storable text and with images that a provider accepts."""
+    """Returns the message with storable text, without thoughts, and with images that a provider accepts."""
     images = [plain_text(url) for url in message.images]
     sent = tuple(url for url in images if message.role == "user" and is_image_url(url))
-    text = _with_marks(plain_text(message.text), len(images) - len(sent))
+    said = plain_text(message.text)
+    text = _with_marks(split_whole(said)[1] if message.role == "assistant" else said, len(images) - len(sent))
     calls = message.calls if message.role == "assistant" else ()
     return replace(message, text=text, images=sent, calls=calls)
 

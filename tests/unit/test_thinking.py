@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -89,6 +90,13 @@ def test_text_of_a_model_that_ends_alone_is_held_back(cuts: list[int]) -> None:
     assert splitter.add("The port").text == ""
     for form in ("end alone", "end alone in a line", "tags"):
         assert [part.strip() for part in split(FORMS[form], cuts, ends_alone=True)] == [THOUGHT, ANSWER]
+
+
+def test_an_answer_about_tags_is_read_in_no_time() -> None:
+    text = "`</think>` " * 20_000
+    began = time.monotonic()
+    assert split_whole(text) == ("", text)
+    assert time.monotonic() - began < 2
 
 
 def test_unclosed_thoughts_are_thoughts() -> None:
