@@ -237,6 +237,8 @@ def _draw_model(now: PageState) -> None:
             key=page_state.THINKING,
             format_func=lambda level: words.thinking_levels[level],
         )
+    else:  # of a widget that isn't drawn any more Streamlit keeps an earlier value
+        st.session_state[page_state.THINKING] = st.session_state[page_state.THINKING]
     if now.service.settings.is_offline:
         st.markdown(f":small[:gray[{words.offline_note}]]")
 

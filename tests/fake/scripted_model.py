@@ -21,6 +21,7 @@ from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser, Summariser, SummaryDraft
 from graph.server.settings import Settings
 from graph.value.error import ProviderError
+from graph.value.view import Thinking
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class ScriptedModels(ChatModels):
         self._chat_model = chat_model
         self._summariser = summariser
 
-    def chat(self, name: str) -> BaseChatModel:  # noqa: ARG002  # there's only one
+    def chat(self, name: str, *, thinking: Thinking = "") -> BaseChatModel:  # noqa: ARG002  # there's only one
         return self._chat_model
 
     def summariser(self, name: str) -> Summariser:  # noqa: ARG002  # there's only one

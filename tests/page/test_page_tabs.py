@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -50,6 +51,23 @@ def test_a_tab_that_shows_old_settings_does_not_bring_them_back(
     assert other_page.selectbox(key="strategy").value == "compaction"
     assert other_page.selectbox(key="model").value == "big-model"
     assert {slider_of(other_page, key).value for key in SLIDERS} == {rate}
+
+
+def test_how_much_a_model_thinks_can_be_chosen_where_it_is_known_to(page: AppTest, service: ScriptedService) -> None:
+    service.models = (*service.models, replace(BIG, thinks=True))
+    identifier = store_session(service, 1)
+    open_page(page, identifier)
+    assert "thinking" not in [box.key for box in page.selectbox]
+    page.selectbox(key="model").set_value("big-model").run()
+    box = page.selectbox(key="thinking")
+    assert (box.value, box.options) == ("", ["모델이 정한 대로", "끔", "적게", "많이"])
+    box.set_value("off").run()
+    assert service.sessions.get(identifier).thinking == "off"
+    page.selectbox(key="model").set_value("offline-mini").run()
+    assert service.sessions.get(identifier).thinking == "off"
+    page.selectbox(key="model").set_value("big-model").run()
+    assert service.sessions.get(identifier).thinking == "off"
+    assert page.selectbox(key="thinking").value == "off"
 
 
 def test_a_slider_that_still_reports_an_old_rate_does_not_bring_it_back(

@@ -203,7 +203,13 @@ def test_a_stream_that_succeeds_says_what_the_whole_answer_does(events: list[Eve
 
 
 def test_text_that_turns_out_to_be_thoughts_stays_in_a_stream_and_leaves_a_whole_answer() -> None:
-    events = [TokenDelta("Hm"), AnswerRestarted(is_sorted=True), ThoughtDelta("Hm"), TokenDelta("9"), LAST_OF_ALL]
+    events: list[Event] = [
+        TokenDelta("Hm"),
+        AnswerRestarted(is_sorted=True),
+        ThoughtDelta("Hm"),
+        TokenDelta("9"),
+        LAST_OF_ALL,
+    ]
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks(b"".join(streamed(events)))[1:-2]]
     assert deltas == [{"content": "Hm"}, {"reasoning_content": "Hm"}, {"content": "9"}]
     message = whole(events)["choices"][0]["message"]

@@ -112,7 +112,7 @@ def test_no_text_ends_a_line_or_an_event(text: str) -> None:
 def test_thoughts_are_chunks_with_their_own_field_and_stay_where_a_turn_is_told_anew() -> None:
     writer = ChatWriter(HEAD, 3, 1, 1)
     thinking = LiveTurn(3, 1, "thinking", (), "", (), stop_requested=False, thoughts="Hm")
-    events = [ThoughtDelta("H"), ThoughtDelta("m"), AnswerRestarted()]
+    events: list[Event] = [ThoughtDelta("H"), ThoughtDelta("m"), AnswerRestarted()]
     thought, restarted = read(b"".join(writer.events(events, 0, lambda _: thinking)))
     assert (thought.id, thought.value["choices"][0]["delta"]) == ("3.1.2", {"reasoning_content": "Hm"})
     assert restarted.value == {"text": "", "thoughts": "Hm"}

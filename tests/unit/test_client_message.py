@@ -86,6 +86,12 @@ def test_an_ordinary_history_stays_as_it_was_said() -> None:
     assert shape(*messages) == [["human: q", "ai: wait>", "tool: 20", "ai: a"]]
 
 
+def test_thoughts_of_an_imported_answer_are_left_out() -> None:
+    said = [user("q1 <think>"), assistant("<think>\n7777\n</think>\n\na1"), user("q2"), assistant("◁think▷7777")]
+    assert shape(*said)[0] == ["human: q1 <think>", "ai: a1"]
+    assert "7777" not in str(shape(*said))
+
+
 def test_a_turn_without_an_answer_is_closed_as_stopped() -> None:
     (turn,) = turns_of([user("질문입니다.")], id_prefix="m")
     assert text_of(turn[1]) == "(사용자가 답변을 중지했습니다.)"

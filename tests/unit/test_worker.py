@@ -331,13 +331,14 @@ def test_watcher_is_told_all_of_a_turn_until_it_is_detached_or_fails(
 
 
 def test_thoughts_of_all_calls_are_joined_and_those_of_a_failed_one_are_void(log: TurnLog) -> None:
-    for event in (FIRST, ThoughtDelta("I look "), ThoughtDelta("it up.")):
+    started: list[Event] = [FIRST, ThoughtDelta("I look "), ThoughtDelta("it up.")]
+    for event in started:
         log.append(event)
     assert (log.view().phase, log.view().thinking_since > 0) == ("thinking", True)
     log.append(ToolStarted("t", "recall", "{}"))
     assert (log.view().phase, log.view().thinking_since) == ("tool", 0)
-    for event in (ToolFinished("t", "recall", "x", is_error=False, seconds=0.1), ThoughtDelta("Lost")):
-        log.append(event)
+    log.append(ToolFinished("t", "recall", "x", is_error=False, seconds=0.1))
+    log.append(ThoughtDelta("Lost"))
     log.append(AnswerRestarted())
     log.append(ThoughtDelta("Found."))
     log.append(SECOND)
@@ -349,7 +350,8 @@ def test_thoughts_of_all_calls_are_joined_and_those_of_a_failed_one_are_void(log
 
 
 def test_what_was_sent_is_what_a_program_has(log: TurnLog) -> None:
-    for event in (FIRST, TokenDelta("Hm"), AnswerRestarted(is_sorted=True), ThoughtDelta("Hm"), TokenDelta("9"), LAST):
+    sent: list[Event] = [FIRST, TokenDelta("Hm"), AnswerRestarted(is_sorted=True), ThoughtDelta("Hm"), TokenDelta("9")]
+    for event in [*sent, LAST]:
         log.append(event)
     assert (log.sent_text(supports_restart=False), log.sent_text(supports_restart=True)) == ("Hm9", "9")
     assert log.partial_text == "9"
