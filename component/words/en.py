@@ -566,7 +566,7 @@ class Suggestion:
 class Words:
     """The page's texts in one language. Names in braces are placeholders filled in by the caller.
 
-    `errors` has the sentences by `code` of `graph.value.error`, `timed_errors` those with a number of seconds as detail;
+    `errors` has the sentences by `code` of `graph.value.error`, `timed_errors` those with seconds as detail;
     `input_reasons` and `path_reasons` by `reason`.
     """
 

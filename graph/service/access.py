@@ -37,15 +37,13 @@ AFTERMATH_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class SessionAccess:
-    """The sessions of one owner: checks whose a session is, and tells what runs in it.
+    """The sessions of one owner: checks ownership, and knows what runs in each.
 
     Attributes:
-        owner: Whose sessions these are: the owner of every session that the service can see.
-        sign_in: By which the owner came; None for a program, and on a server without a sign-in.
-        owners: Tell whether the owner was withdrawn.
-        sign_ins: Tell whether the sign-in was ended.
-        compacting: The stop event of each manual compaction that runs in this server, by session.
-        clock: The time in UTC.
+        owners: Knows which owners were withdrawn.
+        sign_ins: Knows which sign-ins have ended.
+        sign_in: None for a program, and on a server without a sign-in.
+        compacting: The stop event of each manual compaction running here, by session.
     """
 
     owner: str
@@ -60,11 +58,7 @@ class SessionAccess:
     clock: Callable[[], datetime]
 
     def check_admitted(self) -> None:
-        """Checks that the owner is let in.
-
-        Raises:
-            SignInError: The sign-in has ended, by itself or by a sign-out, or the owner was withdrawn.
-        """
+        """Raises `SignInError` if the sign-in has ended or the owner was withdrawn."""
         self._check_end()
         if self.owners.is_withdrawn(self.owner):
             raise SignInError("withdrawn")
@@ -72,12 +66,11 @@ class SessionAccess:
             raise SignInError("ended")
 
     def own(self, session_id: str) -> SessionRow:
-        """Returns the session. Every method that takes a session's id calls this first.
+        """Returns the session; called first by every method that takes a session id.
 
         Raises:
-            NotFoundError: There is no such session, it belongs to another owner, or the owner was withdrawn or signed
-                out.
-            SignInError: The owner's sign-in has ended by itself.
+            NotFoundError: There is no such session of this owner, or the owner was withdrawn or signed out.
+            SignInError: The sign-in has expired.
         """
         self._check_end()
         return self.stores.sessions.get_admitted(session_id, self.owner, self.sign_in)
@@ -127,14 +120,11 @@ class SessionAccess:
 
     @contextmanager
     def between_turns(self, session_id: str, *, keeps_waiting: bool = True) -> Iterator[Lease]:
-        """Holds the lease of an idle session. The next turn rebuilds graph state if the tables changed meanwhile.
+        """Holds the lease of an idle session; graph state is rebuilt later if the tables changed.
 
-        Args:
-            session_id: The session.
-            keeps_waiting: Whether a turn that waits for a program goes on waiting; otherwise it is closed.
+        A turn waiting for a program is closed unless `keeps_waiting`.
 
-        Raises:
-            BusyError: A turn or a manual compaction is in progress.
+        Raises `BusyError`: A turn or a manual compaction is in progress.
         """
         if self.is_busy(session_id):
             raise BusyError
@@ -148,11 +138,7 @@ class SessionAccess:
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What a session can be set to on this server.
-
-    Attributes:
-        roots: The folders that a project may be in.
-    """
+    """The settings a session can have on this server; `roots` are the allowed project folders."""
 
     settings: Settings
     models: ChatModels
@@ -160,11 +146,11 @@ class Choices:
     roots: RootFolders
 
     def chosen(self, options: TurnOptions) -> dict[str, Any]:
-        """Returns the settings that the options set.
+        """Returns the settings given by the options.
 
         Raises:
             InputError: A value is invalid.
-            PathError: The project isn't in one of the allowed folders.
+            PathError: The project is outside the allowed folders.
         """
         _check_context(options.context, max_chars=self.settings.message_chars)
         changes: dict[str, Any] = {}
@@ -185,14 +171,14 @@ class Choices:
         return changes
 
     def changes_of(self, session: SessionRow, options: TurnOptions) -> dict[str, Any]:
-        """Returns the settings of the session that the options change.
+        """Returns the session's settings that the options change.
 
-        A session that never chose a strategy or a model keeps following the server's default: choosing that default
-        changes nothing. A tool of a program with the name of one of ours turns that off.
+        Choosing the default strategy or model, if none was ever chosen, changes nothing: the session follows the
+        server's default. A program's tool replaces a tool of ours with the same name.
 
         Raises:
             InputError: A value is invalid.
-            PathError: The project isn't in one of the allowed folders.
+            PathError: The project is outside the allowed folders.
         """
         changes = {name: value for name, value in self.chosen(options).items() if value != getattr(session, name)}
         if "strategy" in changes and not session.strategy and changes["strategy"] == self.strategies.default.name:
@@ -210,10 +196,9 @@ def new_session_id() -> str:
 
 
 def _check_context(context: Mapping[str, str], *, max_chars: int) -> None:
-    """Checks what a request says of its own context; it comes from other programs as it is.
+    """Checks the context sent by another program.
 
-    Raises:
-        InputError: `bad_context` (not all of it is text) or `too_long` (over `max_chars` in all).
+    Raises `InputError`: `bad_context` (not all text) or `too_long` (over `max_chars` in all).
     """
     if not all(isinstance(part, str) for item in context.items() for part in item):
         raise InputError("bad_context")

@@ -68,12 +68,9 @@ class Costs:
         self._models = models
 
     def of_session(self, session_id: str) -> CostView | None:
-        """Returns what all calls of a session cost, those of earlier attempts and discarded summaries too.
+        """Returns the cost of all calls of a session, earlier attempts and discarded summaries included.
 
-        A fork costs what it adds: what it was copied from counts in its origin.
-
-        Raises:
-            NotFoundError: This owner has no such session.
+        A fork costs what it adds to its origin.
         """
         self._access.own(session_id)
         return self._view(lambda: self._token_uses.of_session(session_id))
@@ -105,12 +102,10 @@ class Programs:
         """Makes a token for a program, which works with this owner's sessions.
 
         Args:
-            name: Of the program: what the page shows beside what it asked.
-            tools: The names of the server's tools that it may use; None for all.
+            name: Shown on the page beside the program's questions.
+            tools: The server's tools it may use; None for all.
 
-        Raises:
-            InputError: `bad_program_name`, `token_name_taken` or `too_many_tokens`.
-            StoreError: It couldn't be kept.
+        Raises `InputError`: `bad_program_name`, `token_name_taken` or `too_many_tokens`.
         """
         name = plain_text(name).strip()
         if not is_name(name, most_chars=NAME_CHARS):
@@ -142,17 +137,14 @@ _LOCKS: Final = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """What a server opens once. Only `ChatService` is given it, and hands each of its parts what that uses.
+    """Everything a server opens once; `ChatService` hands each of its parts the pieces it uses.
 
     Attributes:
-        access: What the sessions of `TURNFOLD_OWNER` are reached by; other owners' are by copies of it.
-        choices: What a session can be set to.
-        contexts: What programs say of the context of sessions without a project.
-        project_turns: What the turns note in their projects; None if no folder is allowed.
-        titles: Has a model title sessions; None if none is to.
-        known_tools: Tell which tools a call was sent.
-        spending: Hears of what model calls cost.
-        locks: For requests with an idempotency key; all owners share them.
+        access: Of the sessions of `TURNFOLD_OWNER`; other owners get copies.
+        contexts: Client context of sessions without a project.
+        project_turns: None if no project folder is allowed.
+        titles: None if no model titles sessions.
+        locks: For requests with an idempotency key; shared by all owners.
     """
 
     access: SessionAccess
@@ -170,19 +162,11 @@ class Engine:
 
 
 class ChatService:
-    """Turnfold for one owner. Get one from `open_service`; every method may be called from any thread.
+    """Turnfold for one owner, made by `open_service`; all methods are thread-safe.
 
-    Attributes:
-        settings: The settings that it was opened with.
-        turns: Send, retry, regenerate, edit, fork, stop, follow.
-        sessions: List, get, configure, rename, delete, open the example.
-        folds: Records and figures; compact, restore, reset, edit, undo, pin.
-        inputs: What model calls were sent.
-        costs: What model calls cost, by the prices of the settings.
-        projects: A project's memory and rules: show, change, agree, restore.
-        programs: The tokens by which programs are let in: make, list, withdraw.
-        completions: Answers programs that speak OpenAI's protocol.
-        summaries: Summarises what belongs to no session.
+    Parts: `turns` (send, retry, edit, fork, follow), `sessions` (list, configure, delete), `folds` (records, compact,
+    reset, edit, undo, pin), `inputs` (what calls were sent), `costs`, `projects` (memory and rules), `programs` (their
+    tokens), `completions` (OpenAI's protocol), and `summaries` (of no session).
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -247,14 +231,9 @@ class ChatService:
         )
 
     def for_owner(self, owner: str, *, sign_in: SignIn | None = None) -> ChatService:
-        """Returns the service of an owner over the same stores, models, workers and limits; it costs nearly nothing.
+        """Returns the service of another owner on the same stores, models, workers and limits; cheap.
 
-        Args:
-            owner: Whose it is.
-            sign_in: By which he came; None if by none, as programs do. Once it has ended nothing is answered.
-
-        Raises:
-            SignInError: The sign-in has ended, by itself or by a sign-out, or the owner was withdrawn.
+        `sign_in` is None for programs. Raises `SignInError` if it has ended or the owner was withdrawn.
         """
         access = self._engine.access
         is_own = (owner, sign_in) == (access.owner, access.sign_in)
@@ -264,27 +243,15 @@ class ChatService:
         return self if is_own else ChatService(replace(self._engine, access=access))
 
     def sign_out(self, visitor: Identity) -> None:
-        """Ends a visitor's sign-in on all servers, for every copy of its cookie; his others go on.
-
-        Raises:
-            StoreError: It couldn't be kept.
-        """
+        """Ends a visitor's sign-in on all servers, for every copy of its cookie."""
         self._engine.stores.owner.sign_ins.end(visitor.owner, visitor.sign_in)
 
     def sign_out_everywhere(self) -> None:
-        """Ends all sign-ins that this owner has made; his programs go on to work by their tokens.
-
-        Raises:
-            StoreError: It couldn't be kept.
-        """
+        """Ends all sign-ins of this owner; programs keep their tokens."""
         self._engine.stores.owner.sign_ins.end_all(self._engine.access.owner)
 
     def health(self) -> None:
-        """Checks that the database answers.
-
-        Raises:
-            DatabaseError: It doesn't.
-        """
+        """Raises `DatabaseError` if the database doesn't answer."""
         self._engine.stores.chat.database.check()
 
     def metrics(self) -> bytes:
@@ -304,23 +271,17 @@ def open_service(
 ) -> Iterator[ChatService]:
     """Opens the stores, models and workers of a server, and closes them in order; running turns end as stopped.
 
-    Usage:
-        >>> with open_service(load_settings()) as service:
-        ...     number = service.turns.send("budget", "The budget is 1.2 million won.")
-        ...     *_, last = service.turns.follow("budget")
-        ...     print(number, type(last).__name__, service.folds.statistics("budget").record_count)
-        1 TurnFinished 0
+        with open_service(load_settings()) as service:
+            service.turns.send("budget", "The budget is 1.2 million won.")
 
     Args:
-        settings: See `graph.server.settings`.
-        clock: Returns the time in UTC; the system clock if None.
+        clock: Returns the time in UTC.
         models: Opens the models that answer and summarise.
         tools: Builds the tools of one turn.
         stores: Opens the stores, given the clock.
-        context: Composes the context blocks of turns in a project, in place of `ProjectContext`.
+        context: Composes the context blocks of project turns, in place of `ProjectContext`.
 
-    Raises:
-        DatabaseError: The database can't be opened; the subclass says why.
+    Raises `DatabaseError`: the database can't be opened; the subclass says why.
     """
     now = clock or (lambda: datetime.now(UTC))
     with stores(settings, now) as opened, models(settings) as chat_models, ExitStack() as stack:

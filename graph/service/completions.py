@@ -35,13 +35,7 @@ _MOST_ROWS = 1_000
 
 
 class Recognition:
-    """Recognises the sessions of one owner by what programs send again.
-
-    Usage:
-        >>> decision = Recognition(access, programs, models).decide(request)
-        >>> if decision.kind == "append":
-        ...     send(decision.session_id, request.messages[-1].text, fingerprint=decision.fingerprint)
-    """
+    """Recognises an owner's sessions by the messages that programs send again."""
 
     def __init__(self, access: SessionAccess, programs: ProgramStores, models: ChatModels) -> None:
         self._access = access
@@ -53,12 +47,12 @@ class Recognition:
         return ChainKey(self._programs.keys.get("anchor"))
 
     def decide(self, request: ClientRequest) -> Decision:
-        """Returns what a request is, as the tables are now; reads only.
+        """Decides what a request continues, by the tables as they are now; reads only.
 
         Raises:
-            NotFoundError: It names a session that doesn't exist or is of another scope.
-            BusyError: The session's turn is in progress, and this is another question for the same model.
-            InputError: `unknown_call`: it answers tool calls, and no turn waits for any of them.
+            NotFoundError: The named session doesn't exist or is of another scope.
+            BusyError: The session's turn is in progress with another question for the same model.
+            InputError: `unknown_call`: no turn waits for the tool calls it answers.
         """
         chain = self.load_key().read(request, owner=self._access.owner)
         if is_side_request(request, is_hinted=bool(chain.group)):
@@ -181,13 +175,11 @@ class Completions:
         return tuple(option.name for option in self._models.options())
 
     def begin(self, request: ClientRequest) -> Response:
-        """Begins to answer a request, or finds the response that was given to it before.
-
-        A refused request stores nothing.
+        """Starts to answer a request, or finds the response to an earlier try; a refused request stores nothing.
 
         Raises:
-            InputError: A message or an option is invalid, or answers of open calls are missing or unknown.
-            NotFoundError: This owner has no session of the name that the request gives.
+            InputError: A message or option is invalid, or answers of open calls are missing or unknown.
+            NotFoundError: This owner has no session of the given name.
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
             StoreError: The message couldn't be committed.
         """
@@ -222,9 +214,9 @@ class Completions:
         return self._response(session_id, turn, decision.matched)
 
     def _settled(self, request: ClientRequest) -> Decision:
-        """Returns what the request is once the turns have ended that it may go on with and that were told to stop.
+        """Decides what the request is, after stopped turns that it may continue have ended.
 
-        A program that has left a turn mustn't find its session busy. Other sessions aren't waited for.
+        A program that left a turn mustn't find its session busy; other sessions aren't waited for.
         """
         runner = self._access.runner
         try:

@@ -21,10 +21,9 @@ KEPT_SECONDS: Final = 60.0
 
 
 class SessionEraser:
-    """Erases sessions of any owner; whoever calls has checked whose they are.
+    """Erases sessions of any owner; the caller has checked ownership.
 
-    Attributes:
-        leaving: The sessions that were marked as deleted, and from when on they are erased, by the monotonic clock.
+    `leaving` are sessions marked as deleted, with the monotonic time from which they are erased.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class SessionEraser:
             timer.join()
 
     def erase(self, session_id: str, owner: str) -> None:
-        """Deletes everything that is stored of a session, once nothing of it runs.
+        """Deletes everything stored of a session, once nothing of it runs.
 
         Raises:
             NotFoundError: The owner has no such session.
@@ -85,11 +84,9 @@ class SessionEraser:
         self._look_later()
 
     def erase_expired(self, *, has_others: bool = False) -> None:
-        """Erases the sessions that can no longer be brought back. What can't be erased is tried again later.
+        """Erases sessions past their undo time; failures are tried again later.
 
-        Args:
-            has_others: Whether other servers may have left some behind; otherwise nothing is looked up until one that
-                this server marked is due.
+        Without `has_others`, nothing is read from the database until a session marked by this server is due.
         """
         now = time.monotonic()
         due = [session_id for session_id, moment in list(self.leaving.items()) if moment <= now]

@@ -46,8 +46,7 @@ _COMMAND: Final = re.compile(r"/(compact|reset)(?:\s*:\s*|\s+|\Z)(.*)", re.IGNOR
 class Folds:
     """The folds of one owner's sessions.
 
-    Every method that takes a session's id raises `NotFoundError` if this owner has no such session, or it has no such
-    record.
+    Methods that take a session id raise `NotFoundError` for an unknown session or record.
     """
 
     def __init__(
@@ -98,11 +97,7 @@ class Folds:
         )
 
     def savings(self, session_id: str) -> Savings:
-        """Returns what the folds have saved since the last reset, and what they cost.
-
-        Raises:
-            DatabaseError: The list of what was sent can't be read.
-        """
+        """Returns what folds saved since the last reset, and what they cost."""
         self._access.own(session_id)
         sums = self._stores.records.sums(session_id)
         saved = saved_by_model(self._stores.calls.sent(session_id))
@@ -122,12 +117,7 @@ class Folds:
         return savings_of(saved, folds, prices, default_model=self._models.default_name)
 
     def next_fold(self, session_id: str | None, *, strategy: str) -> NextFold:
-        """Returns what isn't folded yet; without a session, what holds for a new one.
-
-        Args:
-            session_id: The session, or None.
-            strategy: The session's strategy, or the one chosen for a new session.
-        """
+        """Returns what isn't folded yet, under this strategy; without a session, as for a new one."""
         chosen, settings = self._strategies.of(strategy), self._settings
         if session_id is None:
             return chosen.next_fold(SessionSnapshot(0, (), (), settings.compression_rate))
@@ -160,9 +150,9 @@ class Folds:
         return tuple(ChartPoint(turn, sent, full, has_fold=turn in folds) for turn, sent, full in points)
 
     def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
-        """Returns how much of the context window the last model call took.
+        """Returns the share of the context window taken by the last call.
 
-        Before the first call, and without a session, that is the estimate for the system prompt.
+        Before the first, an estimate of the system prompt.
         """
         if session_id is not None:
             self._access.own(session_id)
@@ -237,8 +227,7 @@ class Folds:
         """Undoes a compaction and every later one: what they replaced is sent again from the next turn on.
 
         Summaries of later messages are set aside, so that coverage has no hole; under `interval` each stands again, in
-        the version that its user chose, from the next turn on. Automatic compaction then pauses
-        until the context has grown by a tenth.
+        its user's version, from the next turn on. Automatic compaction pauses until the context has grown by a tenth.
 
         Raises:
             InputError: `not_a_compaction`.
@@ -279,12 +268,9 @@ class Folds:
         return [self._stores.records.get(record.thread_id, source) for source in record.sources]
 
     def reset(self, session_id: str) -> None:
-        """Empties the context: nothing said so far is sent again; the transcript stays. See `undo_reset`.
+        """Empties the context: earlier messages aren't sent again, and a turn waiting for a program is closed.
 
-        A turn that waits for a program is closed.
-
-        Raises:
-            BusyError: A turn is in progress.
+        Raises `BusyError` if a turn is in progress.
         """
         self._access.own(session_id)
         with self._access.between_turns(session_id, keeps_waiting=False) as lease:
@@ -295,7 +281,7 @@ class Folds:
                 self._stores.resets.begin_context(lease, active[-1].to_position)
 
     def undo_reset(self, session_id: str) -> None:
-        """Undoes the last reset: the context is again what it was before, with the same records.
+        """Undoes the last reset, with the same records.
 
         Raises:
             InputError: `no_reset`: there was none, or a turn was run since.
@@ -315,10 +301,9 @@ class Folds:
         return tuple(self._stores.versions.of(session_id, record_id))
 
     def use_version(self, session_id: str, record_id: str) -> Record:
-        """Makes a version of a record the active one, from the next turn on; a merge that was undone, too.
+        """Activates a version of a record, or an undone merge, from the next turn on.
 
-        Raises:
-            InputError: `not_active`: something else stands in its place by now.
+        Raises `InputError`: `not_active`: it was replaced meanwhile.
         """
         self._access.own(session_id)
         record = self._stores.records.get(session_id, record_id)
@@ -328,10 +313,9 @@ class Folds:
         return record
 
     def edit(self, session_id: str, record_id: str, text: str) -> Record:
-        """Gives a record other words, as a new version that is active from the next turn on.
+        """Stores an edited text as a new version, active from the next turn on.
 
-        Raises:
-            InputError: `empty`, `too_long`, `not_shorter` (than what it covers) or `not_active`.
+        Raises `InputError`: `empty`, `too_long`, `not_shorter` (than its source) or `not_active`.
         """
         self._access.own(session_id)
         text = plain_text(text).strip()
@@ -400,13 +384,11 @@ class Folds:
         return self.remake(session_id, record_id, rate=self._access.own(session_id).compression_rate)
 
     def undo(self, session_id: str, record_id: str) -> Record | None:
-        """Has a record give way to its messages word for word; see `fold_again`, and `use_version` to take it back.
+        """Replaces a record by its messages word for word; see `use_version` to take it back.
 
-        Returns:
-            The version that has the messages; None for a merge, whose sources are active again.
+        Returns the version with the messages; None for a merge, whose sources are active again.
 
-        Raises:
-            InputError: `stands_verbatim` or `not_active`.
+        Raises `InputError`: `stands_verbatim` or `not_active`.
         """
         self._access.own(session_id)
         record = self._stores.records.get(session_id, record_id)
@@ -501,11 +483,11 @@ class Folds:
             return self._pin_view(session)
 
     def pin(self, session_id: str, message_id: str) -> PinView:
-        """Has a message sent word for word from the next turn on, also once it is folded; until a reset. Idempotent.
+        """Has a message sent word for word from the next turn on, even once folded, until a reset. Idempotent.
 
         Raises:
-            InputError: `empty` (it has no text, or a tool said it), `before_reset` (no input has it any more) or
-                `pin_budget`; its `detail` is how many tokens are left.
+            InputError: `empty` (no text, or of a tool), `before_reset` or `pin_budget`, with the tokens left as
+                `detail`.
             NotFoundError: There is no such message in the last attempt of its turn.
         """
         session = self._access.own(session_id)

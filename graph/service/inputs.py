@@ -41,13 +41,13 @@ Part = SystemPart | ContextBlock | HistoryEntry | Pin | ArchivedMessage | None
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What a call was sent, built again.
+    """The input of a call, rebuilt from the tables.
 
     Attributes:
-        parts: What the tables have for each of its blocks; () for a call of a tool.
-        messages: None if too little of them is stored.
-        is_verified: Whether they have the hash of those that were sent.
-        is_last_round: Whether they ask for an answer without tools.
+        parts: Stored data of each block; () for a tool call.
+        messages: None if too little is stored.
+        is_verified: Whether the messages have the recorded hash.
+        is_last_round: Whether an answer without tools was demanded.
     """
 
     parts: Sequence[Part]
@@ -63,9 +63,9 @@ class Rebuilt:
 
 
 class Inputs:
-    """What the model calls of one owner's sessions were sent, built again from the tables.
+    """The inputs of model calls of one owner's sessions, rebuilt from the tables.
 
-    Every method raises `NotFoundError` if this owner has no such session, or it has no such turn.
+    Every method raises `NotFoundError` for an unknown session or turn.
     """
 
     def __init__(
@@ -83,13 +83,7 @@ class Inputs:
         return self._stores.calls.turns(session_id)
 
     def of_turn(self, session_id: str, turn: int) -> tuple[CallInput, ...]:
-        """Returns what each call of a turn was sent, block by block, and what it cost.
-
-        Earlier attempts and the calls of tools are included.
-
-        Raises:
-            DatabaseError: The list of what was sent can't be read.
-        """
+        """Returns each call of a turn, of all attempts: its input block by block, and its cost."""
         session = self._access.own(session_id)
         self._stores.turns.get(session_id, turn)
         calls = self._stores.calls.of_turn(session_id, turn)
@@ -97,13 +91,7 @@ class Inputs:
         return tuple(self._call_input(session, call, left_tokens) for call in calls)
 
     def history(self, session_id: str, turn: int, *, last: int) -> tuple[HistoryTurn, ...]:
-        """Returns the whole history since the last reset before a turn, up to it.
-
-        Args:
-            session_id: The session.
-            turn: The turn.
-            last: Returns only that many of the newest turns, oldest first.
-        """
+        """Returns the history since the last reset up to a turn, or the newest `last` turns of it, oldest first."""
         self._access.own(session_id)
         self._stores.turns.get(session_id, turn)
         begin, _ = self._history_begin(session_id, turn)
@@ -116,13 +104,12 @@ class Inputs:
         return begin, self._stores.turns.get(session_id, begin).history_tokens if begin > 1 else 0
 
     def request(self, session_id: str, turn: int, *, attempt: int, ordinal: int) -> SentRequest:
-        """Returns the body of the request that a call sent; see `ModelCall` for its attempt and ordinal.
+        """Returns the request body of a call.
 
-        Its messages are those of the tables, checked by their hash. All else is made of how the server is set up now.
+        Messages come from the tables, checked by their hash; everything else from today's configuration.
 
         Raises:
             NotFoundError: There is no such call.
-            DatabaseError: The list of what was sent can't be read.
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
         session, models = self._access.own(session_id), self._models
@@ -227,10 +214,7 @@ def _as_sent(call: ModelCall, parts: Sequence[Part], strategies: Iterable[Strate
 
 
 def _parts(stores: ChatStores, call: ModelCall) -> list[Part]:
-    """Returns what the tables have for each block of a call's list, which begins with the system prompt.
-
-    A list that an import couldn't read is empty.
-    """
+    """Returns the stored data of each block of a call, system prompt first; () if an import couldn't read it."""
     if not call.manifest:
         return []
     _, name, version, _ = call.manifest[0]

@@ -40,16 +40,10 @@ _WAIT_SECONDS: Final = 2.0
 
 
 class Projects:
-    """The projects of one owner, by their root folders.
+    """The projects of one owner, by root folder.
 
-        view = service.projects.get("/srv/shop")
-        if view.rules.state in {"new", "changed"}:
-            service.projects.agree("/srv/shop", view.rules.digest)
-        service.projects.workflow("/srv/shop").open_task("Write the release notes")
-
-    Every method that takes a root raises `PathError` if it isn't in an allowed folder, leads out of one by a symbolic
-    link, or is gone, and, unless it says otherwise, `ProjectError` if the memory can't be read or written; the subclass
-    says why.
+    Methods that take a root raise `PathError` if it is gone or outside the allowed folders (also by a symbolic link),
+    and `ProjectError` if the memory can't be read or written.
     """
 
     def __init__(
@@ -72,13 +66,7 @@ class Projects:
         return tuple(map(str, self._roots.roots))
 
     def get(self, root: str, *, language: Language = "ko", current_file: str = "") -> ProjectView:
-        """Returns a project.
-
-        Args:
-            root: Its folder.
-            language: Of what a new session would start with.
-            current_file: The file that the user is in: the rules on the way to it are shown, too.
-        """
+        """Returns a project, with the rules on the way to `current_file` if there is one."""
         return _view_project(self._memory(root), self.rules(root, current_file=current_file), language)
 
     def rules(self, root: str, *, current_file: str = "") -> RulesView:
@@ -87,15 +75,9 @@ class Projects:
         return _view_rules(found, self._agreements.newest(self._owner, self._root(root)), location)
 
     def agree(self, root: str, digest: str, *, current_file: str = "") -> None:
-        """Has the rules used that were shown, from the next turn on.
+        """Activates the rules with this digest from the next turn on.
 
-        Args:
-            root: The project's folder.
-            digest: That of the rules as they were shown.
-            current_file: What they were shown for.
-
-        Raises:
-            InputError: `rules_changed`: they aren't what was shown any more; nothing was agreed to.
+        Raises `InputError`: `rules_changed`: they were changed since they were shown.
         """
         found, _ = self._found(root, current_file)
         if found.digest != digest:
@@ -113,11 +95,7 @@ class Projects:
         return ContextManager(self._memory(root))
 
     def restore(self, root: str, snapshot: str) -> None:
-        """Returns to a snapshot, by its name; what stands now becomes one, and a damaged file is kept aside.
-
-        Raises:
-            NotFoundError: There is no such snapshot.
-        """
+        """Restores a snapshot by name; the present state becomes a snapshot, and damaged files are preserved."""
         self._memory(root).restore(snapshot)
 
     def start_over(self, root: str) -> None:
@@ -149,12 +127,7 @@ _KINDS: Final[dict[str, PrimedKind]] = {
 
 
 def _view_project(memory: ProjectMemory, rules: RulesView, language: Language) -> ProjectView:
-    """Returns the view of a project; with its snapshots alone if its memory is damaged.
-
-    Raises:
-        PathError: The root or the memory's folder is gone or refused.
-        ProjectError: The memory can't be read; the subclass says why.
-    """
+    """Returns the view of a project; with its snapshots alone if its memory is damaged."""
     snapshots = tuple(SnapshotView(each.name, each.at, each.size_bytes) for each in memory.snapshots())
     root = str(memory.root)
     try:

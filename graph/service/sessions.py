@@ -67,10 +67,7 @@ _EXCERPT_CHARS: Final = 48  # three lines of the sidebar
 
 
 class Sessions:
-    """The sessions of one owner.
-
-    Every method that takes a session's id raises `NotFoundError` if this owner has no such session.
-    """
+    """The sessions of one owner. Methods that take a session id raise `NotFoundError` for an unknown one."""
 
     def __init__(
         self,
@@ -99,22 +96,15 @@ class Sessions:
         self._use = use
 
     def new_id(self, message_id: str | None = None) -> str:
-        """Returns an unused id; the session is created by its first message.
-
-        Args:
-            message_id: The caller's id of that message, if it may be sent again: the id is then always the same one.
-        """
+        """Returns an unused id, always the same for the same `message_id`; the first message creates the session."""
         if message_id is None:
             return new_session_id()
         return hashlib.sha256(f"{len(self._owner)}:{self._owner}{message_id}".encode()).hexdigest()[:32]
 
     def open_example(self, language: ExampleLanguage) -> str:
-        """Returns the id of this owner's example chat, which is made if there is none (any more); no model is called.
+        """Returns the id of this owner's example chat, made if there is none; no model is called.
 
-        It has seven turns and two summaries, all written beforehand, and is a session like any other.
-
-        Raises:
-            BusyError: It is being made and wasn't ready in time.
+        Raises `BusyError` if it is being made and wasn't ready in time.
         """
         session_id = _example_id(self._owner, language)
         told = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
@@ -180,12 +170,11 @@ class Sessions:
         """Returns the sessions, newest first.
 
         Args:
-            search: Text that the title must contain, or words that one message must have.
-            last: At most this many of the newest; all if None.
-            also: A session that is listed too, as the last one, if it's older than these.
-            before: When a session was updated, and its id, as it was last listed: only those behind it. No session
-                is listed twice that way, and none is left out but those that were updated meanwhile.
-            pinned_first: Whether those that are pinned come before the others; not with `before`.
+            search: Text in the title, or words that one message must have.
+            last: Maximum number.
+            also: A session appended if it is older than the others.
+            before: Cursor: time and id of the last session of the page before.
+            pinned_first: Not together with `before`.
         """
         hits = self._hits(search)
         rows = self._stores.sessions.list(
@@ -291,15 +280,13 @@ class Sessions:
         has_memory: bool | None = None,
         thinking: Thinking | None = None,
     ) -> SessionView:
-        """Changes a session's title and settings, these from the next fold and the next turn on; all of them or none.
+        """Changes a session's title and settings, all or none; settings count from the next fold and turn on.
 
-        Folds that are due are started again with them; the settings are kept even if no model can be reached. Another
-        project, or none, makes another front with the next turn. A new session takes its settings from the options of
-        its first message.
+        Due folds are started again with them. Another project changes the context's front part with the next turn.
 
         Raises:
             InputError: A value is invalid.
-            PathError: The project isn't in one of the allowed folders.
+            PathError: The project is outside the allowed folders.
         """
         options = TurnOptions(
             compression_rate=compression_rate,
@@ -324,20 +311,13 @@ class Sessions:
         return self.get(session_id)
 
     def update_context(self, session_id: str, context: Mapping[str, str]) -> Mapping[str, str]:
-        """Takes over what a program says of the session's context, for the turns that begin from now on.
+        """Stores a program's context for turns that begin from now on; returns the values in force.
 
-        It is kept in memory: without a project for this session, in a project for all of the owner's sessions there.
-
-        Args:
-            session_id: The session.
-            context: `currentFile` and `selection`; a blank one takes back an earlier one, other keys are dropped.
-
-        Returns:
-            The volatile values that hold now.
+        It is kept in memory: for this session without a project, else for all of the owner's sessions in the project.
+        Keys are `currentFile` and `selection`; a blank value clears.
 
         Raises:
-            InputError: Not all of it is text, or it is too long; or `context_not_kept`: by `CONTEXT_VOLATILE` each
-                message brings its own.
+            InputError: Not all text, too long, or `context_not_kept` by `CONTEXT_VOLATILE`.
             PathError: The project's folder is gone or refused.
         """
         row = self._access.own(session_id)
@@ -358,11 +338,7 @@ class Sessions:
         return dedent(lines.lstrip("\n")).strip()
 
     def rename(self, session_id: str, title: str) -> None:
-        """Changes a session's title.
-
-        Raises:
-            InputError: The title is blank or too long.
-        """
+        """Changes a session's title; raises `InputError` if it is blank or too long."""
         self._access.own(session_id)
         check_text(title, max_chars=self._settings.message_chars)
         title = plain_text(title)
@@ -374,19 +350,18 @@ class Sessions:
         self._stores.sessions.update(session_id, self._owner, is_pinned=is_pinned)
 
     def delete(self, session_id: str) -> None:
-        """Stops the session's running turn and deletes everything that is stored of the session.
+        """Stops the running turn and deletes everything stored of the session.
 
-        Raises:
-            BusyError: The turn didn't end in time.
+        Raises `BusyError` if the turn didn't end in time.
         """
         self._turns.stop(session_id)
         self._eraser.erase(session_id, self._owner)
 
     def delete_many(self, session_ids: Iterable[str]) -> tuple[str, ...]:
-        """Stops and deletes those of the sessions that the owner has, and returns their ids for `undo_delete`.
+        """Marks sessions as deleted, and returns the ids of those that existed.
 
-        They are gone at once for everybody. They can be brought back for `KEPT_SECONDS`; then this server erases them
-        in the background, or the next one at its start.
+        They are gone for everybody at once, can be brought back for `KEPT_SECONDS`, and are then erased in the
+        background.
         """
         deleted: list[str] = []
         for session_id in dict.fromkeys(session_ids):
@@ -400,11 +375,7 @@ class Sessions:
         return tuple(deleted)
 
     def undo_delete(self, session_ids: Iterable[str]) -> tuple[str, ...]:
-        """Brings back sessions that `delete_many` deleted, and returns the ids of those that it still could.
-
-        Raises:
-            SignInError: The owner isn't let in any more.
-        """
+        """Brings back deleted sessions, and returns the ids of those not erased yet."""
         self._access.check_admitted()
         return tuple(
             session_id
@@ -413,9 +384,9 @@ class Sessions:
         )
 
     def export(self, session_id: str, *, with_images: bool = True) -> tuple[str, ...]:
-        """Returns the lines of an export of this session alone; see `graph.store.transfer`.
+        """Returns the lines of an export of this session; see `graph.store.transfer`.
 
-        They are read at once, so that whoever takes them slowly keeps no database from writing.
+        All lines are read at once, so that a slow reader doesn't block the database.
         """
         self._access.own(session_id)
         return tuple(export_lines(self._stores.database, only=session_id, with_images=with_images))
@@ -439,17 +410,16 @@ class Sessions:
         return _to_markdown(session.title, turns, records, language)
 
     def import_session(self, lines: Iterable[str]) -> tuple[str, ...]:
-        """Takes in what `export` returned, here or elsewhere, and returns the ids that its sessions have here.
+        """Imports an export, and returns the new session ids.
 
-        Nothing of it is lost: turns with their attempts and ratings, records in all their versions, pins, model calls.
-        An id that is taken, also by another owner, gives way to a new one. A project's folder that isn't allowed here
-        is left out. What a program told the model and a project's memory can be read, but end with the import: the next
-        turn is sent nothing that the chat doesn't show.
+        Turns with all attempts, ratings, versions of records, pins and model calls are kept. A taken id is replaced,
+        and a project's folder not allowed here is left out. Contexts of programs and a project's memory can be read,
+        but aren't sent any more.
 
         Raises:
-            InputError: `not_an_export`, with the number of the line, or `import_too_large`; nothing is stored.
+            InputError: `not_an_export`, with the line's number, or `import_too_large`; nothing is stored.
             NewerDatabaseError: A newer version wrote the export.
-            BusyError: The same session is taken in at the same time.
+            BusyError: The same session is being imported.
         """
         self._access.check_admitted()
         return import_sessions(
@@ -492,11 +462,7 @@ def _example_id(owner: str, language: ExampleLanguage) -> str:
 
 
 def _bounded(lines: Iterable[str]) -> Iterator[str]:
-    """Yields the lines of an export that aren't blank.
-
-    Raises:
-        InputError: `import_too_large`: they have over `IMPORT_CHARS` characters.
-    """
+    """Yields the lines that aren't blank; raises `InputError` beyond `IMPORT_CHARS` characters."""
     left = IMPORT_CHARS
     for line in lines:
         left -= len(line)

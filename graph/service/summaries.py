@@ -74,24 +74,23 @@ class Summaries:
         target_chars: int | None = None,
         language: Language | None = None,
     ) -> Record:
-        """Returns the record of a summary, of no session and stored nowhere; waits until it is made.
+        """Returns the record of a summary, which isn't stored; waits until it is made.
 
-        If the model's drafts can't be taken, sentences of the source are picked, and the outcome says so. What even
-        those don't make shorter stands word for word.
+        If the model's drafts are refused, sentences are picked (see `outcome`); a source that even those don't shorten
+        stands word for word.
 
         Args:
-            messages: What to summarise, oldest first.
-            client: The name of the program that asked; its cost is kept under it.
-            rate: The share of its characters to aim at; None for the server's.
-            target_chars: The length to aim at instead.
-            language: The language of the instructions and, unless the user wrote in another one than Korean or
-                English, of the summary; None for that of the user's first one.
+            client: Name of the program, for the costs.
+            rate: Target share of the characters; None for the server's.
+            target_chars: Target length instead of a rate.
+            language: Language of the instructions, and of the summary unless the user wrote in a third one; None for
+                that of the user's first message.
 
         Raises:
-            InputError: There is no text in it, too much, or the rate is outside its bounds.
+            InputError: No text, too much text, or a rate out of bounds.
             BusyError: A limit of the server is reached.
             ModelError: The summary model failed before it wrote anything.
-            ClosingError: The server ended before the model wrote anything.
+            ClosingError: The server is closing.
         """
         spec = self._spec(messages, self._settings.compression_rate if rate is None else rate, language)
         if target_chars is not None:

@@ -40,12 +40,11 @@ _ID_CHARS = 24
 
 @dataclass(eq=False)
 class Response:
-    """A `graph.value.client.Completion` over the events of one log.
+    """A `graph.value.client.Completion` over a log of events.
 
     Attributes:
-        log: Its events; those of a stored response are all there.
-        tell_end: Returns what `end` tells.
-        tell_stop: Tells the turn to end, in whichever process it runs.
+        log: All events, for a stored response.
+        tell_stop: Ends the turn, in whichever process it runs.
     """
 
     id: str
@@ -79,12 +78,9 @@ def response_id(*parts: object) -> str:
 
 
 def stored_log(turn: int, attempt: int, said: Sequence[AnyMessage]) -> TurnLog:
-    """Returns the log of a response that was given before: all of its text at once, then its last event.
+    """Returns the log of an earlier response: its whole text at once, then its last event.
 
-    Args:
-        turn: Its turn.
-        attempt: The turn's attempt.
-        said: Its messages, at least one answer; a call without a result is the program's to answer.
+    A call without a result is left for the program to answer.
     """
     log = TurnLog(turn, attempt)
     answers = [message for message in said if isinstance(message, AIMessage)]
@@ -105,14 +101,13 @@ ALL: Final = range(1, NO_END)
 
 @dataclass(frozen=True)
 class ResponseKey:
-    """Identifies a response: a turn has one, and one more each time that its program answered calls.
+    """Identifies a response: one per turn, and one more each time its program answered calls.
 
     Attributes:
-        ordinal: Its number within the attempt, from 1.
-        asked: What its request asked for, as a hash.
-        begun_at: When its request came, in UTC.
-        positions: The archive positions of what was said in it.
-        calls: The numbers of its model calls within the attempt.
+        ordinal: Number within the attempt, from 1.
+        asked: Hash of the request.
+        positions: Archive positions of its messages.
+        calls: Numbers of its model calls within the attempt.
     """
 
     session_id: str
@@ -138,11 +133,7 @@ def said_in(stores: ChatStores, response_key: ResponseKey) -> list[AnyMessage]:
 
 
 def read_end(access: SessionAccess, response_key: ResponseKey, matched: Matched) -> CompletionEnd:
-    """Returns how a response ended, its usage and its figures.
-
-    Raises:
-        NotFoundError: Its session was deleted meanwhile.
-    """
+    """Returns how a response ended, its usage and its figures; `NotFoundError` if the session was deleted."""
     access.own(response_key.session_id)
     costs = [
         cost
@@ -210,11 +201,7 @@ def views_of(access: SessionAccess, session: SessionRow, rows: Sequence[TurnRow]
 
 
 def read_turn(access: SessionAccess, session_id: str, number: int) -> tuple[TurnView, TurnRow, Sequence[AnyMessage]]:
-    """Returns one turn in its last attempt, and the row and the messages that this shows.
-
-    Raises:
-        NotFoundError: There is no such session or turn.
-    """
+    """Returns one turn in its last attempt, with its row and messages; `NotFoundError` if there is none."""
     session = access.own(session_id)
     row, is_abandoned = _refreshed(access, access.stores.turns.get(session_id, number))
     said = [entry.message for entry in access.stores.archive.live_turns(session_id, number, number)]
@@ -280,12 +267,10 @@ class EndedTurn(NamedTuple):
 
 @dataclass(frozen=True)
 class TurnStream:
-    """One attempt of a turn. Get it from `service.turns.stream`.
+    """One attempt of a turn, from `service.turns.stream`.
 
-    Usage:
-        >>> stream = service.turns.stream("budget")
-        >>> if stream and stream.has_events:
-        ...     detach = stream.watch(wake)  # then `stream.events(after=3)`, as often as it wakes
+    if stream and stream.has_events:
+        detach = stream.watch(wake)  # then `stream.events(after=3)` each time it wakes
     """
 
     _access: SessionAccess
@@ -352,19 +337,15 @@ class TurnStream:
         return (self._log or TurnLog(self.turn, self.attempt)).view_behind(count)
 
     def end(self) -> CompletionEnd:
-        """Returns why the answer ended, its usage and its figures; it must be over.
-
-        Raises:
-            NotFoundError: The session was deleted meanwhile.
-        """
+        """Returns finish reason, usage and figures of an ended answer; `NotFoundError` if the session was deleted."""
         return self._end_of(self.attempt)
 
     def ended(self) -> EndedTurn:
-        """Returns how the turn ended, in its last attempt, as the tables tell it.
+        """Returns the stored end of the turn's last attempt.
 
         Raises:
-            NotFoundError: The session was deleted meanwhile.
-            BusyError: Another attempt has begun meanwhile.
+            NotFoundError: The session was deleted.
+            BusyError: Another attempt has begun.
         """
         view, row, said = read_turn(self._access, self._row.session_id, self.turn)
         if row.status == "running":

@@ -55,12 +55,8 @@ class _Opening(NamedTuple):
 class Turns:
     """The turns of one owner's sessions.
 
-    Every method but `send` raises `NotFoundError` if this owner has no such session.
-
-    Args:
-        eraser: Erases a branch whose question was refused.
-        project_turns: None if no folder is allowed.
-        titles: None if no model is to title sessions.
+    Every method but `send` raises `NotFoundError` for an unknown session. `eraser` erases a branch whose question was
+    refused.
     """
 
     def __init__(
@@ -101,16 +97,15 @@ class Turns:
     ) -> int:
         """Commits the user's message and starts its turn in a worker; returns the turn's number.
 
-        Sending the same `message_id` again changes nothing and returns the same number. A refused message stores
-        nothing.
+        Idempotent by `message_id`; a refused message stores nothing.
 
         Args:
             session_id: Created if it doesn't exist.
             text: NUL and lone surrogates become U+FFFD, in the ids too.
             options: Changes to the session's settings, from this turn on.
-            images: `data:` URLs, kept with the session, or addresses that the provider fetches, not we; the text may be
-                empty then.
-            wait_seconds: How long to wait for a turn in progress before refusing.
+            images: `data:` URLs, kept with the session, or addresses for the provider to fetch; the text may then be
+                empty.
+            wait_seconds: How long to wait for a turn in progress.
             decision: How a program's request was recognised; None for the page.
 
         Raises:
@@ -172,10 +167,7 @@ class Turns:
             raise InputError("over_window", f"≈{tokens} > {window}")
 
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
-        """Returns the turn of a message that is already archived, else None.
-
-        Raises `NotFoundError` for another owner's.
-        """
+        """Returns the turn of an archived message, else None; `NotFoundError` for another owner's."""
         try:
             number = self._stores.archive.get(session_id, str(message.id)).turn
         except NotFoundError:
@@ -193,10 +185,10 @@ class Turns:
     def _reserve(
         self, session_id: str, wait_seconds: float = 0.0, *, opening: _Opening | None = None
     ) -> Iterator[Lease]:
-        """Reserves a slot of the server and acquires the lease. On error both are released; else the worker does it.
+        """Reserves a slot of the server and acquires the lease; the worker releases both.
 
-        Waits for a turn in progress, 5 s more for the clean-up after one. A session created by `opening` is deleted on
-        error if it is still empty.
+        Waits for a turn in progress, and 5 s more for the clean-up after one. On error both are released, and a session
+        created by `opening` is deleted if still empty.
 
         Raises:
             NotFoundError: The session belongs to another owner.
@@ -251,7 +243,7 @@ class Turns:
         decision: Decision | None,
         images: Mapping[str, str],
     ) -> tuple[TurnRow, SessionRow]:
-        """Commits the message with its turn and changed settings; returns the turn, and the session with them.
+        """Commits the message with its turn and changed settings; returns the turn and the session.
 
         Raises:
             NotFoundError: The owner has no such session.
@@ -295,10 +287,9 @@ class Turns:
         messages: Sequence[AnyMessage] = (),
         resumed: Sequence[AnyMessage] = (),
     ) -> None:
-        """Hands an attempt to a worker, which releases the lease and the slot once it has ended.
+        """Hands an attempt to a worker, which releases the lease and the slot at its end.
 
-        `messages` aren't in graph state yet. `resumed` is what the attempt has said before a program answered its
-        calls.
+        `messages` aren't in graph state yet; `resumed` are those of the attempt before a program answered its calls.
         """
         session_id = lease.session_id
         log = TurnLog(
@@ -353,7 +344,7 @@ class Turns:
     # A turn is run again: the last one in its place, an earlier one in a branch.
 
     def retry(self, session_id: str, *, options: TurnOptions | None = None) -> int:
-        """Runs a failed or stopped last turn again, or one that waits for a program, and returns its number.
+        """Runs a failed, stopped or waiting last turn again, and returns its number.
 
         Raises:
             InputError: `not_last`: the last turn is none of these; or an option is invalid.
@@ -365,8 +356,6 @@ class Turns:
         self, session_id: str, *, turn: int | None = None, options: TurnOptions | None = None
     ) -> StartedTurn:
         """Answers a turn again: the last one (None) in its place, an earlier one in a branch of the session.
-
-        The old answer of the last turn stays in the archive only; with an earlier turn the session stays as it is.
 
         Raises:
             NotFoundError: There is no such turn.
@@ -432,7 +421,7 @@ class Turns:
             self._project_turns.take_back(self._owner, session.project_root, session.session_id, ids)
 
     def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions | None = None) -> str:
-        """Asks something else in place of a turn's question, in a branch of the session, and returns the branch's id.
+        """Asks another question in place of a turn's, in a branch; returns the branch's id.
 
         The branch has the turns before that one, and the question's images.
 
@@ -466,14 +455,13 @@ class Turns:
         return StartedTurn(branch, number)
 
     def fork(self, session_id: str, *, after_turn: int, group: str = "", client: str = "") -> str:
-        """Makes a session with the turns up to `after_turn`, in one transaction, and returns its id.
+        """Copies the turns up to `after_turn`, in their last attempts, into a new session, and returns its id.
 
-        It has the turns in their last attempts, the records over them, and the settings. Records that reach further
-        give way to their sources or to raw turns. What the folds cost counts in the origin only.
+        Records that reach further give way to their sources or to raw turns. Folds cost in the origin only.
 
         Raises:
             NotFoundError: There is no such turn.
-            BusyError: The last turn to take over is in progress.
+            BusyError: The last turn to copy is in progress.
         """
         new_id, database = new_session_id(), self._stores.database
         # All that is read within takes the connection that writes: with another one each, forks would wait for one
@@ -498,15 +486,13 @@ class Turns:
         options: TurnOptions | None = None,
         decision: Decision | None = None,
     ) -> int:
-        """Goes on with the turn that waits for a program, in the same attempt, and returns its number.
+        """Continues the turn that waits for a program, in the same attempt, and returns its number.
 
-        The same answers once more go on with a turn whose server died meanwhile. `answers` are to all calls of
-        `ActionRequired`, in any order; the program's copy of the assistant's message may be among them, and is
-        compared.
+        `answers` are to all calls of `ActionRequired`, in any order; the program's copy of the assistant's message may
+        be among them, and is compared. The same answers again continue a turn whose server died.
 
         Raises:
-            InputError: `unanswered_call` or `unknown_call`, with their ids, the latter also for a turn that was closed
-                meanwhile; `too_long`; or an option is invalid.
+            InputError: `unanswered_call` or `unknown_call`, with their ids; `too_long`; or an option is invalid.
             BusyError: See `send`.
         """
         options = options or TurnOptions()
@@ -551,7 +537,7 @@ class Turns:
     def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
         """Yields all events of the newest turn that this process ran for the session; see `graph.value.event`.
 
-        Ends early after `timeout_seconds` without a new event. Raises `NotFoundError` if this process ran none.
+        Ends early after `timeout_seconds` without an event. Raises `NotFoundError` if this process ran none.
         """
         self._access.own(session_id)
         log = self._runner.log(session_id)
@@ -574,7 +560,7 @@ class Turns:
                 pass  # to hold the lease closes it
 
     def live(self, session_id: str, *, seen: LiveTurn | None = None, wait_seconds: float = 0.0) -> LiveTurn | None:
-        """Returns the progress of the running turn, in whichever process it runs, once it differs from `seen`.
+        """Returns the progress of the running turn once it differs from `seen`, in whichever process.
 
         None if none runs.
         """
@@ -609,9 +595,7 @@ class Turns:
         return Transcript(turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id))
 
     def rate(self, session_id: str, turn: int, rating: Rating, *, attempt: int | None = None) -> None:
-        """Stores how good the user finds a turn's answer; the next attempt of the turn has no rating again.
-
-        Nothing is stored if `attempt` isn't the last one any more.
+        """Stores the user's rating of an attempt; nothing if it isn't the last one any more.
 
         Raises `NotFoundError` if there is no such turn, or it has no answer yet.
         """
@@ -652,12 +636,9 @@ def _without_marks(text: str, count: int) -> str:
 def import_history(
     access: SessionAccess, lease: Lease, messages: Sequence[ClientMessage], *, client: str, model: str
 ) -> int:
-    """Stores what was said elsewhere as turns behind the session's last one, in one transaction.
+    """Stores a foreign history as turns after the session's last one, in one transaction; returns the last number.
 
-    Returns the last number.
-
-    They are searched and folded like any other turns. What isn't valid in a conversation is mended
-    (`recognise.client_turns`). Raises `LeaseLostError`; nothing is written then.
+    Invalid sequences are mended (`recognise.client_turns`). Raises `LeaseLostError`; nothing is written then.
     """
     turns = turns_of(messages, id_prefix=f"imported-{uuid.uuid4().hex}")
     images = data_urls(plain_text(url) for message in messages for url in message.images)
