@@ -271,8 +271,12 @@ def open_service(
 ) -> Iterator[ChatService]:
     """Opens the stores, models and workers of a server, and closes them in order; running turns end as stopped.
 
-        with open_service(load_settings()) as service:
-            service.turns.send("budget", "The budget is 1.2 million won.")
+    Usage:
+        >>> with open_service(load_settings()) as service:
+        ...     number = service.turns.send("budget", "The budget is 1.2 million won.")
+        ...     *_, last = service.turns.follow("budget")
+        ...     print(number, type(last).__name__, service.folds.statistics("budget").record_count)
+        1 TurnFinished 0
 
     Args:
         clock: Returns the time in UTC.

@@ -246,7 +246,7 @@ def test_messages_of_one_id_in_two_sessions_are_both_noted(rooted: Rooted) -> No
 def test_too_much_dialog_is_summarised_behind_an_answer_or_the_next(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.open()
     server.script(failure(500), text("서버를 옮기기로 했습니다."), kind="summary")
-    server.script(text("짧은 답"), text("긴 답입니다. " * 500), text("짧은 답"))
+    server.script(text("짧은 답"), text("".join(f"긴 답의 {part}번째 말입니다. " for part in range(400))), text("짧은 답"))
     chat.say(question(1), options=replace(rooted.options(), strategy="window"))
     wait_for_notes(chat)
     assert server.bodies("summary") == []
@@ -265,7 +265,7 @@ def test_a_summary_that_hangs_holds_up_no_turn_and_no_end(rooted: Rooted, server
     chat = rooted.open(context_strategy="window")
     server.script(hang(), kind="summary", may_stay=True)
     for number in range(1, 5):
-        server.script(text(f"긴 답 {number}입니다. " * 250))
+        server.script(text("".join(f"긴 답 {number}의 {part}번째 말입니다. " for part in range(250))))
         assert isinstance(chat.say(question(number), options=rooted.options())[-1], TurnFinished)
     chat.close()
     assert [role for role, _ in rooted.noted()][-2:] == ["user", "assistant"]
