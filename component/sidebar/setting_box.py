@@ -238,7 +238,7 @@ def _draw_model(now: PageState) -> None:
             format_func=lambda level: words.thinking_levels[level],
         )
     else:  # of a widget that isn't drawn any more Streamlit keeps an earlier value
-        st.session_state[page_state.THINKING] = st.session_state[page_state.THINKING]
+        st.session_state[page_state.THINKING] = st.session_state.get(page_state.THINKING, "")
     if now.service.settings.is_offline:
         st.markdown(f":small[:gray[{words.offline_note}]]")
 

@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-_ENDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "<think>": ("</think>", "</thinking>"),
-    "<thinking>": ("</think>", "</thinking>"),
-    "◁think▷": ("◁/think▷",),
-    "[think]": ("[/think]",),
+_START: Final = re.compile(r"<think(?:ing)?>|◁think▷|\[think\]|<\|(?:start|channel)\|>", re.IGNORECASE)
+_MENTION: Final = re.compile(r"<think(?:ing)?>|◁think▷|\[think\]", re.IGNORECASE)
+_LONE_END: Final = re.compile(r"</think(?:ing)?>|◁/think▷|\[/think\]", re.IGNORECASE)
+_ENDS: Final[Mapping[str, re.Pattern[str]]] = {
+    "<": re.compile(r"</think(?:ing)?>", re.IGNORECASE),
+    "◁": re.compile(r"◁/think▷", re.IGNORECASE),
+    "[": re.compile(r"\[/think\]", re.IGNORECASE),
 }
-_LONE_ENDS: Final = tuple(dict.fromkeys(end for ends in _ENDS.values() for end in ends))
 # gpt-oss names a channel before each of its messages.
 _HEADS: Final = ("<|start|>", "<|channel|>")
 _HEAD_END: Final = "<|message|>"
 _CHANNEL: Final = re.compile(r"<\|channel\|>\s*(\w+)")
-_CHANNEL_ENDS: Final = ("<|end|>", "<|return|>", "<|call|>", *_HEADS)
+_CHANNEL_END: Final = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
+_TEXT_END: Final = re.compile(
+    r"</think(?:ing)?>|◁/think▷|\[/think\]|<\|(?:end|return|call|start|channel)\|>", re.IGNORECASE
+)
+_STARTS: Final = ("<think>", "<thinking>", "◁think▷", "[think]", *_HEADS)
+_END_TAGS: Final = (
+    *("</think>", "</thinking>", "◁/think▷", "[/think]"),
+    *("<|end|>", "<|return|>", "<|call|>", *_HEADS),
+)
+_LONGEST: Final = max(map(len, _END_TAGS))
 _MOST_HEAD_CHARS: Final = 200
 # An answer that tells of so many end tags is about them; each costs a look at all of the text before it.
 _MOST_TOLD: Final = 20
 _FIRST_SIGNS: Final = "<◁["
 _QUOTES: Final = "`'\"‘’“”«»「『(（["
-_SENTENCE_END: Final = re.compile(r"[.!?…。！？:：)\]]\s*\Z")
+_SENTENCE_END: Final = re.compile(r"[.!?…。！？:：)\]]\Z")
 _FENCE: Final = re.compile(r"^[ \t]{0,3}(?:`{3,}|~{3,})", re.MULTILINE)
-_CODE_INDENT: Final = re.compile(r"(?: {4}|\t)\s*\Z")
-
-
-@lru_cache
-def _any_of(tags: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(map(re.escape, tags)), re.IGNORECASE)
-
-
-_START: Final = _any_of((*_ENDS, *_HEADS))
-_MENTION: Final = _any_of(tuple(_ENDS))
+_CODE_INDENT: Final = re.compile(r"(?: {4}|\t)\s*")
 
 
 class Split(NamedTuple):
@@ -74,7 +74,7 @@ class ThinkingSplitter:
         self.is_unended = False
         self._ends_alone = ends_alone
         self._take: Callable[[bool], bool] = self._take_start
-        self._ends = _LONE_ENDS
+        self._ends = _LONE_END
         self._buffer = ""
         self._before = ""  # the last character taken
         self._said: list[str] = []
@@ -103,12 +103,12 @@ class ThinkingSplitter:
     def _take_start(self, is_over: bool) -> bool:  # noqa: FBT001  # one of four with the same call
         started = self._buffer.lstrip()
         found = _START.match(started)
-        if found is not None and found[0].lower() in _HEADS:
+        if found is not None and found[0].startswith("<|"):
             self._buffer, self._take = started, self._take_head
         elif found is not None:
-            self._ends, self._has_block = _ENDS[found[0].lower()], True
+            self._ends, self._has_block = _ENDS[found[0][0]], True
             self._buffer, self._take = started[found.end() :], self._take_thought
-        elif not is_over and any(tag.startswith(started.lower()) for tag in (*_ENDS, *_HEADS)):
+        elif not is_over and any(tag.startswith(started.lower()) for tag in _STARTS):
             return False
         elif self._ends_alone and not self._has_block:
             self.is_unended = True
@@ -128,13 +128,13 @@ class ThinkingSplitter:
             return True
         channel = _CHANNEL.search(self._buffer, 0, at)
         self._drop(self._buffer[: at + len(_HEAD_END)])
-        self._ends, self._has_block, self._has_channel = _CHANNEL_ENDS, True, True
+        self._ends, self._has_block, self._has_channel = _CHANNEL_END, True, True
         is_text = channel is None or channel[1].lower() == "final"
         self._take = self._take_text if is_text else self._take_thought
         return True
 
     def _take_thought(self, is_over: bool) -> bool:  # noqa: FBT001
-        for end in _any_of(self._ends).finditer(self._buffer):
+        for end in self._ends.finditer(self._buffer):
             if self._char_before(end.start()) == "`":
                 if end.end() == len(self._buffer) and not is_over:
                     self._think(end.start())
@@ -147,13 +147,13 @@ class ThinkingSplitter:
             self.is_unended, self._has_block = False, True
             self._take = self._take_start
             return True
-        self._think(len(self._buffer) - (0 if is_over else _held(self._buffer, self._ends)))
+        self._think(len(self._buffer) - (0 if is_over else _held(self._buffer)))
         return False
 
     def _take_text(self, is_over: bool) -> bool:  # noqa: FBT001
-        tags = (*_LONE_ENDS, *_CHANNEL_ENDS) if self._has_channel else _LONE_ENDS
-        for tag in _any_of(tags).finditer(self._buffer):
-            if tag[0].lower() in _CHANNEL_ENDS:
+        ends = _TEXT_END if self._has_channel else _LONE_END
+        for tag in ends.finditer(self._buffer):
+            if tag[0].startswith("<|"):
                 self._say(tag.start())
                 self._drop("" if self._buffer.startswith(_HEADS) else tag[0])
                 self._take = self._take_start
@@ -174,7 +174,7 @@ class ThinkingSplitter:
                 self._take = self._take_start
                 return True
             self._told_count += 1
-        self._say(len(self._buffer) - (0 if is_over else _held(self._buffer, tags)))
+        self._say(len(self._buffer) - (0 if is_over else _held(self._buffer)))
         return False
 
     def _char_before(self, at: int) -> str:
@@ -193,15 +193,12 @@ class ThinkingSplitter:
         self._buffer = self._buffer[len(taken) :]
 
 
-def _held(buffer: str, tags: Iterable[str]) -> int:
-    """Returns the length of the longest end of the buffer that is the beginning of a tag."""
-    longest = max(map(len, tags))
-    at = max(buffer.rfind(sign, -longest) for sign in _FIRST_SIGNS)
-    while at >= 0:
-        rest = buffer[at:].lower()
-        if any(tag.startswith(rest) for tag in tags):
+def _held(buffer: str) -> int:
+    """Returns the length of the longest end of the buffer that is the beginning of an end tag."""
+    first = max(0, len(buffer) - _LONGEST)
+    for at in range(first, len(buffer)):
+        if buffer[at] in _FIRST_SIGNS and any(tag.startswith(buffer[at:].lower()) for tag in _END_TAGS):
             return len(buffer) - at
-        at = max(buffer.rfind(sign, max(0, len(buffer) - longest), at) for sign in _FIRST_SIGNS)
     return 0
 
 
@@ -216,7 +213,7 @@ def _is_end(said: str, after: str, *, has_block: bool) -> bool:
         return True
     if line[-1] in _QUOTES or after in tuple(_QUOTES):
         return False
-    return not line[-1].isspace() or _SENTENCE_END.search(line) is not None or after in ("\n", "\r")
+    return not line[-1].isspace() or _SENTENCE_END.search(line.rstrip()) is not None or after in ("\n", "\r")
 
 
 def split_whole(text: str) -> tuple[str, str]:
