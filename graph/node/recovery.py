@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Mapping
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
 from graph.core.language import session_language
-from graph.core.turn import ClosedStatus, closing_messages, ending_of, is_complete, unanswered_calls
+from graph.core.turn import RETURNED, ClosedStatus, closing_messages, ending_of, is_complete, unanswered_calls
 from graph.node.builder import ChatGraph
 from graph.recognise.client_chain import EndedFingerprint
 from graph.store.database import Lease
@@ -104,14 +105,19 @@ class StateRecovery:
             # The turn is closed in the tables; the next one finds that the state differs, and rebuilds it.
             _LOG.warning("state of session=%s not rebuilt: %s", lease.session_id, error.code)
 
-    def rebuild(self, session: SessionRow) -> None:
+    def rebuild(self, session: SessionRow, *, goes_on: bool = False) -> None:
+        """Replaces the graph state by what the tables say.
+
+        If the last turn goes on (`goes_on`), what a provider wants back with its calls is retained.
+        """
         session_id = session.session_id
         active, raw, _ = self._context(session)
+        returned = self._returned(session_id) if goes_on else {}
         self._stores.checkpointer.delete_thread(session_id)
         if not raw and not active:
             return
         values: dict[str, Any] = {
-            "messages": [entry.message for entry in raw],
+            "messages": [_with_returned(entry.message, returned) for entry in raw],
             "session_id": session_id,
             "summary_history": [to_entry(record) for record in active],
             "turn_count": session.turn_count,
@@ -123,6 +129,16 @@ class StateRecovery:
         node = "tool_node" if unanswered_calls(values["messages"]) else "llm_node"
         self._graph.update_state(config_of(session_id), values, as_node=node)
         _LOG.info("state of session=%s rebuilt from the tables", session_id)
+
+    def _returned(self, session_id: str) -> dict[str, object]:
+        """Returns what the state has to be sent back, by the answer's id; the tables have none of it."""
+        try:
+            held = self._graph.get_state(config_of(session_id)).values.get("messages", [])
+            return {
+                str(each.id): each.additional_kwargs[RETURNED] for each in held if RETURNED in each.additional_kwargs
+            }
+        except _UNREADABLE:
+            return {}
 
     def _context(self, session: SessionRow) -> Context:
         strategy = self._strategies.of(session.strategy)
@@ -152,6 +168,13 @@ class StateRecovery:
             return False
         expected = [_words(entry.message) for entry in context.raw]
         return [_words(message) for message in held] == expected and not state.next
+
+
+def _with_returned(message: AnyMessage, returned: Mapping[str, object]) -> AnyMessage:
+    if message.id not in returned:
+        return message
+    kwargs = {**message.additional_kwargs, RETURNED: returned[message.id]}
+    return message.model_copy(update={"additional_kwargs": kwargs})
 
 
 def _words(message: AnyMessage) -> tuple[object, ...]:

@@ -517,7 +517,7 @@ class Turns:
                 client=options.client_name,
                 fingerprint=_fingerprint_of(decision),
             )
-            self._access.recovery.rebuild(session)
+            self._access.recovery.rebuild(session, goes_on=True)
             self._start(lease, turn, session, options, decision, resumed=[*said, *results])
         return number
 

@@ -32,6 +32,7 @@ from tests.fake.openai_reply import (
 )
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.program import tool
 
 WORD: Final = "Zebrafish"
 THOUGHT: Final = f"{WORD} Lane 7777 is the decoy.\n\n- I must keep `9090`.\n"
@@ -187,6 +188,22 @@ def test_what_a_provider_wants_back_goes_back_within_the_turn_alone(chat: Chat, 
     assert WORD not in repr(chat.rows("SELECT * FROM message WHERE session_id = ?", chat.session_id))
     assert chat.service.turns.thoughts(chat.session_id, 1) == f"{THOUGHT.strip()}\n\n{THOUGHT.strip()}"
     assert [call.is_verified for call in chat.service.inputs.of_turn(chat.session_id, 1)] == [True] * 3
+
+
+def test_it_goes_back_too_behind_what_a_program_answered(chat: Chat, server: FakeOpenAI) -> None:
+    program = resending.begin(chat, user=chat.session_id)
+    program.options = {"tools": (tool("look"),)}
+    look = ScriptedCall("look", "{}", "call-1")
+    server.script(calls_thinking(look, THOUGHT), thinking("reasoning_content", "So green.", "Green."))
+    first = program.ask(question(1))
+    program.messages.append(resending.result("call-1", "green"))
+    second = program.take(program.begin())
+    assert (second.turn, second.text) == (first.turn, "Green.")
+    assert server.bodies("chat")[-1]["messages"][-2]["reasoning_content"] == THOUGHT
+    thoughts = chat.service.turns.thoughts(first.session_id, 1)
+    assert thoughts == f"{THOUGHT.strip()}\n\nSo green."
+    program.ask(question(2))
+    assert WORD not in str(server.bodies("chat")[-1])
 
 
 def test_a_program_is_told_thoughts_beside_the_text(chat: Chat, server: FakeOpenAI) -> None:
