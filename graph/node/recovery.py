@@ -171,9 +171,9 @@ class StateRecovery:
 
 
 def _with_returned(message: AnyMessage, returned: Mapping[str, object]) -> AnyMessage:
-    if message.id not in returned:
+    if (value := returned.get(str(message.id))) is None:
         return message
-    kwargs = {**message.additional_kwargs, RETURNED: returned[message.id]}
+    kwargs = {**message.additional_kwargs, RETURNED: value}
     return message.model_copy(update={"additional_kwargs": kwargs})
 
 
