@@ -50,7 +50,7 @@ def _measure(stack: ExitStack, samples: int, streams: int, looks: int) -> Iterat
     upstream = stack.enter_context(serving())
     settings = {
         **model_settings(upstream.url),
-        "MODEL_DEADLINE_SECONDS": "3600",
+        "MODEL_SILENCE_SECONDS": "3600",
         "CHAT_API_TOKENS": ",".join(f"bench{number}:local:{token}" for number, token in enumerate(_TOKENS)),
         "CONCURRENT_TURNS": "1000",
     }

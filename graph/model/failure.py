@@ -56,8 +56,9 @@ _OF_ELSE: Final = re.compile(
     re.IGNORECASE,
 )
 _WINDOW: Final = re.compile(
-    r"(?:\bmax\w*|\blimit\w*|\ballowed|\bavailable|\bcontext)[^.\d]{0,60}?(?<!by )(\d[\d,]*+)"
-    r"|(?:less than|exceed|<=|>) (\d[\d,]*+)|(?<![\d,])(\d[\d,]*+)(?: tokens?)? max",
+    r"(?:less than|exceed|<=|>) (\d[\d,]*+)"
+    r"|(?:\bmax(?!\w*_tokens)\w*|\blimit\w*|\ballowed|\bavailable|\bcontext)[^.\d]{0,60}?(?<!by )(\d[\d,]*+)"
+    r"|(?<![\d,])(\d[\d,]*+)(?: tokens?)? max",
     re.IGNORECASE,
 )
 _LEAST_WINDOW_TOKENS: Final = 256
@@ -169,12 +170,13 @@ def overflow_window(error: APIError) -> int | None:
     if not _is_overflow(getattr(error, "status_code", 500), words):
         return None
     size = error.body.get("n_ctx") if isinstance(error.body, Mapping) else None
-    sizes = (
-        [size]
-        if isinstance(size, int)
-        else [int(next(filter(None, m)).replace(",", "")) for m in _WINDOW.findall(words)]
-    )
-    return next((size for size in sizes if size >= _LEAST_WINDOW_TOKENS), None)
+    if isinstance(size, int):
+        return size
+    # What an input was compared with tells more than what is named a limit.
+    ways = zip(*_WINDOW.findall(words), strict=True)
+    found = ([int(digits.replace(",", "")) for digits in way if digits] for way in ways)
+    sizes = ([size for size in way if size >= _LEAST_WINDOW_TOKENS] for way in found)
+    return next((min(way) for way in sizes if way), None)
 
 
 def refused_parameter(error: APIStatusError, body: Mapping[str, Any]) -> str:

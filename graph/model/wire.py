@@ -17,7 +17,7 @@ from graph.model.loop import Phase, signs_of_call
 
 _LOG = logging.getLogger(__name__)
 _FIRST: Final = {"model": 0, "stream": 1, "messages": 2}
-_END_SECONDS: Final = 1.0
+_END_SECONDS: Final = 0.1
 _MOST_BODY_BYTES: Final = 2**24
 _BLANK: Final = b" \r\n\t\xef\xbb\xbf"  # a byte order mark, too
 _THOUGHTS: Final = ("reasoning_content", "reasoning", "reasoning_details")

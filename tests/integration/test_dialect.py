@@ -300,6 +300,8 @@ OVERFLOWS = [
     (400, "`inputs` must have less than 4096 tokens. Given: 5000", 4_096),
     (400, "too many tokens: total number of tokens in the prompt cannot exceed 4081", 4_081),
     (500, "The number of tokens to keep from the initial prompt is greater than the context length", None),
+    (400, "'max_tokens' is too large: 5000. This model's maximum context length is 4096 tokens", 4_096),
+    (400, "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000", 200_000),
     (413, "Request too large for model `m`: Limit 6000, Requested 7000, please reduce your message size", 6_000),
 ]
 LONG = "예산은 부서마다 다르고, 담당자는 매주 금요일에 숫자를 다시 확인하기로 했습니다. "
