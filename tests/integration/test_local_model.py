@@ -38,11 +38,12 @@ def test_turns_are_answered_from_the_slots_cache_and_folded_in_place(
             ending = chat.say(message)[-1]
             assert isinstance(ending, TurnFinished), ending
         chat.wait_until(lambda: chat.service._engine.fold_worker.is_idle(chat.session_id))  # noqa: SLF001  # nobody but a test has to know
-        calls = chat.rows("SELECT usage_input_tokens, usage_cached_tokens FROM model_call WHERE kind = 'answer'")
-        records = chat.rows("SELECT status, error_code FROM record")
+        calls = chat.rows(
+            "SELECT usage_input_tokens, usage_cached_tokens FROM model_call WHERE kind = 'answer' ORDER BY turn"
+        )
+        codes = [code for (code,) in chat.rows("SELECT error_code FROM record")]
     assert len(calls) == len(messages)
-    assert all(cached > tokens // 3 for tokens, cached in calls[1:3])
-    assert records
-    assert {code for _, code in records} <= {"", "stopped", "summary_answer", "summary_copy", "summary_short"} | {
-        code for _, code in records if code.startswith("summary_")
-    }
+    assert all(cached > tokens / 3 for tokens, cached in calls[1:3]), calls
+    assert codes
+    # A draft may be as bad as a weak model's is; no call has failed.
+    assert all(not code or code == "stopped" or code.startswith("summary_") for code in codes), codes
