@@ -17,18 +17,20 @@ from bench.local.script import MESSAGES
 from bench.local.served import WINDOW_TOKENS, NoLocalModelError, install, served_model
 from bench.report import Requirement, table, verdict, write_page
 from bench.server import ROOT
+from graph.fold.spec import should_summarize
 from graph.server.settings import Settings
 from graph.service import ChatService, open_service
 from graph.value.event import FoldWaiting, TokenDelta, TurnFinished
 
 Mode = Literal["auto", "always", "never"]
-Pace = Literal["with pauses", "writing on"]
+Pace = Literal["with pauses", "beside folds", "writing on"]
 
-# Writing on, few folds are made at all, so how they are asked for makes no difference.
+# Writing on, no fold is made before the end, so how they are asked for makes no difference.
 _RUNS: Final[tuple[tuple[Pace, Mode], ...]] = (
     ("with pauses", "auto"),
     ("with pauses", "always"),
     ("with pauses", "never"),
+    ("beside folds", "auto"),
     ("writing on", "auto"),
 )
 _MOST_TOKENS: Final = 7_757
@@ -99,10 +101,10 @@ def _run(proxy: Proxy, mode: Mode, pace: Pace) -> Run:
     with tempfile.TemporaryDirectory() as folder, open_service(_settings(proxy, mode, Path(folder))) as service:
         session_id = "moving"
         for number, message in enumerate(MESSAGES, start=1):
-            if pace == "with pauses":
-                _wait_until_idle(service, session_id, proxy)
-            elif number > 1:
+            if number > 1 and (pace == "writing on" or (pace == "beside folds" and should_summarize(number))):
                 _wait_for_background(service, session_id, proxy)
+            else:
+                _wait_until_idle(service, session_id, proxy)
             run.turns.append(_turn(service, session_id, proxy, message))
         _wait_until_idle(service, session_id, proxy)
         run.records = [f"{record.turns[0]}-{record.turns[-1]} {record.outcome}" for record in service.folds.records(session_id)]
@@ -195,7 +197,7 @@ def _requirements(runs: Iterable[Run]) -> Iterator[Requirement]:
         name = f"`{run.mode}`, {run.pace}"
         yield run.evaluated <= _MOST_TOKENS, f"{name}: {run.evaluated:,} tokens evaluated, at most {_MOST_TOKENS:,}"
         ordinary, beside = run.firsts(beside_fold=False), run.firsts(beside_fold=True)
-        if run.pace == "writing on" and beside and ordinary:
+        if beside and ordinary:
             usual = median(ordinary)
             typical, worst = median(beside) / usual, max(beside) / usual
             yield typical <= _MOST_MEDIAN, (

@@ -196,12 +196,13 @@ class ModelSummariser:
                     stop=stop,
                     deadline_seconds=None if ends_at is None else max(0.0, ends_at - time.monotonic()),
                     attempts=1,
+                    on_text=EarlyEnd(most_chars=0).hear,  # a server may not know the limit by this name
                 )
 
             try:
                 self._tool_choice.ask(self.name, self._model, request.tools, call)
-            except EmptyAnswerError:
-                continue  # its one token is none of a text
+            except (EarlyEndSignal, EmptyAnswerError):
+                continue
             except ModelError:
                 return
 
