@@ -211,7 +211,7 @@ def _page(runs: Iterable[Run]) -> Iterator[str]:
     introduction = (Path(__file__).with_name("introduction.md")).read_text(encoding="utf-8").rstrip()
     yield from introduction.splitlines()
     yield ""
-    head = "pace;`FOLD_IN_PLACE`;evaluated in all;chat;folds;title;calls stopped;folds made;cached share;s".split(";")
+    head = "pace;`FOLD_IN_PLACE`;evaluated in all;chat;folds;title;calls stopped;folds adopted;cached share;s".split(";")
     yield from table(head, map(_figures, runs), left=2)
     yield ""
     yield "First word, in seconds: median and slowest."
