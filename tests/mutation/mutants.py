@@ -143,7 +143,7 @@ _CORE: Final = (
         "core",
         "graph/fold/fact.py",
         "unit/test_fact unit/test_fact_find",
-        ('fact.kind == "vague" or (fact.kind in _WISHES and not is_users)', 'fact.kind == "vague"'),
+        ('fact.kind == "vague" or (fact.kind in _INSTRUCTIONS and not is_users)', 'fact.kind == "vague"'),
         ("known.weight < weight", "known.weight > weight"),
         ('is_negated=fact.kind == "negation"', "is_negated=False"),
         ("in filterfalse(is_repetition, messages)", "in messages"),
@@ -179,11 +179,11 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/fold/fact_check.py",
+        "graph/fold/fact_carry.py",
         "unit/test_fact_carry",
         (
-            "_FIRM_LINE_SHARE if fact.is_firm else _CARRIED_LINE_SHARE",
-            "_CARRIED_LINE_SHARE if fact.is_firm else _FIRM_LINE_SHARE",
+            "_FIRM_LINE_SHARE if fact.is_firm else _LINE_SHARE",
+            "_LINE_SHARE if fact.is_firm else _FIRM_LINE_SHARE",
         ),
         ("not (record.kept_facts and is_instruction(fact))", "not is_instruction(fact)"),
     ),
