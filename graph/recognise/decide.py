@@ -33,7 +33,7 @@ class Decision:
         turn: For "retry": the turn of the response. For "append" and "regenerate": the session's last turn when read,
             if a later one makes the decision out of date; 0 if none does.
         imported: Messages of the client and other models, to be archived as imported turns before the question.
-        lead: Messages before the known history: the client's own context.
+        preamble: Messages before the known history: the client's own context.
         stop_first: Stops the session's running turn first, as the client no longer listens to it.
         group: The new session's chat group, "" for none.
         fingerprint: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".

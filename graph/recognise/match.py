@@ -185,7 +185,7 @@ class Match:
     Attributes:
         row: Fingerprint that identifies the session.
         index: Index of the turn's last message in the request.
-        lead_end: Number of messages before the known history.
+        preamble_end: Number of messages before the known history.
         is_tail: The beginning of the history is missing.
         is_replaced: The answer is from a replaced attempt.
         is_running: The turn is running although the client sent the next message.

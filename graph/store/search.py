@@ -20,7 +20,7 @@ from graph.store.sqlite import search_index
 
 
 class TermIndex(Protocol):
-    """Finds messages by the terms of `core.search_term`; each database has a module of these functions."""
+    """Finds messages by the terms of `graph.search.term`; each database has a module of these functions."""
 
     def create_index(self, connection: Connection) -> None:
         """Creates the empty index."""
@@ -74,7 +74,7 @@ class Hit(NamedTuple):
 
 
 class SearchStore:
-    """Searches the archive by the terms of `core.search_term`, except results of `recall`."""
+    """Searches the archive by the terms of `graph.search.term`, except results of `recall`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

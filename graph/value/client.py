@@ -37,9 +37,8 @@ class ClientOptions:
     Attributes:
         name: The program's name, from the token; the page shows it.
         system: System and developer messages, joined by blank lines; they replace the session's. None keeps the
-            session's:
-            the protocol can't send any.
-        lead: The client preamble: messages before the known history, sent with this turn and not archived.
+            session's, as the protocol can't send any.
+        preamble: Messages before the known history, sent with this turn and not archived.
         tools: Tools of the program, in OpenAI's shape.
         tool_choice: In OpenAI's shape; None if absent.
         sampling: Parameters passed to the model unchanged: temperature, top_p, stop, response_format, and so on.

@@ -30,7 +30,7 @@ class Program:
 
 
 def status(stage: Stage, token: str) -> int:
-    """What the door answers a program with this token."""
+    """What the HTTP API answers a program with this token."""
     headers = {"Authorization": f"Bearer {token}"}
     # The first request to a new server reads the modules of its client, for longer than five seconds beside other work.
     url = f"{stage.visitor.address.rstrip('/')}/v1/models"
