@@ -245,5 +245,6 @@ def source_key(spec: FoldSpec, *, model: str, prompt_version: str) -> str:
     if spec.is_exact:
         source = [[source_id, text_of(m)] for source_id, m in zip(spec.source_ids, spec.messages, strict=True)]
         source.append([f"{spec.rate:.2f}", str(spec.target_chars)])
-    text = json.dumps([spec.kind, spec.style, list(spec.sources), source, model, prompt_version])
+    asked = [spec.instruction] if spec.instruction else []
+    text = json.dumps([spec.kind, spec.style, list(spec.sources), source, model, prompt_version, *asked])
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -146,7 +146,7 @@ class Completions:
         >>> detach = completion.watch(print)  # the events, in the turn's thread
 
     Args:
-        side requests: Answers what belongs to no session.
+        side_requests: Answers what belongs to no session.
         locks: Of all owners; one is held while a request with an idempotency key begins.
     """
 

@@ -42,7 +42,7 @@ class Summaries:
         owner: Whose programs ask for them.
         limiter: That of the turns.
         spending: Hears of what they cost.
-        side requests: Keeps what they cost.
+        side_requests: Keeps what they cost.
         clock: The time in UTC.
     """
 

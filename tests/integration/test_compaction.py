@@ -193,6 +193,19 @@ def test_a_compaction_heeds_the_words_behind_its_command(chat: Chat, server: Fak
     assert "“keep the prices”" in str(server.bodies("summary")[-1]["messages"][-1]["content"])
 
 
+def test_words_behind_the_command_count_though_a_compaction_is_prepared(
+    chat_with: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = chat_with(context_strategy="compaction", max_context_tokens=4_000, compaction_threshold=0.1)
+    chat.ask(1, 4)
+    prepared = chat.rows("SELECT count(*) FROM record WHERE session_id = ? AND status = 'COMPLETED'", chat.session_id)
+    assert prepared == [(1,)]
+    made = chat.service.folds.compact(chat.session_id, instruction="keep the prices")
+    assert made.wish == "keep the prices"
+    chat.ask(5, 5)
+    assert told(server)[1].startswith(f"{HEADING}\n\n{made.summary}")
+
+
 def test_each_compaction_of_the_list_can_be_restored_as_long_as_it_stands(
     chat_with: OpenChat, server: FakeOpenAI
 ) -> None:

@@ -135,7 +135,7 @@ _CORE: Final = (
         ('self.kind == "interval" and self.source_chars', "self.source_chars"),
         ("to_position=new[-1].position if new", "to_position=new[0].position if new"),
         ("sum(record.original_chars for record in old)", "sum(record.summary_chars for record in old)"),
-        ("source, model, prompt_version])", "source, prompt_version])"),
+        ("source, model, prompt_version, *asked])", "source, prompt_version, *asked])"),
         ("covered_message_count for record in old) + len(new)", "covered_message_count for record in old)"),
         ("target_chars=target_chars, max_tokens=max_tokens, is_bound", "target_chars=target_chars, is_bound"),
     ),

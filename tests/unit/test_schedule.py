@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -66,5 +67,6 @@ def test_key_changes_with_all_that_a_summary_depends_on() -> None:
         source_key(order_of(rate=0.35), model="m", prompt_version="1"),
         source_key(order_of(), model="n", prompt_version="1"),
         source_key(order_of(), model="m", prompt_version="2"),
+        source_key(replace(order_of(), instruction="keep the prices"), model="m", prompt_version="1"),
     ]
-    assert len({base, *others}) == 6
+    assert len({base, *others}) == 7
