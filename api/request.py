@@ -148,7 +148,7 @@ def parse_model_id(model_id: str) -> tuple[str, bool]:
 
 
 def check_known(model_id: str, names: Sequence[str]) -> None:
-    """Refuses an unknown model (404); any name passes if the models can't be listed."""
+    """Raises `ProblemError` (404) for an unknown model; any name passes if the models can't be listed."""
     name, _ = parse_model_id(model_id)
     if name and names and name not in names:
         raise unknown_model()

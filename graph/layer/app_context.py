@@ -301,7 +301,10 @@ class AppContextService:
         return volatile
 
     def refresh_persistent_if_needed(self, trigger: PersistentRefreshTrigger) -> bool:
-        """Loads the accepted rules on change; True if loaded: the stable prefix may have changed."""
+        """Loads the accepted rules on change; True if loaded: the stable prefix may have changed.
+
+        Raises `FileAccessError` or `DiskFullError` if the file can't be read or written; its content is unchanged then.
+        """
         asked = {_LOADED_ROOT: plain_text(trigger.project_root or ""), _LOADED_DIGEST: trigger.rules_digest}
         kept = self.persistent_store.snapshot()
         if all(kept.get(key) == value for key, value in asked.items()):

@@ -35,7 +35,8 @@ def render_block(heading: str, entries: ContextSnapshot) -> str:
     """Renders `heading` and the entries, a line or more each; "" if no entry has a value.
 
     A value of one line follows its key: `key: value`. A longer value stands below `key:`, each line indented by four
-    spaces, whatever its line end. So only headings and keys start at the first character of a line.
+    spaces, whatever its line end. So only headings and keys start at the first character of a line. Raises `ValueError`
+    for a key that isn't a name of ASCII letters and digits.
     """
     lines = [_render_entry(key, value) for key, value in entries.items() if value]
     return "\n".join([heading, *lines]) if lines else ""

@@ -212,7 +212,10 @@ def _system(turn: TurnContext, tools: Sequence[dict[str, Any]], *, has_tools: bo
 
 
 def _check_window(model_input: ModelInput, window_tokens: int | None) -> None:
-    """Refuses an input whose prompt and question alone fill the window: some servers cut its beginning silently."""
+    """Refuses an input whose prompt and question alone fill the window: some servers cut its beginning silently.
+
+    Raises `ContextLengthError` for an input that is as large as the window.
+    """
     if window_tokens is not None and model_input.sent_tokens >= window_tokens:
         detail = f"≈{model_input.sent_tokens} ≥ {window_tokens}"
         raise ContextLengthError(detail)

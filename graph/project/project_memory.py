@@ -53,6 +53,7 @@ def _check(text: str, max_chars: int) -> str:
 
 
 def _refuse_secrets(text: str) -> str:
+    """Returns the text unchanged; raises `InputError` `secret` with the kind of the secret."""
     if (found := find_secret(text)) is not None:
         raise InputError("secret", found.kind)
     return text
@@ -89,7 +90,10 @@ class Operation(BaseModel, ABC):
 
     @abstractmethod
     def change(self, state: ProjectState) -> Change | None:
-        """Returns the changed state; None if there is nothing to change."""
+        """Returns the changed state; None if there is nothing to change.
+
+        Raises `NotFoundError` if an item doesn't exist, `ValidationError` beyond a limit.
+        """
 
 
 @dataclass(frozen=True)

@@ -210,11 +210,13 @@ class WorkflowManager:
         return found[1] if found else None
 
     def plan(self, plan_id: str) -> Plan:
+        """Raises `NotFoundError` if there is no plan with this id."""
         if (found := self.data.find_plan(plan_id)) is None:
             raise NotFoundError(plan_id)
         return found
 
     def task(self, task_id: str) -> Task:
+        """Raises `NotFoundError` if there is no task with this id."""
         if (found := self.data.find_task(task_id)) is None:
             raise NotFoundError(task_id)
         return found[1]

@@ -193,6 +193,7 @@ def find_turn(connection: Connection, session_id: str, message_id: str | None) -
 
 
 def find_position(connection: Connection, session_id: str, message_id: str) -> int:
+    """Raises `NotFoundError` if the session has no such message."""
     return _read(connection, session_id, message_id).position
 
 

@@ -58,6 +58,7 @@ class UtcTime(TypeDecorator[datetime]):
         return dialect.type_descriptor(DateTime(timezone=True))
 
     def process_bind_param(self, value: datetime | None, _dialect: Dialect) -> datetime | None:
+        """Raises `ValueError` for a time without a zone."""
         if value is None:
             return None
         if value.tzinfo is None:

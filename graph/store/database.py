@@ -172,9 +172,10 @@ _Result = TypeVar("_Result")
 
 
 def outlast(action: Callable[[], _Result], give_up: threading.Event, *, seconds: float = OUTAGE_SECONDS) -> _Result:
-    """Retries an action while the database is unreachable or busy, until `give_up`; then raises the last error.
+    """Retries an action while the database is unreachable or busy, at most `seconds` or until `give_up` is set.
 
-    The action must be idempotent: it may have been committed although it failed.
+    The action must be idempotent: it may have been committed although it failed. Raises the last error then,
+    `DatabaseUnreachableError` or `DatabaseBusyError`.
     """
     until, pause = time.monotonic() + seconds, _FIRST_PAUSE_SECONDS
     while True:

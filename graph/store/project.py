@@ -61,6 +61,7 @@ class ContextBlockStore:
         return int(count), int(tokens)
 
     def get(self, session_id: str, kind: BlockKind, version: int) -> ContextBlock:
+        """Raises `NotFoundError` if the session has no such block."""
         place = {"of_session": session_id, "of_kind": kind, "of_version": version}
         with self._database.read() as connection:
             row = connection.execute(_ONE, place).one_or_none()

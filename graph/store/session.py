@@ -103,6 +103,8 @@ _ONE_ADMITTED = _ONE_THERE.where(~exists().where(withdrawn_owner_table.c.owner =
 
 
 class SessionStore:
+    """Stores sessions; changing one raises `NotFoundError` if no session of its owner has the id."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -297,6 +297,10 @@ def _adapted(
     records: Mapping[str, str],
     allowed: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> ReadRow:
+    """Returns the row with the ids used here.
+
+    Raises `InputError` `not_an_export` for an unknown session or an invalid rate.
+    """
     number, table, row = read
     if row["session_id"] not in sessions:
         raise not_an_export(number)

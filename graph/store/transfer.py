@@ -94,6 +94,10 @@ def import_lines(database: Database, lines: Iterable[str], *, owner: str | None)
 
 
 def read_rows(lines: Iterable[str]) -> Iterator[ReadRow]:
+    """Yields the rows of an export.
+
+    Raises `InputError` `not_an_export` with the number of an invalid line, or `NewerDatabaseError`.
+    """
     numbered = enumerate(lines, start=1)
     _check_head(next(numbered, (1, ""))[1])
     for number, line in numbered:
@@ -105,7 +109,10 @@ def read_rows(lines: Iterable[str]) -> Iterator[ReadRow]:
 
 
 def add_rows(connection: Connection, rows: Iterable[ReadRow], *, owner: str | None) -> dict[str, bool]:
-    """Adds the rows of new sessions, each session's own row first; maps each session id to True if it was new."""
+    """Adds the rows of new sessions, each session's own row first; maps each session id to True if it was new.
+
+    Raises `InputError` `not_an_export`, with the number of the line, for an invalid row.
+    """
     is_new: dict[str, bool] = {}
     for number, table, row in rows:
         try:

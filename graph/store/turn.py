@@ -330,6 +330,7 @@ class TurnStore:
             return progress(connection, turns)
 
     def get(self, session_id: str, number: int) -> TurnRow:
+        """Raises `NotFoundError` if the session has no such turn."""
         with self._database.read() as connection:
             return read_turn(connection, session_id, number)
 

@@ -75,6 +75,7 @@ _OF_PROGRAMS = select(func.count()).where(
 
 
 def read_turn(connection: Connection, session_id: str, number: int) -> TurnRow:
+    """Raises `NotFoundError` if the session has no such turn."""
     row = connection.execute(_ONE, {"session_id": session_id, "number": number}).one_or_none()
     if row is None:
         raise NotFoundError(str(number))
@@ -100,6 +101,7 @@ def count_of_programs(connection: Connection, session_id: str, last: int) -> int
 
 
 def count_turns(connection: Connection, session_id: str, owner: str) -> int:
+    """Raises `NotFoundError` if the owner has no such session."""
     count = connection.execute(_COUNT, {"session_id": session_id, "owner": owner}).scalar()
     if count is None:
         raise NotFoundError(session_id)

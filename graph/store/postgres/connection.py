@@ -26,7 +26,10 @@ _PATIENCE: Final = {
 
 
 def with_patience(url: str) -> str:
-    """Returns libpq's connection string for the URL, with timeouts for a silent server where the URL sets none."""
+    """Returns libpq's connection string for the URL, with timeouts for a silent server where the URL sets none.
+
+    Raises `psycopg.ProgrammingError` for a URL that can't be parsed.
+    """
     said = conninfo_to_dict(url)
     return make_conninfo(url, **{name: value for name, value in _PATIENCE.items() if name not in said})
 
