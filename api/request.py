@@ -87,7 +87,7 @@ class Call(Sent):
 
 
 class SentMessage(Sent):
-    """One message; what stands in its fields otherwise, such as `name`, is ignored."""
+    """One message; other fields, such as `name`, are ignored."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Annotated[
@@ -323,7 +323,7 @@ class Tool(Sent):
 
 
 class StreamOptions(Sent):
-    """What a stream says beside the answer."""
+    """Options of a stream."""
 
     include_usage: bool = False
 

@@ -57,7 +57,7 @@ class SessionPage(BaseModel):
 
 
 class SessionAnswer(BaseModel):
-    """A session's settings and state; the code of what its project lacks stands in `project_problem`."""
+    """A session's settings and state; `project_problem` is the code of an error, "" for none."""
 
     model_config = ConfigDict(from_attributes=True)
 

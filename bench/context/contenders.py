@@ -212,7 +212,7 @@ class OurRun:
             self.active = sorted([*kept, record], key=lambda entry: entry.from_position)
 
     def _messages_in_place(self, spec: FoldSpec) -> Sequence[BaseMessage]:
-        """Returns the messages of the request in place if `worker.last_inputs` chooses it with a cache."""
+        """Returns the messages of the request in place if `LastInputs` would choose it with a cache."""
         answer = self._archive[-1].message
         if not isinstance(answer, AIMessage):
             return ()

@@ -636,7 +636,7 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
 
 
 def fact_as_written(text: str, known: Mapping[str, Fact]) -> Fact:
-    """Returns the fact that was stored as this text; `known` has those that only their context shows, by key."""
+    """Returns the fact stored as this text; `known` has facts that only their context identifies, by key."""
     key = key_of(text)
     found = facts_in(text)
     whole = next((fact for fact in found if is_instruction(fact) or fact.key == key), known.get(key))

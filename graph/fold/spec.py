@@ -215,7 +215,7 @@ def fold_of(
 def fold_of_messages(
     messages: Sequence[AnyMessage], target: int, *, rate: float = 0.0, language: Language = "ko"
 ) -> FoldSpec:
-    """Returns the fold of messages that stand in no archive; turns and positions are counted from 1."""
+    """Returns the fold of messages without an archive; turns and positions are counted from 1."""
     turn, entries = 0, []
     for position, message in enumerate(messages, start=1):
         turn = turn + 1 if isinstance(message, HumanMessage) else max(turn, 1)

@@ -195,7 +195,7 @@ class FoldWorker:
     """Plans, makes and finds folds. It needs no lease: the turns adopt the records.
 
     Args:
-        spending: Hears of what the folds cost.
+        spending: Counts the cost of folds.
         clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take; None for no limit but silence.
         in_place: Which folds are asked for behind the chat itself; see `LastInputs`.

@@ -1,4 +1,4 @@
-"""Runs what is made beside turns in threads, so that the folds of one session never delay those of another."""
+"""Runs background work in threads, so that the folds of one session never delay those of another."""
 
 from __future__ import annotations
 

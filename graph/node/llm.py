@@ -224,7 +224,7 @@ def _check_window(model_input: ModelInput, window_tokens: int | None) -> None:
 def _choice(turn: TurnContext, state: ChatState, *, is_last_round: bool) -> str | Mapping[str, Any] | None:
     """Returns the `tool_choice` of a call; None leaves it to the endpoint.
 
-    A demanded call is demanded of the first answer alone, or the model could never say what came of it.
+    A required call is required of the first answer only, so that the model can answer with the result.
     """
     asks_for_tools = turn.client is not None and bool(turn.client.tools or turn.client.tool_choice)
     if is_last_round or (state["is_casual"] and not asks_for_tools):

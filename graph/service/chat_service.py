@@ -57,7 +57,7 @@ from graph.worker.turn_runner import TurnRunner
 
 
 class Costs:
-    """What one owner's sessions cost; nothing is told without prices."""
+    """Costs of one owner's sessions; methods return None without a price list."""
 
     def __init__(
         self, access: SessionAccess, *, token_uses: TokenUseStore, prices: PriceList | None, models: ChatModels
@@ -76,7 +76,7 @@ class Costs:
         return self._view(lambda: self._token_uses.of_session(session_id))
 
     def of_all(self) -> CostView | None:
-        """Returns the same for all sessions that the owner has."""
+        """Returns the cost of all of the owner's sessions."""
         self._access.check_admitted()
         return self._view(lambda: self._token_uses.of_owner(self._access.owner))
 
@@ -87,7 +87,7 @@ class Costs:
 
 
 class Programs:
-    """The programs that one owner lets in by tokens, beside those `named` by the server's settings."""
+    """API tokens of one owner's programs; `named` are the tokens in the server's settings."""
 
     def __init__(self, owner: str, *, tokens: ApiTokenStore, named: Sequence[ApiToken]) -> None:
         self._owner = owner
@@ -116,11 +116,11 @@ class Programs:
         return MadeToken(SecretStr(secret), self._tokens.add(self._owner, name, secret, tools))
 
     def withdraw(self, token_id: str) -> None:
-        """Lets a program in no more, from its next request on; does nothing if it's no token of this owner."""
+        """Revokes a token, from the next request on; does nothing if it's no token of this owner."""
         self._tokens.withdraw(self._owner, token_id)
 
     def find(self, secret: str) -> ApiToken | None:
-        """Returns what an owner's token stands for; None if there is no such token."""
+        """Returns the token with this secret, of any owner; None if there is none."""
         found = self._tokens.find(secret)
         if found is None:
             return None

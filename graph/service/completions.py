@@ -146,8 +146,8 @@ class Completions:
         >>> detach = completion.watch(print)  # the events, in the turn's thread
 
     Args:
-        side_requests: Answers what belongs to no session.
-        locks: Of all owners; one is held while a request with an idempotency key begins.
+        side_requests: Answers requests that need no session.
+        locks: Shared by all owners; one is held while a request with an idempotency key begins.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class Completions:
         return [log] if log is not None and log.stop.is_set() and not log.is_over else []
 
     def _recognised(self, request: ClientRequest) -> Decision:
-        """Returns what the request is; what goes on with a session names the attempt that it goes on behind."""
+        """Interprets the request; if it continues a session, the decision has the session's last turn and attempt."""
         self._recognition.load_key()
         with self._access.stores.database.reading():
             decision = self._recognition.decide(request)
@@ -305,7 +305,7 @@ class Completions:
             self._sessions.delete(session_id)
 
     def _response(self, session_id: str, turn: int, matched: Matched) -> Response:
-        """Returns the response that has just been begun in this process."""
+        """Returns the response that this process has just started."""
         with self._access.stores.database.reading():
             row = self._access.stores.turns.get(session_id, turn)
             response_key = self._response_keys(session_id, turn, row.attempt)[-1]
@@ -313,10 +313,10 @@ class Completions:
         return self._at(response_key, matched, log)
 
     def _started_before(self, decision: Decision) -> Response:
-        """Returns the response that an earlier try of the request was given, or is being given by any server.
+        """Returns the response to an earlier try of the request, finished or in progress on any server.
 
         Raises:
-            BusyError: The server that was giving it has just died.
+            BusyError: The server that ran it has just died.
         """
         session_id, turn, attempt = decision.session_id, decision.turn, decision.attempt
         response_keys = self._response_keys(session_id, turn, attempt)
@@ -362,7 +362,7 @@ class Completions:
         )
 
     def _end_of(self, response_key: ResponseKey, matched: Matched) -> CompletionEnd:
-        """Returns how a response ended; its program may have begun the next one of the turn meanwhile."""
+        """Returns how a response ended; the next response of the turn may have started meanwhile."""
         now = self._response_keys(response_key.session_id, response_key.turn, response_key.attempt)
         response_key = next((each for each in now if each.ordinal == response_key.ordinal), response_key)
         return read_end(self._access, response_key, matched)
@@ -374,7 +374,7 @@ def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:
 
 
 def _results_of(request: ClientRequest) -> list[ClientMessage]:
-    """Returns the tool messages that the request ends with, behind the program's copy of the message with the calls."""
+    """Returns the tool messages at the end of the request, with the assistant message before them if there is one."""
     sent = request.messages
     first = next((at for at in range(len(sent), 0, -1) if sent[at - 1].role != "tool"), 0)
     return list(sent[first - 1 if first and sent[first - 1].role == "assistant" else first :])

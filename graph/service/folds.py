@@ -178,7 +178,7 @@ class Folds:
     # The context is changed by hand between turns.
 
     def command_of(self, text: str) -> tuple[Command, str] | None:
-        """Returns the command that the text is with the words behind it, None if it's a message."""
+        """Returns the command in the text and the words after it; None for a message."""
         found = _COMMAND.fullmatch(text.strip())
         return None if found is None else (_COMMANDS[found[1].lower()], found[2].strip())
 
@@ -187,7 +187,7 @@ class Folds:
 
         Args:
             session_id: The session.
-            instruction: What the summary should heed, 300 characters at most.
+            instruction: The user's instruction for the summary, 300 characters at most.
 
         Raises:
             InputError: `no_effect` (the strategy sends no summaries), `nothing_to_compact` (too few messages),
@@ -349,7 +349,7 @@ class Folds:
             session_id: The session.
             record_id: The record.
             rate: The share of its source to aim at, 0.1 to 0.5.
-            instruction: What to heed beside the length, 300 characters at most.
+            instruction: The user's instruction for the summary, 300 characters at most.
 
         Raises:
             InputError: `bad_rate`, `too_long`, `stands_verbatim` (its source is too short for a summary), `not_active`,
@@ -425,7 +425,7 @@ class Folds:
         return next((each for each in self._stores.records.active(record.thread_id) if each.id in ids), None)
 
     def _text_before(self, record: Record) -> str:
-        """Returns the summary that stands right before a record, "" if none does."""
+        """Returns the summary right before a record, "" for none."""
         active = self._stores.records.active(record.thread_id)
         return next((each.summary for each in reversed(active) if each.to_position < record.from_position), "")
 
@@ -465,7 +465,7 @@ class Folds:
         return regeneration_fold(record, sources, said, kind=kind, rate=rate, language=language)
 
     def _said(self, record: Record, *, behind: Sequence[Record] = ()) -> list[ArchivedMessage]:
-        """Returns the live messages that a record covers behind some of its sources."""
+        """Returns the live messages that a record covers after these of its sources."""
         first = behind[-1].to_position + 1 if behind else record.from_position
         return self._stores.archive.live_within(record.thread_id, [(first, record.to_position)])
 

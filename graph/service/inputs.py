@@ -78,7 +78,7 @@ class Inputs:
         self._known_tools = known_tools
 
     def called_turns(self, session_id: str) -> tuple[int, ...]:
-        """Returns the turns that a model was called in, in order: those for which `of_turn` isn't empty."""
+        """Returns the turns with model calls, in order."""
         self._access.own(session_id)
         return self._stores.calls.turns(session_id)
 
@@ -99,7 +99,7 @@ class Inputs:
         return tuple(_turn(number, list(entries)) for number, entries in groupby(said, key=lambda entry: entry.turn))
 
     def _history_begin(self, session_id: str, turn: int) -> tuple[int, int]:
-        """Returns the first turn behind the last reset before a turn, and our estimate for all that was said before."""
+        """Returns the first turn after the last reset before `turn`, and our token estimate for all before it."""
         begin = max((after for after in self._stores.resets.turns(session_id) if after < turn), default=0) + 1
         return begin, self._stores.turns.get(session_id, begin).history_tokens if begin > 1 else 0
 
@@ -287,7 +287,7 @@ def _asked_by_tool(stores: ChatStores, call: ModelCall) -> ModelInput | None:
 
 
 def _input_block(block: Block, part: Part, language: Language) -> InputBlock:
-    """Returns a block with its words: those of a record without its label, as the strategies differ there."""
+    """Returns a block with its text; a record's is without its label, which differs between strategies."""
     kind, name, version, tokens = block
     match part:
         case SystemPart() | ContextBlock():

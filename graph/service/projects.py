@@ -99,7 +99,7 @@ class Projects:
         self._memory(root).restore(snapshot)
 
     def start_over(self, root: str) -> None:
-        """Begins with an empty memory; what stands now becomes a snapshot, and damaged files are kept aside."""
+        """Empties the memory; the current one becomes a snapshot, and damaged files are renamed."""
         self._memory(root).start_over()
 
     def _memory(self, root: str) -> ProjectMemory:
@@ -157,7 +157,7 @@ def _view_project(memory: ProjectMemory, rules: RulesView, language: Language) -
 
 
 def _view_rules(found: RuleSet, agreement: RuleAgreement | None, current_file: str) -> RulesView:
-    """Returns the view of the rules on the disk, beside those that the owner has agreed to."""
+    """Returns the view of the rules on the disk and of those that the owner has accepted."""
     agreed = agreed_rules(agreement)
     known = agreed.within(found.folders)
     state: RulesState = "changed"

@@ -331,7 +331,7 @@ class Sessions:
         return self._contexts.told(session_id, context, language)
 
     def memory(self, session_id: str) -> str:
-        """Returns the lines of its project's memory that the session's model is told, as they are sent; "" for none."""
+        """Returns the lines of project memory in the session's prompt, as sent; "" for none."""
         self._access.own(session_id)
         front = self._stores.blocks.newest(session_id, "front")
         _, _, lines = memory_of(front.text if front else "").partition(":")
@@ -345,7 +345,7 @@ class Sessions:
         self._stores.sessions.rename(session_id, self._owner, title_of(title))
 
     def pin(self, session_id: str, is_pinned: bool) -> None:  # noqa: FBT001  # what is chosen, not how
-        """Has a session stand before those that aren't pinned, or no longer."""
+        """Lists a session before unpinned ones, or no longer."""
         self._access.own(session_id)
         self._stores.sessions.update(session_id, self._owner, is_pinned=is_pinned)
 

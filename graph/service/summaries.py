@@ -36,13 +36,13 @@ _MOST_CHARS: Final = 2_000_000
 
 
 class Summaries:
-    """Summaries beside all sessions: asked for, reviewed and mended as a fold, under the limits of turns.
+    """Summaries without a session: requested, reviewed and repaired like a fold, under the limits of turns.
 
     Args:
-        owner: Whose programs ask for them.
-        limiter: That of the turns.
-        spending: Hears of what they cost.
-        side_requests: Keeps what they cost.
+        owner: The owner of the programs that ask.
+        limiter: The limiter of turns.
+        spending: Counts their cost.
+        side_requests: Stores their cost.
         clock: The time in UTC.
     """
 

@@ -67,12 +67,12 @@ class Response:
             self.tell_stop()
 
     def end(self) -> CompletionEnd:
-        """Returns what is told of the whole response."""
+        """Returns the finish reason, usage and figures of the whole response."""
         return self.tell_end()
 
 
 def response_id(*parts: object) -> str:
-    """Returns the id of the response that these parts make one: the same parts, the same id."""
+    """Returns the id of a response: the same parts, the same id."""
     text = "\0".join(str(part) for part in parts)
     return f"chatcmpl-{hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARS]}"
 
@@ -258,7 +258,7 @@ def _as_closed(row: TurnRow, said: list[AnyMessage], language: Language) -> tupl
 
 
 class EndedTurn(NamedTuple):
-    """A turn that is over: as it is shown, its last event, and what is told of it."""
+    """A turn that is over: its view, its last event, and its figures."""
 
     view: TurnView
     event: Event
@@ -333,7 +333,7 @@ class TurnStream:
         return self._log.watch(on_event) if self._log else lambda: None
 
     def progress(self, count: int) -> LiveTurn:
-        """Returns what the turn looked like behind the first `count` of its events."""
+        """Returns the progress after the first `count` events."""
         return (self._log or TurnLog(self.turn, self.attempt)).view_behind(count)
 
     def end(self) -> CompletionEnd:

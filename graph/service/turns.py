@@ -45,7 +45,7 @@ _SMALLEST_WINDOW_TOKENS: Final = 1_000
 
 
 class _Opening(NamedTuple):
-    """What a session is created with by a message that may be its first; `text` is what its title is made of."""
+    """Fields of a session that a message may create; the title is made from `text`."""
 
     text: str
     client: str
@@ -608,7 +608,7 @@ def _fingerprint_of(decision: Decision | None) -> OpenFingerprint | None:
 
 
 def _opening_of(text: str, options: TurnOptions, decision: Decision | None) -> _Opening:
-    """Returns what the session is created with if need be; one that began elsewhere is titled after its beginning."""
+    """Returns the fields of a session to create; an imported one is titled after its first question."""
     if decision is None:
         return _Opening(text, options.client_name, "")
     said = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
@@ -626,7 +626,7 @@ def _cleaned(client: ClientOptions) -> ClientOptions:
 
 
 def _without_marks(text: str, count: int) -> str:
-    """Returns the text without its last so many lines that only stand for an image."""
+    """Returns the text without the last `count` lines that only stand for an image."""
     lines = text.split("\n")
     marks = [number for number, line in enumerate(lines) if line.strip() == IMAGE_MARK]
     left_out = set(marks[-count:] if count else ())

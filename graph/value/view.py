@@ -87,7 +87,10 @@ class SessionView:
 
 @dataclass(frozen=True)
 class ToolStep:
-    """One tool call; `arguments` is JSON, `seconds` is None while running, and `turns` are those shown by `recall`."""
+    """One tool call; `arguments` is JSON, and `seconds` is None while it runs.
+
+    `turns` are the earlier turns in a result of `recall`, None for other tools.
+    """
 
     call_id: str
     name: str
@@ -104,10 +107,12 @@ class TurnView:
 
     Attributes:
         answer_text: Partial if the turn was stopped, "" for none.
+        error_code: The `code` of the error, "" unless `status` is "failed".
         is_last: True for the session's newest turn, which alone can be regenerated in place.
         is_cut: True if the model stopped mid-answer at its length limit, or was stopped because it repeated itself.
         is_endless: True if it was stopped because it repeated itself.
         client: The name of the program that sent the turn, "" for the page.
+        answer_message_id: "" while there is no answer.
         rating: 1 for good, -1 for bad, 0 for unrated.
         thought_seconds: How long the model thought, 0 for no thoughts; `Turns.thoughts` returns them.
     """
@@ -133,7 +138,10 @@ class TurnView:
 
 @dataclass(frozen=True)
 class Transcript:
-    """The newest turns, oldest first; turns behind one of `reset_after` were answered without those before."""
+    """The newest turns, oldest first; `earlier_count` earlier ones are left out.
+
+    `reset_after` has the turns followed by a reset: later turns were answered without them and those before.
+    """
 
     turns: tuple[TurnView, ...]
     earlier_count: int
