@@ -215,7 +215,10 @@ def fold_of(
 def fold_of_messages(
     messages: Sequence[AnyMessage], target: int, *, rate: float = 0.0, language: Language = "ko"
 ) -> FoldSpec:
-    """Returns the fold of messages without an archive; turns and positions are counted from 1."""
+    """Returns the fold of messages without an archive; turns and positions are counted from 1.
+
+    Messages before the first user message are a turn of their own, as in a session.
+    """
     turn, entries = 0, []
     for position, message in enumerate(messages, start=1):
         turn = turn + 1 if isinstance(message, HumanMessage) else max(turn, 1)
@@ -223,7 +226,7 @@ def fold_of_messages(
         entries.append(ArchivedMessage(position, turn, 1, said, *measure(said), _NO_TIME))
     # Not "interval", of which short ones stand word for word: whoever asks for a summary wants one.
     spec = fold_of((), entries, kind="compaction", rate=rate, language=language)
-    return replace(spec, target_chars=target, message_turns=())
+    return replace(spec, target_chars=target)
 
 
 def previous_summary(active: Sequence[Record], language: Language) -> list[SystemMessage]:

@@ -151,7 +151,7 @@ class ModelSummariser:
             ModelError: The model failed.
         """
         ends_at = None if deadline_seconds is None else time.monotonic() + deadline_seconds
-        spec = spec or fold_of_messages(messages, target_chars)
+        spec = spec or replace(fold_of_messages(messages, target_chars), message_turns=())
         attempts = self._attempts if may_retry else 1
         drafts: list[SummaryDraft] = []
         requests = requests_for(spec, self.source_tokens) if in_place is None else [in_place]

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Final, Literal
@@ -76,7 +77,8 @@ class RollUps:
         def summarise(messages: Sequence[AnyMessage], target_chars: int) -> str:
             write = partial(
                 self._models.summariser(model).summarise,
-                spec=fold_of_messages(messages, target_chars, language=language),
+                # The first message may be the previous summary, which has no turn.
+                spec=replace(fold_of_messages(messages, target_chars, language=language), message_turns=()),
                 stop=self._stop,
                 deadline_seconds=self._deadline_seconds,
             )

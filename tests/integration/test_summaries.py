@@ -94,6 +94,13 @@ def test_a_short_text_is_summarised_too(chat: Chat, server: FakeOpenAI) -> None:
     assert (bool(done.summary), done.target_chars) == (True, 40)
 
 
+def test_an_answer_before_the_first_question_is_a_turn_of_its_own(chat: Chat, server: FakeOpenAI) -> None:
+    made(chat, (ClientMessage("assistant", "안녕하세요. 무엇을 도와드릴까요?"), *TALK))
+    (body,) = server.bodies("summary")
+    asked = str(body["messages"])
+    assert [f'turn="{number}" from="user"' in asked for number in range(1, 5)] == [False, True, True, True]
+
+
 def test_without_an_endpoint_sentences_are_picked_and_nothing_is_paid(open_chat: OpenChat) -> None:
     chat = open_chat(openai_api_key=None, openai_base_url=None)
     done = made(chat, rate=0.2)
