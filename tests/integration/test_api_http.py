@@ -477,9 +477,9 @@ def test_the_handlers_of_a_signal_are_called_and_come_back() -> None:
     before = signal.signal(signal.SIGTERM, lambda *_: told.append("server"))
     try:
         handler = signal.getsignal(signal.SIGTERM)
-        with told_of_end(lambda: told.append("door")):
+        with told_of_end(lambda: told.append("streams")):
             signal.raise_signal(signal.SIGTERM)
         assert signal.getsignal(signal.SIGTERM) is handler
     finally:
         signal.signal(signal.SIGTERM, before)
-    assert told == ["door", "server"]
+    assert told == ["streams", "server"]

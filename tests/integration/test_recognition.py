@@ -233,7 +233,7 @@ class HttpApi:
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenChat]:
     """Opens servers over one folder, of which none calls a model."""
-    with chat_opener(settings_maker(tmp_path_factory.mktemp("door") / "data", "http://127.0.0.1:9/v1")) as opened:
+    with chat_opener(settings_maker(tmp_path_factory.mktemp("api") / "data", "http://127.0.0.1:9/v1")) as opened:
         yield opened
 
 

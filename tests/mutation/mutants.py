@@ -271,7 +271,7 @@ _RECOGNITION: Final = (
     *_group(
         "recognition",
         "graph/recognise/decide.py",
-        "unit/test_aside",
+        "unit/test_side_request",
         ("request.is_plain or request.task.strip()", "request.is_plain or request.task"),
         ('return is_hinted and roles == ["user"] and', 'return roles == ["user"] and'),
         (
