@@ -82,7 +82,7 @@ def render(part: Part) -> bytes:
 
 
 def location_of(error: ValidationError) -> str:
-    """Returns the position of a violated rule, such as `memory.open_files: too_long`; never the value."""
+    """Returns the field and kind of a violated rule, such as `memory.open_files: too_long`; never the value."""
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     return f"{'.'.join(str(part) for part in first['loc'][:6])}: {first['type']}"[:200]
 

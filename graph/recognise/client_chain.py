@@ -141,7 +141,7 @@ def canonical(role: ClientRole, text: str) -> str:
     if "\x00" in text:
         text = plain_text(text)
     if role == "assistant" and "<" in text:
-        text = _without_side_requests(text)
+        text = _without_hidden_blocks(text)
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     return text.strip()
@@ -156,7 +156,7 @@ def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
     return tuple(sorted(calls))
 
 
-def _without_side_requests(text: str) -> str:
+def _without_hidden_blocks(text: str) -> str:
     """Drops closed `<think>…</think>` and `<details type=…>…</details>` blocks.
 
     Scans tag by tag: a pattern for a whole block would read the rest of a hostile text again from each tag.

@@ -213,7 +213,7 @@ def find_match(case: Case) -> Match | None:
 
 
 def _by_chain(case: Case) -> Match | None:
-    """Returns the position of the newest answer up to which the whole history matches."""
+    """Returns the match at the newest answer up to which the whole history is known."""
     answers = [link for link in case.history if link.role == "assistant"]
     last = answers[-1]
     rows = case.find("chain", [last.chain])
@@ -229,7 +229,7 @@ def _by_chain(case: Case) -> Match | None:
 
 
 def _by_beginning(case: Case) -> Match | None:
-    """Returns the position of the last answer if the client has only the beginning of the response."""
+    """Returns the match at the last answer if the client has only the beginning of the response."""
     last = case.history[-1]
     before = case.history[-2] if len(case.history) > 1 else None
     if before is None or before.role != "user":
@@ -270,7 +270,7 @@ def _with_preamble(case: Case, match: Match) -> Match:
 
 
 def _by_words(case: Case) -> Match | None:
-    """Returns the position of a history with a known end, shortened at its beginning or wrapped in documents."""
+    """Returns the match of a history with a known end, shortened at its beginning or wrapped in documents."""
     exchanges = exchanges_of(case.history)
     found: dict[str, tuple[int, FingerprintRow]] = {}
     for row in _candidates(case):

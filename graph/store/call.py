@@ -381,13 +381,13 @@ class TitleStore:
             row = connection.execute(query).one_or_none()
             if row is None:
                 return False
-            current_id = {
+            title_call = {
                 "session_id": session_id,
                 "id": f"call-{secrets.token_urlsafe(9)}",
                 "ordinal": _tries(connection, session_id) + 1,
             }
             sent = {"input_hash": "", "full_tokens": call.sent_tokens, "manifest": "[]"}
-            connection.execute(insert(call_table).values({**vars(call), **_KIND, **current_id, **sent}))
+            connection.execute(insert(call_table).values({**vars(call), **_KIND, **title_call, **sent}))
             is_titled = bool(title) and not row.title_source
             if is_titled:
                 change_session(connection, session_id, **title_values(title), title_source="model")

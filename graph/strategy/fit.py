@@ -52,7 +52,7 @@ class Fitting:
         self._language = system.language
         self._least_tokens = max(_LEAST_TOKENS, min(_ENOUGH_TOKENS, allowed_tokens // _LEAST_SHARE))
 
-    def by_folding(self, started: Fit, snapshot: SessionSnapshot, fold: Callable[[FoldSpec], Folded | None]) -> Fit:
+    def by_folding(self, fit: Fit, snapshot: SessionSnapshot, fold: Callable[[FoldSpec], Folded | None]) -> Fit:
         """Shrinks the input as far as possible, with folds; `fold` makes and activates one, or returns None.
 
         In this order: verbatim records are shortened for this call; tool results of the open turn are cut if it leaves
@@ -60,7 +60,7 @@ class Fitting:
         oldest records and turns are left out of this call; last come the cuts of `_least`. An excess of more than two
         inputs isn't folded while the user waits, as the fold would retain nothing useful.
         """
-        history, messages = started.history, started.messages
+        history, messages = fit.history, fit.messages
         shown, cut_tokens = self._shown(history, messages, 0), 0
         if self._excess(shown) > 0 and not self._has_room(shown, messages):
             cut_tokens = max(0, _fixed_tokens(shown, messages) - int(self._allowed_tokens * _OPEN_TURN_SHARE))
@@ -87,14 +87,14 @@ class Fitting:
             shown = self._least(self._without_oldest(shorten_verbatim(history, self._language), cut))
         return Fit(self._system, history, messages, shown)
 
-    def by_leaving_out(self, started: Fit) -> Fit:
+    def by_leaving_out(self, fit: Fit) -> Fit:
         """Shrinks an input without records: oldest turns, then tool results, then the cuts of `_least`."""
-        fewer = self._without_oldest((), started.messages)
+        fewer = self._without_oldest((), fit.messages)
         shown = fewer.model_input
         if self._excess(shown) > 0:
             cut = cut_results(fewer.messages, self._excess(shown), self._language)
             shown = self._least(self._built(self._system, (), cut))
-        return Fit(self._system, started.history, fewer.messages, shown)
+        return Fit(self._system, fit.history, fewer.messages, shown)
 
     def _least(self, fit: Fit) -> ModelInput:
         """Cuts an input that has no records and no earlier turns left.
