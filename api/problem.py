@@ -73,6 +73,7 @@ def refused(code: str, message: str, param: str | None = None, *, status: int = 
 # The field of each input error that can only be in one field: a text may be a message, a title or a context.
 _FIELDS: Final[Mapping[str, str]] = {
     "bad_image": "messages",
+    "no_images": "messages",
     "unknown_call": "messages",
     "unanswered_call": "messages",
     "bad_rate": "compression_rate",
@@ -169,6 +170,7 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "thought_limit": _broken("The model used all its tokens for thinking and had none left for an answer."),
     "tools_refused": Problem(400, "tools_not_supported", "This model takes no tools.", "tools"),
     "refused": Problem(400, "content_filter", "The model refused to answer.", "messages"),
+    "no_images": Problem(400, "no_images", "The model takes no images.", "messages"),
     "bad_response": _broken("The model's server sent a reply that can't be read."),
     "provider": _upstream("The model's server failed."),
     "tool_rounds": _broken("The model kept calling tools and gave no answer."),

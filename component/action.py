@@ -75,8 +75,8 @@ def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool) 
         if not _was_sent(service, identifier, message_id):
             raise AttachmentError("lost")
         return
-    message = attaching.message_of(text) if has_files else text
-    service.turns.send(identifier, message, message_id=message_id, options=page_state.options())
+    message, images = (attaching.message_of(text), attaching.images()) if has_files else (text, [])
+    service.turns.send(identifier, message, message_id=message_id, options=page_state.options(), images=images)
 
 
 def _was_sent(service: ChatService, identifier: str, message_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""The attachments of this tab's next message: read on upload, stored until a message is sent with them."""
+"""The files and pictures of this tab's next message: read on upload, stored until a message is sent with them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,28 @@ from typing import Final, Protocol
 
 import streamlit as st
 
-from component import page_state, redraw
+from component import page_state, redraw, widget
 from component.bridge import delivery, service_provider
 from component.format import escape_label, format_count
 from component.widget import tell
 from component.words.en import Words
-from graph.attachment import MAX_FILES, Attachment, read_attachment, with_attachments
+from graph.attachment import (
+    MAX_FILES,
+    MAX_IMAGES,
+    Attachment,
+    is_image,
+    read_attachment,
+    read_image,
+    thumbnail,
+    with_attachments,
+)
 from graph.value.error import AttachmentError
+from graph.value.view import NamedImage
 
 _KEPT: Final = "attached"
 _REFUSED: Final = "refused_files"
 _READ: Final = "read_files"
+_SMALL: Final = "small_pictures"
 
 
 class File(Protocol):
@@ -33,19 +44,27 @@ def take(files: Sequence[File]) -> None:
     """
     if not files:
         return
-    kept: list[Attachment] = []
+    kept: list[Attachment | NamedImage] = []
     refused: list[AttachmentError] = []
-    max_chars = service_provider.opened().settings.message_chars
-    language = st.session_state[page_state.LANGUAGE]
     for number, file in enumerate(files, len(_kept()) + 1):
         try:
             if number > MAX_FILES:
                 raise AttachmentError("too_many", file.name)  # noqa: TRY301  # shown like the other errors
-            kept.append(read_attachment(file.name, file.getvalue(), max_chars=max_chars, language=language))
+            kept.append(_read(file, [*images(), *(one for one in kept if isinstance(one, NamedImage))]))
         except AttachmentError as error:
             refused.append(error)
     st.session_state.update({_KEPT: (*_kept(), *kept), _REFUSED: tuple(refused)})
     st.session_state[_READ] = st.session_state.get(_READ, 0) + 1
+
+
+def _read(file: File, before: Sequence[NamedImage]) -> Attachment | NamedImage:
+    data = file.getvalue()
+    if is_image(file.name, data):
+        if len(before) >= MAX_IMAGES:
+            raise AttachmentError("too_many_images", file.name)
+        return read_image(file.name, data)
+    max_chars = service_provider.opened().settings.message_chars
+    return read_attachment(file.name, data, max_chars=max_chars, language=st.session_state[page_state.LANGUAGE])
 
 
 def has_kept() -> bool:
@@ -58,12 +77,17 @@ def are_lost() -> bool:
 
 
 def message_of(typed: str) -> str:
-    return with_attachments(typed, _kept(), st.session_state[page_state.LANGUAGE])
+    files = [one for one in _kept() if isinstance(one, Attachment)]
+    return with_attachments(typed, files, st.session_state[page_state.LANGUAGE])
+
+
+def images() -> list[NamedImage]:
+    return [one for one in _kept() if isinstance(one, NamedImage)]
 
 
 def sent(*, with_files: bool) -> None:
     """Clears the refusals after a message was sent, and the files if sent with it."""
-    st.session_state.update({_KEPT: () if with_files else _kept(), _REFUSED: ()})
+    st.session_state.update({_KEPT: () if with_files else _kept(), _REFUSED: (), _SMALL: {}})
 
 
 def mark() -> str:
@@ -81,13 +105,16 @@ def draw(words: Words) -> None:
         st.markdown(f":small[:gray[{words.attachment.kept}]]")
         with st.container(horizontal=True, gap="xsmall"):
             for number, attachment in enumerate(_kept()):
-                st.button(
-                    words.attachment.remove.format(name=escape_label(attachment.name)),
-                    key=f"detach_{number}",
-                    icon=":material/close:",
-                    on_click=_remove,
-                    args=(attachment,),
-                )
+                with st.container(width="content", gap=None, key=f"kept_{number}"):
+                    if isinstance(attachment, NamedImage):
+                        st.html(widget.picture(_small(attachment), attachment.name), width="content")
+                    st.button(
+                        words.attachment.remove.format(name=escape_label(attachment.name)),
+                        key=f"detach_{number}",
+                        icon=":material/close:",
+                        on_click=_remove,
+                        args=(attachment,),
+                    )
 
 
 def chip_label(words: Words, attachment: Attachment) -> str:
@@ -95,13 +122,21 @@ def chip_label(words: Words, attachment: Attachment) -> str:
     return f"{label} · {words.attachment.partial}" if attachment.is_partial else label
 
 
-def _kept() -> tuple[Attachment, ...]:
-    kept: tuple[Attachment, ...] = st.session_state.get(_KEPT, ())
+def _kept() -> tuple[Attachment | NamedImage, ...]:
+    kept: tuple[Attachment | NamedImage, ...] = st.session_state.get(_KEPT, ())
     return kept
 
 
+def _small(image: NamedImage) -> str:
+    """Returns the small picture; made once, since the field is drawn often."""
+    made: dict[str, str] = st.session_state.setdefault(_SMALL, {})
+    if image.url not in made:
+        made[image.url] = thumbnail(image.url)
+    return made[image.url]
+
+
 @delivery.once
-def _remove(attachment: Attachment) -> None:
+def _remove(attachment: Attachment | NamedImage) -> None:
     kept = list(_kept())
     if attachment in kept:
         kept.remove(attachment)

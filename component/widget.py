@@ -78,6 +78,11 @@ def markup(label: str, text: str) -> str:
     )
 
 
+def picture(url: str, name: str) -> str:
+    """Returns the HTML of a picture; `url` is a `data:` URL of our own making."""
+    return f'<img class="picture" src="{url}" alt="{html.escape(name)}" title="{html.escape(name)}">'
+
+
 _ICON = ":material/terminal:"
 
 

@@ -14,7 +14,7 @@ from component import action, dialog, page_state, project_choice, redraw, turn_b
 from component.attaching import chip_label
 from component.bridge import delivery
 from component.bridge.delivery import delivered
-from component.chat import live
+from component.chat import live, picture
 from component.chat.live import draw_step_list, draw_steps
 from component.chat.thought import draw_thoughts
 from component.format import count_lines, escape_label, format_count, format_turns
@@ -66,15 +66,17 @@ class Part(NamedTuple):
     language: str | None
 
 
-def draw_question(
-    words: Words, text: str, key: str, client: str = "", draw_action: Callable[[], None] | None = None
-) -> None:
-    """Draws the message in its bubble; `client` is the program that sent it, "" for the page."""
-    typed, attachments = split_attached(text)
+def draw_question(words: Words, identifier: str, turn: TurnView, draw_action: Callable[[], None] | None = None) -> None:
+    """Draws the message in its bubble."""
+    client, key = turn.client, f"{identifier}_{turn.number}"
+    typed, attachments = split_attached(picture.split_pictures(turn.user_text, turn.images))
     with st.chat_message("user"):
         if client:
             widget.draw(words, client)
-        if typed or not attachments:
+        if turn.images:
+            with error_box(words):
+                picture.draw(words, identifier, turn.images, key)
+        if typed or not (attachments or turn.images):
             _draw_typed(words, typed, key)
         for number, attachment in enumerate(attachments):
             draw_attachment_chip(words, attachment, f"{key}_{number}")
@@ -379,8 +381,7 @@ def _draw_question(words: Words, identifier: str, turn: TurnView, shown: Shown) 
         return
     is_pinned = turn.user_message_id in shown.pinned
     draw_actions = partial(turn_buttons.draw_question, words, identifier, turn, is_pinned=is_pinned)
-    key = f"{identifier}_{turn.number}"
-    draw_question(words, turn.user_text, key, turn.client, None if turn.status == "running" else draw_actions)
+    draw_question(words, identifier, turn, None if turn.status == "running" else draw_actions)
 
 
 def _draw_outcome(words: Words, turn: TurnView) -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 _REASONS: Final[Mapping[str, str]] = {
+    "bad_image": "This can't be read as a picture. PNG, JPEG, WebP and GIF are taken.",
     "busy": "The server is reading other PDFs just now. Attach it again in a moment.",
     "damaged": "This PDF is damaged and can't be read.",
     "empty": "There is no text in this file.",
     "encrypted": "This PDF has a password. Save it without one first.",
-    "kind": "Only text files (Markdown, code, CSV, logs and the like) and PDF can be attached.",
+    "kind": "Only text files (Markdown, code, CSV, logs and the like), PDF and pictures can be attached.",
     "lost": "The attached files are no longer there. Attach them again, then send the message.",
     "no_text": "This PDF has no text, only pictures of pages.",
     "not_text": "This isn't a text file, or its encoding isn't known. Save it as UTF-8.",
@@ -19,19 +20,24 @@ _REASONS: Final[Mapping[str, str]] = {
     "too_large": "This file is larger than 10 MB.",
     "too_long": "The text of this file is longer than a message may be. Attach a part of it.",
     "too_many": "A message takes at most 10 files.",
+    "too_many_images": "A message takes at most 8 pictures.",
     "too_many_pages": "This PDF has more than 500 pages. Attach a part of it.",
+    "too_many_pixels": "This picture has too many pixels to be opened. Save it smaller first.",
 }
 
 
 @dataclass(frozen=True)
 class AttachmentWords:
     attach: str = "Attach files"
-    drop: str = "Drop text or PDF files here"
+    drop: str = "Drop pictures, text or PDF files here"
     upload_failed: str = "This file couldn't be sent to the server. Remove it and attach it again."
     remove: str = "Remove {name}"
     chip: str = "{name} · {chars} chars"
     partial: str = "⚠️ not all of it could be read"
     kept: str = "These files go with the next message:"
+    enlarge: str = "Enlarge {name}"
+    picture: str = "Picture"
+    picture_gone: str = "This picture isn't stored any more, or can't be shown."
     cut: str = "Only the beginning is shown. The model is sent all {chars} characters."
     reasons: Mapping[str, str] = field(default_factory=lambda: _REASONS)
 
@@ -103,6 +109,10 @@ ERRORS: Final[Mapping[str, str]] = {
     "empty_answer": "The model sent an empty answer.",
     "thought_limit": "The model used all its tokens for thinking and had none left for an answer.",
     "refused": "The model refused to answer.",
+    "no_images": (
+        "This model takes no pictures. Choose another model in the advanced settings and retry: the message and its "
+        "pictures are kept."
+    ),
     "bad_response": "The model's server sent a reply that can't be read.",
     "tools_refused": "This model takes no tools.",
     "provider": "The model's server failed.",
@@ -149,6 +159,10 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "secret": "This looks like a secret, so it isn't stored.",
     "bad_rate": "The summary length must be between 0.1 and 0.5.",
     "bad_strategy": "There is no summary strategy of this name.",
+    "no_images": (
+        "This model takes no pictures, so nothing was sent. Choose another model in the advanced settings, or remove "
+        "the pictures."
+    ),
     "no_reset": "This can't be undone any more. The chat has gone on since.",
     "not_an_export": "This isn't a file that a chat was exported to.",
     "import_too_large": "This file is too large to be opened here.",

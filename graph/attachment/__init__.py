@@ -1,4 +1,4 @@
-"""Files that a user attaches to a message: read as text, added to the message, and extracted again.
+"""Files that a user attaches to a message: read as text, added to the message, and extracted again; and pictures.
 
 Example:
     attachment = read_attachment("report.pdf", data, max_chars=200_000)
@@ -6,14 +6,20 @@ Example:
     typed, attachments = split_attached(message)
 """
 
+from graph.attachment.image import MAX_IMAGES, enlarged, is_image, read_image, thumbnail
 from graph.attachment.reading import MAX_BYTES, MAX_FILES, read_attachment
 from graph.core.attached import Attachment, split_attached, with_attachments
 
 __all__ = [
     "MAX_BYTES",
     "MAX_FILES",
+    "MAX_IMAGES",
     "Attachment",
+    "enlarged",
+    "is_image",
     "read_attachment",
+    "read_image",
     "split_attached",
+    "thumbnail",
     "with_attachments",
 ]

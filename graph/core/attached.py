@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
 
-from graph.core.turn import closed_mark, image_parts, split_turns, without_images, words_of
+from graph.core.turn import IMAGE_NAME, closed_mark, image_name, image_parts, split_turns, without_images, words_of
 from graph.value.client import is_image_url
+from graph.value.view import NamedImage
 from prompt.system.framing import ATTACHMENT_LABEL, UNREAD_NOTE, Language
 
 _NAME_CHARS: Final = 100
@@ -117,16 +118,27 @@ _REFERENCE: Final = "image:"
 _SHOWN_CHARS: Final = 64
 
 
-def question_of(text: str, images: Sequence[str], *, message_id: str) -> HumanMessage:
-    """Returns a user's message as archived; the images are URLs accepted by `is_image_url`."""
-    return HumanMessage(content_of(text, [reference_of(url) for url in images]), id=message_id)
+def question_of(text: str, images: Sequence[str | NamedImage], *, message_id: str) -> HumanMessage:
+    """Returns a user's message as archived; the images are URLs accepted by `is_image_url`, some with a name."""
+    named = (image if isinstance(image, NamedImage) else NamedImage("", image) for image in images)
+    kept = [NamedImage(image.name and _shown(image.name), reference_of(image.url)) for image in named]
+    return HumanMessage(content_of(text, kept), id=message_id)
 
 
-def content_of(text: str, urls: Sequence[str]) -> str | list[str | dict[str, Any]]:
-    if not urls:
+def url_of(image: str | NamedImage) -> str:
+    return image if isinstance(image, str) else image.url
+
+
+def content_of(text: str, images: Sequence[str | NamedImage]) -> str | list[str | dict[str, Any]]:
+    if not images:
         return text
-    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-    return [{"type": "text", "text": text}, *images] if text else [*images]
+    parts = map(_part_of, images)
+    return [{"type": "text", "text": text}, *parts] if text else [*parts]
+
+
+def _part_of(image: str | NamedImage) -> dict[str, Any]:
+    name = {IMAGE_NAME: image.name} if isinstance(image, NamedImage) and image.name else {}
+    return {"type": "image_url", "image_url": {"url": url_of(image)}, **name}
 
 
 def reference_of(url: str) -> str:
@@ -143,6 +155,10 @@ def data_urls(urls: Iterable[str]) -> dict[str, str]:
 
 def urls_of(message: BaseMessage) -> tuple[str, ...]:
     return tuple(str(part["image_url"]["url"]) for part in image_parts(message))
+
+
+def images_of(message: BaseMessage) -> tuple[NamedImage, ...]:
+    return tuple(map(NamedImage, map(image_name, image_parts(message)), urls_of(message)))
 
 
 def shortened_url(url: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.attached import own_words
-from graph.core.turn import IMAGE_MARK, text_of
+from graph.core.turn import ANY_IMAGE_MARK, text_of
 from prompt.system.framing import Language
 
 _NOT_OWN_WORDS: Final = re.compile(
@@ -102,7 +102,7 @@ def _first_counts(lines: Iterable[str]) -> Counter[str]:
 def _own_text(message: AnyMessage) -> str:
     if not isinstance(message, HumanMessage):
         return ""
-    text = own_words(text_of(message)).replace(IMAGE_MARK, " ")
+    text = ANY_IMAGE_MARK.sub(" ", own_words(text_of(message)))
     return _without_quoted(text if len(text) <= 2 * _END_CHARS else f"{text[:_END_CHARS]}\n{text[-_END_CHARS:]}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
@@ -26,6 +26,9 @@ RECALL_TOOL: Final = "recall"
 NOTE_TOOLS: Final = frozenset({"record_decision", "open_task", "complete_task", "switch_plan", "note_open_files"})
 # Replaces an image wherever a message is text: in summaries, on the page, in the search.
 IMAGE_MARK: Final = "[image]"
+# The same with the name of a picture that was attached on the page.
+ANY_IMAGE_MARK: Final = re.compile(r"\[image(?:: [^\[\]\n]{1,100})?\]")
+IMAGE_NAME: Final = "name"  # the name's key in the part of a message
 # Name of the embedded model at the endpoint, also in archived answers.
 EMBEDDED_MODEL: Final = "offline-mini"
 # `finish_reason` of an answer that was ended because it repeated itself.
@@ -35,7 +38,19 @@ REPETITION: Final = "repetition"
 def text_of(message: AnyMessage) -> str:
     """Returns the text content of a message: the text blocks joined, then a line for each image."""
     text = words_of(message)
-    return "\n".join([*([text] if text else []), *[IMAGE_MARK] * len(image_parts(message))])
+    return "\n".join([*([text] if text else []), *map(_image_mark, image_parts(message))])
+
+
+def _image_mark(part: Mapping[str, Any]) -> str:
+    name = image_name(part)
+    return f"[image: {name}]" if name else IMAGE_MARK
+
+
+def image_name(part: Mapping[str, Any]) -> str:
+    """Returns the name of an image, "" without one; an imported archive may have anything there."""
+    name = part.get(IMAGE_NAME)
+    is_name = isinstance(name, str) and name.isprintable() and ANY_IMAGE_MARK.fullmatch(f"[image: {name}]")
+    return str(name) if is_name else ""
 
 
 def words_of(message: BaseMessage) -> str:

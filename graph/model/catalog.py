@@ -44,12 +44,14 @@ class CatalogEntry:
         window_tokens: The context window in force; None if the endpoint doesn't tell it.
         features: What the model can do ("tools", "thinking", "vision"); None if the endpoint doesn't tell it.
         is_provisional: True if the window is known once the model is loaded.
+        takes_images: None if the endpoint's list doesn't tell it.
     """
 
     name: str
     window_tokens: int | None
     features: frozenset[str] | None = None
     is_provisional: bool = False
+    takes_images: bool | None = None
 
 
 Complete = Callable[[tuple[CatalogEntry, ...]], tuple[CatalogEntry, ...]]
@@ -182,7 +184,10 @@ def _to_entry(item: Mapping[str, Any]) -> CatalogEntry | None:
     served = provider.get("context_length") if isinstance(provider, Mapping) else None  # OpenRouter
     if window is not None and is_size(served):
         window = min(window, served)
-    return CatalogEntry(name, window, _features(item))
+    kinds = item.get("architecture")  # OpenRouter
+    taken = kinds.get("input_modalities") if isinstance(kinds, Mapping) else None
+    takes_images = "image" in taken if isinstance(taken, list) else None
+    return CatalogEntry(name, window, _features(item), takes_images=takes_images)
 
 
 def _features(item: Mapping[str, Any]) -> frozenset[str] | None:

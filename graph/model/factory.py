@@ -22,6 +22,7 @@ from graph.core.turn import EMBEDDED_MODEL
 from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
 from graph.model.local_server import LocalServer
+from graph.model.sight import Sight
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
 from graph.model.tool_choice import ToolChoice
 from graph.offline.chat_model import OfflineChat
@@ -54,6 +55,7 @@ class ChatModels:
         self.tool_choice = ToolChoice()
         self._settings = settings
         self._server = LocalServer(self._ask_server)
+        self._sight = Sight(self._ask_server)
         self._catalog = Catalog(self._list_models, complete=self._server.complete if settings.openai_base_url else None)
         self._learned_windows: dict[str, int] = {}
         caller.ask_progress = self._ask_progress
@@ -171,6 +173,24 @@ class ChatModels:
             told = entry.window_tokens
         learned = self._learned_windows.get(name)
         return learned if told is None else min(told, learned or told)
+
+    def takes_images(self, name: str) -> bool:
+        """Returns False if the server lists the model as one of text alone, or refused an image minutes ago.
+
+        A local server is asked for it, which takes up to some seconds.
+        """
+        if self._settings.is_offline:
+            return True  # the embedded model says itself that it sees none
+        resolved = self.known_name(name)
+        listed = None
+        if self._settings.openai_base_url:
+            entries = self._known_entries()
+            listed = next((entry.takes_images for entry in entries if entry.name == resolved), None)
+        return self._sight.takes_images(resolved, listed, can_ask=self._settings.openai_base_url is not None)
+
+    def note_no_images(self, name: str) -> None:
+        """Remembers that the server has just refused an image for this model."""
+        self._sight.note_refusal(self.known_name(name))
 
     def input_tokens(self, name: str) -> int:
         """Returns the largest whole input for a session's model: the guard's share of the context window."""

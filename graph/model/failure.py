@@ -20,6 +20,7 @@ from graph.value.error import (
     DeadlineError,
     ModelError,
     ModelMissingError,
+    NoImagesError,
     ProviderError,
     QuotaError,
     RateLimitError,
@@ -108,6 +109,13 @@ _REASON_FIELDS: Final = ("message", "error_message", "error", "detail", "msg", "
 _QUOTA: Final = re.compile(r"insufficient_quota|billing_hard_limit|insufficient.balance", re.IGNORECASE)
 _REFUSAL: Final = re.compile(r"content_filter|content_policy_violation|responsible.?ai.?policy", re.IGNORECASE)
 _MISSING: Final = re.compile(r"model_not_found|model .{1,100}(?:does not exist|not found)", re.IGNORECASE)
+# Wordings of llama.cpp, LM Studio, Ollama, OpenRouter, vLLM, OpenAI, DeepSeek and Mistral.
+_NO_IMAGES: Final = re.compile(
+    r"(?:\bnot|n't|no endpoints found that) support (?:the |any )?images?\b(?! ?(?:format|type|size|url))"
+    r"|images? inputs? (?:is|are) not (?:supported|enabled)|vision (?:is )?not supported|not a multimodal model"
+    r"|image_url is only supported|unknown variant .?image_url|at most 0 image|missing data required for image",
+    re.IGNORECASE,
+)
 _RATE_LIMIT: Final = re.compile(r"rate.?limit", re.IGNORECASE)
 _HTTP_ERROR: Final = re.compile(r"[45]\d\d")
 _TOOL_CHOICE: Final = re.compile(r"tool.?choice", re.IGNORECASE)
@@ -221,6 +229,8 @@ def _from_status(status: int, words: str, detail: str, retry_after_seconds: floa
     kind: type[ModelError]
     if _is_overflow(status, words):
         kind = ContextLengthError
+    elif _NO_IMAGES.search(words) and status not in (401, 403, 429):
+        kind = NoImagesError
     elif status == 402 or (status in (403, 429) and _QUOTA.search(words)):  # noqa: PLR2004  # HTTP's own numbers
         kind = QuotaError
     elif status == 400 and _REFUSAL.search(words):  # noqa: PLR2004  # HTTP's own number

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, Literal
 
@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool
 from graph.core.attached import references_in, with_images
 from graph.core.model_input import CONTEXT, InputItem, ModelInput
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
-from graph.core.turn import REPETITION, extract_current_turn, text_of
+from graph.core.turn import REPETITION, extract_current_turn, image_parts, text_of, without_images
 from graph.model.caller import ChatRunnable, Phase
 from graph.model.chunk import Answer, Usage
 from graph.model.early_end import EarlyEnd, EarlyEndSignal
@@ -26,7 +26,7 @@ from graph.store.database import outlast
 from graph.tool.registry import ToolContext
 from graph.tool.tool_context import PastTurns, SideCall
 from graph.value.client import ClientOptions
-from graph.value.error import StoreError, TurnfoldError
+from graph.value.error import NoImagesError, StoreError, TurnfoldError
 from graph.value.event import AnswerRestarted, InputRead, ThoughtDelta, TokenDelta
 
 _LOG = logging.getLogger(__name__)
@@ -66,20 +66,21 @@ class AnswerCall:
         self._begin_try()
         if self.is_shown:
             self._restart()
+        ask = partial(
+            deps.models.caller.call,
+            self._limited(model if client is None else _sampled(model, client, model_input), model_input),
+            stop=self._turn.stop,
+            deadline_seconds=settings.model_deadline_seconds,
+            attempts=settings.model_attempts,
+            on_text=self._hear,
+            on_restart=self._restart,
+            on_phase=self._tell,
+            on_thought=self._hear_thought,
+            on_revoke=self._sort,
+            may_restart=self._turn.supports_restart,
+        )
         try:
-            answer = deps.models.caller.call(
-                self._limited(model if client is None else _sampled(model, client, model_input), model_input),
-                self._with_images(model_input.messages),
-                stop=self._turn.stop,
-                deadline_seconds=settings.model_deadline_seconds,
-                attempts=settings.model_attempts,
-                on_text=self._hear,
-                on_restart=self._restart,
-                on_phase=self._tell,
-                on_thought=self._hear_thought,
-                on_revoke=self._sort,
-                may_restart=self._turn.supports_restart,
-            )
+            answer = self._ask_with_images(ask, model_input.messages)
         except EarlyEndSignal:
             answer = _ended_early("".join(self._text))
         except TurnfoldError as error:
@@ -147,10 +148,26 @@ class AnswerCall:
         self._begin_try()
         self._turn.tell(AnswerRestarted())
 
-    def _with_images(self, messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
-        references = references_in(messages)
-        found = self._deps.stores.images.get(self._turn.lease.session_id, references)
-        return with_images(messages, found)
+    def _ask_with_images(self, ask: Callable[..., Answer], messages: Sequence[AnyMessage]) -> Answer:
+        """Calls the model with the images of the messages; one that takes none is sent older images as text.
+
+        Raises:
+            NoImagesError: The current question has images, and the model takes none.
+        """
+        models, name = self._deps.models, self._turn.row.model
+        if not any(map(image_parts, messages)):
+            return ask(messages)
+        if models.takes_images(name):
+            found = self._deps.stores.images.get(self._turn.lease.session_id, references_in(messages))
+            try:
+                return ask(with_images(messages, found))
+            except NoImagesError:
+                models.note_no_images(name)
+                if any(map(image_parts, extract_current_turn(messages))):
+                    raise
+        elif any(map(image_parts, extract_current_turn(messages))):
+            raise NoImagesError(models.known_name(name))
+        return ask([without_images(message) for message in messages])
 
     def _full_tokens(self, model_input: ModelInput) -> int:
         """Estimates what the same call would send without folds: every message of the session in full."""

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
+from graph.core.attached import images_of
 from graph.core.language import session_language
 from graph.core.turn import (
     closing_messages,
@@ -223,12 +224,12 @@ def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
 
 def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> TurnView:
     """Builds the view of a turn from its row and the messages of its last attempt, in order."""
-    user_text = next((text_of(message) for message in said if isinstance(message, HumanMessage)), "")
+    asked = next((message for message in said if isinstance(message, HumanMessage)), None)
     return TurnView(
         number=row.number,
         attempt=row.attempt,
         status=row.status,
-        user_text=user_text,
+        user_text=text_of(asked) if asked else "",
         answer_text="\n\n".join(answers_in(said)),
         steps=tuple(steps_in(said)),
         error_code=row.error_code,
@@ -242,6 +243,7 @@ def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> Tu
         answer_message_id=next((str(message.id) for message in said[-1:] if is_final_answer(message)), ""),
         rating=row.rating,
         thought_seconds=row.thought_seconds,
+        images=images_of(asked) if asked else (),
     )
 
 

@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
 
-from graph.core.attached import data_urls, question_of, references_in, urls_of
+from graph.core.attached import data_urls, images_of, question_of, references_in, url_of, urls_of
 from graph.core.language import is_casual, session_language
 from graph.core.pin import ContextRequest
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, plain_value, title_of
-from graph.core.turn import IMAGE_MARK, text_of, words_of
+from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
 from graph.node.state import TurnContext
 from graph.recognise.client_chain import OpenFingerprint
 from graph.recognise.client_turns import check_history, results_of, turns_of
@@ -34,7 +34,7 @@ from graph.store.turn import TurnRow
 from graph.value.client import ClientMessage, ClientOptions, is_image_url
 from graph.value.error import BusyError, InputError, NotFoundError
 from graph.value.event import Event
-from graph.value.view import LiveTurn, Rating, StartedTurn, Transcript, TurnOptions
+from graph.value.view import LiveTurn, NamedImage, Rating, StartedTurn, Transcript, TurnOptions
 from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.title_maker import TitleMaker
@@ -91,7 +91,7 @@ class Turns:
         *,
         message_id: str | None = None,
         options: TurnOptions | None = None,
-        images: Sequence[str] = (),
+        images: Sequence[str | NamedImage] = (),
         wait_seconds: float = 0.0,
         decision: Decision | None = None,
     ) -> int:
@@ -103,20 +103,21 @@ class Turns:
             session_id: Created if it doesn't exist.
             text: NUL and lone surrogates become U+FFFD, in the ids too.
             options: Changes to the session's settings, from this turn on.
-            images: `data:` URLs, kept with the session, or addresses for the provider to fetch; the text may then be
-                empty.
+            images: `data:` URLs, kept with the session, or addresses for the provider to fetch; each may have a name, and
+                the text may then be empty.
             wait_seconds: How long to wait for a turn in progress.
             decision: How a program's request was recognised; None for the page.
 
         Raises:
-            InputError: The text or an option is invalid.
+            InputError: The text or an option is invalid, or the model takes no images.
             NotFoundError: The session belongs to another owner, or the owner was withdrawn.
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
             StoreError: The message couldn't be committed.
         """
         options = options or TurnOptions()
         session_id = plain_text(session_id)
-        message = self._accept(session_id, text, message_id, options, images)
+        urls = [url_of(image) for image in images]
+        message = self._accept(session_id, text, message_id, options, images, urls)
         if message_id is not None and (number := self._number_of(session_id, message)) is not None:
             return number
         imported = decision.imported if decision else ()
@@ -132,7 +133,7 @@ class Turns:
                         # Behind a turn that is left open, it would stay open for good: only the last one is closed.
                         self._access.recovery.reconcile(lease, self._access.own(session_id))
                         import_history(self._access, lease, imported, client=options.client_name, model="")
-                    turn, session = self._begin(lease, message, options, decision, data_urls(images))
+                    turn, session = self._begin(lease, message, options, decision, data_urls(urls))
                 self._start(lease, turn, session, options, decision, messages=[message])
                 return turn.number
         except BusyError:
@@ -142,16 +143,24 @@ class Turns:
             raise
 
     def _accept(
-        self, session_id: str, text: str, message_id: str | None, options: TurnOptions, images: Sequence[str]
+        self,
+        session_id: str,
+        text: str,
+        message_id: str | None,
+        options: TurnOptions,
+        images: Sequence[str | NamedImage],
+        urls: Sequence[str],
     ) -> HumanMessage:
         """Returns the message to store, once all that is sent is found to be valid; raises `InputError`."""
         if text or not images:
             check_text(text, max_chars=self._message_chars)
-        if not all(is_image_url(url) and url.isprintable() for url in images):
+        if not all(is_image_url(url) and url.isprintable() for url in urls):
             raise InputError("bad_image")
         text = plain_text(text)
         self._choices.chosen(options)
         self._check_window(session_id, text, options)
+        if images and not self._choices.models.takes_images(name := self._model_of(session_id, options)):
+            raise InputError("no_images", name)
         return question_of(text, images, message_id=plain_text(message_id or f"user-{uuid.uuid4().hex}"))
 
     def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
@@ -159,12 +168,16 @@ class Turns:
         tokens = estimate_tokens(text)
         if tokens < _SMALLEST_WINDOW_TOKENS:
             return
+        window = self._choices.models.window_tokens(self._model_of(session_id, options))
+        if tokens >= window:
+            raise InputError("over_window", f"≈{tokens} > {window}")
+
+    def _model_of(self, session_id: str, options: TurnOptions) -> str:
+        """Returns the name of the model that will answer, as far as it is known."""
         models, name = self._choices.models, options.model or ""
         with suppress(NotFoundError):
             name = name or self._access.own(session_id).model
-        window = models.window_tokens(name or models.default_name)
-        if tokens >= window:
-            raise InputError("over_window", f"≈{tokens} > {window}")
+        return models.known_name(name)
 
     def _number_of(self, session_id: str, message: HumanMessage) -> int | None:
         """Returns the turn of an archived message, else None; `NotFoundError` for another owner's."""
@@ -443,7 +456,8 @@ class Turns:
             kept = self._stores.images.get(session_id, urls_of(asked))
         text = words_of(asked) if text is None else _without_marks(text, len(urls_of(asked)))
         # An image that is no longer there leaves its reference behind, which no provider takes.
-        images = [url for url in (kept.get(url, url) for url in urls_of(asked)) if is_image_url(url)]
+        found = [image._replace(url=kept.get(image.url, image.url)) for image in images_of(asked)]
+        images = [image for image in found if is_image_url(image.url)]
         with ExitStack() as undo:
             branch = self.fork(session_id, after_turn=turn - 1, client=options.client_name)
             undo.callback(self._eraser.erase, branch, self._owner)
@@ -594,6 +608,11 @@ class Turns:
         turns, resets = views_of(self._access, session, rows), self._stores.resets
         return Transcript(turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id))
 
+    def image(self, session_id: str, reference: str) -> str:
+        """Returns the `data:` URL of an image of the session; "" if it isn't there any more."""
+        self._access.own(session_id)
+        return self._stores.images.get(session_id, {reference}).get(reference, "")
+
     def rate(self, session_id: str, turn: int, rating: Rating, *, attempt: int | None = None) -> None:
         """Stores the user's rating of an attempt; nothing if it isn't the last one any more.
 
@@ -628,7 +647,7 @@ def _cleaned(client: ClientOptions) -> ClientOptions:
 def _without_marks(text: str, count: int) -> str:
     """Returns the text without the last `count` lines that only stand for an image."""
     lines = text.split("\n")
-    marks = [number for number, line in enumerate(lines) if line.strip() == IMAGE_MARK]
+    marks = [number for number, line in enumerate(lines) if ANY_IMAGE_MARK.fullmatch(line.strip())]
     left_out = set(marks[-count:] if count else ())
     return "\n".join(line for number, line in enumerate(lines) if number not in left_out)
 

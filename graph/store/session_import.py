@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 from langchain_core.messages.tool import tool_call
 from sqlalchemy import Connection, Table, insert, select
 
-from graph.core.attached import content_of, reference_of, urls_of
+from graph.core.attached import content_of, images_of, reference_of
 from graph.core.manifest import without_gaps
 from graph.core.model_input import SUMMARY_PREFIX
 from graph.core.text import sum_tokens, title_of
@@ -57,7 +57,7 @@ def shown_message(message: AnyMessage) -> AnyMessage:
     kwargs: dict[str, Any] = {} if mark is None else {MARK: mark}
     match message:
         case HumanMessage():
-            return HumanMessage(content_of(words_of(message), urls_of(message)), id=message.id)
+            return HumanMessage(content_of(words_of(message), images_of(message)), id=message.id)
         case AIMessage():
             known = {name: message.response_metadata[name] for name in _METADATA if name in message.response_metadata}
             return AIMessage(

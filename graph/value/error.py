@@ -42,6 +42,7 @@
     + EmptyAnswerError
       - ThoughtLimitError
     + RefusedError
+    + NoImagesError
     + BadResponseError
       - ToolChoiceError
       - ToolsRefusedError
@@ -68,6 +69,7 @@ InputReason = Literal[
     "empty",
     "import_too_large",
     "no_effect",
+    "no_images",
     "no_reset",
     "not_a_compaction",
     "not_active",
@@ -418,6 +420,12 @@ class RefusedError(ModelError):
     code = "refused"
 
 
+class NoImagesError(ModelError):
+    """The model takes no images, by what its server lists or answers; `detail` is the model's name or the answer."""
+
+    code = "no_images"
+
+
 class BadResponseError(ModelError):
     """The response violates the protocol."""
 
@@ -448,6 +456,7 @@ class ToolRoundsError(ModelError):
 
 
 AttachmentReason = Literal[
+    "bad_image",
     "busy",
     "damaged",
     "empty",
@@ -460,7 +469,9 @@ AttachmentReason = Literal[
     "too_large",
     "too_long",
     "too_many",
+    "too_many_images",
     "too_many_pages",
+    "too_many_pixels",
 ]
 
 

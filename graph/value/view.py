@@ -101,6 +101,16 @@ class ToolStep:
     turns: tuple[int, ...] | None = None
 
 
+class NamedImage(NamedTuple):
+    """An image of a question: its name, "" for a program's, and its URL.
+
+    The URL of a kept image is its reference, by which `turns.image` finds it.
+    """
+
+    name: str
+    url: str
+
+
 @dataclass(frozen=True)
 class TurnView:
     """The last attempt of a turn, as the transcript shows it.
@@ -115,6 +125,7 @@ class TurnView:
         answer_message_id: "" while there is no answer.
         rating: 1 for good, -1 for bad, 0 for unrated.
         thought_seconds: How long the model thought, 0 for no thoughts; `Turns.thoughts` returns them.
+        images: Those of the question, in order; each has its line at the end of `user_text`.
     """
 
     number: int
@@ -134,6 +145,7 @@ class TurnView:
     answer_message_id: str = ""
     rating: Rating = 0
     thought_seconds: float = 0.0
+    images: tuple[NamedImage, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, cast
 
 from tests.fake.one_slot import OneSlot
 from tests.fake.openai_reply import Body, Reply, as_whole
@@ -40,6 +40,9 @@ _POLL_SECONDS: Final = 0.01
 
 class FakeOpenAI:
     """The server; a context manager that listens on a free port of 127.0.0.1 and ends by itself.
+
+    Attributes:
+        pages: What it sends besides, by path from the host on.
 
     Args:
         models: What GET /v1/models lists: names, or whole entries such as `{"id": "m", "max_model_len": 4096}`.

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from graph.core.attached import data_urls, images_of, question_of, url_of
+from graph.core.turn import text_of
 from graph.server.settings import Settings
 from graph.value.error import InputError, NotFoundError, TurnfoldError
 from graph.value.record import Record
@@ -18,6 +20,7 @@ from graph.value.view import (
     Gauge,
     LiveTurn,
     ModelOption,
+    NamedImage,
     NextFold,
     Savings,
     SavingsMoney,
@@ -48,6 +51,7 @@ class ScriptedService:
         steps: The tool calls of the next turns.
         refusal: Raised by the next action, once.
         stopped: The sessions that Stop was asked for.
+        images: The pictures that were sent, by reference.
         sent: The options of each send, retry and regenerate.
         calls: The names of all methods called, for query budgets.
         reset_after: The chart begins behind this turn.
@@ -70,6 +74,7 @@ class ScriptedService:
         self.refusal: TurnfoldError | None = None
         self.stopped: list[str] = []
         self.sent: list[TurnOptions] = []
+        self.images: dict[str, str] = {}
         self.calls: list[str] = []
         self.deleted_when_asked_for = ""
         self.reset_after = 0
@@ -95,9 +100,17 @@ class ScriptedService:
         self.send(identifier, "예시로 묻습니다", message_id="example", options=TurnOptions())
         return identifier
 
-    def send(self, session_id: str, text: str, *, message_id: str, options: TurnOptions) -> int:
+    def send(
+        self,
+        session_id: str,
+        text: str,
+        *,
+        message_id: str,
+        options: TurnOptions,
+        images: Sequence[str | NamedImage] = (),
+    ) -> int:
         self.act("send")
-        if not text.strip():
+        if not text.strip() and not images:
             raise InputError("empty")
         assert message_id
         if session_id not in self.stored:
@@ -106,9 +119,15 @@ class ScriptedService:
         self._apply(session, options)
         number = len(session.turns) + 1
         session.turns[-1:] = [replace(turn, is_last=False) for turn in session.turns[-1:]]
-        session.turns.append(self._turn(number, 1, text, session))
+        asked = question_of(text, images, message_id=message_id)
+        self.images |= data_urls(map(url_of, images))
+        session.turns.append(replace(self._turn(number, 1, text_of(asked), session), images=images_of(asked)))
         session.fold_before(number)
         return number
+
+    def image(self, session_id: str, reference: str) -> str:
+        self._look("image", session_id)
+        return self.images.get(reference, "")
 
     def retry(self, session_id: str, *, options: TurnOptions) -> int:
         self.act("retry")

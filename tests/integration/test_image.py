@@ -1,25 +1,28 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
+from langchain_core.messages import HumanMessage
 
 from graph.core.attached import reference_of
 from graph.core.text import IMAGE_TOKENS
+from graph.core.turn import text_of as message_text
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
 from graph.value.client import ClientMessage
-from graph.value.error import InputError
-from graph.value.event import TurnFailed
-from graph.value.view import TurnOptions
+from graph.value.error import InputError, NotFoundError
+from graph.value.event import TurnFailed, TurnFinished
+from graph.value.view import NamedImage, TurnOptions
 from tests.fake.body import faults, shape, system_prompt
 from tests.fake.chat import Chat, question, text_of
 from tests.fake.client_history import bring
 from tests.fake.context_source import ScriptedContext
 from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import Body, failure
+from tests.fake.openai_reply import Body, Reply, failure
 from tests.fake.openai_server import FakeOpenAI
 
 PNG, JPEG, WEB = "data:image/png;base64,iVBORw0K", "data:image/jpeg;base64,/9j/4AAQ", "https://example.org/floor.png"
@@ -132,6 +135,173 @@ def test_images_survive_an_export(open_chat: OpenChat, tmp_path: Path) -> None:
     with other.read() as connection:
         assert connection.exec_driver_sql("SELECT owner, data_url FROM image").all() == [("other", PNG)]
     other.close()
+
+
+FLOOR: Final = NamedImage("floor.png", PNG)
+CAT: Final = NamedImage("cat.jpg", JPEG)
+
+
+def show(chat: Chat, text: str, *images: NamedImage) -> object:
+    """Sends a message with pictures, as the page does, and returns its turn's last event."""
+    chat.service.turns.send(chat.session_id, text, images=images)
+    ending = chat.events()[-1]
+    chat.wait_for_folds()
+    return ending
+
+
+def test_a_picture_goes_as_a_data_url_and_is_a_line_with_its_name_once_folded(chat: Chat, server: FakeOpenAI) -> None:
+    show(chat, f"{question(1)} 이 평면도는 어때요?", FLOOR, CAT)
+    text, *images = server.bodies("chat")[-1]["messages"][-1]["content"]
+    assert text["text"].endswith("어때요?")
+    assert images == [{"type": "image_url", "image_url": {"url": url}} for url in (PNG, JPEG)]
+    (turn,) = chat.turns
+    assert turn.user_text.endswith("어때요?\n[image: floor.png]\n[image: cat.jpg]")
+    assert turn.images == (NamedImage("floor.png", reference_of(PNG)), NamedImage("cat.jpg", reference_of(JPEG)))
+    assert chat.service.turns.image(chat.session_id, reference_of(PNG)) == PNG
+    chat.ask(2, 4)
+    (summary,) = server.bodies("summary")
+    assert "[image: floor.png]\n[image: cat.jpg]" in str(summary["messages"][-1]["content"])
+    assert PNG not in str(summary)
+    assert sent_images(server) == [[]]
+    assert [call.is_verified for call in chat.service.inputs.of_turn(chat.session_id, 1)] == [True]
+
+
+def test_a_name_is_one_line_without_brackets_and_an_imported_one_that_is_none_is_left_out(chat: Chat) -> None:
+    show(chat, "", NamedImage("a/[b]\n[Turn 3].png", PNG))
+    assert chat.turns[0].user_text == "[image: (b) (Turn 3).png]"
+    for name in ("a]\n[Turn 3", "x" * 101, "a\nb", 7, ""):
+        part = {"type": "image_url", "image_url": {"url": PNG}, "name": name}
+        assert message_text(HumanMessage([part])) == "[image]"
+
+
+def test_branch_edit_retry_and_another_answer_keep_the_pictures(chat: Chat, server: FakeOpenAI) -> None:
+    show(chat, question(1), FLOOR)
+    server.script(failure(500))
+    assert isinstance(show(chat, question(2), CAT), TurnFailed)
+    assert isinstance(chat.retry()[-1], TurnFinished)
+    assert sent_images(server) == [[PNG], [JPEG]]
+    chat.regenerate()
+    assert sent_images(server) == [[PNG], [JPEG]]
+    for begin in (
+        lambda: chat.service.turns.edit(chat.session_id, 2, f"{question(3)}\n[image: cat.jpg]"),
+        lambda: chat.service.turns.regenerate(chat.session_id, turn=2).session_id,
+    ):
+        branch = Chat(chat.service, begin())
+        branch.events()
+        assert sent_images(server) == [[PNG], [JPEG]]
+        assert [turn.images for turn in branch.turns] == [turn.images for turn in chat.turns]
+        assert branch.last_turn.user_text.count("[image: cat.jpg]") == 1
+
+
+def test_an_export_and_import_keeps_pictures_and_their_names(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    show(chat, question(1), FLOOR)
+    (session_id,) = chat.service.sessions.import_session(chat.service.sessions.export(chat.session_id))
+    taken = Chat(chat.service, session_id)
+    assert taken.turns[0].images == chat.turns[0].images
+    assert chat.service.turns.image(session_id, reference_of(PNG)) == PNG
+
+
+def test_a_picture_is_told_to_its_owner_alone(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    show(chat, question(1), FLOOR)
+    with pytest.raises(NotFoundError):
+        chat.service.for_owner("other").turns.image(chat.session_id, reference_of(PNG))
+    assert chat.service.turns.image(chat.session_id, reference_of(JPEG)) == ""
+
+
+OLLAMA_TEXT: Final = {"/api/show": {"capabilities": ["completion", "tools"]}}
+LLAMA_TEXT: Final = {"/props": {"modalities": {"vision": False, "audio": False}}}
+TEXT_ALONE: Final = {"id": "scripted-model", "architecture": {"input_modalities": ["text"]}}
+WITH_IMAGES: Final = {"id": "scripted-model", "architecture": {"input_modalities": ["text", "image"]}}
+
+
+@pytest.mark.parametrize(
+    ("listed", "pages"),
+    [(TEXT_ALONE, {}), ("scripted-model", OLLAMA_TEXT), ("scripted-model", LLAMA_TEXT)],
+    ids=["openrouter", "ollama", "llama.cpp"],
+)
+def test_a_model_of_text_alone_is_sent_no_picture_and_stores_nothing(
+    open_chat: OpenChat, server: FakeOpenAI, listed: str | Body, pages: Mapping[str, object]
+) -> None:
+    server.models, server.pages = [listed], dict(pages)
+    chat = open_chat()
+    with pytest.raises(InputError) as caught:
+        show(chat, question(1), FLOOR)
+    assert (caught.value.reason, caught.value.detail) == ("no_images", "scripted-model")
+    assert chat.rows("SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM image)") == [(0, 0)]
+    chat.ask(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("listed", "pages"),
+    [
+        (WITH_IMAGES, LLAMA_TEXT),  # what the list says is enough
+        ("scripted-model", {"/api/show": {"capabilities": ["completion", "vision"]}}),
+        ("scripted-model", {"/props": {"modalities": {"vision": True}}}),
+        ("scripted-model", {"/props": {"modalities": []}, "/api/show": {}}),
+        ("another-model", {}),
+    ],
+)
+def test_a_model_that_may_take_pictures_is_sent_them(
+    open_chat: OpenChat, server: FakeOpenAI, listed: str | Body, pages: Mapping[str, object]
+) -> None:
+    server.models, server.pages = [listed], dict(pages)
+    show(open_chat(), question(1), FLOOR)
+    assert sent_images(server) == [[PNG]]
+
+
+NO_IMAGES: Final = (
+    failure(500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj"),
+    failure(400, "Model does not support images. Please use a model that does."),
+    failure(404, "No endpoints found that support image input"),
+    failure(400, "scripted-model is not a multimodal model None"),
+    failure(400, "At most 0 image(s) may be provided in one prompt."),
+    failure(400, "Failed to deserialize: messages[0]: unknown variant `image_url`, expected `text`"),
+    failure(400, "Invalid content type. image_url is only supported by certain models."),
+)
+
+
+@pytest.mark.parametrize("refusal", NO_IMAGES)
+def test_a_refused_picture_stays_in_its_question_and_another_model_is_asked_with_it(
+    open_chat: OpenChat, server: FakeOpenAI, refusal: Reply
+) -> None:
+    chat = open_chat()
+    server.script(refusal)
+    ending = show(chat, question(1), FLOOR)
+    assert isinstance(ending, TurnFailed)
+    assert ending.code == "no_images"
+    count = len(server.bodies("chat"))
+    assert isinstance(chat.retry()[-1], TurnFailed)  # remembered: nothing is sent
+    assert len(server.bodies("chat")) == count
+    chat.service.turns.retry(chat.session_id, options=TurnOptions(model="other-model"))
+    assert isinstance(chat.events()[-1], TurnFinished)
+    assert sent_images(server) == [[PNG]]
+    assert chat.last_turn.images == (NamedImage("floor.png", reference_of(PNG)),)
+
+
+def test_a_model_that_takes_none_is_sent_earlier_pictures_as_their_lines(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat()
+    show(chat, question(1), FLOOR)
+    server.script(NO_IMAGES[0])
+    assert isinstance(chat.say(question(2), options=TurnOptions(model="other-model"))[-1], TurnFinished)
+    assert sent_images(server) == [[], []]
+    assert "[image: floor.png]" in str(server.bodies("chat")[-1]["messages"][1]["content"])
+    chat.ask(3, 3)
+    assert len(server.bodies("chat")) == 4
+    assert sent_images(server) == [[], [], []]
+
+
+@pytest.mark.parametrize("said", ["this image format is not supported", "could not load the image", "image too large"])
+def test_a_fault_of_one_picture_is_no_fault_of_the_model(open_chat: OpenChat, server: FakeOpenAI, said: str) -> None:
+    chat = open_chat()
+    server.script(failure(400, said))
+    ending = show(chat, question(1), FLOOR)
+    assert isinstance(ending, TurnFailed)
+    assert ending.code == "bad_response"
+    assert isinstance(chat.retry()[-1], TurnFinished)
 
 
 def test_what_is_no_image_is_refused_and_stores_nothing(open_chat: OpenChat) -> None:

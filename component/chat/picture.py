@@ -1,0 +1,71 @@
+"""Draws the pictures of a question: small ones that open larger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from component import dialog, widget
+from component.bridge import service_provider
+from component.bridge.delivery import delivered
+from component.format import escape_label
+from component.words.en import Words
+from graph.attachment import enlarged, thumbnail
+from graph.value.view import NamedImage
+
+_THUMBS: Final = "thumbnails"
+_MOST_THUMBS: Final = 200
+_WIDTH: Final = 1_000
+
+
+def split_pictures(text: str, images: Sequence[NamedImage]) -> str:
+    """Returns a question's text without the lines at its end that stand for its images."""
+    lines = text.split("\n")
+    return "\n".join(lines[: len(lines) - len(images)])
+
+
+@st.fragment
+@delivered
+def draw(words: Words, identifier: str, images: Sequence[NamedImage], key: str) -> None:
+    with st.container(horizontal=True, gap="xsmall", key=f"pictures_{key}"):
+        for number, image in enumerate(images):
+            _draw_small(words, identifier, image, f"{key}_{number}")
+
+
+def _draw_small(words: Words, identifier: str, image: NamedImage, key: str) -> None:
+    name = image.name or words.attachment.picture
+    url = _thumb(identifier, image.url)
+    if not url:
+        label = escape_label(image.name or image.url)
+        st.markdown(f":material/image: :small[:gray[{label}]]", width="content", help=words.attachment.picture_gone)
+        return
+    with st.container(key=f"picture_{key}", width="content", gap=None):
+        st.html(widget.picture(url, name), width="content")
+        st.button(
+            words.attachment.enlarge.format(name=escape_label(name)),
+            key=f"enlarge_{key}",
+            type="tertiary",
+            on_click=dialog.request,
+            args=(f"picture_{key}",),
+        )
+    dialog.draw(f"picture_{key}", escape_label(name), _draw_large, words, identifier, image, width=_WIDTH)
+
+
+def _draw_large(words: Words, identifier: str, image: NamedImage) -> None:
+    url = enlarged(service_provider.current().turns.image(identifier, image.url))
+    if url:
+        st.html(widget.picture(url, image.name or words.attachment.picture))
+    else:
+        st.markdown(words.attachment.picture_gone)
+
+
+def _thumb(identifier: str, reference: str) -> str:
+    """Returns the small picture, "" if there is none; kept for this tab, since a turn is drawn often."""
+    thumbs: dict[tuple[str, str], str] = st.session_state.setdefault(_THUMBS, {})
+    if (identifier, reference) not in thumbs:
+        while len(thumbs) >= _MOST_THUMBS:
+            del thumbs[next(iter(thumbs))]
+        thumbs[identifier, reference] = thumbnail(service_provider.current().turns.image(identifier, reference))
+    return thumbs[identifier, reference]

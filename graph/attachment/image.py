@@ -1,0 +1,119 @@
+"""Reads an attached picture: scales it down, turns it upright and drops its metadata."""
+
+from __future__ import annotations
+
+import base64
+import io
+import threading
+from pathlib import PurePath
+from typing import Final
+
+from PIL import Image, ImageOps
+
+from graph.core.attached import attachment_of
+from graph.value.error import AttachmentError
+from graph.value.view import NamedImage
+
+MAX_IMAGES: Final = 8
+MAX_IMAGE_BYTES: Final = 10 * 1024 * 1024
+MAX_SIDE: Final = 2_048
+_THUMB_SIDE: Final = 320
+_FORMATS: Final = ("PNG", "JPEG", "WEBP", "GIF")
+_SUFFIXES: Final = frozenset(
+    {".avif", ".bmp", ".gif", ".heic", ".heif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
+)
+_MARKS: Final = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8")
+_PNG_BYTES: Final = 2 * 1024 * 1024
+_QUALITY: Final = 90
+_ORIENTATION: Final = 0x0112  # of EXIF
+_WIDE_MODES: Final = ("I;16", "I;16L", "I;16B", "I;16N")
+# A picture at Pillow's limit takes some 500 MB while it is scaled.
+_AT_ONCE: Final = threading.BoundedSemaphore(1)
+
+
+def is_image(name: str, data: bytes) -> bool:
+    """Returns True if a file is a picture by its first bytes, or is called one."""
+    is_webp = data.startswith(b"RIFF") and data[8:12] == b"WEBP"
+    return is_webp or data.startswith(_MARKS) or PurePath(name).suffix.lower() in _SUFFIXES
+
+
+def read_image(name: str, data: bytes) -> NamedImage:
+    """Returns a picture as a `data:` URL, at most 2,048 px on its longer side; of an animation the first frame.
+
+    Raises:
+        AttachmentError: `bad_image`, `too_large` or `too_many_pixels`.
+    """
+    shown = attachment_of(name, "").name
+    if len(data) > MAX_IMAGE_BYTES:
+        raise AttachmentError("too_large", shown)
+    try:
+        return NamedImage(shown, _scaled(data, MAX_SIDE))
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise AttachmentError("too_many_pixels", shown) from None
+    except Exception:  # noqa: BLE001  # Pillow raises nearly anything for a damaged file
+        raise AttachmentError("bad_image", shown) from None
+
+
+def thumbnail(url: str) -> str:
+    """Returns a kept image as a small `data:` URL regenerated, "" if it can't be read."""
+    return _drawn(url, _THUMB_SIDE)
+
+
+def enlarged(url: str) -> str:
+    """Returns a kept image as a `data:` URL regenerated, since a program may have sent anything; "" as `thumbnail`."""
+    return _drawn(url, MAX_SIDE)
+
+
+def _drawn(url: str, side: int) -> str:
+    try:
+        return _scaled(base64.b64decode(url.partition(",")[2]), side)
+    except Exception:  # noqa: BLE001  # see `read_image`
+        return ""
+
+
+def _scaled(data: bytes, side: int) -> str:
+    with _AT_ONCE, Image.open(io.BytesIO(data), formats=_FORMATS) as opened:
+        # Above this limit Pillow only warns, above twice of it it refuses.
+        if opened.width * opened.height > (Image.MAX_IMAGE_PIXELS or 0):
+            raise Image.DecompressionBombError
+        opened.draft("RGB", (side, side))  # decodes a JPEG at a fraction of its size
+        upright = _scale(opened, side)
+        is_jpeg = opened.format == "JPEG" or (opened.format == "WEBP" and upright.mode == "RGB")
+    if is_jpeg:
+        return _url("jpeg", _encoded(upright, "JPEG"))
+    png = _encoded(upright, "PNG")
+    if len(png) <= _PNG_BYTES:
+        return _url("png", png)
+    return _url("jpeg", _encoded(_on_white(upright), "JPEG"))
+
+
+def _scale(opened: Image.Image, side: int) -> Image.Image:
+    turned = opened.getexif().get(_ORIENTATION)
+    has_alpha = opened.has_transparency_data
+    plain = opened.point(lambda value: value / 256).convert("L") if opened.mode in _WIDE_MODES else opened
+    scaled = plain.convert("RGBA" if has_alpha else "RGB")
+    scaled.thumbnail((side, side))
+    scaled.info.clear()  # text, colour profile, EXIF
+    if turned:
+        scaled.getexif()[_ORIENTATION] = turned
+        ImageOps.exif_transpose(scaled, in_place=True)
+        scaled.info.clear()
+    return scaled
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    if image.mode == "RGB":
+        return image
+    under = Image.new("RGB", image.size, "white")
+    under.paste(image, mask=image.getchannel("A"))
+    return under
+
+
+def _encoded(image: Image.Image, kind: str) -> bytes:
+    written = io.BytesIO()
+    image.save(written, kind, quality=_QUALITY)
+    return written.getvalue()
+
+
+def _url(kind: str, data: bytes) -> str:
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"

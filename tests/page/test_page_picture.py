@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from component.bridge import service_provider
+from component.words.en import LANGUAGES, Language
+from component.words.wording import words_of
+from graph.attachment import MAX_FILES, MAX_IMAGES
+from graph.value.error import InputError
+from graph.value.view import NamedImage, TurnOptions
+from tests.fake.picture import bomb, opened, picture
+from tests.fake.scripted_service import ScriptedService
+from tests.page.reading import as_tab, keys, open_page, raw_html, store_session
+
+
+def _page_with_files() -> None:
+    import streamlit as st  # noqa: PLC0415  # it runs as a page of its own
+
+    from component import attaching, page  # noqa: PLC0415  # see above
+    from component.chat import composer  # noqa: PLC0415  # see above
+
+    st.button("", key="read", on_click=lambda: attaching.take(st.session_state["files"]))
+    st.button("", key="hear", on_click=lambda: composer.take_sent(st.session_state["sent"]))
+    page.main()
+
+
+@pytest.fixture
+def page(service: ScriptedService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    service.settings = service.settings.model_copy(update={"message_chars": 1_000, "turnfold_data_dir": tmp_path})
+    monkeypatch.setattr(service_provider, "opened", lambda: service)
+    opened_page = as_tab(AppTest.from_function(_page_with_files, default_timeout=60))
+    return open_page(opened_page, store_session(service, 1))
+
+
+def read(page: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    """Has the page read files, as its field hands them over."""
+    page.session_state["files"] = [SimpleNamespace(name=name, getvalue=lambda data=data: data) for name, data in files]
+    return page.button(key="read").click().run()
+
+
+def send(page: AppTest, text: str, number: int) -> AppTest:
+    message = {"id": f"{number:024x}", "text": text, "session": "session-1", "is_new": False, "has_files": True}
+    page.session_state["sent"] = [message]
+    return page.button(key="hear").click().run()
+
+
+def test_pictures_are_shown_before_they_are_sent_removed_sent_and_open_larger(
+    page: AppTest, service: ScriptedService
+) -> None:
+    read(page, ("floor.png", picture("PNG")), ("cat.jpg", picture("JPEG", (3_000, 100))), ("note.txt", b"words"))
+    assert not page.exception
+    assert raw_html(page).count('<img class="picture"') == 2
+    assert 'alt="floor.png"' in raw_html(page)
+    page.button(key="detach_0").click().run()
+    assert "floor.png" not in raw_html(page)
+    send(page, "이것은 무엇인가요?", 1)
+    turn = service.stored["session-1"].turns[-1]
+    assert "words" in turn.user_text
+    assert turn.user_text.endswith("\n[image: cat.jpg]")
+    assert "detach_0" not in keys(page)
+    (url,) = service.images.values()
+    assert opened(url).size == (2_048, 68)
+    assert raw_html(page).count('<img class="picture"') == 1
+    assert not any("[image" in str(text.value) for text in page.text)
+    service.calls.clear()
+    page.run()
+    assert "image" not in service.calls  # the small one is kept
+    page.button(key="enlarge_session-1_2_0").click().run()
+    assert not page.exception
+    assert raw_html(page).count('<img class="picture"') == 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_no_picture_says_why_and_the_others_wait(
+    page: AppTest, service: ScriptedService, language: Language
+) -> None:
+    page.session_state["language"] = language
+    reasons = words_of(language).attachment.reasons
+    read(page, ("text.png", b"words"), ("bomb.png", bomb(30_000)), ("cat.jpg", picture("JPEG")))
+    told = [error.value for error in page.error]
+    assert told == [f"{reasons['bad_image']} (text.png)", f"{reasons['too_many_pixels']} (bomb.png)"]
+    assert keys(page) & {"detach_0", "detach_1"} == {"detach_0"}
+    assert len(service.stored["session-1"].turns) == 1
+
+
+def test_a_message_takes_eight_pictures_and_two_files_besides(page: AppTest) -> None:
+    many = [(f"{number}.png", picture("PNG")) for number in range(MAX_IMAGES + 1)]
+    reasons = words_of("ko").attachment.reasons
+    read(page, *many)
+    assert [error.value for error in page.error] == [f"{reasons['too_many_images']} ({MAX_IMAGES}\\.png)"]
+    read(page, *((f"{number}.txt", b"words") for number in range(3)))
+    assert [error.value for error in page.error] == [f"{reasons['too_many']} (2\\.txt)"]
+    assert f"detach_{MAX_FILES - 1}" in keys(page)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_refused_picture_waits_and_its_words_go_back(
+    page: AppTest, service: ScriptedService, language: Language
+) -> None:
+    page.session_state["language"] = language
+    read(page, ("cat.jpg", picture("JPEG")))
+    service.refusal = InputError("no_images", "scripted-model")
+    send(page, "이것은 무엇인가요?", 1)
+    assert f'data-refused="{1:024x}"' in raw_html(page)
+    assert [error.value for error in page.error] == [
+        f"{words_of(language).input_reasons['no_images']} (scripted-model)"
+    ]
+    assert "detach_0" in keys(page)
+    send(page, "", 2)
+    assert service.stored["session-1"].turns[-1].user_text == "[image: cat.jpg]"
+
+
+def test_an_image_that_cannot_be_drawn_is_told_by_its_name(page: AppTest, service: ScriptedService) -> None:
+    image = NamedImage("a.svg", "data:image/svg+xml,x")
+    service.send("session-1", "", message_id="m", options=TurnOptions(), images=[image])
+    page.run()
+    assert not page.exception
+    assert any("a\\.svg" in str(line.value) for line in page.markdown)
+    assert "enlarge_session-1_2_0" not in keys(page)
