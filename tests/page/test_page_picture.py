@@ -119,5 +119,5 @@ def test_an_image_that_cannot_be_drawn_is_told_by_its_name(page: AppTest, servic
     service.send("session-1", "", message_id="m", options=TurnOptions(), images=[image])
     page.run()
     assert not page.exception
-    assert any("a\\.svg" in str(line.value) for line in page.markdown)
+    assert any("gray[a.svg]" in str(line.value) for line in page.markdown)
     assert "enlarge_session-1_2_0" not in keys(page)
