@@ -78,6 +78,7 @@ def test_pictures_are_picked_pasted_dropped_removed_sent_and_enlarged(
     expect(field.get_by_test_id(PREVIEW)).to_have_count(3)
     visitor.write(asked)
     visitor.wait_for_end(1)
+    expect(visitor.every("stop")).to_have_count(0)
     assert sent_sizes(fake_openai, asked) == [(2_048, 1_365), (600, 300), (600, 300)]
     question = visitor.turn(1).get_by_test_id("stChatMessage").first
     expect(question.locator("img.picture")).to_have_count(3)

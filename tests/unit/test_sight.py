@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from graph.model.sight import Sight
+
+
+def test_what_a_server_tells_counts_for_five_minutes() -> None:
+    now, vision, asked = 0.0, False, []
+
+    def ask(path: str, body: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        asked.append((path, body))
+        return {"capabilities": ["vision"] * vision} if body else {}
+
+    sight = Sight(ask, clock=lambda: now)
+    assert not sight.takes_images("m", None, can_ask=True)
+    vision, now = True, 299.0
+    assert not sight.takes_images("m", None, can_ask=True)
+    now = 300.0
+    assert sight.takes_images("m", None, can_ask=True)
+    assert asked == [("/props", None), ("/api/show", {"model": "m"})] * 2
+
+
+def test_a_refusal_counts_more_than_what_was_told_and_is_forgotten() -> None:
+    now = 0.0
+    sight = Sight(lambda _path, _body: {}, clock=lambda: now)
+    assert sight.takes_images("m", True, can_ask=False)
+    sight.note_refusal("m")
+    assert not sight.takes_images("m", True, can_ask=False)
+    assert sight.takes_images("other", None, can_ask=False)
+    now = 300.0
+    assert sight.takes_images("m", True, can_ask=False)
+    assert not sight.takes_images("listed as text", False, can_ask=True)
