@@ -186,7 +186,7 @@ class ChatModels:
         if self._settings.openai_base_url:
             entries = self._known_entries()
             listed = next((entry.takes_images for entry in entries if entry.name == resolved), None)
-        return self._sight.takes_images(resolved, listed, can_ask=self._settings.openai_base_url is not None)
+        return self._sight.takes_images(resolved, listed=listed, can_ask=self._settings.openai_base_url is not None)
 
     def note_no_images(self, name: str) -> None:
         """Remembers that the server has just refused an image for this model."""

@@ -24,7 +24,7 @@ class Sight:
         self._clock = clock
         self._known: dict[str, tuple[bool, float]] = {}
 
-    def takes_images(self, name: str, listed: bool | None, *, can_ask: bool) -> bool:  # noqa: FBT001  # of three values
+    def takes_images(self, name: str, *, listed: bool | None, can_ask: bool) -> bool:
         """Returns False if a model is known to take none; `listed` is what the server's list of models says."""
         takes, until = self._known.get(name, (True, float("-inf")))
         if self._clock() < until:

@@ -182,15 +182,17 @@ def test_branch_edit_retry_and_another_answer_keep_the_pictures(chat: Chat, serv
     assert sent_images(server) == [[PNG], [JPEG]]
     chat.regenerate()
     assert sent_images(server) == [[PNG], [JPEG]]
-    for begin in (
-        lambda: chat.service.turns.edit(chat.session_id, 2, f"{question(3)}\n[image: cat.jpg]"),
-        lambda: chat.service.turns.regenerate(chat.session_id, turn=2).session_id,
-    ):
-        branch = Chat(chat.service, begin())
+
+    def check_branch(session_id: str) -> None:
+        branch = Chat(chat.service, session_id)
         branch.events()
         assert sent_images(server) == [[PNG], [JPEG]]
         assert [turn.images for turn in branch.turns] == [turn.images for turn in chat.turns]
         assert branch.last_turn.user_text.count("[image: cat.jpg]") == 1
+
+    edited = chat.service.turns.edit(chat.session_id, 2, f"{question(3)}\n[image: cat.jpg]")
+    check_branch(edited)
+    check_branch(chat.service.turns.regenerate(chat.session_id, turn=2).session_id)
 
 
 def test_an_export_and_import_keeps_pictures_and_their_names(open_chat: OpenChat) -> None:

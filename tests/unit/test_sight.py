@@ -14,21 +14,21 @@ def test_what_a_server_tells_counts_for_five_minutes() -> None:
         return {"capabilities": ["vision"] * vision} if body else {}
 
     sight = Sight(ask, clock=lambda: now)
-    assert not sight.takes_images("m", None, can_ask=True)
+    assert not sight.takes_images("m", listed=None, can_ask=True)
     vision, now = True, 299.0
-    assert not sight.takes_images("m", None, can_ask=True)
+    assert not sight.takes_images("m", listed=None, can_ask=True)
     now = 300.0
-    assert sight.takes_images("m", None, can_ask=True)
+    assert sight.takes_images("m", listed=None, can_ask=True)
     assert asked == [("/props", None), ("/api/show", {"model": "m"})] * 2
 
 
 def test_a_refusal_counts_more_than_what_was_told_and_is_forgotten() -> None:
     now = 0.0
     sight = Sight(lambda _path, _body: {}, clock=lambda: now)
-    assert sight.takes_images("m", True, can_ask=False)
+    assert sight.takes_images("m", listed=True, can_ask=False)
     sight.note_refusal("m")
-    assert not sight.takes_images("m", True, can_ask=False)
-    assert sight.takes_images("other", None, can_ask=False)
+    assert not sight.takes_images("m", listed=True, can_ask=False)
+    assert sight.takes_images("other", listed=None, can_ask=False)
     now = 300.0
-    assert sight.takes_images("m", True, can_ask=False)
-    assert not sight.takes_images("listed as text", False, can_ask=True)
+    assert sight.takes_images("m", listed=True, can_ask=False)
+    assert not sight.takes_images("listed as text", listed=False, can_ask=True)
