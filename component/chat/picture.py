@@ -16,7 +16,7 @@ from graph.attachment import enlarged, thumbnail
 from graph.value.view import NamedImage
 
 _THUMBS: Final = "thumbnails"
-_MOST_THUMBS: Final = 200
+_MOST_THUMBS: Final = 100
 _WIDTH: Final = 1_000
 
 
@@ -38,8 +38,9 @@ def _draw_small(words: Words, identifier: str, image: NamedImage, key: str) -> N
     name = image.name or words.attachment.picture
     url = _thumb(identifier, image.url)
     if not url:
-        label = escape_label(image.name or image.url)
-        st.markdown(f":material/image: :small[:gray[{label}]]", width="content", help=words.attachment.picture_gone)
+        st.markdown(
+            f":material/image: :small[:gray[{escape_label(name)}]]", width="content", help=words.attachment.picture_gone
+        )
         return
     with st.container(key=f"picture_{key}", width="content", gap=None):
         st.html(widget.picture(url, name), width="content")

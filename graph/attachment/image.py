@@ -19,6 +19,7 @@ MAX_IMAGE_BYTES: Final = 10 * 1024 * 1024
 MAX_SIDE: Final = 2_048
 _THUMB_SIDE: Final = 320
 _FORMATS: Final = ("PNG", "JPEG", "WEBP", "GIF")
+_JPEGS: Final = ("JPEG", "MPO")  # the latter of some cameras, with a second picture behind the first
 _SUFFIXES: Final = frozenset(
     {".avif", ".bmp", ".gif", ".heic", ".heif", ".jfif", ".jpe", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"}
 )
@@ -78,7 +79,7 @@ def _scaled(data: bytes, side: int) -> str:
             raise Image.DecompressionBombError
         opened.draft("RGB", (side, side))  # decodes a JPEG at a fraction of its size
         upright = _scale(opened, side)
-        is_jpeg = opened.format == "JPEG" or (opened.format == "WEBP" and upright.mode == "RGB")
+        is_jpeg = opened.format in _JPEGS or (opened.format == "WEBP" and upright.mode == "RGB")
     if is_jpeg:
         return _url("jpeg", _encoded(upright, "JPEG"))
     png = _encoded(upright, "PNG")

@@ -43,6 +43,12 @@ def test_pictures_of_every_mode_are_read(kind: str, mode: str) -> None:
     assert opened(read_image("a", picture(kind, (3_000, 1_500), mode=mode)).url).mode == "RGB"
 
 
+def test_a_cameras_jpeg_with_a_second_picture_stays_a_jpeg() -> None:
+    file, image = io.BytesIO(), Image.new("RGB", (8, 8))
+    image.save(file, "MPO", save_all=True, append_images=[image])
+    assert read_image("a.jpg", file.getvalue()).url.startswith("data:image/jpeg;")
+
+
 def test_what_can_be_seen_through_stays_so_while_it_is_small() -> None:
     assert opened(read_image("a", picture("PNG", mode="RGBA")).url).mode == "RGBA"
 
