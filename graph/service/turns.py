@@ -103,7 +103,7 @@ class Turns:
             session_id: Created if it doesn't exist.
             text: NUL and lone surrogates become U+FFFD, in the ids too.
             options: Changes to the session's settings, from this turn on.
-            images: `data:` URLs, kept with the session, or addresses for the provider to fetch; each may have a name, and
+            images: `data:` URLs, kept with the session, or addresses for the provider to fetch, each perhaps with a name;
                 the text may then be empty.
             wait_seconds: How long to wait for a turn in progress.
             decision: How a program's request was recognised; None for the page.

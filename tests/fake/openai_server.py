@@ -28,7 +28,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Self
 
 from tests.fake.one_slot import OneSlot
 from tests.fake.openai_reply import Body, Reply, as_whole

@@ -246,7 +246,9 @@ def test_messages_of_one_id_in_two_sessions_are_both_noted(rooted: Rooted) -> No
 def test_too_much_dialog_is_summarised_behind_an_answer_or_the_next(rooted: Rooted, server: FakeOpenAI) -> None:
     chat = rooted.open()
     server.script(failure(500), text("서버를 옮기기로 했습니다."), kind="summary")
-    server.script(text("짧은 답"), text("".join(f"긴 답의 {part}번째 말입니다. " for part in range(400))), text("짧은 답"))
+    server.script(
+        text("짧은 답"), text("".join(f"긴 답의 {part}번째 말입니다. " for part in range(400))), text("짧은 답")
+    )
     chat.say(question(1), options=replace(rooted.options(), strategy="window"))
     wait_for_notes(chat)
     assert server.bodies("summary") == []
