@@ -167,7 +167,8 @@ def _note(words: Words, record: Record) -> str:
     if record.outcome == "shortened":
         return f":material/content_cut: :gray[{words.was_shortened}]"
     if record.outcome == "picked":
-        return f":material/checklist: :gray[{words.was_picked}]"
+        picked = words.was_weak if record.error_code else words.was_picked
+        return f":material/checklist: :gray[{picked}]"
     return ""
 
 

@@ -124,6 +124,9 @@ ERRORS: Final[Mapping[str, str]] = {
     "summary_language": "The summary wasn't in the language of the user's words.",
     "summary_copy": "The summary was a copy of the original.",
     "summary_answer": "The summary model answered the chat instead of summarising it.",
+    "summary_markup": "The summary had marks of the request in it.",
+    "summary_repetition": "The summary said the same over and over.",
+    "summary_lacking": "The summary lost too much of what the user said.",
     "summary_inflated": "The summary wasn't shorter than the original.",
 }
 TIMED_ERRORS: Final[Mapping[str, str]] = {
@@ -791,6 +794,7 @@ class Words:
     kept_verbatim: str = "Too short to shrink: kept word for word."
     was_shortened: str = "Longer than asked for: the sentences that weigh least were left out."
     was_picked: str = "The summary model gave nothing usable in time: sentences were picked from the original."
+    was_weak: str = "The model's summary lost too much or was none: sentences were picked from the original."
     facts_kept: str = "{kept} of {all} facts kept"
     facts_missing: str = "Missing"
     facts_present: str = "Kept"

@@ -122,6 +122,9 @@ KOREAN_ERRORS: Final[Mapping[str, str]] = {
     "summary_language": "요약이 사용자의 말과 다른 언어로 쓰였습니다.",
     "summary_copy": "요약이 원문을 그대로 옮긴 것이었습니다.",
     "summary_answer": "요약 모델이 요약하지 않고 대화에 답했습니다.",
+    "summary_markup": "요약에 요청의 표시가 섞여 있었습니다.",
+    "summary_repetition": "요약이 같은 말을 되풀이했습니다.",
+    "summary_lacking": "요약이 사용자가 말한 것을 너무 많이 잃었습니다.",
     "summary_inflated": "요약이 원문보다 짧지 않았습니다.",
 }
 KOREAN_TIMED_ERRORS: Final[Mapping[str, str]] = {
@@ -661,6 +664,7 @@ KOREAN = Words(
     kept_verbatim="짧아서 줄이지 않고 원문 그대로 두었습니다.",
     was_shortened="목표보다 길어 덜 중요한 문장을 덜어 냈습니다.",
     was_picked="요약 모델이 제때 쓸 만한 요약을 내지 못해 원문에서 문장을 골랐습니다.",
+    was_weak="모델의 요약이 너무 많은 것을 잃었거나 요약이 아니어서 원문에서 문장을 골랐습니다.",
     earlier_compactions="앞선 압축 {count}개",
     facts_kept="사실 {kept}/{all} 유지",
     facts_missing="빠진 사실",

@@ -30,10 +30,16 @@ _GONE_SHARE: Final = 1 / 3
 
 
 class Lack(NamedTuple):
-    """Named facts missing from a draft, heaviest first, and whether too many of the user's are missing."""
+    """Named facts missing from a draft, heaviest first.
+
+    Attributes:
+        is_large: A third of the user's are missing, so that a repair is asked for.
+        is_fatal: More than a third are, which no repaired draft may lack.
+    """
 
     missing: tuple[str, ...]
     is_large: bool
+    is_fatal: bool = False
 
 
 def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: Language) -> tuple[Fact, ...]:
@@ -63,7 +69,8 @@ def lack_of(text: str, messages: Sequence[AnyMessage], target_chars: int, langua
     gone = missing_from(asked, text)
     missing = (*gone, *missing_from(facts_to_name(messages, target_chars, language), text))
     names = dict.fromkeys(fact.text for fact in missing)
-    return Lack(tuple(names), bool(gone) and len(gone) >= len(asked) * _GONE_SHARE)
+    share = len(gone) / len(asked) if gone else 0.0
+    return Lack(tuple(names), bool(gone) and share >= _GONE_SHARE, share > _GONE_SHARE)
 
 
 def _script(messages: Iterable[AnyMessage], language: Language) -> str:
@@ -133,6 +140,35 @@ def is_answer(draft: str) -> bool:
     return bool(_OPENING.match(text) and _CLOSING.search(text[-_TAIL_CHARS:]) and not _TURN_MARK.search(text))
 
 
+# Tags of our prompts: a weak model writes on in them.
+_OWN_MARKUP: Final = re.compile(r"</?(?:m|source|facts)\b[^<>\n]*+>", re.IGNORECASE)
+_REFUSAL: Final = re.compile(
+    r"\A\W*(?:(?:i['’]m|i am)\s(?:so\s|very\s|really\s)?sorry,?\sbut\si\b|(?:unfortunately,?\s)?i(?:['’]m|\sam)?\s"
+    r"(?:can['’]?t|cannot|can\snot|(?:am\s)?unable|not\sable)\b|as\san\sai\b"
+    r"|(?:죄송|미안)[^.\n]{0,60}(?:수\s?없|어렵|못\s?[하합])|AI\s?(?:언어\s?)?모델(?:로서|이))",
+    re.IGNORECASE,
+)
+_LEAST_SENTENCES: Final = 6
+_DISTINCT_SENTENCES: Final = 2 / 3
+
+
+def has_own_markup(draft: str, said: Iterable[str] = ()) -> bool:
+    """Returns True if a draft has tags of our prompts which don't occur in its source."""
+    found = {tag.casefold() for tag in _OWN_MARKUP.findall(draft)}
+    return bool(found) and not all(any(tag in text.casefold() for text in said) for tag in found)
+
+
+def is_refusal(draft: str) -> bool:
+    """Returns True if a draft begins with an apology for not summarising."""
+    return bool(_REFUSAL.match(draft)) and not _TURN_MARK.search(draft)
+
+
+def is_repetitive(draft: str) -> bool:
+    """Returns True if under two thirds of a draft's sentences differ."""
+    sentences = [_squeeze(sentence).casefold() for sentence in _SENTENCE_END.split(draft) if sentence.strip(" -*•\t")]
+    return len(sentences) >= _LEAST_SENTENCES and len({*sentences}) < len(sentences) * _DISTINCT_SENTENCES
+
+
 SMALL_TARGET_CHARS: Final = 80
 # A draft within these shares of the requested length is unchanged; a longer one is shortened to the share below.
 MIN_SHARE: Final = 0.6
@@ -150,7 +186,7 @@ _BLANKS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") |
 _SENTENCE_END: Final = re.compile(r"[.!?。…](?=\s|$)|\n")
 
 
-FlawKind = Literal["empty", "language", "copy", "answer", "cut", "long", "short", "lacking"]
+FlawKind = Literal["empty", "language", "copy", "answer", "markup", "repetition", "cut", "long", "short", "lacking"]
 
 
 @dataclass(frozen=True)
@@ -203,7 +239,12 @@ _UNFIT: Final[Mapping[FlawKind, Review]] = {
     "language": Review("", "failed", error_code="summary_language"),
     "copy": Review("", "failed", error_code="summary_copy"),
     "answer": Review("", "failed", error_code="summary_answer"),
+    "markup": Review("", "failed", error_code="summary_markup"),
+    "repetition": Review("", "failed", error_code="summary_repetition"),
 }
+_LACKING: Final = Review("", "failed", error_code="summary_lacking")
+# Refusals of a repaired draft after which another try of the same model would be no better.
+WEAK_CODES: Final = frozenset({"summary_answer", "summary_markup", "summary_repetition", "summary_lacking"})
 
 
 def flaw_of(draft: SummaryDraft, spec: FoldSpec) -> Flaw | None:
@@ -234,11 +275,15 @@ def _unfit(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
     if draft.is_extracted:
         return None
     text = draft.text.strip()
-    said = (text_of(message) for message in spec.messages if not isinstance(message, SystemMessage))
+    said = [text_of(message) for message in spec.messages if not isinstance(message, SystemMessage)]
     if not spec.is_merge and is_copy(text, said):
         return "copy"
-    if is_answer(text) and visible_chars(text) >= _least_chars(draft, spec):
+    if has_own_markup(text, said):
+        return "markup"
+    if (is_answer(text) or is_refusal(text)) and visible_chars(text) >= _least_chars(draft, spec):
         return "answer"
+    if is_repetitive(text):
+        return "repetition"
     return None if is_written_in(text, _scripts_of(spec)) else "language"
 
 
@@ -269,8 +314,9 @@ def _wrong_length(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
 def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
     """Chooses among all drafts of a fold: complete ones first, then those with the user's facts, then by length.
 
-    A draft is adopted only if it isn't hollow, is a summary (no copy, no answer) in an allowed script, and is smaller
-    than its source in characters and in tokens, label included. Beyond 130 % of the requested length sentences of least
+    A draft is adopted only if it isn't hollow, is a summary (no copy, answer, repetition or text in our own markup) in
+    an allowed script, and is smaller than its source in characters and in tokens, label included. A repaired one must
+    have two thirds of the user's named facts. Beyond 130 % of the requested length sentences of least
     weight are dropped; a draft that broke off loses its unfinished last sentence. A small source (target under 80
     characters) without an adoptable draft is quoted verbatim.
     """
@@ -280,6 +326,8 @@ def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
     telling = [draft for draft in fitting if visible_chars(draft.text) >= _least_chars(draft, spec)]
     if telling:
         best, kept = _best([(draft, _adoptable(draft, spec)) for draft in telling], spec)
+        if len(written) > 1 and not _is_small(spec) and _lack(kept, best, spec).is_fatal:
+            return _LACKING
         if _is_smaller(kept, spec):
             is_whole = kept == best.text.strip() and not best.is_cut
             return Review(kept, "compressed" if is_whole else "shortened")

@@ -15,6 +15,7 @@ from graph.core.text import LEADING_MARKS, plain_text, title_of
 from graph.core.turn import is_final_answer, text_of
 from graph.fold.clean import clean_draft
 from graph.fold.request import LastInput, language_of
+from graph.fold.review import has_own_markup
 from prompt.summary import title_generator
 from prompt.system.framing import Language
 
@@ -59,12 +60,12 @@ def clean_title(text: str, scripts: Collection[str] = ()) -> str:
     """Returns the title in a model's answer, one line of at most 40 characters; "" if there is none.
 
     Reasoning, labels, quotes, Markdown and a final period are removed. A first line of over 120 characters is an answer
-    to the chat, not a title; a title in a script that the user doesn't write is refused.
+    to the chat, not a title; a title in a script that the user doesn't write is refused, and one with our own markup.
     """
     lines = [line for cut in clean_draft(plain_text(text)).splitlines() if (line := _seen(cut))]
     line = next((line for line in lines if not line.endswith(_COLONS)), "".join(lines[:1]))
     title = title_of(_bare(line)) if len(line) <= _LONGEST_LINE else ""
-    return title if _says_something(title) and is_written_in(title, scripts) else ""
+    return title if _says_something(title) and is_written_in(title, scripts) and not has_own_markup(line) else ""
 
 
 def _seen(line: str) -> str:

@@ -28,7 +28,7 @@ from graph.fold.request import (
     price_quoted,
     request_in_place,
 )
-from graph.fold.review import Flaw, SummaryDraft, flaw_of, review_drafts
+from graph.fold.review import WEAK_CODES, Flaw, SummaryDraft, flaw_of, review_drafts
 from graph.fold.spec import FoldSpec, source_key
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
@@ -540,10 +540,17 @@ class FoldWorker:
         if plan.spec.stands_verbatim:
             return end_verbatim(record, plan.spec)
         drafts, lost, error_code = self._drafts(plan, record, stop)
-        seconds = time.monotonic() - began
-        return end_record(
-            record, plan.spec, drafts, error_code, lost=lost, seconds=seconds, is_fallback=plan.is_fallback
+        end = partial(end_record, record, plan.spec, seconds=time.monotonic() - began)
+        done = end(drafts, error_code, lost=lost, is_fallback=plan.is_fallback)
+        is_left_to_mend = (self._unmended.get(plan.lane) or ("", None))[0] == plan.key
+        if done.error_code not in WEAK_CODES or plan.is_fallback or is_left_to_mend:
+            return done
+        # Another try of a model that answers like this would cost the same and be no better.
+        picked = ExtractiveSummariser().summarise(
+            plan.spec.messages, plan.spec.target_chars, counts=self._terms.counts(plan.session_id)
         )
+        mended = end([picked], "", lost=[*drafts, *lost], is_fallback=True)
+        return mended.with_changes(error_code=done.error_code) if mended.status == "COMPLETED" else done
 
     def _drafts(
         self, plan: FoldPlan, record: Record, stop: threading.Event

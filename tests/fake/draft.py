@@ -39,8 +39,20 @@ def review_drafts(texts: list[str], spec: FoldSpec) -> Review:
     return review.review_drafts([draft_of(text) for text in texts], spec)
 
 
+_THINGS = ("서버를", "파일을", "기록을", "문서를", "사진을", "암호를", "설정을", "백업을", "로그를", "목록을")
+_WAYS = ("먼저", "나중에", "천천히", "한꺼번에", "새벽에", "낮에", "조용히", "다시", "차례로", "따로")
+# Different sentences, as a text that repeats itself is no summary.
+_DAYS = ("월요일", "화요일", "수요일", "목요일", "금요일", "토요일", "일요일")
+VARIED = tuple(f"{thing} {way} 옮기는 날은 {day}입니다. " for day in _DAYS for way in _WAYS for thing in _THINGS)
+VARIED_ENGLISH = tuple(
+    f"The {thing} moves {way} on 14 October. "
+    for way in ("first", "later", "slowly", "at night", "by hand", "in parts")
+    for thing in ("server", "archive", "index", "cache", "log", "table")
+)
+
+
 def korean(chars: int) -> str:
-    return (KOREAN * (chars // len(KOREAN) + 1))[:chars]
+    return "".join(VARIED)[:chars]
 
 
 def told(chars: int) -> str:

@@ -17,6 +17,7 @@ from graph.value.event import Event, Folded
 from tests.fake.body import content_of, raw_turns, roles, shape, summaries, tool_names
 from tests.fake.caching import ALWAYS
 from tests.fake.chat import Chat, names, question
+from tests.fake.draft import korean
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_responder import answer_body, kind_of
@@ -539,7 +540,7 @@ def test_a_first_draft_that_is_none_is_mended_after_the_next_answer(chat: Chat, 
 
 
 def test_a_draft_that_is_taken_anyhow_is_mended_at_once(chat: Chat, server: FakeOpenAI) -> None:
-    server.script(text("(1턴) 서버를 옮기는 날을 정함. " * 40), kind="summary")
+    server.script(text("(1턴) 서버를 옮기는 날을 정함. " + korean(1_200)), kind="summary")
     chat.ask(1, 3)
     assert [len(body["messages"]) for body in server.bodies("summary")] == [2, 4]
     assert tries(chat) == []

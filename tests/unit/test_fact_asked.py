@@ -61,7 +61,7 @@ MAIL = "The 12 chairs of 3 March are late. Never answer to this address, says An
 def test_what_is_pasted_is_neither_named_nor_missed(said: list[str], language: Language) -> None:
     messages: list[AnyMessage] = [HumanMessage(text) for text in said]
     assert named(messages, language=language) == []
-    assert lack_of("요약", messages, 1_000, language) == ((), False)
+    assert lack_of("요약", messages, 1_000, language)[:2] == ((), False)
 
 
 def test_a_question_behind_a_quote_is_the_users_own() -> None:
@@ -90,7 +90,7 @@ def test_the_facts_of_a_tool_are_named_last_and_those_of_a_previous_summary_not_
 def test_a_draft_without_a_third_of_the_users_facts_lacks_too_many(
     draft: str, missing: tuple[str, ...], *, is_large: bool
 ) -> None:
-    assert lack_of(draft, TALK, 1_000, "ko") == (missing, is_large)
+    assert lack_of(draft, TALK, 1_000, "ko")[:2] == (missing, is_large)
 
 
 def test_the_request_names_the_facts_before_the_size() -> None:
@@ -169,4 +169,4 @@ def test_a_merge_names_none_as_it_carries_its_records_facts() -> None:
 
 def test_sources_and_drafts_of_the_same_facts_are_compared_alike() -> None:
     source = source_of(ASKED * 4, 300)
-    assert lack_of(draft_of(ASKED).text, source.messages, source.asked_chars, "ko") == ((), False)
+    assert lack_of(draft_of(ASKED).text, source.messages, source.asked_chars, "ko")[:2] == ((), False)

@@ -9,7 +9,7 @@ from graph.core.text import estimate_tokens
 from graph.fold import review as adopt
 from graph.fold.review import Flaw, flaw_of, is_within, quote, until_last_sentence, visible_chars
 from graph.fold.spec import FoldSpec
-from tests.fake.draft import ENGLISH, KOREAN, draft_of, flaw_in, korean, review_drafts, source_of, spec_of, told
+from tests.fake.draft import VARIED, VARIED_ENGLISH, draft_of, flaw_in, korean, review_drafts, source_of, spec_of, told
 
 LARGE = source_of(told(1000), 300)
 SMALL = source_of("안녕하세요, 반갑습니다", 3)
@@ -34,9 +34,9 @@ def test_a_draft_near_the_target_is_taken_as_it_is(chars: int) -> None:
 
 
 def test_a_draft_still_too_long_loses_sentences() -> None:
-    review = review_drafts([KOREAN * 34, KOREAN * 30], LARGE)
+    review = review_drafts(["".join(VARIED[:30]), "".join(VARIED[:26])], LARGE)
     assert review.outcome == "shortened"
-    assert review.text.endswith("정했습니다.")
+    assert review.text.endswith("요일입니다.")
     assert 150 <= len(review.text) <= 375
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_adopted_of_empty_drafts(drafts: list[str]) -> None:
 
 
 def test_a_draft_in_another_language_is_retried_then_not_adopted() -> None:
-    draft = ENGLISH * 7
+    draft = "".join(VARIED_ENGLISH[:8])
     assert flaw_in(draft, LARGE) == "language"
     assert review_drafts([draft, draft], LARGE).error_code == "summary_language"
 
@@ -196,8 +196,8 @@ def test_a_draft_that_broke_off_is_to_be_mended_and_else_loses_its_unfinished_se
     assert flaw_of(cut, source) == Flaw("cut")
     review = adopt.review_drafts([cut, cut], source)
     assert review.outcome == "shortened"
-    assert review.text.endswith("정했습니다.")
-    assert adopt.review_drafts([draft_of(KOREAN * 10, is_cut=True)], source).outcome == "shortened"
+    assert review.text.endswith("요일입니다.")
+    assert adopt.review_drafts([draft_of("".join(VARIED[:10]), is_cut=True)], source).outcome == "shortened"
     whole = draft_of(korean(200).strip())
     review = adopt.review_drafts([cut, whole], source)
     assert (review.text, review.outcome) == (whole.text, "compressed")

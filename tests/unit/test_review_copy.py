@@ -76,6 +76,6 @@ def test_one_sign_of_an_answer_alone_proves_nothing(draft: str) -> None:
 
 
 def test_a_summary_is_adopted_after_a_draft_that_was_none() -> None:
-    good = korean(280)
-    assert review_drafts([ANSWER, good], TRIP).text == good.strip()
-    assert review_drafts([SAID[:230], good], TRIP).text == good.strip()
+    good = f"(1턴) 네 명, 1월 10일, 하카타역. 예산은 180만 원이고 야간버스는 절대 타지 않습니다. {korean(200)}".strip()
+    assert review_drafts([ANSWER, good], TRIP).text == good
+    assert review_drafts([SAID[:230], good], TRIP).text == good

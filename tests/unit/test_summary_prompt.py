@@ -125,7 +125,7 @@ def test_what_matters_most_is_named_first() -> None:
         assert indexes == sorted(indexes)
 
 
-KINDS = ["empty", "language", "copy", "answer", "cut", "long", "short", "lacking"]
+KINDS = ["empty", "language", "copy", "answer", "markup", "repetition", "cut", "long", "short", "lacking"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
