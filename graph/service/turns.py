@@ -103,7 +103,7 @@ class Turns:
             session_id: Created if it doesn't exist.
             text: NUL and lone surrogates become U+FFFD, in the ids too.
             options: Changes to the session's settings, from this turn on.
-            images: `data:` URLs, kept with the session, or addresses for the provider to fetch, each perhaps with a name;
+            images: `data:` URLs, kept with the session, or addresses for the provider, each with a name or not;
                 the text may then be empty.
             wait_seconds: How long to wait for a turn in progress.
             decision: How a program's request was recognised; None for the page.

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from graph.fold.extract import count_terms
 from graph.model.summariser import ExtractiveSummariser
 from graph.node.fold_worker import SessionTerms
-from tests.fake.body import content_of, roles, shape, system_prompt
+from tests.fake.body import content_of, roles, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.draft import korean
 from tests.fake.open_chat import OpenChat
