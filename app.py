@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from api.connection import bounded_connections, bounded_websockets, room_for_connections, told_of_end
+from api.connection import bounded_connections, bounded_websockets, notified_of_end, room_for_connections
 from api.middleware import HostCheck, MetricsGuard, SecurityHeaders, SocketGuard, UploadGuard, metrics_route
 from api.program_routes import ProgramRoutes
 from component.bridge import delivery, security, service_provider
@@ -45,7 +45,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         security.widen()
         delivery.use_loop(asyncio.get_running_loop())
         stack.callback(delivery.use_loop, None)
-        stack.enter_context(told_of_end(programs.close))
+        stack.enter_context(notified_of_end(programs.close))
         stack.enter_context(bounded_connections(room_for_connections()))
         stack.enter_context(bounded_websockets())
         yield {"settings": settings}

@@ -171,37 +171,37 @@ class ChatWriter:
                 continue
             for seq, event in items:
                 # After a snapshot the client can't compute from the deltas alone which text is void.
-                told = _restarted(progress(seq)) if isinstance(event, AnswerRestarted) else asdict(event)
-                yield self._named(_name(event), told, seq)
+                payload = _restarted(progress(seq)) if isinstance(event, AnswerRestarted) else asdict(event)
+                yield self._named(_name(event), payload, seq)
 
     def snapshot(self, seen: LiveTurn | TurnView, seq: int) -> bytes:
         """Returns the whole turn, which replaces everything sent before."""
-        told: dict[str, Any] = {"turn": seen.number, "attempt": seen.attempt, "steps": _steps(seen.steps)}
+        payload: dict[str, Any] = {"turn": seen.number, "attempt": seen.attempt, "steps": _steps(seen.steps)}
         if isinstance(seen, LiveTurn):
-            told |= {"status": "running", "phase": seen.phase, "phase_turns": seen.phase_turns, "text": seen.text}
-            told |= {"thoughts": seen.thoughts} if seen.thoughts else {}
+            payload |= {"status": "running", "phase": seen.phase, "phase_turns": seen.phase_turns, "text": seen.text}
+            payload |= {"thoughts": seen.thoughts} if seen.thoughts else {}
         else:
-            told |= {"status": seen.status, "text": seen.answer_text}
-        return self._named("snapshot", told, seq)
+            payload |= {"status": seen.status, "text": seen.answer_text}
+        return self._named("snapshot", payload, seq)
 
     def end(self, event: Event, end: CompletionEnd, seq: int | None) -> tuple[bytes, bytes]:
         """Returns the last event with usage and figures, and the closing lines: last chunk or error, `[DONE]`."""
-        told: dict[str, Any] = asdict(event)
+        payload: dict[str, Any] = asdict(event)
         if isinstance(event, TurnFailed):
             problem = problem_of_failure(event.code, event.detail)
-            told = {"turn": event.turn, "code": event.code, **problem.body()}
+            payload = {"turn": event.turn, "code": event.code, **problem.body()}
             behind = failure_line(problem) + DONE
         else:
-            told["finish_reason"] = end.finish_reason
+            payload["finish_reason"] = end.finish_reason
             behind = self._chunks.end(end, with_usage=False)
-        told["usage"] = None if end.usage is None else end.usage._asdict()
-        told["figures"] = {key: value for key, value in end.figures.items() if key != "matched"}
+        payload["usage"] = None if end.usage is None else end.usage._asdict()
+        payload["figures"] = {key: value for key, value in end.figures.items() if key != "matched"}
         last = _id_line(EventId(self._turn, self._attempt, END)) if seq is None else self._id(seq + 1)
-        return self._named(_name(event), told, seq), last + behind
+        return self._named(_name(event), payload, seq), last + behind
 
-    def _named(self, name: str, told: Mapping[str, Any], seq: int | None) -> bytes:
+    def _named(self, name: str, payload: Mapping[str, Any], seq: int | None) -> bytes:
         event_id = b"" if seq is None else self._id(seq)
-        return event_id + f"event: {name}\n".encode() + data_line(told)
+        return event_id + f"event: {name}\n".encode() + data_line(payload)
 
     def _id(self, seq: int) -> bytes:
         return _id_line(EventId(self._turn, self._attempt, self._before_first + seq))

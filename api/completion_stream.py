@@ -114,14 +114,14 @@ def _figures(end: CompletionEnd) -> dict[str, Any]:
 
 
 def _usage(usage: ClientUsage) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }
     if usage.cached_tokens is not None:
-        told["prompt_tokens_details"] = {"cached_tokens": usage.cached_tokens}
-    return told
+        payload["prompt_tokens_details"] = {"cached_tokens": usage.cached_tokens}
+    return payload
 
 
 def data_line(value: Mapping[str, Any]) -> bytes:
@@ -169,8 +169,8 @@ async def whole_body(
                     del texts[fixed_count:], thoughts[thought_count:]
                 case ActionRequired() | TurnFinished() | TurnStopped():
                     calls = event.calls if isinstance(event, ActionRequired) else ()
-                    told = "".join(thoughts).strip()
-                    return whole_completion(head, "".join(texts), calls, await end(), thoughts=told)
+                    payload = "".join(thoughts).strip()
+                    return whole_completion(head, "".join(texts), calls, await end(), thoughts=payload)
                 case _:
                     _raise_if_failed(event)
 

@@ -56,10 +56,10 @@ class _Opened:
 
     @property
     def headers(self) -> dict[str, str]:
-        told: dict[str, str] = {MATCHED: self.completion.matched}
+        fields: dict[str, str] = {MATCHED: self.completion.matched}
         if self.completion.session_id:
-            told |= {SESSION: self.completion.session_id, TURN: str(self.completion.turn)}
-        return told
+            fields |= {SESSION: self.completion.session_id, TURN: str(self.completion.turn)}
+        return fields
 
 
 class CreateCompletion:

@@ -107,7 +107,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def told_of_end(on_end: Callable[[], None]) -> Iterator[None]:
+def notified_of_end(on_end: Callable[[], None]) -> Iterator[None]:
     """Calls `on_end` when a signal ends the server, before the server's own handler; only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -228,7 +228,7 @@ class Socket:
         try:
             self._hold(unfinished + self._waiting)
         except PayloadTooBig:
-            self._tell_and_leave()
+            self._answer_and_leave()
             return
         if not unfinished:
             self._since = None
@@ -244,7 +244,7 @@ class Socket:
 
     def close(self, code: CloseCode, reason: str) -> None:
         self._protocol.conn.fail(code, reason)
-        self._tell_and_leave()
+        self._answer_and_leave()
 
     def end(self) -> None:
         """Releases the budget and breaks reference cycles, which would otherwise wait for the garbage collector."""
@@ -290,7 +290,7 @@ class Socket:
         else:
             self.close(CloseCode.POLICY_VIOLATION, "The message wasn't whole in time")
 
-    def _tell_and_leave(self) -> None:
+    def _answer_and_leave(self) -> None:
         if self._protocol.conn.close_sent is not None:  # None before the handshake is answered
             self._protocol.handle_parser_exception()
         self._leave()

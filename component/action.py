@@ -52,7 +52,7 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str
         return identifier if is_sent else None
     opened, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
     if opened is None:
-        page_state.tell_in_passing(words.command_needs_chat)
+        page_state.queue_toast(words.command_needs_chat)
         return ""
     if identifier != opened:
         return None
@@ -161,7 +161,7 @@ def edit(identifier: str, turn: int, text: str) -> bool:
 def _open_branch(make: Callable[[], str]) -> bool:
     is_made = _try(lambda: page_state.open_session(make()))
     if is_made:
-        page_state.tell_in_passing(words_of(st.session_state[page_state.LANGUAGE]).sessions.branched)
+        page_state.queue_toast(words_of(st.session_state[page_state.LANGUAGE]).sessions.branched)
     redraw.changed()
     return is_made
 

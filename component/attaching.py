@@ -10,7 +10,7 @@ import streamlit as st
 from component import page_state, redraw, widget
 from component.bridge import delivery, service_provider
 from component.format import escape_label, format_count
-from component.widget import tell
+from component.widget import show_error
 from component.words.en import Words
 from graph.attachment import (
     MAX_FILES,
@@ -98,7 +98,7 @@ def mark() -> str:
 
 def draw(words: Words) -> None:
     for error in st.session_state.get(_REFUSED, ()):
-        tell(words, error)
+        show_error(words, error)
     if not _kept():
         return
     with st.container(key="attached", gap="xsmall"):

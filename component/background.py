@@ -25,22 +25,22 @@ _AT_ONCE_SECONDS = 0.3
 class _Job(NamedTuple):
     label: str
     made: Future[Record]
-    tell: Callable[[Record], None]
+    report: Callable[[Record], None]
     can_stop: bool
 
 
-def start(label: str, make: Callable[[], Record], tell: Callable[[Record], None], *, can_stop: bool = False) -> None:
-    """Starts making a record in a thread; `tell` reports it in a run of the script, in this run if it is immediate.
+def start(label: str, make: Callable[[], Record], report: Callable[[Record], None], *, can_stop: bool = False) -> None:
+    """Starts making a record in a thread; `report` reports it in a run of the script, in this run if it is immediate.
 
     A `TurnfoldError` of `make` becomes the page's notice. `can_stop`: `turns.stop` ends the job.
     """
     if is_pending():
-        page_state.tell_in_passing(words_of(st.session_state[page_state.LANGUAGE]).steering.still_making)
+        page_state.queue_toast(words_of(st.session_state[page_state.LANGUAGE]).steering.still_making)
         return
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="make")
     made = pool.submit(make)
     pool.shutdown(wait=False)  # the thread ends with the job
-    st.session_state[_PENDING] = _Job(label, made, tell, can_stop)
+    st.session_state[_PENDING] = _Job(label, made, report, can_stop)
     wait([made], timeout=_AT_ONCE_SECONDS)
     _end()
 
@@ -75,7 +75,7 @@ def _end() -> bool:
         return False
     del st.session_state[_PENDING]
     try:
-        job.tell(job.made.result())
+        job.report(job.made.result())
     except TurnfoldError as error:
         page_state.set_notice(error)
     else:
@@ -91,8 +91,8 @@ def start_compaction(identifier: str, instruction: str = "") -> None:
         page_state.set_notice(error)
         return
     compact = partial(folds.compact, identifier, instruction=instruction)
-    start(words.compacting, compact, partial(_tell, words), can_stop=True)
+    start(words.compacting, compact, partial(_report, words), can_stop=True)
 
 
-def _tell(words: Words, record: Record) -> None:
-    page_state.tell_in_passing(describe_compaction(words, record), ":material/compress:")
+def _report(words: Words, record: Record) -> None:
+    page_state.queue_toast(describe_compaction(words, record), ":material/compress:")

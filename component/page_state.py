@@ -227,12 +227,12 @@ def notice() -> TurnfoldError | None:
 def set_notice(error: TurnfoldError | None) -> None:
     """Sets the error of the last action; None after a success. A refusal becomes a toast: nothing failed."""
     if error is not None and is_refusal(error):
-        tell_in_passing(explain_error(words_of(st.session_state[LANGUAGE]), error), ":material/info:")
+        queue_toast(explain_error(words_of(st.session_state[LANGUAGE]), error), ":material/info:")
         error = None
     st.session_state[_NOTICE] = error
 
 
-def tell_in_passing(text: str, icon: str | None = None) -> None:
+def queue_toast(text: str, icon: str | None = None) -> None:
     st.session_state[_PASSING] = (*st.session_state.get(_PASSING, ()), (text, icon))
 
 

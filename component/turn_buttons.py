@@ -70,9 +70,9 @@ def markup(
     The press of a toggle sends the opposite state, so that a second press changes nothing.
     """
     state = {} if is_on is None else {"aria-pressed": _flag(is_on), "data-wanted": _flag(not is_on)}
-    told = {"data-press": press, **{f"data-{key}": value for key, value in about.items()}}
+    data = {"data-press": press, **{f"data-{key}": value for key, value in about.items()}}
     named = {"type": "button", "class": f"press {icon}", "title": hint or label, "aria-label": label}
-    attributes = " ".join(f'{key}="{html.escape(value)}"' for key, value in {**named, **state, **told}.items())
+    attributes = " ".join(f'{key}="{html.escape(value)}"' for key, value in {**named, **state, **data}.items())
     return f"<button {attributes}>{html.escape(label) if has_text else ''}</button>"
 
 

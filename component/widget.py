@@ -60,10 +60,10 @@ def error_box(words: Words) -> Iterator[None]:
     try:
         yield
     except TurnfoldError as error:
-        tell(words, error)
+        show_error(words, error)
 
 
-def tell(words: Words, error: TurnfoldError) -> None:
+def show_error(words: Words, error: TurnfoldError) -> None:
     st.error(explain_error(words, error), icon=":material/error:")
 
 

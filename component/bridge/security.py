@@ -81,13 +81,13 @@ def held_files(tab: str) -> tuple[int, int]:
 
 def visitor(connection: HTTPConnection, settings: Settings) -> Identity | None:
     claims = service_provider.claims_in(connection.cookies, connection.headers.get("origin", ""))
-    return service_provider.identity_told(claims, settings)
+    return service_provider.identity_from(claims, settings)
 
 
 def visitor_of_tab(tab: str, settings: Settings) -> Identity | None:
     session = runtime.get_instance().get_app_session(tab)
     claims = dict(session._user_info) if session is not None else {}  # noqa: SLF001  # has no public name
-    return service_provider.identity_told(claims, settings)
+    return service_provider.identity_from(claims, settings)
 
 
 def check_admitted(visitor: Identity) -> None:
@@ -111,7 +111,7 @@ class SignOut:
         settings = self._settings()
         # A browser sends no Origin on navigation.
         claims = service_provider.claims_in(request.cookies, settings.turnfold_origin or "")
-        visitor = service_provider.identity_told(claims, settings)
+        visitor = service_provider.identity_from(claims, settings)
         if visitor is None:
             return
         try:

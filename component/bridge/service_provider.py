@@ -33,13 +33,13 @@ def visitor(settings: Settings) -> Identity | None:
     """
     if settings.oidc_issuer is None:
         return None
-    identity = identity_told(st.user, settings) if st.user.get("is_logged_in") is True else None
+    identity = identity_from(st.user, settings) if st.user.get("is_logged_in") is True else None
     if identity is None:
         raise SignInError("needed")
     return identity
 
 
-def identity_told(claims: Mapping[str, object], settings: Settings) -> Identity | None:
+def identity_from(claims: Mapping[str, object], settings: Settings) -> Identity | None:
     """Returns the identity in verified claims; None if they don't contain one."""
     issuer = settings.oidc_issuer
     return None if issuer is None else identity_of(claims, issuer=issuer, hours=settings.sign_in_hours)

@@ -20,7 +20,7 @@ from component.bridge.delivery import delivered
 from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
 from component.panel import record_action, summary_panel
-from component.widget import error_box, tell
+from component.widget import error_box, show_error
 
 _HEARD: Final = "heard"
 _TOLD: Final = 8  # the newest are enough: the script repeats messages without a report
@@ -94,7 +94,7 @@ def _draw(page: PageState) -> None:
         st.html(f'<button type="button" class="to-end" title="{label}" aria-label="{label}"></button>')
         error = page_state.notice()
         if error is not None:
-            tell(page.words, error)
+            show_error(page.words, error)
         with error_box(page.words):
             record_action.draw(page, "bar")
         if background.is_pending():

@@ -55,7 +55,7 @@ def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
         f'aria-label="{words.to_turn.format(turn=turn)}">{words.recalled_turn.format(turn=turn)}</button>'
         for turn in turns
     ]
-    st.html(f'<p class="recalled">{_tell_turns(words, buttons)}</p>')
+    st.html(f'<p class="recalled">{_describe_turns(words, buttons)}</p>')
 
 
 def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
@@ -72,13 +72,13 @@ def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
 
 def _label(words: Words, step: ToolStep) -> str:
     if step.turns is not None and step.status == "done":
-        return _tell_turns(words, [words.recalled_turn.format(turn=turn) for turn in step.turns])
+        return _describe_turns(words, [words.recalled_turn.format(turn=turn) for turn in step.turns])
     # The name may be invented by the model, including Markdown.
     name = step.name.replace("`", "'")
     return f"`{name}` {escape_label(_brief(step.arguments))}"
 
 
-def _tell_turns(words: Words, turns: Sequence[str]) -> str:
+def _describe_turns(words: Words, turns: Sequence[str]) -> str:
     if not turns:
         return words.recalled_none
     return (words.recalled_one if len(turns) == 1 else words.recalled_some).format(turns=", ".join(turns))

@@ -157,14 +157,14 @@ def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Gr
     parts = "".join(
         f'<i class="{group.kind}" style="width:{100 * group.tokens / longest:.2f}%"></i>' for group in groups
     )
-    told = said.bar.format(
+    summary = said.bar.format(
         sent=format_count(call.sent_tokens),
         full=format_count(call.full_tokens),
         blocks=", ".join(f"{group.title(words)}: {format_count(group.tokens)}" for group in groups),
     )
     st.html(
         f'<div class="input-sizes">{_line(said.sent.format(turn=turn), call.sent_tokens)}'
-        f'<div class="input-bar" role="img" aria-label="{html.escape(told)}">{parts}</div>'
+        f'<div class="input-bar" role="img" aria-label="{html.escape(summary)}">{parts}</div>'
         f"{_line(said.full, call.full_tokens)}"
         f'<div class="input-bar" aria-hidden="true"><i class="full" style="width:'
         f'{100 * call.full_tokens / longest:.2f}%"></i></div></div>'

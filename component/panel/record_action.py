@@ -125,14 +125,14 @@ def remake(about: Target) -> None:
     _make(
         about,
         lambda folds: folds.remake(about.session_id, about.record.id, rate=rate, instruction=instruction),
-        _tell_remade,
+        _report_remade,
     )
 
 
 @delivery.once
 def fold_again(session_id: str, record: Record) -> None:
     about = Target(session_id, record)
-    _make(about, lambda folds: folds.fold_again(session_id, record.id), _tell_folded)
+    _make(about, lambda folds: folds.fold_again(session_id, record.id), _report_folded)
     redraw.page()
 
 
@@ -162,24 +162,24 @@ def _change_in_dialog(about: Target, change: Callable[[Folds], Record], done: st
     dialog.close()
 
 
-def _make(about: Target, make: Callable[[Folds], Record], tell: Callable[[Target, Record], None]) -> None:
+def _make(about: Target, make: Callable[[Folds], Record], report: Callable[[Target, Record], None]) -> None:
     try:
         folds = service_provider.current().folds
     except TurnfoldError as error:
         page_state.set_notice(error)
         return
     label = _said().making.format(turns=_turns(about.record))
-    background.start(label, partial(make, folds), partial(tell, about))
+    background.start(label, partial(make, folds), partial(report, about))
 
 
-def _tell_remade(about: Target, made: Record) -> None:
+def _report_remade(about: Target, made: Record) -> None:
     before, after = format_count(about.record.summary_chars), format_count(made.summary_chars)
     st.session_state.pop(_INSTRUCTION, None)
     text = _said().remake_done.format(turns=_turns(made), before=before, after=after)
     keep(about.session_id, text, back_to=about.record.id)
 
 
-def _tell_folded(about: Target, made: Record) -> None:
+def _report_folded(about: Target, made: Record) -> None:
     keep(about.session_id, _said().fold_again_done.format(turns=_turns(made)), back_to=about.record.id)
 
 

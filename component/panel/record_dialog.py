@@ -14,7 +14,7 @@ from component.format import escape_label, format_count, format_rate, format_tur
 from component.page_state import PageState
 from component.panel import record_action
 from component.panel.record_action import EDIT, REMAKE, VERSIONS, Target
-from component.widget import tell
+from component.widget import show_error
 from component.words.en import Words
 from graph.value.matcher import BoundedMatcher, TooManyStepsError
 from graph.value.record import Record
@@ -173,7 +173,7 @@ def _draw_versions(now: PageState, about: Target) -> None:
             key=about.key("version"),
         )
         draw_version_view(now.words, versions[chosen], in_use)
-        _tell_refusal(now)
+        _show_refusal(now)
         with st.container(horizontal=True, key="dialog_choice"):
             use, version = record_action.use_version, versions[chosen]
             st.button(said.use, key="dialog_confirm", type="primary", on_click=use, args=(about, version))
@@ -183,17 +183,17 @@ def _draw_versions(now: PageState, about: Target) -> None:
 
 def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target], None]) -> None:
     st.markdown(f":small[:gray[{now.words.steering.from_next_turn}]]")
-    _tell_refusal(now)
+    _show_refusal(now)
     # Enter presses a form's first button; the style sheet reverses the order.
     with st.container(horizontal=True, key="dialog_choice"):
         st.form_submit_button(label, key="dialog_confirm", type="primary", on_click=save, args=(about,))
         st.form_submit_button(now.words.cancel, key="dialog_cancel", on_click=dialog.close)
 
 
-def _tell_refusal(now: PageState) -> None:
+def _show_refusal(now: PageState) -> None:
     error = record_action.refusal()
     if error is not None:
-        tell(now.words, error)
+        show_error(now.words, error)
 
 
 def _leave_closed() -> None:

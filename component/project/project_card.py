@@ -152,7 +152,7 @@ def _draw_known(part: Part) -> None:
     if view.rules.state in {"new", "changed"}:
         st.markdown(f":small[:orange[:material/info: {said.card_rules}]]")
     if not open_form.is_any_open(_SURFACE):
-        part.tell_refusal()
+        part.show_refusal()
     with st.container(gap="xsmall", key="known_lines"):
         today, older = datetime.now(UTC).date(), view.older_decisions
         for number, line in enumerate(view.primed):

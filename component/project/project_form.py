@@ -15,7 +15,7 @@ from component.bridge import delivery, service_provider
 from component.format import escape_label
 from component.open_form import Form
 from component.page_state import PageState
-from component.widget import tell
+from component.widget import show_error
 from component.words.en import ProjectWords, Words
 from graph.value.error import NotFoundError, TurnfoldError
 from graph.value.project_view import PrimedKind, ProjectView
@@ -91,12 +91,12 @@ class Part:
     def icon(self, label: str, name: str, icon: str, act: Callable[[], None]) -> None:
         st.button(label, key=self.key(f"icon_{name}"), icon=icon, type="tertiary", on_click=act)
 
-    def tell_refusal(self) -> None:
+    def show_refusal(self) -> None:
         error = open_form.refusal(self.surface)
         if isinstance(error, NotFoundError):
             st.error(self.said.vanished, icon=":material/error:")
         elif error is not None:
-            tell(self.words, error)
+            show_error(self.words, error)
 
 
 class Field(NamedTuple):
@@ -120,7 +120,7 @@ def draw(
                 st.text_input(field.label, value=field.value, key=key)
         if note:
             st.markdown(f":small[:gray[{note}]]")
-        part.tell_refusal()
+        part.show_refusal()
         # Enter presses a form's first button; the style sheet reverses the order.
         with st.container(horizontal=True, key=part.key("choice")):
             st.form_submit_button(
@@ -136,7 +136,7 @@ def draw(
 def draw_question(part: Part, question: str, label: str, act: Callable[[], None], *, is_danger: bool = False) -> None:
     """Draws a confirmation; its first button runs `act`, and is red if `is_danger`."""
     st.markdown(question)
-    part.tell_refusal()
+    part.show_refusal()
     # The style sheet uses these keys for the row and the red button.
     around = f"{'danger' if is_danger else 'question'}_{part.key('choice')}"
     with st.container(key=around), st.container(horizontal=True, key=part.key("choice")):

@@ -25,7 +25,7 @@ def draw(now: PageState, surface: str) -> None:
     redraw.note_project(surface, view)
     part = Part(now, view, surface)
     if not open_form.is_any_open(surface):
-        part.tell_refusal()
+        part.show_refusal()
     _draw_name(part)
     if view.damage:
         project_card.draw_project_damage(part)
@@ -56,8 +56,8 @@ def _draw_name(part: Part) -> None:
                     project_form.draw_item_menu(part, "project", "", "name", escape_label(view.name))
         st.markdown(f":small[:gray[{escape_label(view.root)}]]")
         if not view.damage:
-            told = said.primed.format(tokens=format_count(view.primed_tokens))
-            st.markdown(f":small[:gray[{told if len(view.primed) > 1 else said.primed_nothing}]]")
+            count_text = said.primed.format(tokens=format_count(view.primed_tokens))
+            st.markdown(f":small[:gray[{count_text if len(view.primed) > 1 else said.primed_nothing}]]")
 
 
 def _draw_plans(part: Part) -> None:
@@ -318,9 +318,9 @@ def _draw_rule_file(part: Part, number: int, file: RuleFileView) -> None:
             (said.rule_bad, file.bad_count),
             (said.rule_imports, file.import_count),
         )
-        told = [text.format(count=count) for text, count in hidden if count]
-        if told:
-            st.markdown(f":small[:gray[{' · '.join(told)}]]")
+        texts = [text.format(count=count) for text, count in hidden if count]
+        if texts:
+            st.markdown(f":small[:gray[{' · '.join(texts)}]]")
 
 
 def _rule_size(part: Part, file: RuleFileView) -> str:

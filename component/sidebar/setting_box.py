@@ -14,7 +14,7 @@ from component.bridge import delivery, service_provider
 from component.format import escape_label, zone_of
 from component.page_state import PageState
 from component.panel import panel_head
-from component.widget import error_box, tell
+from component.widget import error_box, show_error
 from component.words.en import LANGUAGE_NAMES, LANGUAGES, Words
 from component.words.wording import describe_strategy, words_of
 from graph.value.error import InputError, TurnfoldError
@@ -33,7 +33,7 @@ def take_file(sent: object) -> None:
             count = action.import_sessions(text)
             if count:
                 said = words_of(st.session_state[page_state.LANGUAGE]).sessions
-                page_state.tell_in_passing(said.opened.format(count=count))
+                page_state.queue_toast(said.opened.format(count=count))
         case {"text": None, "size": int(size)}:
             page_state.set_notice(InputError("import_too_large", f"{size:,}"))
     redraw.page()
@@ -126,7 +126,7 @@ def _draw_form(words: Words) -> None:
         st.checkbox(said.tools, value=True, key=_TOOLS)
         refusal: TurnfoldError | None = st.session_state.get(_REFUSED)
         if refusal is not None:
-            tell(words, refusal)
+            show_error(words, refusal)
         st.form_submit_button(said.make, key="make_token", type="primary", on_click=_make)
 
 

@@ -27,10 +27,10 @@ def main() -> None:
     ):
         resource.setrlimit(kind, (most, most))
     try:
-        told = read(sys.stdin.buffer.read(), max_pages, max_chars)
+        result = read(sys.stdin.buffer.read(), max_pages, max_chars)
     except (MemoryError, RecursionError):
-        told = "too_heavy"
-    sys.stdout.buffer.write(json.dumps(told).encode())
+        result = "too_heavy"
+    sys.stdout.buffer.write(json.dumps(result).encode())
 
 
 def read(data: bytes, max_pages: int, max_chars: int) -> list[str | None] | str:

@@ -55,10 +55,10 @@ def pdf_pages(name: str, data: bytes, *, max_chars: int, seconds: int = _SECONDS
             raise AttachmentError("too_heavy", name) from None
     if done.returncode:  # below 0: a limit has ended it
         raise AttachmentError("too_heavy" if done.returncode < 0 else "damaged", name)
-    told: Any = json.loads(done.stdout)
-    if isinstance(told, str):
-        raise AttachmentError(cast("AttachmentReason", told), name)
-    return [None if page is None else str(page) for page in told]
+    result: Any = json.loads(done.stdout)
+    if isinstance(result, str):
+        raise AttachmentError(cast("AttachmentReason", result), name)
+    return [None if page is None else str(page) for page in result]
 
 
 @contextmanager

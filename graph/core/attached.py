@@ -176,12 +176,12 @@ def with_images(messages: Sequence[AnyMessage], found: Mapping[str, str]) -> lis
     every later turn as well.
     """
     failed = {id(turn[0]) for turn in split_turns(messages) if _has_failed(turn)}
-    return [_with_images(message, found, is_told=id(message) in failed) for message in messages]
+    return [_with_images(message, found, is_text_only=id(message) in failed) for message in messages]
 
 
-def _with_images(message: AnyMessage, found: Mapping[str, str], *, is_told: bool) -> AnyMessage:
+def _with_images(message: AnyMessage, found: Mapping[str, str], *, is_text_only: bool) -> AnyMessage:
     urls = [found.get(url, url) for url in urls_of(message)]
-    if is_told or not all(map(is_image_url, urls)):
+    if is_text_only or not all(map(is_image_url, urls)):
         return without_images(message)
     words = words_of(message)
     return message if not urls else message.model_copy(update={"content": content_of(words, urls)})

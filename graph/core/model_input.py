@@ -193,9 +193,9 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     raw = raw_messages(messages, system.language)
     if system.note and raw and isinstance(raw[-1], ToolMessage):
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
-    told = place_pins(history, unsent(system.pins, raw))
-    prompt = render_system(system, told)
-    items = [record_item(entry, system.language) for entry in told]
+    placed = place_pins(history, unsent(system.pins, raw))
+    prompt = render_system(system, placed)
+    items = [record_item(entry, system.language) for entry in placed]
     items[:0] = [_block_item(block, _prompt_tokens(block.text)) for block in system.standing]
     # The prompt and the records' heading; a difference, so that the items add up to the tokens sent.
     own_tokens = max(0, _prompt_tokens(prompt) - sum(item.tokens for item in items))

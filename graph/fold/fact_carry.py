@@ -83,9 +83,9 @@ def _held(record: Record) -> Iterator[Fact]:
     A summary's own sentences may read like a rule that no user gave, so they count as rules and prohibitions only if
     the record was never compared with its source.
     """
-    told = facts_in(without_marks(without_line(record.summary)))
-    kinds = {fact.key: fact for fact in told if not is_instruction(fact)}
+    facts = facts_in(without_marks(without_line(record.summary)))
+    kinds = {fact.key: fact for fact in facts if not is_instruction(fact)}
     yield from kept_in((fact_as_written(text, kinds) for text in record.kept_facts), record.summary)
-    for fact in told:
+    for fact in facts:
         if fact.kind != "vague" and not (record.kept_facts and is_instruction(fact)):
             yield fact

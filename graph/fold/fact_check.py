@@ -49,9 +49,9 @@ def _compared(text: str, facts: Sequence[Fact]) -> tuple[tuple[str, ...], tuple[
 
 
 def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
-    told = facts_of(list(_told(spec)))
+    source_facts = facts_of(list(_fact_sources(spec)))
     known = {fact.identity for fact in spec.carried} | pasted_instructions(spec.messages, spec.language)
-    fresh = [fact for fact in told if fact.identity not in known]
+    fresh = [fact for fact in source_facts if fact.identity not in known]
     return sorted([*spec.carried, *fresh], key=lambda fact: -fact.weight)[:MOST_FACTS]
 
 
@@ -89,7 +89,7 @@ def _joined(text: str, line: str, spec: FoldSpec) -> str:
     return whole if line and is_within(whole, spec) else text
 
 
-def _told(spec: FoldSpec) -> Iterator[AnyMessage]:
+def _fact_sources(spec: FoldSpec) -> Iterator[AnyMessage]:
     """Yields the messages with facts; summaries lose their marks, or are left out if their facts are carried."""
     for message in spec.messages:
         is_summary = spec.is_merge or isinstance(message, SystemMessage)

@@ -94,9 +94,9 @@ def requests_for(spec: FoldSpec, source_tokens: int) -> Iterator[SummaryRequest]
             before=spec.before if index == 0 else text_of(parts[index - 1][-1][0]),
             turns=[turn for _, turn in part],
         )
-        told = with_facts(prompt.removeprefix(rules).lstrip("\n"), [message for message, _ in part], chars, spec)
+        task = with_facts(prompt.removeprefix(rules).lstrip("\n"), [message for message, _ in part], chars, spec)
         aim_chars, most_chars = lengths_of(chars, spec.style)
-        sent: list[BaseMessage] = [SystemMessage(rules), HumanMessage(told)] if rules else [HumanMessage(told)]
+        sent: list[BaseMessage] = [SystemMessage(rules), HumanMessage(task)] if rules else [HumanMessage(task)]
         yield SummaryRequest(sent, aim_chars, most_chars, language)
 
 
@@ -108,8 +108,8 @@ def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, 
     language = language_of(messages, spec.language) if spec.style in ("plain", "merge") else "en"
     named = () if spec.is_merge else facts_to_name(messages, target_chars, spec.language)
     listed = list_facts([fact.text for fact in named], language)
-    told, _, size = request.rpartition("\n")
-    return f"{told}\n{listed}{quote_instruction(spec.instruction, language)}{size}"
+    start, _, size = request.rpartition("\n")
+    return f"{start}\n{listed}{quote_instruction(spec.instruction, language)}{size}"
 
 
 def language_of(messages: Sequence[AnyMessage], session_language: Language) -> str:
@@ -130,14 +130,14 @@ def messages_behind(request: SummaryRequest, index: int, draft: SummaryDraft, fl
     """Returns the draft and a repair prompt, which names only the missing facts of its own part."""
     text = draft.parts[index] if index < len(draft.parts) else draft.text
     is_part = len(draft.parts) > 1
-    told = request.messages[-1].text
+    request_text = request.messages[-1].text
     repair = repair_generator.get_prompt(
         flaw.kind,
         chars=len(text),
         aim=request.aim_chars,
         most=request.most_chars,
         language=request.language,
-        missing=[fact for fact in flaw.missing if not is_part or escape(fact) in told],
+        missing=[fact for fact in flaw.missing if not is_part or escape(fact) in request_text],
     )
     return [AIMessage(text or repair_generator.EMPTY_DRAFT), HumanMessage(repair)]
 
@@ -235,8 +235,8 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
         has_previous=bool(spec.sources),
     )
     # Facts of the user only: the others are in the input above, and tokens of this list aren't cached.
-    told = with_facts(instruction, asked, min(spec.target_chars, MAX_TARGET_CHARS), spec)
-    sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(told)]
+    task = with_facts(instruction, asked, min(spec.target_chars, MAX_TARGET_CHARS), spec)
+    sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(task)]
     return SummaryRequest(sent, aim_chars, most_chars, language, last.tools)
 
 

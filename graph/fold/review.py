@@ -323,9 +323,9 @@ def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
     written = [draft for draft in drafts if visible_chars(draft.text)]
     unfit = [_unfit(draft, spec) for draft in written]
     fitting = [draft for draft, kind in zip(written, unfit, strict=True) if kind is None]
-    telling = [draft for draft in fitting if visible_chars(draft.text) >= _least_chars(draft, spec)]
-    if telling:
-        best, kept = _best([(draft, _adoptable(draft, spec)) for draft in telling], spec)
+    long_enough = [draft for draft in fitting if visible_chars(draft.text) >= _least_chars(draft, spec)]
+    if long_enough:
+        best, kept = _best([(draft, _adoptable(draft, spec)) for draft in long_enough], spec)
         if len(written) > 1 and not _is_small(spec) and _lack(kept, best, spec).is_fatal:
             return _LACKING
         if _is_smaller(kept, spec):
@@ -333,7 +333,7 @@ def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
             return Review(kept, "compressed" if is_whole else "shortened")
     if _is_small(spec):
         return Review(quote(spec.messages, spec.language), "inflated" if written else "empty", is_verbatim=True)
-    if telling:
+    if long_enough:
         return Review("", "inflated", error_code="summary_inflated")
     if fitting:
         return Review("", "failed", error_code="summary_short")

@@ -349,7 +349,9 @@ class ContextRegistry:
         with self._lock:  # `lru_cache` would let two threads create two services
             return self._opened(owner, root)
 
-    def told(self, owner: str, root: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
+    def apply_context(
+        self, owner: str, root: str, context: Mapping[str, object], language: Language
+    ) -> ContextSnapshot:
         """Applies a request's context within a checked root; raises what `app_context` does."""
         app_context = self.app_context(owner, root)
         app_context.ensure_volatile_server_working_directory(self._directory, Path(root))

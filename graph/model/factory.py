@@ -161,18 +161,18 @@ class ChatModels:
 
     def window_tokens(self, name: str) -> int:
         """Returns the context window: from the settings, the endpoint's list or the name; 8,192 if unknown."""
-        told = self.told_window_tokens(name)
-        if told is not None:
-            return told
+        reported = self.reported_window_tokens(name)
+        if reported is not None:
+            return reported
         return UNKNOWN_WINDOW_TOKENS if self._settings.is_offline else guess_window_tokens(name)
 
-    def told_window_tokens(self, name: str) -> int | None:
+    def reported_window_tokens(self, name: str) -> int | None:
         """Returns the context window from the settings or the endpoint, in its errors or its list; None if unknown."""
-        told = self._settings.model_window_tokens
-        if told is None and (entry := self._known_entry(name)) is not None:
-            told = entry.window_tokens
+        reported = self._settings.model_window_tokens
+        if reported is None and (entry := self._known_entry(name)) is not None:
+            reported = entry.window_tokens
         learned = self._learned_windows.get(name)
-        return learned if told is None else min(told, learned or told)
+        return learned if reported is None else min(reported, learned or reported)
 
     def takes_images(self, name: str) -> bool:
         """Returns False if the server lists the model as one of text alone, or refused an image minutes ago.

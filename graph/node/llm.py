@@ -97,14 +97,14 @@ class Guard:
         limit_seconds = self._deps.settings.fold_wait_seconds
         seconds = turn.fold_wait.remaining_seconds(limit_seconds) if worker.may_wait(session_id) else 0.0
         if seconds:
-            turn.tell(FoldWaiting(spec.turns))
+            turn.emit(FoldWaiting(spec.turns))
         with turn.fold_wait.spend():
             record = worker.make_now(
                 session_id, spec, owner=turn.owner, model=turn.row.model, stop=turn.stop, wait_seconds=seconds
             )
         if record is None or not self._deps.stores.records.adopt(turn.lease, record.id):
             return None
-        turn.tell(folded_event(record))
+        turn.emit(folded_event(record))
         _LOG.info("guard folded session=%s turns %d-%d", session_id, record.turns[0], record.turns[-1])
         return snapshot_of(self._deps, turn, self._state)
 
@@ -170,7 +170,7 @@ class LlmNode:
                 return call(asked.bind(tool_choice=choice) if choice else asked, model_input)
             return deps.models.tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
-        _check_window(fit.model_input, deps.models.told_window_tokens(name))
+        _check_window(fit.model_input, deps.models.reported_window_tokens(name))
         try:
             return ask(fit.model_input)
         except ContextLengthError:

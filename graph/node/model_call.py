@@ -99,7 +99,7 @@ class AnswerCall:
         self.is_heard = self.is_shown = True
         self._said.append(text)
         self._text.append(text)
-        self._turn.tell(TokenDelta(text))
+        self._turn.emit(TokenDelta(text))
         self._end.hear(text)
 
     def _begin_try(self) -> None:
@@ -118,19 +118,19 @@ class AnswerCall:
 
     def _tell(self, phase: Phase) -> None:
         if phase.name == "reading":
-            self._turn.tell(InputRead(phase.read_tokens, phase.input_tokens))
+            self._turn.emit(InputRead(phase.read_tokens, phase.input_tokens))
 
     def _hear_thought(self, thought: str) -> None:
         self.is_shown = True
         self._said.append(thought)
-        self._turn.tell(ThoughtDelta(thought))
+        self._turn.emit(ThoughtDelta(thought))
 
     def _sort(self) -> None:
         """Takes the call's text back: it comes again as thoughts, or the reverse."""
         self.is_heard = False
         self._said.clear()
         self._begin_try()
-        self._turn.tell(AnswerRestarted(is_sorted=True))
+        self._turn.emit(AnswerRestarted(is_sorted=True))
 
     def _count(self, model_input: ModelInput, usage: Usage | None, *, seconds: float, error_code: str = "") -> None:
         self._deps.spending.add_call(
@@ -146,7 +146,7 @@ class AnswerCall:
     def _restart(self) -> None:
         self.is_heard = self.is_shown = False
         self._begin_try()
-        self._turn.tell(AnswerRestarted())
+        self._turn.emit(AnswerRestarted())
 
     def _ask_with_images(self, ask: Callable[..., Answer], messages: Sequence[AnyMessage]) -> Answer:
         """Calls the model with the images of the messages; one that takes none is sent older images as text.

@@ -87,7 +87,7 @@ class TurnContext:
     owner: str
     row: TurnRow
     strategy: Strategy
-    tell: Callable[[Event], None]
+    emit: Callable[[Event], None]
     stop: threading.Event
     give_up: threading.Event
     time_zone: str

@@ -32,7 +32,7 @@ class SummaryNode:
         for spec in specs:
             record = self._take(turn, spec, may_wait=spec is waited_for)
             if record is not None and deps.stores.records.adopt(turn.lease, record.id):
-                turn.tell(folded_event(record))
+                turn.emit(folded_event(record))
                 adopted = True
             elif spec.is_waited:
                 break  # coverage grows from the oldest turn without a gap
@@ -47,7 +47,7 @@ class SummaryNode:
         record = worker.ready(plan)
         seconds = turn.fold_wait.remaining_seconds(self._deps.settings.fold_wait_seconds)
         if record is None and may_wait and seconds and worker.should_wait(plan):
-            turn.tell(FoldWaiting(spec.turns))
+            turn.emit(FoldWaiting(spec.turns))
             with turn.fold_wait.spend():
                 record = worker.wait(plan, seconds, turn.stop)
         return record

@@ -71,7 +71,7 @@ def _run_all(
         futures: dict[Future[tuple[str, bool]], ToolCall] = {}
         for call in calls:
             arguments = json.dumps(call["args"], ensure_ascii=False)
-            turn.tell(ToolStarted(str(call["id"]), call["name"], arguments))
+            turn.emit(ToolStarted(str(call["id"]), call["name"], arguments))
             run = contextvars.copy_context().run
             futures[pool.submit(run, _run_one, call, tools, language, call["id"] in unreadable)] = call
         done = _await(futures, turn, deps.settings.tool_deadline_seconds)
@@ -86,7 +86,7 @@ def _run_all(
             text = note_cut(text, most_chars, why="are shown", language=language)
         seconds = done.get(future, time.monotonic()) - began
         turns = opened_turns(call["name"], text)
-        turn.tell(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds, turns))
+        turn.emit(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds, turns))
         results.append(
             ToolMessage(
                 text,

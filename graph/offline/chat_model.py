@@ -75,7 +75,7 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
     passages = read_passages(messages[: max(last, 0)])
     language, intent = _language(messages), find_intent(question)
     if results:
-        body = _tell_result(results[-1], question, passages, language)
+        body = _describe_result(results[-1], question, passages, language)
     elif intent == "time" and CLOCK_TOOL in tool_names:
         zone = find_zone(question)
         return Reply(tool=CLOCK_TOOL, arguments={"timezone": zone} if zone else {})
@@ -117,18 +117,18 @@ def _sentences(question: str) -> list[str]:
     return split_sentences(_CODE.sub(" ", question))
 
 
-def _tell_result(result: ToolMessage, question: str, passages: Sequence[Passage], language: Language) -> str:
+def _describe_result(result: ToolMessage, question: str, passages: Sequence[Passage], language: Language) -> str:
     if is_recalled(result) and result.status == "success":
         said = {passage.text for passage in passages}
         found = [passage for passage in read_recalled(result.text) if passage.text not in said]
         return _converse(question, [*found, *passages], language, has_looked=True)
-    if told := _tell_clock(result.text, language):
-        return told
+    if description := _describe_time(result.text, language):
+        return description
     quoted = "\n".join(f"> {line}" for line in cut_at_word(result.text.strip(), _TOOL_CHARS).splitlines())
     return f"{PHRASES[language]['tool_said']}\n\n{quoted}"
 
 
-def _tell_clock(result: str, language: Language) -> str:
+def _describe_time(result: str, language: Language) -> str:
     found = _CLOCK.search(result)
     if found is None:
         return ""

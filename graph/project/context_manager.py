@@ -233,13 +233,13 @@ class Primed:
             return []
         rendered = [words.NOTE[self.language]]
         for label in dict.fromkeys(line.label for line in self.lines):
-            told = [render_line(line, self.language) for line in self.lines if line.label == label]
+            lines = [render_line(line, self.language) for line in self.lines if line.label == label]
             if label == words.RECENT_DIALOG:
-                rendered += [f"{label}:", *told]
+                rendered += [f"{label}:", *lines]
                 continue
             if label == words.DECISIONS and self.older_decisions:
-                told.insert(0, words.older_decisions(self.older_decisions, self.language))
-            rendered.append(f"{label}: {', '.join(told)}")
+                lines.insert(0, words.older_decisions(self.older_decisions, self.language))
+            rendered.append(f"{label}: {', '.join(lines)}")
         return rendered
 
     @property

@@ -102,9 +102,9 @@ def _pick(leaving: Sequence[Message], target_chars: int) -> str:
     answers = [AIMessage(each.content) for each in leaving if each.role == "assistant"]
     asked = [HumanMessage(each.content) for each in leaving if each.role != "assistant"]
     share = _ANSWER_SHARE if asked else 1
-    told = extract_summary(answers, int(target_chars * share)) if answers else ""
-    wanted = extract_summary(asked, target_chars - len(told) - 1) if asked else ""
-    return " ".join(part for part in (wanted, told) if part)
+    answered = extract_summary(answers, int(target_chars * share)) if answers else ""
+    wanted = extract_summary(asked, target_chars - len(answered) - 1) if asked else ""
+    return " ".join(part for part in (wanted, answered) if part)
 
 
 def _given(message: Message) -> AnyMessage:

@@ -354,11 +354,18 @@ class Completions:
 
     def _at(self, response_key: ResponseKey, matched: Matched, log: TurnLog) -> Response:
         response = response_id(response_key.session_id, response_key.turn, response_key.attempt, response_key.ordinal)
-        tell_end = partial(self._end_of, response_key, matched)
+        read_completion_end = partial(self._end_of, response_key, matched)
         created = int(response_key.started_at.timestamp())
-        tell_stop = partial(self._access.stores.turns.request_stop, response_key.session_id, response_key.turn)
+        request_stop = partial(self._access.stores.turns.request_stop, response_key.session_id, response_key.turn)
         return Response(
-            response, created, response_key.session_id, response_key.turn, matched, log, tell_end, tell_stop
+            response,
+            created,
+            response_key.session_id,
+            response_key.turn,
+            matched,
+            log,
+            read_completion_end,
+            request_stop,
         )
 
     def _end_of(self, response_key: ResponseKey, matched: Matched) -> CompletionEnd:

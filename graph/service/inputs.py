@@ -181,8 +181,8 @@ class Inputs:
         """Returns the tools of their block; () for other blocks."""
         kind, name, _, _ = block
         schemas = self._known_tools.find(name, language, off=session.tools_off) if kind == TOOLS else ()
-        told = (schema["function"] for schema in schemas)
-        return tuple(ToolSchema(tool["name"], json.dumps(tool, ensure_ascii=False, indent=2)) for tool in told)
+        functions = (schema["function"] for schema in schemas)
+        return tuple(ToolSchema(tool["name"], json.dumps(tool, ensure_ascii=False, indent=2)) for tool in functions)
 
     def _rebuild(self, session: SessionRow, call: ModelCall) -> Rebuilt:
         """Builds what a call of this session was sent again."""

@@ -107,7 +107,7 @@ class Sessions:
         Raises `BusyError` if it is being made and wasn't ready in time.
         """
         session_id = _example_id(self._owner, language)
-        told = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
+        example = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
         if not self.undo_delete([session_id]):
             self._eraser.erase_expired(has_others=True)
         session = self._stores.sessions.create(
@@ -115,14 +115,14 @@ class Sessions:
             self._owner,
             compression_rate=EXAMPLE_RATE,
             strategy=IntervalStrategy.name,
-            title=told["title"],
+            title=example["title"],
         )
-        if session.turn_count >= len(told["turns"]):
+        if session.turn_count >= len(example["turns"]):
             return session_id
         lease = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
             if self._access.own(session_id).turn_count == 0:
-                self._write_example(lease, told["turns"], iter(told["summaries"]))
+                self._write_example(lease, example["turns"], iter(example["summaries"]))
         except BaseException:
             self._stores.sessions.delete(session_id, self._owner)  # half of an example is none
             raise
@@ -132,12 +132,12 @@ class Sessions:
 
     def _write_example(self, lease: Lease, turns: Sequence[Mapping[str, str]], summaries: Iterator[str]) -> None:
         """Stores the turns in order, each fold where a chat would have it: before the turn that first uses it."""
-        for number, told in enumerate(turns, start=1):
+        for number, turn in enumerate(turns, start=1):
             if should_summarize(number):
                 self._fold_example(lease, number - 1, next(summaries))
-            question = HumanMessage(told["user"], id=f"example-question-{number}")
+            question = HumanMessage(turn["user"], id=f"example-question-{number}")
             answer = AIMessage(
-                told["answer"], id=f"example-answer-{number}", response_metadata={"finish_reason": "stop"}
+                turn["answer"], id=f"example-answer-{number}", response_metadata={"finish_reason": "stop"}
             )
             self._stores.turns.begin(lease, owner=self._owner, message=question, model=EXAMPLE_MODEL, is_casual=False)
             self._stores.archive.append(lease, owner=self._owner, turn=number, attempt=1, messages=[answer])
@@ -327,8 +327,8 @@ class Sessions:
         language = session_language(self._stores.archive.opening(session_id))
         projects = self._project_turns
         if projects is not None and row.project_root:
-            return projects.tell(self._owner, row.project_root, context, language)
-        return self._contexts.told(session_id, context, language)
+            return projects.apply_context(self._owner, row.project_root, context, language)
+        return self._contexts.apply_context(session_id, context, language)
 
     def memory(self, session_id: str) -> str:
         """Returns the lines of project memory in the session's prompt, as sent; "" for none."""

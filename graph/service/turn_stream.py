@@ -54,8 +54,8 @@ class Response:
     turn: int
     matched: Matched
     log: TurnLog
-    tell_end: Callable[[], CompletionEnd]
-    tell_stop: Callable[[], None]
+    read_completion_end: Callable[[], CompletionEnd]
+    request_stop: Callable[[], None]
 
     def watch(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
         """Passes on all events so far, then each new one; returns what ends that."""
@@ -65,11 +65,11 @@ class Response:
         """Ends the turn if it still runs; what was said is kept."""
         self.log.stop.set()
         if not self.log.is_over:
-            self.tell_stop()
+            self.request_stop()
 
     def end(self) -> CompletionEnd:
         """Returns the finish reason, usage and figures of the whole response."""
-        return self.tell_end()
+        return self.read_completion_end()
 
 
 def response_id(*parts: object) -> str:

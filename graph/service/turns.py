@@ -326,7 +326,7 @@ class Turns:
             owner=self._owner,
             row=turn,
             strategy=strategy,
-            tell=log.append,
+            emit=log.append,
             stop=log.stop,
             give_up=self._runner.give_up,
             time_zone=options.time_zone,
@@ -348,7 +348,7 @@ class Turns:
             turn=turn.number,
             message=asked,
             # Without a project, what earlier requests said of the context holds on.
-            context=said if session.project_root else self._contexts.told(session_id, said, language),
+            context=said if session.project_root else self._contexts.apply_context(session_id, said, language),
         )
         self._runner.submit(
             Job(log, context, tuple(messages), session.compression_rate, request, _fingerprint_of(decision))

@@ -69,8 +69,8 @@ class CompactionStrategy:
         """
         if not history:
             return assemble(system, (), messages)
-        told = place_pins(history, unsent(system.pins, messages))
-        summary = f"{COMPACTION_HEADING}\n\n{render_summary(told, system.language)}"
+        placed = place_pins(history, unsent(system.pins, messages))
+        summary = f"{COMPACTION_HEADING}\n\n{render_summary(placed, system.language)}"
         if messages and not isinstance(messages[0], HumanMessage):
             messages = [HumanMessage("", id=SUMMARY_PREFIX + history[-1]["id"]), *messages]
         base = assemble(replace(system, pins=()), (), messages)
@@ -78,7 +78,7 @@ class CompactionStrategy:
         own = words_of(first)
         note = COMPACTION_NOTE[system.language].format(first=history[0]["turns"][0], last=history[-1]["turns"][-1])
         joined = f"{summary}\n\n{note}\n\n---\n\n{own}" if own else summary
-        records = [record_item(entry, system.language) for entry in told]
+        records = [record_item(entry, system.language) for entry in placed]
         beside = estimate_tokens(joined) - estimate_tokens(own) - sum(record.tokens for record in records)
         around = InputItem("note", "context", 1, max(0, beside))
         return ModelInput(

@@ -74,15 +74,15 @@ class RollingStrategy:
         if not self._limits.rolling_sends_unsummarised:
             sent = recent[unsent_count(recent, self._limits.app_context_recent_messages) :]
         whole = [message for message in sent if len(_all_words(message)) <= INPUT_CHARS]
-        told = place_pins(history, unsent(system.pins, [*whole, *opened]))
-        if not opened or (not told and len(recent) <= 1):
+        placed = place_pins(history, unsent(system.pins, [*whole, *opened]))
+        if not opened or (not placed and len(recent) <= 1):
             return base
         current = words_of(opened[0])
         volatile = "" if system.volatile is None else system.volatile.text
-        text = build_context_prompt(render_summary(told, system.language), sent, current, volatile)
+        text = build_context_prompt(render_summary(placed, system.language), sent, current, volatile)
         joined = with_words(opened[0], text)
         head, rest = base.items[: system.item_count], base.items[system.item_count :]
-        items = [record_item(entry, system.language) for entry in told]
+        items = [record_item(entry, system.language) for entry in placed]
         items += [InputItem("message", str(message.id), 1, estimate_tokens(_words(message))) for message in sent]
         beside = estimate_tokens(text) - estimate_tokens(current) - sum(item.tokens for item in items)
         if volatile:

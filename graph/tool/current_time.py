@@ -30,7 +30,7 @@ def build_current_time(context: ToolContext) -> BaseTool:
         zone = _open_zone(name) or _open_zone(find_zone(name))
         if zone is None:
             raise ToolException(no_zone(name[:60], CLOCK_ZONES, language))
-        return tell_time(context.clock().astimezone(zone), zone.key, language)
+        return format_time(context.clock().astimezone(zone), zone.key, language)
 
     return StructuredTool(
         name="get_current_time",
@@ -46,7 +46,7 @@ def _arguments(language: Language) -> type[BaseModel]:
     return create_model("Arguments", timezone=(str, Field("", description=DESCRIPTIONS[language].clock_zone)))
 
 
-def tell_time(moment: datetime, zone: str, language: Language) -> str:
+def format_time(moment: datetime, zone: str, language: Language) -> str:
     """Renders a moment as `2026-11-21 08:50:12 Saturday, Asia/Seoul (UTC+09:00)`, the weekday in `language`."""
     offset = f"{moment:%z}"
     return f"{moment:%Y-%m-%d %H:%M:%S} {WEEKDAYS[language][moment.weekday()]}, {zone} (UTC{offset[:3]}:{offset[3:5]})"

@@ -35,16 +35,16 @@ def build_project_notes(
 
     `open_memory` is called only with a tool, so that the same tools are offered while the memory can't be opened.
     """
-    notes, told = ProjectNotes(open_memory, user_words, language), words.DESCRIPTIONS[language]
-    text = Field(description=told.decision_text)
-    said = Field(description=told.decision_said)
-    replaces = Field("", description=told.decision_replaces)
+    notes, texts = ProjectNotes(open_memory, user_words, language), words.DESCRIPTIONS[language]
+    text = Field(description=texts.decision_text)
+    said = Field(description=texts.decision_said)
+    replaces = Field("", description=texts.decision_replaces)
     return [
-        _tool(notes.record_decision, told.decision, text=(str, text), said=(str, said), replaces=(str, replaces)),
-        _tool(notes.open_task, told.task, title=(str, Field(description=told.task_title))),
-        _tool(notes.complete_task, told.done, task_id=(str, Field(description=told.done_id))),
-        _tool(notes.switch_plan, told.plan, plan_id=(str, Field(description=told.plan_id))),
-        _tool(notes.note_open_files, told.files, paths=(list[str], Field(description=told.files_paths))),
+        _tool(notes.record_decision, texts.decision, text=(str, text), said=(str, said), replaces=(str, replaces)),
+        _tool(notes.open_task, texts.task, title=(str, Field(description=texts.task_title))),
+        _tool(notes.complete_task, texts.done, task_id=(str, Field(description=texts.done_id))),
+        _tool(notes.switch_plan, texts.plan, plan_id=(str, Field(description=texts.plan_id))),
+        _tool(notes.note_open_files, texts.files, paths=(list[str], Field(description=texts.files_paths))),
     ]
 
 
@@ -169,7 +169,7 @@ def _tool(function: Callable[..., str], description: str, **arguments: tuple[obj
 
 def build_read_rule(find: Callable[[str], str | None], language: Language) -> BaseTool:
     """Returns `read_rule`; `find` returns the quoted text of a rule agreed to by the owner, None if there is none."""
-    told = DESCRIPTIONS[language]
+    texts = DESCRIPTIONS[language]
 
     def read_rule(name: str) -> str:
         text = find(name.strip())
@@ -179,8 +179,8 @@ def build_read_rule(find: Callable[[str], str | None], language: Language) -> Ba
 
     return StructuredTool(
         name="read_rule",
-        description=told.rule,
-        args_schema=create_model("Arguments", name=(str, Field(description=told.rule_name))),
+        description=texts.rule,
+        args_schema=create_model("Arguments", name=(str, Field(description=texts.rule_name))),
         func=read_rule,
         handle_tool_error=True,
     )

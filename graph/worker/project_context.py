@@ -41,7 +41,7 @@ class SessionContexts:
         self._lock = threading.Lock()
         self._values: Newest[str, ContextSnapshot] = Newest(_KEPT_SESSIONS)
 
-    def told(self, session_id: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
+    def apply_context(self, session_id: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
         """Applies a request's `currentFile` and `selection`, and returns the resulting values for the session."""
         said = {key: context[key] for key in (CURRENT_FILE, SELECTION) if key in context}
         with self._lock:
@@ -112,7 +112,7 @@ class ProjectContext:
     def _composed(self, request: ContextRequest) -> tuple[str, str]:
         owner, root, language = request.owner, request.root, request.language
         with self._roots.opened(root) as folder:
-            volatile = self._registry.told(owner, root, request.context, language)
+            volatile = self._registry.apply_context(owner, root, request.context, language)
             location = locate(folder, volatile.get(CURRENT_FILE))
         app_context = self._registry.app_context(owner, root)
         agreed = agreed_rules(self._agreements.newest(owner, root))

@@ -168,7 +168,9 @@ class ProjectTurns:
             raise InternalError from error
         return lines.result()
 
-    def tell(self, owner: str, root: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
+    def apply_context(
+        self, owner: str, root: str, context: Mapping[str, object], language: Language
+    ) -> ContextSnapshot:
         """Applies context sent by a program for turns from now on, and returns the resulting values.
 
         Raises:
@@ -176,7 +178,7 @@ class ProjectTurns:
             StoreError: A file of ours can't be read or written.
         """
         with self._roots.opened(root):
-            return self._registry.told(owner, root, context, language)
+            return self._registry.apply_context(owner, root, context, language)
 
     def begin(self, request: ContextRequest) -> None:
         if request.root:

@@ -48,8 +48,8 @@ class _Watcher:
     """A subscriber, the number of events it was sent, and whether a thread is sending now."""
 
     on_event: Callable[[Event], None]
-    told: int = 0
-    is_being_told: bool = False
+    sent_count: int = 0
+    is_being_sent: bool = False
 
 
 class _Thoughts:
@@ -185,7 +185,7 @@ class TurnLog:
             self._changed.notify_all()
             watchers = tuple(self._watchers)
         for watcher in watchers:
-            self._tell(watcher)
+            self._send(watcher)
 
     def watch(self, on_event: Callable[[Event], None]) -> Callable[[], None]:
         """Passes on all events so far, then each new one, in order and once; returns a function that unsubscribes.
@@ -197,7 +197,7 @@ class TurnLog:
         watcher = _Watcher(on_event)
         with self._changed:
             self._watchers.append(watcher)
-        self._tell(watcher)
+        self._send(watcher)
 
         return partial(self._forget, watcher)
 
@@ -253,12 +253,12 @@ class TurnLog:
         with self._changed:
             self._changed.wait_for(lambda: self.is_over, timeout_seconds)
 
-    def _tell(self, watcher: _Watcher) -> None:
+    def _send(self, watcher: _Watcher) -> None:
         """Sends all pending events to a subscriber; if another thread is doing so, leaves new ones to it."""
         with self._changed:
-            if watcher.is_being_told:
+            if watcher.is_being_sent:
                 return
-            watcher.is_being_told = True
+            watcher.is_being_sent = True
         while (event := self._next_for(watcher)) is not None:
             try:
                 watcher.on_event(event)
@@ -273,11 +273,11 @@ class TurnLog:
 
     def _next_for(self, watcher: _Watcher) -> Event | None:
         with self._changed:
-            if watcher.told == len(self._events) or watcher not in self._watchers:
-                watcher.is_being_told = False
+            if watcher.sent_count == len(self._events) or watcher not in self._watchers:
+                watcher.is_being_sent = False
                 return None
-            watcher.told += 1
-            return self._events[watcher.told - 1]
+            watcher.sent_count += 1
+            return self._events[watcher.sent_count - 1]
 
     def _apply(self, event: Event) -> None:
         self._thoughts.hear(event)

@@ -59,8 +59,8 @@ def walk_without_violation(stage: Stage, walk: Iterable[State], themes: Themes) 
     found: list[str] = []
     for reach in walk:
         reach(stage)
-        told = violations(stage.visitor.page, themes)
-        found += [f"{reach.__name__}: {violation}" for violation in told]
+        violated = violations(stage.visitor.page, themes)
+        found += [f"{reach.__name__}: {violation}" for violation in violated]
     if found:
         pytest.fail("\n".join(found))
 

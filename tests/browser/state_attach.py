@@ -60,8 +60,8 @@ def file_refused(stage: Stage) -> None:
     """What can't be read is named; the words and the other files come back."""
     stage.visitor.write(ASKED)
     for name, reason in (("잠긴 파일.pdf", "encrypted"), ("photo.png", "bad_image")):
-        told = f"{stage.words.attachment.reasons[reason]} ({name})"
-        expect(stage.visitor.find("told")).to_contain_text(told)
+        sentence = f"{stage.words.attachment.reasons[reason]} ({name})"
+        expect(stage.visitor.find("told")).to_contain_text(sentence)
     expect(stage.visitor.field).to_have_value(ASKED)
     expect(stage.visitor.find("attached")).to_contain_text("표.csv")
 

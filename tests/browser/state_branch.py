@@ -125,8 +125,8 @@ def ticked(stage: Stage) -> None:
     stage.button("icon_select").click()
     for number in (1, 2):
         stage.visitor.page.locator('[class*="st-key-tick_"] label').nth(number - 1).click()
-        told = stage.words.sessions.delete_ticked.format(count=number)
-        expect(stage.button("delete_ticked")).to_have_text(told)
+        sentence = stage.words.sessions.delete_ticked.format(count=number)
+        expect(stage.button("delete_ticked")).to_have_text(sentence)
 
 
 def many_deleted(stage: Stage) -> None:

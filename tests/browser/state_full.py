@@ -25,8 +25,8 @@ def full(stage: Stage) -> None:
 def some_unsent(stage: Stage) -> None:
     stage.service.sessions.configure(stage.visitor.session_id, strategy="rolling")
     stage.visitor.open(f"?session={stage.visitor.session_id}")
-    told = stage.words.unsent.format(count=Chat(stage.service, stage.visitor.session_id).view.unsent_messages)
-    expect(stage.visitor.find("chat").get_by_text(told)).to_be_visible()
+    sentence = stage.words.unsent.format(count=Chat(stage.service, stage.visitor.session_id).view.unsent_messages)
+    expect(stage.visitor.find("chat").get_by_text(sentence)).to_be_visible()
 
 
 def _fill(stage: Stage, chat: Chat, notice: str) -> None:

@@ -86,8 +86,8 @@ def program_used(stage: Stage) -> None:
 def withdrawal_asked(stage: Stage) -> None:
     stage.visitor.open_settings()
     stage.button("programs").click()
-    told = stage.words.programs.used.rpartition("{made}")[2].split("{")[0].strip()
-    expect(row(stage)).to_contain_text(told)
+    sentence = stage.words.programs.used.rpartition("{made}")[2].split("{")[0].strip()
+    expect(row(stage)).to_contain_text(sentence)
     expect(stage.dialog).not_to_contain_text((stage.folder / "token").read_text())
     row(stage).get_by_role("button", name=stage.words.programs.withdraw).click()
     expect(stage.button("dialog_confirm")).to_be_visible()

@@ -39,7 +39,7 @@ def choose_strategy(stage: Stage, strategy: str) -> None:
     ).to_be_visible()
 
 
-def expect_told_in_tokens(stage: Stage, strategy: str) -> None:
+def expect_tokens_shown(stage: Stage, strategy: str) -> None:
     threshold = format_count(stage.service.folds.next_fold(None, strategy=strategy).threshold_tokens)
     rule = stage.words.no_record_notes[strategy].format(threshold=threshold)
     panel = stage.open_panel()
@@ -101,17 +101,17 @@ def rolling_chosen(stage: Stage) -> None:
     choose_strategy(stage, "rolling")
     expect(stage.visitor.find("empty")).to_contain_text(stage.words.strategy_notes["rolling"])
     stage.close_sidebar()
-    expect_told_in_tokens(stage, "rolling")
+    expect_tokens_shown(stage, "rolling")
 
 
 def compaction_chosen(stage: Stage) -> None:
     stage.close_panel()
     choose_strategy(stage, "compaction")
     stage.close_sidebar()
-    expect_told_in_tokens(stage, "compaction")
+    expect_tokens_shown(stage, "compaction")
 
 
-def next_summary_told(stage: Stage) -> None:
+def next_summary_shown(stage: Stage) -> None:
     stage.close_panel()
     chat = Chat(stage.service)
     for number in range(1, 7):
@@ -141,8 +141,8 @@ def compact_offered(stage: Stage) -> None:
 
 
 def compacting(stage: Stage) -> None:
-    told = f"전략을 바꿀 이야기입니다 ({stage.words.language})"
-    hanging = stage.endpoint.script(hang(is_silent=True), kind="summary", to=told)
+    sentence = f"전략을 바꿀 이야기입니다 ({stage.words.language})"
+    hanging = stage.endpoint.script(hang(is_silent=True), kind="summary", to=sentence)
     stage.button("compact").click()
     stage.endpoint.wait_until(lambda _: hanging.is_asked_for)
     stage.close_sidebar()

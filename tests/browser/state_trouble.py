@@ -58,10 +58,10 @@ def fold_failed_thrice(stage: Stage) -> None:
     for number in (5, 6):
         chat.say(question(number))
         chat.wait_for_folds()
-    told = stage.words.fold_warning.format(count=FAILURES)
+    sentence = stage.words.fold_warning.format(count=FAILURES)
     warning = stage.visitor.find("chat").get_by_test_id("stAlert")
-    expect(warning).to_contain_text(f"{told} {stage.words.errors['provider']}")
-    expect(stage.open_panel().get_by_text(told)).to_be_visible()
+    expect(warning).to_contain_text(f"{sentence} {stage.words.errors['provider']}")
+    expect(stage.open_panel().get_by_text(sentence)).to_be_visible()
 
 
 def sentences_picked(stage: Stage) -> None:

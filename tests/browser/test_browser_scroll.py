@@ -18,20 +18,20 @@ LOOKED_UP = ScriptedCall("recall", '{"query": "낙하산"}', "call-recall")
 
 
 @pytest.fixture(scope="module")
-def told_session(other_server: ChatService, endpoint: FakeOpenAI) -> str:
+def long_session(other_server: ChatService, endpoint: FakeOpenAI) -> str:
     """A chat of 36 turns, the last of which looked up the second, which alone names the parachute.
 
     It has twelve summaries, and its earlier turns aren't drawn at first.
     """
     chat = Chat(other_server)
     for number in range(1, 37):
-        told = "암호는 낙하산입니다." if number == 2 else f"{number}째 기억할 말입니다. " * 10
+        message = "암호는 낙하산입니다." if number == 2 else f"{number}째 기억할 말입니다. " * 10
         if number == 36:
-            told = "암호를 찾아봅시다."
-            endpoint.script(tools(LOOKED_UP), text("찾았습니다."), to=told)
+            message = "암호를 찾아봅시다."
+            endpoint.script(tools(LOOKED_UP), text("찾았습니다."), to=message)
         else:
-            endpoint.script(text(f"{number}째 기억할 답입니다. " * 10), to=told)
-        chat.say(told)
+            endpoint.script(text(f"{number}째 기억할 답입니다. " * 10), to=message)
+        chat.say(message)
         chat.wait_for_folds()
     return chat.session_id
 
@@ -162,8 +162,8 @@ def test_who_scrolls_up_with_a_finger_is_left_there(phone: Visitor, fake_openai:
 
 
 @pytest.mark.slow
-def test_earlier_turns_come_above_what_is_being_read(visitor: Visitor, told_session: str) -> None:
-    visitor.open(f"?session={told_session}")
+def test_earlier_turns_come_above_what_is_being_read(visitor: Visitor, long_session: str) -> None:
+    visitor.open(f"?session={long_session}")
     wait_for_end_in_view(visitor)
     seventh = visitor.turn(7)
     scroll(visitor, -100_000)
@@ -179,9 +179,9 @@ def test_earlier_turns_come_above_what_is_being_read(visitor: Visitor, told_sess
 
 @pytest.mark.slow
 def test_a_card_shows_earlier_turns_first_and_a_folds_line_opens_what_hides_its_card(
-    visitor: Visitor, told_session: str
+    visitor: Visitor, long_session: str
 ) -> None:
-    visitor.open(f"?session={told_session}")
+    visitor.open(f"?session={long_session}")
     visitor.open_statistics()
     fold = visitor.page.locator('[class*="st-key-fold_"]').filter(has_text="위 10–12턴은")
     cards = visitor.find("panel").locator('[class*="st-key-card_rail_"]')
@@ -206,9 +206,9 @@ def test_a_card_shows_earlier_turns_first_and_a_folds_line_opens_what_hides_its_
 
 @pytest.mark.slow
 def test_a_turn_that_was_looked_up_is_gone_to_also_while_an_answer_streams(
-    visitor: Visitor, told_session: str, fake_openai: FakeOpenAI
+    visitor: Visitor, long_session: str, fake_openai: FakeOpenAI
 ) -> None:
-    visitor.open(f"?session={told_session}")
+    visitor.open(f"?session={long_session}")
     expect(visitor.turn(36).locator(".recalled")).to_have_text("기억 찾기: 2턴")
     fake_openai.script(tools(LOOKED_UP), hang("그 암호는 "), to="암호를 또 찾아봅시다.")
     visitor.write("암호를 또 찾아봅시다.")
@@ -224,19 +224,19 @@ def test_a_turn_that_was_looked_up_is_gone_to_also_while_an_answer_streams(
 
 
 @pytest.mark.slow
-def test_a_turn_is_gone_to_though_the_request_for_it_is_lost(visitor: Visitor, told_session: str) -> None:
+def test_a_turn_is_gone_to_though_the_request_for_it_is_lost(visitor: Visitor, long_session: str) -> None:
     on_the_way(visitor, '"turns"', lose)
-    visitor.open(f"?session={told_session}")
+    visitor.open(f"?session={long_session}")
     visitor.turn(36).get_by_role("button", name="2턴으로 가기").click()
     expect(visitor.turn(2)).to_be_in_viewport()
 
 
 @pytest.mark.slow
 def test_a_turn_is_gone_to_though_the_page_finds_a_change_at_that_moment(
-    visitor: Visitor, told_session: str, fake_openai: FakeOpenAI
+    visitor: Visitor, long_session: str, fake_openai: FakeOpenAI
 ) -> None:
     fake_openai.script(hang("여기까지 씁니다. "), to="그동안 오래 걸리는 답")
-    visitor.open(f"?session={told_session}")
+    visitor.open(f"?session={long_session}")
     visitor.write("그동안 오래 걸리는 답")
     answering = visitor.page.locator('[class*="st-key-turn_"]').last
     expect(answering).to_contain_text("여기까지 씁니다.")
@@ -254,14 +254,14 @@ def test_a_turn_is_gone_to_though_the_page_finds_a_change_at_that_moment(
 
 
 @pytest.mark.slow
-def test_a_line_that_was_found_leads_to_its_turn_again_and_again(visitor: Visitor, told_session: str) -> None:
+def test_a_line_that_was_found_leads_to_its_turn_again_and_again(visitor: Visitor, long_session: str) -> None:
     visitor.open()
     visitor.find("search").locator("input").fill("낙하산")
-    line = visitor.find(f"found_{told_session}").get_by_role("button")
+    line = visitor.find(f"found_{long_session}").get_by_role("button")
     expect(line).to_contain_text("2턴: 암호는 낙하산입니다.")
     line.click()
     expect(visitor.turn(2)).to_be_in_viewport()
-    assert visitor.session_id == told_session
+    assert visitor.session_id == long_session
     stays_in_view(visitor, visitor.turn(2))
     visitor.turn(2).hover()
     visitor.page.mouse.wheel(0, 5_000)

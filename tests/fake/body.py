@@ -17,8 +17,8 @@ _NUMBER: Final = re.compile(r"질문 (\d+)번")
 
 def summaries(body: Body) -> list[tuple[int, int]]:
     """The turns that each summary in the system prompt covers: (first, last)."""
-    _, *told = HEADING.split(system_prompt(body), maxsplit=1)
-    return [(int(first), int(last)) for first, last in _LABEL.findall("".join(told))]
+    _, *rest = HEADING.split(system_prompt(body), maxsplit=1)
+    return [(int(first), int(last)) for first, last in _LABEL.findall("".join(rest))]
 
 
 def raw_turns(body: Body) -> list[int]:

@@ -28,8 +28,8 @@ def true_tokens(body: Body) -> int:
     """The exact count of what was sent: messages, tool calls and tools."""
     offered = [json.dumps(body["tools"], ensure_ascii=False)] if body.get("tools") else []
     called = [str(message["tool_calls"]) for message in body["messages"] if message.get("tool_calls")]
-    told = [content_of(message) for message in body["messages"]]
-    return sum(map(count, [*told, *offered, *called]))
+    sent = [content_of(message) for message in body["messages"]]
+    return sum(map(count, [*sent, *offered, *called]))
 
 
 def ask_until_compacted(chat: Chat) -> int:

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import uvicorn
 from starlette.applications import Starlette
 
-from api.connection import told_of_end
+from api.connection import notified_of_end
 from api.program_routes import ProgramRoutes
 from graph.server.settings import Settings
 from graph.value.event import TokenDelta
@@ -29,7 +29,7 @@ def main() -> None:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        with told_of_end(programs.close):
+        with notified_of_end(programs.close):
             yield
         print("ended", flush=True)  # noqa: T201 - what the test waits for
 

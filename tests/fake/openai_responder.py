@@ -17,7 +17,7 @@ _TARGET: Final = re.compile(r"(\d+)(?:자| characters)")
 _MESSAGE: Final = re.compile(r"<m (?:turn=\"(\d+)\" )?from=\"[^\"]+\">(.*?)</m>", re.DOTALL)
 _BEGINNINGS: Final = tuple(BEGINNING.values())
 _TITLE_RULES: Final = tuple(rules.template.partition("\n")[0] for rules in title_generator.RULES.values())
-_TITLE_BEGINNINGS: Final = tuple(told.template.partition("]")[0] for told in title_generator.INSTRUCTION.values())
+_TITLE_BEGINNINGS: Final = tuple(parts.template.partition("]")[0] for parts in title_generator.INSTRUCTION.values())
 _TURNS: Final = re.compile(r"(?:turns? )?(\d+)(?:-\d+)?턴?")
 _OPENING: Final = re.compile(r"[«“](.*?)…?[»”]")
 _HANGUL: Final = re.compile(r"[가-힣]")
@@ -102,12 +102,12 @@ def _summarise(prompt: str) -> str:
     listed = _FACTS.search(asked)
     target = _TARGET.search(asked[listed.end() :] if listed else asked)
     is_korean = bool(_HANGUL.search(source))
-    told, last = [_MESSAGE.sub("", source)], ""
+    parts, last = [_MESSAGE.sub("", source)], ""
     for turn, words in _MESSAGE.findall(source):
         mark = (f"({turn}턴)" if is_korean else f"(turn {turn})") if turn and turn != last else ""
-        told += [mark, words]
+        parts += [mark, words]
         last = turn
-    source = " ".join(" ".join(told).split())
+    source = " ".join(" ".join(parts).split())
     chars = int(target.group(1)) if target else len(source) // 3
     facts = listed.group(1).splitlines() if listed else []
     words = _cut(source, chars - len(", ".join(facts)))
@@ -120,8 +120,8 @@ def _cut(source: str, chars: int) -> str:
 
 
 def _title(body: Body) -> str:
-    told = _words(body["messages"][0]) + asked_in(body)
-    return "시험용 제목" if _HANGUL.search(told) else "Title of the test"
+    parts = _words(body["messages"][0]) + asked_in(body)
+    return "시험용 제목" if _HANGUL.search(parts) else "Title of the test"
 
 
 def _chat(body: Body) -> str:

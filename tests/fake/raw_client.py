@@ -91,8 +91,8 @@ def frame(
 
 def close_code(connection: socket.socket) -> int:
     """The code that the server closes a websocket with, which says nothing else; 0 for a connection that broke off."""
-    told = b""
+    received = b""
     with suppress(ConnectionResetError):
         while piece := connection.recv(65_536):
-            told += piece
-    return int.from_bytes(told[2:4]) if told[:1] == bytes([128 | Opcode.CLOSE]) else 0
+            received += piece
+    return int.from_bytes(received[2:4]) if received[:1] == bytes([128 | Opcode.CLOSE]) else 0

@@ -20,7 +20,7 @@ from tests.fake.served_programs import TOKEN, ServedPrograms
 DONE: Final = "[DONE]"
 
 
-class Told(NamedTuple):
+class ReceivedEvent(NamedTuple):
     """One event as a client reads it; a chunk has no name."""
 
     id: str
@@ -32,20 +32,20 @@ class Told(NamedTuple):
         return json.loads(self.data)
 
 
-def read(lines: bytes) -> list[Told]:
+def read(lines: bytes) -> list[ReceivedEvent]:
     """The whole events of a stream that may have been cut anywhere."""
-    told = []
+    received = []
     for block in lines.decode(errors="ignore").split("\n\n")[:-1]:
         fields = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line)
         if "data" in fields:
-            told.append(Told(fields.get("id", ""), fields.get("event", ""), fields["data"]))
-    return told
+            received.append(ReceivedEvent(fields.get("id", ""), fields.get("event", ""), fields["data"]))
+    return received
 
 
-def text_of(told: list[Told]) -> str:
+def text_of(received: list[ReceivedEvent]) -> str:
     """What a client shows that keeps all of these: a snapshot or a restart replaces what it had."""
     text = ""
-    for each in told:
+    for each in received:
         if each.name in ("snapshot", "answer_restarted"):
             text = each.value["text"]
         elif not each.name and each.data != DONE:
@@ -53,9 +53,9 @@ def text_of(told: list[Told]) -> str:
     return text
 
 
-def essence_of(told: list[Told]) -> tuple[str, list[Told]]:
+def essence_of(received: list[ReceivedEvent]) -> tuple[str, list[ReceivedEvent]]:
     """What is the same however pieces of text were joined: the text, and all else."""
-    return text_of(told), [each for each in told if each.name or '"content":' not in each.data]
+    return text_of(received), [each for each in received if each.name or '"content":' not in each.data]
 
 
 class Answer(NamedTuple):
@@ -66,7 +66,7 @@ class Answer(NamedTuple):
     body: bytes
 
     @property
-    def told(self) -> list[Told]:
+    def received(self) -> list[ReceivedEvent]:
         return read(self.body)
 
     @property

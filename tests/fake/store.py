@@ -49,7 +49,7 @@ class MovableClock:
     def move(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
 
-    def has_told(self, moment: datetime | None) -> bool:
+    def has_returned(self, moment: datetime | None) -> bool:
         """Whether the database was told this moment by the clock that it uses."""
         return moment == self.now
 
@@ -68,7 +68,7 @@ class MovableDeadlines(MovableClock):
                 later = f"UPDATE {table} SET expires_at = expires_at - make_interval(secs => %s)"  # noqa: S608  # names of our own
                 connection.exec_driver_sql(later, (float(seconds),))
 
-    def has_told(self, moment: datetime | None) -> bool:
+    def has_returned(self, moment: datetime | None) -> bool:
         return moment is not None and abs(datetime.now(UTC) - moment) < timedelta(seconds=10)
 
 

@@ -19,5 +19,5 @@ def split_facts(summary: str) -> tuple[str, list[str]]:
 
 def holds(body: Body, summary: str) -> bool:
     """Whether a request holds a summary word for word; behind a label its further lines are indented."""
-    told = "\n".join(content_of(message) for message in body["messages"])
-    return summary in told or "\n  ".join(summary.splitlines()) in told
+    sent = "\n".join(content_of(message) for message in body["messages"])
+    return summary in sent or "\n  ".join(summary.splitlines()) in sent

@@ -145,23 +145,25 @@ def stand_still(folder: Path, server: PostgresServer, stall: Stall) -> Found:
     return found
 
 
-def _judge(found: Found, ledger: Ledger, told: dict[str, str]) -> None:
+def _judge(found: Found, ledger: Ledger, received: dict[str, str]) -> None:
     """Compares what was read of an answer with what is stored of it."""
-    session_id, kind, ending = told["session"], told["kind"], told["ending"]
+    session_id, kind, ending = received["session"], received["kind"], received["ending"]
     if kind == "elsewhere":
         found.elsewhere[ending] += 1
         if ending not in (_FINISHED, "stopped"):
             found.wrong.append(f"{session_id} ended as {ending} at the other server")
         return
-    ledger.acknowledge(session_id, told["message"], 1 if kind == "first" else 2)
+    ledger.acknowledge(session_id, received["message"], 1 if kind == "first" else 2)
     if kind == "next":
         if ending != _FINISHED:
             found.wrong.append(f"the next turn of {session_id} ended as {ending}")
         return
     found.endings[ending] += 1
-    found.read_chars += len(told["read"])
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(told["read"], told["stored"], strict=False)))
-    if lost := len(told["read"]) - same:
+    found.read_chars += len(received["read"])
+    same = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(received["read"], received["stored"], strict=False))
+    )
+    if lost := len(received["read"]) - same:
         found.missing_chars += lost
         found.wrong.append(f"{lost} characters of {session_id} are missing ({ending})")
     if ending == LeaseLostError.code:
@@ -176,18 +178,18 @@ def _serve(folder: Path, stall: Stall, server: int, all_started: Path, stopped: 
     elsewhere = [f"s{number}" for number in range(stall.streams) if f"s{number}" not in here]
     ends = stall.ends and server == 0
     with ThreadPoolExecutor(2 * stall.streams) as pool, opened(chat=chat) as service:
-        told = [pool.submit(_read, service, "first", session_id) for session_id in here]
+        received = [pool.submit(_read, service, "first", session_id) for session_id in here]
         if ends:
             _wait_until(stopped.exists)
             time.sleep(stall.seconds / 4)
         else:
-            told += [pool.submit(_follow, service, session_id) for session_id in elsewhere]
-            wait(told)
+            received += [pool.submit(_follow, service, session_id) for session_id in elsewhere]
+            wait(received)
             chat.hurry()
-            told += [pool.submit(_read, service, "next", session_id) for session_id in here]
-            wait(told)
+            received += [pool.submit(_read, service, "next", session_id) for session_id in here]
+            wait(received)
     with opened() as service:
-        for each in told:
+        for each in received:
             marker.say(json.dumps({**each.result(), "stored": _stored(service, each.result()["session"])}))
 
 
@@ -195,8 +197,8 @@ def _read(service: ChatService, kind: str, session_id: str) -> dict[str, str]:
     """Sends a message and reads its answer to the end, as a client does."""
     message_id = f"{kind}-{session_id}-{int(session_id[1:]) // _SERVERS}"  # every other one has a tool called
     service.turns.send(session_id, question(message_id), message_id=message_id)
-    told = _told(service.turns.follow(session_id, timeout_seconds=_PATIENCE_SECONDS))
-    return {"kind": kind, "session": session_id, "message": message_id, **told}
+    received = _read_events(service.turns.follow(session_id, timeout_seconds=_PATIENCE_SECONDS))
+    return {"kind": kind, "session": session_id, "message": message_id, **received}
 
 
 def _follow(service: ChatService, session_id: str) -> dict[str, str]:
@@ -214,10 +216,10 @@ def _follow(service: ChatService, session_id: str) -> dict[str, str]:
 
     _wait_until(has_started)
     _wait_until(lambda: isinstance(events[-1], _LAST_EVENTS))
-    return {"kind": "elsewhere", "session": session_id, **_told(events)}
+    return {"kind": "elsewhere", "session": session_id, **_read_events(events)}
 
 
-def _told(events: Iterable[Event]) -> dict[str, str]:
+def _read_events(events: Iterable[Event]) -> dict[str, str]:
     """Returns the text of a turn's events and how they end."""
     read, ending = "", "cut"
     for event in events:

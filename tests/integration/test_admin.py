@@ -177,18 +177,18 @@ def test_a_withdrawn_owner_is_let_in_again_by_the_operator_alone(
     service = open_chat().service
     owner = "oidc-0123456789"
 
-    def told(*words: str) -> str:
+    def output_of(*words: str) -> str:
         assert admin(*words) == 0
         return capsys.readouterr().out.strip()
 
-    assert told("withdrawn") == "nobody"
+    assert output_of("withdrawn") == "nobody"
     for _ in range(2):
-        assert told("withdraw", owner) == f"{owner} is let in no more; what they have is kept"
+        assert output_of("withdraw", owner) == f"{owner} is let in no more; what they have is kept"
     with pytest.raises(SignInError):
         service.for_owner(owner)
-    assert re.fullmatch(rf"{owner} since \d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ", told("withdrawn"))
-    assert told("readmit", owner) == f"{owner} is let in again"
-    assert told("readmit", owner) == f"{owner} wasn't withdrawn"
+    assert re.fullmatch(rf"{owner} since \d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ", output_of("withdrawn"))
+    assert output_of("readmit", owner) == f"{owner} is let in again"
+    assert output_of("readmit", owner) == f"{owner} wasn't withdrawn"
     assert service.for_owner(owner).sessions.list() == ()
 
 

@@ -94,9 +94,9 @@ def test_turn_run_again_after_a_reset_is_asked_its_question(
     assert (roles(body), content_of(body["messages"][1])) == (["system", "user"], question(4))
     chat.ask(5, 5)
     body = server.bodies("chat")[-1]
-    told = "\n".join(content_of(message) for message in body["messages"])
-    assert question(4) in told
-    assert question(3) not in told
+    sent = "\n".join(content_of(message) for message in body["messages"])
+    assert question(4) in sent
+    assert question(3) not in sent
     assert faults(body["messages"]) == []
 
 
@@ -129,8 +129,8 @@ def test_slider_moved_meanwhile_keeps_no_thrown_away_answer(
         assert isinstance(ending, TurnFinished)
         chat.wait_for_folds()
     chat.ask(7, 8)
-    told = [content_of(message) for body in server.bodies("chat") for message in body["messages"]]
-    assert [words for words in told if "옛 답" in words] == []
+    sent = [content_of(message) for body in server.bodies("chat") for message in body["messages"]]
+    assert [words for words in sent if "옛 답" in words] == []
 
 
 def with_newest_first(body: Body) -> Reply:
@@ -153,6 +153,6 @@ def test_under_window_the_state_holds_the_last_turns_alone(open_chat: OpenChat, 
     assert len(state_ids(chat.service.settings, chat.session_id)) == 2 * 3
     chat.service.sessions.configure(chat.session_id, strategy="interval")
     chat.ask(7, 7)
-    told = "\n".join(content_of(message) for message in server.bodies("chat")[-1]["messages"])
-    assert question(1)[:12] in told
+    sent = "\n".join(content_of(message) for message in server.bodies("chat")[-1]["messages"])
+    assert question(1)[:12] in sent
     assert len(state_ids(chat.service.settings, chat.session_id)) == 14 - 2 * sum(len(turns) for turns in chat.covered)

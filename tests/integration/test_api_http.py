@@ -22,7 +22,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from api.body import BODY_BYTES
-from api.connection import told_of_end
+from api.connection import notified_of_end
 from graph.value.client import ClientUsage
 from graph.value.error import BusyError, NotFoundError, TurnRateError, UnreachableError
 from graph.value.event import (
@@ -477,7 +477,7 @@ def test_the_handlers_of_a_signal_are_called_and_come_back() -> None:
     before = signal.signal(signal.SIGTERM, lambda *_: told.append("server"))
     try:
         handler = signal.getsignal(signal.SIGTERM)
-        with told_of_end(lambda: told.append("streams")):
+        with notified_of_end(lambda: told.append("streams")):
             signal.raise_signal(signal.SIGTERM)
         assert signal.getsignal(signal.SIGTERM) is handler
     finally:

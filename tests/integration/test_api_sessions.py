@@ -33,7 +33,7 @@ def own(chat: Chat) -> str:
     return f"/sessions/{chat.session_id}"
 
 
-def told(answer: httpx2.Response, status: int = 200) -> Any:  # noqa: ANN401  # JSON of any shape
+def read_json(answer: httpx2.Response, status: int = 200) -> Any:  # noqa: ANN401  # JSON of any shape
     assert answer.status_code == status, answer.text
     return answer.json()
 
@@ -46,27 +46,27 @@ def test_a_session_is_read_as_the_service_has_it(chat: Chat, http: httpx2.Client
     for number in range(1, 5):
         chat.say(question(number), options=TurnOptions(compression_rate=0.45))
         chat.wait_for_folds()
-    view = told(http.get(own))
+    view = read_json(http.get(own))
     assert (view["title"], view["strategy"], view["turn_count"]) == (chat.view.title, "interval", 4)
     assert (view["is_running"], view["project_problem"], view["compression_rate"]) == (False, "", 0.45)
-    turns = told(http.get(f"{own}/turns"))
+    turns = read_json(http.get(f"{own}/turns"))
     assert [(turn["number"], turn["status"], turn["user_text"]) for turn in turns["turns"]] == [
         (number, "finished", question(number)) for number in range(1, 5)
     ]
-    (record,) = told(http.get(f"{own}/records"))["records"]
+    (record,) = read_json(http.get(f"{own}/records"))["records"]
     assert (record["thread_id"], record["turns"], record["status"]) == (chat.session_id, [1, 2, 3], "COMPLETED")
     assert record["created_at"].endswith("Z")
-    figures = told(http.get(f"{own}/statistics"))
+    figures = read_json(http.get(f"{own}/statistics"))
     assert (figures["statistics"]["record_count"], len(figures["chart"])) == (1, 4)
     assert figures["next_fold"]["turns"] == [4, 5, 6]
-    (call,) = told(http.get(f"{own}/input/4"))["calls"]
+    (call,) = read_json(http.get(f"{own}/input/4"))["calls"]
     assert call["is_verified"]
     assert [block["kind"] for block in call["blocks"]] == ["system", "record", "message", "tools"]
     assert call["blocks"][2]["text"] == question(4)
-    page = told(http.get(f"{own}/turns", params={"last": 2, "before": 4}))
+    page = read_json(http.get(f"{own}/turns", params={"last": 2, "before": 4}))
     assert ([turn["number"] for turn in page["turns"]], page["earlier_count"]) == ([2, 3], 1)
     assert [turn["is_last"] for turn in page["turns"]] == [False, False]
-    assert told(http.get(f"{own}/turns", params={"before": 1}))["turns"] == []
+    assert read_json(http.get(f"{own}/turns", params={"before": 1}))["turns"] == []
     for turn in ("5", "0", "x", "-1", "1.0", "٣", "9" * 9, "9" * 5_000, "%00"):
         assert code(http.get(f"{own}/input/{turn}"))[0] == 404, turn
     answer = http.post(f"{own}/export")
@@ -79,16 +79,16 @@ def test_sessions_are_listed_and_found_by_pages(chat: Chat, http: httpx2.Client)
     chat.say(question(1))
     chat.copy(7)
     listed: list[str] = []
-    page = told(http.get("/sessions", params={"last": 3}))
+    page = read_json(http.get("/sessions", params={"last": 3}))
     while True:
         listed += [item["session_id"] for item in page["sessions"]]
         if page["next"] is None:
             break
-        page = told(http.get("/sessions/", params={"last": 3, "before": page["next"]}))
+        page = read_json(http.get("/sessions/", params={"last": 3, "before": page["next"]}))
     assert listed == [item.session_id for item in chat.service.sessions.list()]
     assert len(listed) >= 8
     assert datetime.fromisoformat(page["sessions"][0]["updated_at"]).tzinfo is not None
-    (found,) = told(http.get("/sessions", params={"search": "김민수"}))["sessions"][:1]
+    (found,) = read_json(http.get("/sessions", params={"search": "김민수"}))["sessions"][:1]
     assert found["found_turn"] == 1
 
 
@@ -104,14 +104,14 @@ def test_a_query_that_cannot_be_meant_is_refused_by_its_name(http: httpx2.Client
 
 def test_title_and_settings_change_together_or_not_at_all(chat: Chat, http: httpx2.Client, own: str) -> None:
     chat.say(question(1))
-    before = told(http.get(own))
+    before = read_json(http.get(own))
     for wrong in ({"title": "새 제목", "strategy": "none"}, {"title": " ", "compression_rate": 0.2}):
         assert http.patch(own, json=wrong).status_code == 400
-        assert told(http.get(own)) == before
+        assert read_json(http.get(own)) == before
     changes = {"title": "새 제목", "compression_rate": 0.2, "strategy": "rolling"}
-    changed = told(http.patch(own, json={**changes, "model": "turnfold/big"}))
+    changed = read_json(http.patch(own, json={**changes, "model": "turnfold/big"}))
     assert {**changed, **changes, "model": "big"} == changed
-    assert told(http.patch(own, json={"title": None})) == changed
+    assert read_json(http.patch(own, json={"title": None})) == changed
 
 
 def test_a_deleted_session_is_gone(chat: Chat, http: httpx2.Client, own: str) -> None:
@@ -128,9 +128,9 @@ def test_a_failed_turn_is_retried_and_a_finished_one_answered_again(
     server.script(failure(401), text("처음"), text("다시"))
     chat.say(question(1))
     assert code(http.post(f"{own}/regenerate")) == (400, "not_last")
-    assert told(http.post(f"{own}/retry"), 202) == {"session_id": chat.session_id, "turn": 1}
+    assert read_json(http.post(f"{own}/retry"), 202) == {"session_id": chat.session_id, "turn": 1}
     assert isinstance(chat.events()[-1], TurnFinished)
-    assert told(http.post(f"{own}/regenerate"), 202)["turn"] == 1
+    assert read_json(http.post(f"{own}/regenerate"), 202)["turn"] == 1
     chat.events()
     assert chat.last_turn.answer_text == "다시"
 
@@ -157,28 +157,28 @@ def test_a_compaction_and_a_reset_are_made_and_undone(chat: Chat, http: httpx2.C
     assert code(http.post(f"{own}/compact")) == (400, "nothing_to_compact")
     chat.ask(3, 6)
     assert code(http.post(f"{own}/restore", json={"record_id": "rec-none"})) == (404, "session_not_found")
-    record = told(http.post(f"{own}/compact"))
+    record = read_json(http.post(f"{own}/compact"))
     assert record["kind"] == "compaction"
-    assert told(http.get(f"{own}/records"))["restorable"] == [record["id"]]
+    assert read_json(http.get(f"{own}/records"))["restorable"] == [record["id"]]
     assert http.post(f"{own}/restore", json={"record_id": record["id"]}).status_code == 204
-    assert told(http.get(f"{own}/records"))["restorable"] == []
+    assert read_json(http.get(f"{own}/records"))["restorable"] == []
     assert code(http.post(f"{own}/restore")) == (400, "no_reset")
     assert http.post(f"{own}/reset").status_code == 204
-    assert told(http.get(f"{own}/turns"))["reset_after"] == [6]
+    assert read_json(http.get(f"{own}/turns"))["reset_after"] == [6]
     assert http.post(f"{own}/restore").status_code == 204
-    assert told(http.get(f"{own}/turns"))["reset_after"] == []
+    assert read_json(http.get(f"{own}/turns"))["reset_after"] == []
 
 
 def test_a_summary_is_made_of_messages_or_a_text(chat: Chat, server: FakeOpenAI, http: httpx2.Client) -> None:
     before = chat.service.sessions.list()
     words = " ".join(question(number) for number in range(1, 5))
     for sent in ({"text": words}, {"messages": [{"role": "user", "content": words}]}):
-        answer = told(http.post("/v1/summarize", json={**sent, "rate": 0.2}))
+        answer = read_json(http.post("/v1/summarize", json={**sent, "rate": 0.2}))
         assert answer["original_chars"] == len(words)
         assert answer["target_chars"] == int(len(words) * 0.2)
         assert answer["summary_chars"] == len(answer["summary"]) < len(words)
         assert answer["is_usage"]
-    asked = told(http.post("/v1/summarize/", json={"text": words, "target_length": 100, "language": "en"}))
+    asked = read_json(http.post("/v1/summarize/", json={"text": words, "target_length": 100, "language": "en"}))
     assert asked["target_chars"] == 100
     assert chat.service.sessions.list() == before
     server.script(failure(401), kind="summary")
@@ -254,7 +254,7 @@ def test_reading_goes_on_while_every_slow_thread_waits_for_a_model(open_chat: Op
         with ThreadPoolExecutor(20) as pool:
             made = [pool.submit(http.post, "/v1/summarize", json={"text": question(1) * 3}) for _ in range(20)]
             server.wait_until(lambda held: len(held.bodies("summary")) >= 16)
-            assert told(http.get("/sessions"))["sessions"] == []
+            assert read_json(http.get("/sessions"))["sessions"] == []
             server.forget_script()
             chat.close()
         assert {answer.result().status_code for answer in made} == {503}

@@ -14,7 +14,7 @@ from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.served_chat import DONE, Answer, ServedChat, Told, essence_of, read, text_of
+from tests.fake.served_chat import DONE, Answer, ReceivedEvent, ServedChat, essence_of, read, text_of
 from tests.fake.waiting_turn import FIRST, LOOK, required
 
 ANSWER = "서버 이전은 10월 3일이며 담당자는 김민수입니다. " * 10
@@ -26,10 +26,10 @@ def served(module_service: ChatService) -> Iterator[ServedChat]:
         yield opened
 
 
-def names(told: list[Told]) -> list[str]:
+def names(received: list[ReceivedEvent]) -> list[str]:
     """The events' names in order, each run of chunks as one."""
     found: list[str] = []
-    for each in told:
+    for each in received:
         name = each.name or ("done" if each.data == DONE else "chunk")
         if not (name == "chunk" and found[-1:] == ["chunk"]):
             found.append(name)
@@ -40,15 +40,15 @@ def is_cut_after(length: int) -> Callable[[bytes], bool]:
     return lambda body: len(body) >= length
 
 
-def check_once(told: list[Told]) -> None:
-    ids = [each.id for each in told if each.data != DONE]
+def check_once(received: list[ReceivedEvent]) -> None:
+    ids = [each.id for each in received if each.data != DONE]
     assert all(ids)
     assert len(ids) == len(set(ids))
-    assert [each.data for each in told].count(DONE) == 1
+    assert [each.data for each in received].count(DONE) == 1
 
 
-def without_preamble(told: list[Told]) -> list[Told]:
-    return [each for each in told if each.id or each.data == DONE]
+def without_preamble(received: list[ReceivedEvent]) -> list[ReceivedEvent]:
+    return [each for each in received if each.id or each.data == DONE]
 
 
 def test_a_stream_begins_as_the_seed_has_it_and_ends_with_figures(served: ServedChat, server: FakeOpenAI) -> None:
@@ -61,23 +61,23 @@ def test_a_stream_begins_as_the_seed_has_it_and_ends_with_figures(served: Served
     assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream")
     address = f"/chat/{session_id}/events"
     assert answer.headers["location"] == address
-    assert names(answer.told) == [
+    assert names(answer.received) == [
         "chunk", "turn_started", "tool_started", "tool_finished", "chunk", "turn_finished", "chunk", "done",
     ]  # fmt: skip
-    ids = [each.id for each in answer.told if each.id]
+    ids = [each.id for each in answer.received if each.id]
     assert ids == sorted(set(ids), key=lambda each: int(each.split(".")[2]))
     assert all(each.startswith("1.1.") for each in ids)
-    ending = answer.told[-3].value
+    ending = answer.received[-3].value
     assert (ending["turn"], ending["text"], ending["finish_reason"]) == (1, ANSWER, "stop")
     assert ending["usage"] == {"input_tokens": 200, "output_tokens": 40, "cached_tokens": 0}
     assert ending["figures"]["turn"] == 1
-    assert text_of(answer.told) == ANSWER
+    assert text_of(answer.received) == ANSWER
     # Who comes by the address alone is told the same, and who has all but the last lines these.
-    behind = served.ask("GET", f"{address}?after={answer.told[3].id}").told
-    assert essence_of(answer.told[:4] + behind) == essence_of(answer.told)
-    assert served.ask("GET", f"{address}?after={answer.told[-2].id}").status == 204
-    assert essence_of(served.ask("GET", address).told) == essence_of(answer.told)
-    assert served.follow(session_id, answer.told[-3].id).told == answer.told[-2:]
+    behind = served.ask("GET", f"{address}?after={answer.received[3].id}").received
+    assert essence_of(answer.received[:4] + behind) == essence_of(answer.received)
+    assert served.ask("GET", f"{address}?after={answer.received[-2].id}").status == 204
+    assert essence_of(served.ask("GET", address).received) == essence_of(answer.received)
+    assert served.follow(session_id, answer.received[-3].id).received == answer.received[-2:]
 
 
 def test_a_stream_that_is_cut_while_it_runs_gives_every_event_once(
@@ -91,7 +91,7 @@ def test_a_stream_that_is_cut_while_it_runs_gives_every_event_once(
     )
     draw = random.Random(13)  # noqa: S311  # the same places in each run
     first = served.send({"message": "몇 시인가요?"}, until=is_cut_after(400))
-    session_id, got = first.session_id, without_preamble(first.told)
+    session_id, got = first.session_id, without_preamble(first.received)
     other: list[Answer] = []
     second = threading.Thread(target=lambda: other.append(served.follow(session_id)))
     second.start()
@@ -99,13 +99,13 @@ def test_a_stream_that_is_cut_while_it_runs_gives_every_event_once(
     while names(got)[-1:] != ["done"]:
         length = draw.randrange(60, longest)
         part = served.follow(session_id, got[-1].id, until=is_cut_after(length)).body[:length]
-        longest = 600 if (told := without_preamble(read(part))) else longest * 2
-        got += told
+        longest = 600 if (received := without_preamble(read(part))) else longest * 2
+        got += received
         connections += 1
         assert connections < 5_000
     second.join()
     assert connections > 10
-    whole = without_preamble(other[0].told)
+    whole = without_preamble(other[0].received)
     check_once(got)
     events = Chat(chat.service, session_id).events()
     streamed = "".join(getattr(event, "text", "") for event in events if type(event).__name__ == "TokenDelta")
@@ -125,11 +125,11 @@ def test_a_stream_that_is_cut_at_any_place_gives_every_event_once(served: Served
     for end in draw.sample(range(len(whole.body)), 25):
         got = without_preamble(read(whole.body[:end]))
         rest = served.follow(whole.session_id, got[-1].id if got else "")
-        told = got + (without_preamble(rest.told) if rest.status == 200 else whole.told[-1:])
-        check_once(told)
-        assert text_of(told) == text_of(whole.told)
-        assert [each for each in told if each.name] == [each for each in whole.told if each.name]
-        assert told[-2:] == whole.told[-2:]
+        received = got + (without_preamble(rest.received) if rest.status == 200 else whole.received[-1:])
+        check_once(received)
+        assert text_of(received) == text_of(whole.received)
+        assert [each for each in received if each.name] == [each for each in whole.received if each.name]
+        assert received[-2:] == whole.received[-2:]
 
 
 def test_a_client_that_leaves_ends_no_turn_and_with_an_unknown_id_it_gets_one_snapshot(
@@ -138,17 +138,17 @@ def test_a_client_that_leaves_ends_no_turn_and_with_an_unknown_id_it_gets_one_sn
     server.script(text(ANSWER, pause_seconds=0.02))
     answer = served.send({"message": question(1)}, until=lambda body: body.count(b'"content":') > 4)
     session_id = answer.session_id
-    assert "done" not in names(answer.told)
+    assert "done" not in names(answer.received)
     for after in ("1.1.5000", "1.7.2", "9.1.1", "no id at all", "1.1.end"):
-        told = served.follow(session_id, after, until=lambda body: body.count(b"data:") > 2).told
-        assert told[0].name == "snapshot"
-        assert told[0].value["status"] == "running"
-        assert names(told).count("snapshot") == 1
-    told = served.follow(session_id, "9.1.1").told
-    assert text_of(told) == ANSWER
-    assert names(told) == ["snapshot", "chunk", "turn_finished", "chunk", "done"]
+        received = served.follow(session_id, after, until=lambda body: body.count(b"data:") > 2).received
+        assert received[0].name == "snapshot"
+        assert received[0].value["status"] == "running"
+        assert names(received).count("snapshot") == 1
+    received = served.follow(session_id, "9.1.1").received
+    assert text_of(received) == ANSWER
+    assert names(received) == ["snapshot", "chunk", "turn_finished", "chunk", "done"]
     # The snapshot's own id is one to go on from.
-    assert text_of(told[:1]) + text_of(served.follow(session_id, told[0].id).told) == ANSWER
+    assert text_of(received[:1]) + text_of(served.follow(session_id, received[0].id).received) == ANSWER
     assert Chat(chat.service, session_id).last_turn.answer_text == ANSWER.strip()
 
 
@@ -160,15 +160,15 @@ def test_after_a_restart_a_turn_is_told_from_the_tables(open_chat: OpenChat, ser
     with ServedChat(chat.service) as served:
         answer = served.send({"message": question(1)})
     with ServedChat(open_chat().service) as again:
-        told = again.follow(answer.session_id, answer.told[3].id).told
-        assert names(told) == ["snapshot", "turn_finished", "chunk", "done"]
-        assert (told[0].id, told[0].value["text"]) == ("1.1.0", ANSWER.strip())
-        last = answer.told[-3].value
-        assert told[1].value["text"] == last["text"]
-        assert {**told[1].value, "figures": 0} == {**last, "figures": 0}
-        assert told[2].id == "1.1.end"
+        received = again.follow(answer.session_id, answer.received[3].id).received
+        assert names(received) == ["snapshot", "turn_finished", "chunk", "done"]
+        assert (received[0].id, received[0].value["text"]) == ("1.1.0", ANSWER.strip())
+        last = answer.received[-3].value
+        assert received[1].value["text"] == last["text"]
+        assert {**received[1].value, "figures": 0} == {**last, "figures": 0}
+        assert received[2].id == "1.1.end"
         assert again.follow(answer.session_id, "1.1.end").status == 204
-        waiting = again.follow(chat.session_id).told[-3]
+        waiting = again.follow(chat.session_id).received[-3]
     assert waiting.name == "action_required"
     assert [waiting.value[name] for name in ("turn", "message_id", "text")] == [1, asked.message_id, "Let me see."]
     assert waiting.value["calls"] == [asdict(call) for call in asked.calls]
@@ -180,16 +180,16 @@ def test_a_turn_of_another_server_is_told_from_where_it_is_until_its_end(
     server.script(text(ANSWER, pause_seconds=0.02))
     with ServedChat(open_chat().service) as served, ServedChat(open_chat().service) as other:
         answer = served.send({"message": question(1)}, until=lambda body: body.count(b'"content":') > 2)
-        told = other.follow(answer.session_id, answer.told[-1].id).told
-    assert names(told[:-3])[0] == "snapshot"
-    assert set(names(told[1:-3])) <= {"chunk"}
-    assert text_of(told).strip() == ANSWER.strip()
-    assert names(told[-3:]) == ["turn_finished", "chunk", "done"]
+        received = other.follow(answer.session_id, answer.received[-1].id).received
+    assert names(received[:-3])[0] == "snapshot"
+    assert set(names(received[1:-3])) <= {"chunk"}
+    assert text_of(received).strip() == ANSWER.strip()
+    assert names(received[-3:]) == ["turn_finished", "chunk", "done"]
 
 
 def test_a_failed_turn_is_told_as_one(served: ServedChat, server: FakeOpenAI) -> None:
     server.script(failure(400))
-    failed, error, done = served.send({"message": question(1)}).told[-3:]
+    failed, error, done = served.send({"message": question(1)}).received[-3:]
     assert failed.name == "turn_failed"
     assert failed.value["error"] == error.value["error"]
     assert error.value["error"]["code"] == "upstream_error"
@@ -207,8 +207,8 @@ def test_a_busy_session_is_refused_for_good_and_a_stopped_turn_keeps_what_was_sa
     assert refused.headers["x-should-retry"] == "false"
     assert refused.headers["content-type"].startswith("application/json")
     chat.service.turns.stop(answer.session_id)
-    told = served.follow(answer.session_id, answer.told[-1].id).told
-    assert (told[-3].name, told[-3].value["text"]) == ("turn_stopped", "부분 답변")
+    received = served.follow(answer.session_id, answer.received[-1].id).received
+    assert (received[-3].name, received[-3].value["text"]) == ("turn_stopped", "부분 답변")
     assert served.send(another).status == 200
 
 

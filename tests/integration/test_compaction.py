@@ -32,7 +32,7 @@ STEPS = [
 ]
 
 
-def told(server: FakeOpenAI) -> list[str]:
+def sent_texts(server: FakeOpenAI) -> list[str]:
     """The messages of the newest request."""
     return [content_of(message) for message in server.bodies("chat")[-1]["messages"]]
 
@@ -89,7 +89,7 @@ def test_the_seeds_checklist(chat_with: OpenChat, server: FakeOpenAI) -> None:
 
     # The last four messages stay word for word.
     assert roles(server.bodies("chat")[-1]) == ["system", "user", "assistant", "user", "assistant", "user"]
-    _, first, *rest = told(server)
+    _, first, *rest = sent_texts(server)
     note = f"(위는 1-{record.turns[-1]}턴에 대해 당신이 쓴 요약입니다. 아래가 사용자의 메시지입니다.)"
     assert first == f"{HEADING}\n\n{record.summary}\n\n{note}\n\n---\n\n{question(number - 2)}"
     answers = [turn.answer_text for turn in chat.turns[number - 3 : number - 1]]
@@ -165,8 +165,8 @@ def test_compact_now(chat_with: OpenChat, server: FakeOpenAI) -> None:
     assert (record.kind, record.context_messages, record.context_messages_after) == ("compaction", 12, 5)
     assert record.context_tokens_after <= record.context_tokens / 2
     chat.ask(7, 7)
-    assert told(server)[1].startswith(f"{HEADING}\n\n{record.summary}")
-    assert question(4) not in told(server)
+    assert sent_texts(server)[1].startswith(f"{HEADING}\n\n{record.summary}")
+    assert question(4) not in sent_texts(server)
     assert len(chat.turns) == 7
     chat.ask(8, 9)
     server.script(failure(500), kind="summary")
@@ -203,7 +203,7 @@ def test_words_behind_the_command_count_though_a_compaction_is_prepared(
     made = chat.service.folds.compact(chat.session_id, instruction="keep the prices")
     assert made.wish == "keep the prices"
     chat.ask(5, 5)
-    assert told(server)[1].startswith(f"{HEADING}\n\n{made.summary}")
+    assert sent_texts(server)[1].startswith(f"{HEADING}\n\n{made.summary}")
 
 
 def test_each_compaction_of_the_list_can_be_restored_as_long_as_it_stands(
@@ -219,14 +219,14 @@ def test_each_compaction_of_the_list_can_be_restored_as_long_as_it_stands(
     folds.restore(chat.session_id, second.id)
     assert [record.id for record in folds.compactions(chat.session_id)] == [first.id]
     chat.ask(10, 10)
-    assert first.summary in told(server)[1]
-    assert question(8) in told(server)
+    assert first.summary in sent_texts(server)[1]
+    assert question(8) in sent_texts(server)
     # An older one takes the later ones along.
     folds.compact(chat.session_id)
     folds.restore(chat.session_id, first.id)
     assert folds.compactions(chat.session_id) == ()
     chat.ask(11, 11)
-    assert [words for words in told(server) if words.startswith("질문 ")] == [question(n) for n in range(1, 12)]
+    assert [words for words in sent_texts(server) if words.startswith("질문 ")] == [question(n) for n in range(1, 12)]
     with pytest.raises(NotFoundError):
         folds.restore(chat.session_id, first.id)
 
@@ -277,7 +277,7 @@ def test_scenario_1_reading_large_files_in_a_row(open_chat: OpenChat, server: Fa
     assert listed
     assert all(record.context_tokens_after <= record.context_tokens / 2 for record in listed)
     chat.say("지금까지 읽은 파일들을 요약해줘")
-    words = " ".join(told(server))
+    words = " ".join(sent_texts(server))
     assert FILES[0] in words
     assert FILES[-1] in words
     assert faults(server.bodies("chat")[-1]["messages"]) == []
@@ -290,6 +290,6 @@ def test_scenario_2_a_long_flow_of_work(chat_with: OpenChat, server: FakeOpenAI)
         chat.wait_for_folds()
     assert len(chat.service.folds.compactions(chat.session_id)) >= 2
     chat.say("처음에 부탁한 것이 무엇이었지?")
-    told_now = " ".join(told(server))
-    assert "calculator.py" in told_now
-    assert "ValueError" in told_now
+    sent_now = " ".join(sent_texts(server))
+    assert "calculator.py" in sent_now
+    assert "ValueError" in sent_now

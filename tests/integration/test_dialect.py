@@ -323,7 +323,7 @@ def test_input_that_is_too_long_is_known_by_a_rule_and_its_window_learned(
     call.server.script(failure(status, words))
     with pytest.raises(ContextLengthError):
         call()
-    assert call.models.told_window_tokens("scripted-model") == window
+    assert call.models.reported_window_tokens("scripted-model") == window
 
 
 def test_numbers_of_an_error_count_more_than_its_words(call: Caller) -> None:
@@ -359,7 +359,7 @@ def measured(server: FakeOpenAI, model: str = "scripted-model") -> int | None:
     with open_models(settings_of(server)) as models:
         models.options()
         ends_at = time.monotonic() + 5
-        while (told := models.told_window_tokens(model)) is None and time.monotonic() < ends_at:
+        while (told := models.reported_window_tokens(model)) is None and time.monotonic() < ends_at:
             time.sleep(0.02)
         return told
 
@@ -395,7 +395,7 @@ def test_local_servers_get_the_limit_and_are_asked_for_progress_by_their_names(s
     server.pages = dict(pages_of("llama.cpp", 4_096))
     with open_models(settings_of(server)) as models:
         models.options()
-        server.wait_until(lambda _: models.told_window_tokens("scripted-model") == 4_096)
+        server.wait_until(lambda _: models.reported_window_tokens("scripted-model") == 4_096)
         call = Caller(server, models)
         server.script(text("fine"))
         call(model=models.chat("scripted-model").bind(max_tokens=50))

@@ -58,7 +58,7 @@ def talk(chat: Chat, first: int, last: int, *, times: int = 1) -> int:
     return waited
 
 
-def told(body: Body) -> str:
+def sent_text(body: Body) -> str:
     return "\n".join(content_of(message) for message in body["messages"])
 
 
@@ -258,7 +258,7 @@ def test_pins_made_with_a_large_window_leave_a_small_one_what_it_needs(
     pinned = small.service.folds.pins(small.session_id).messages
     assert [message.turn for message in pinned if message.is_sent] == [4]
     lines = [f"[{message.turn}턴 사용자 원문]" for message in pinned]
-    assert [told(server.bodies("chat")[-1]).count(line) for line in lines] == [0, 0, 0, 1, 0, 0]
+    assert [sent_text(server.bodies("chat")[-1]).count(line) for line in lines] == [0, 0, 0, 1, 0, 0]
 
 
 # An import brings no program's instructions.
@@ -377,7 +377,7 @@ def test_the_providers_context_length_error_folds_and_retries_once(
     assert isinstance(events[-1], TurnFinished)
     refused, taken = server.bodies("chat")[-2:]
     assert tokens_of(taken) < tokens_of(refused)
-    assert question(7) in told(taken)
+    assert question(7) in sent_text(taken)
     assert any(isinstance(event, Folded) for event in events) is (strategy != "window")
 
 

@@ -104,7 +104,7 @@ def address(servers: dict[str, NamedServer], tmp_path_factory: pytest.TempPathFa
         yield f"http://127.0.0.1:{port}"
 
 
-def told(address: str, path: str, **options: Any) -> dict[str, Any]:  # noqa: ANN401  # httpx2's own
+def get_json(address: str, path: str, **options: Any) -> dict[str, Any]:  # noqa: ANN401  # httpx2's own
     answer = httpx2.get(f"{address}{path}", **options)
     assert answer.status_code == 200
     said: dict[str, Any] = answer.json()
@@ -117,7 +117,7 @@ def test_a_browser_stays_with_the_server_that_it_was_given_first_and_they_are_sh
             first = browser.get("/").json()["server"]
             seen = {browser.get(f"/_stcore/{n}").json()["server"] for n in range(6)}
         assert seen == {first}
-    assert set(Counter(told(address, "/")["server"] for _ in range(40))) == set(NAMES)
+    assert set(Counter(get_json(address, "/")["server"] for _ in range(40))) == set(NAMES)
 
 
 def test_a_place_is_given_once_and_no_script_can_read_it(address: str) -> None:
@@ -149,7 +149,7 @@ def test_a_program_is_answered_by_any_server_and_is_given_nothing_to_keep(addres
 
 def test_the_servers_are_told_who_was_asked_for_by_whom(address: str) -> None:
     sent = {"Host": "chat.example.com:8443", "X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
-    heard = told(address, "/", headers=sent)["headers"]
+    heard = get_json(address, "/", headers=sent)["headers"]
     assert heard["host"] == "chat.example.com:8443"
     assert heard["x-forwarded-for"] == "127.0.0.1"
     assert heard["x-forwarded-proto"] == "http"

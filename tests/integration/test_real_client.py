@@ -41,7 +41,7 @@ CLOCK: Final = ScriptedCall("get_current_time", "{}", "call-clock")
 PATIENCE_SECONDS: Final = 60.0
 
 
-class Told(NamedTuple):
+class ReceivedAnswer(NamedTuple):
     """An answer and what its headers say; `calls` are (id, name, arguments)."""
 
     text: str
@@ -66,12 +66,12 @@ class OpenAIChat:
         self.headers: Mapping[str, str] = {}
         self.fields: Mapping[str, Any] = {}
 
-    def ask(self, words: str) -> Told:
+    def ask(self, words: str) -> ReceivedAnswer:
         """Sends the chat with a question, and keeps both."""
         self.messages.append({"role": "user", "content": words})
         return self.send()
 
-    def answer(self, results: Mapping[str, str]) -> Told:
+    def answer(self, results: Mapping[str, str]) -> ReceivedAnswer:
         """Sends the chat with the results of tools, by the ids of their calls."""
         self.keep(results)
         return self.send()
@@ -82,7 +82,7 @@ class OpenAIChat:
             {"role": "tool", "tool_call_id": call_id, "content": said} for call_id, said in results.items()
         ]
 
-    def send(self) -> Told:
+    def send(self) -> ReceivedAnswer:
         """Sends the chat, and keeps the answer."""
         raw = self.client.chat.completions.with_raw_response.create(
             messages=self.messages,
@@ -107,7 +107,7 @@ class OpenAIChat:
             ]
         self.messages.append(message)
         told = tuple((call_id, name, json.loads(arguments)) for call_id, name, arguments in calls.values())
-        return _told(said, raw.headers, told)
+        return _received_answer(said, raw.headers, told)
 
 
 class LangChainChat:
@@ -127,12 +127,12 @@ class LangChainChat:
         self.headers: Mapping[str, str] = {}
         self.fields: Mapping[str, Any] = {}
 
-    def ask(self, words: str) -> Told:
+    def ask(self, words: str) -> ReceivedAnswer:
         """Sends the chat with a question, and keeps both."""
         self.messages.append(HumanMessage(words))
         return self.send()
 
-    def answer(self, results: Mapping[str, str]) -> Told:
+    def answer(self, results: Mapping[str, str]) -> ReceivedAnswer:
         """Sends the chat with the results of tools, by the ids of their calls."""
         self.keep(results)
         return self.send()
@@ -141,22 +141,22 @@ class LangChainChat:
         """Keeps the results of tools, which are sent with what comes next."""
         self.messages += [ToolMessage(said, tool_call_id=call_id) for call_id, said in results.items()]
 
-    def send(self) -> Told:
+    def send(self) -> ReceivedAnswer:
         """Sends the chat, and keeps the answer."""
         message = self._connect(default_headers=dict(self.headers)).invoke(self.messages, **self.fields)
         assert isinstance(message, AIMessage)
         self.messages.append(message)
         calls = tuple((str(call["id"]), call["name"], call["args"]) for call in message.tool_calls)
-        return _told(str(message.content), message.response_metadata["headers"], calls)
+        return _received_answer(str(message.content), message.response_metadata["headers"], calls)
 
 
 RealChat = OpenAIChat | LangChainChat
 REAL_CHATS: Final[Sequence[type[RealChat]]] = (OpenAIChat, LangChainChat)
 
 
-def _told(said: str, headers: Mapping[str, str], calls: tuple[tuple[str, str, Any], ...]) -> Told:
+def _received_answer(said: str, headers: Mapping[str, str], calls: tuple[tuple[str, str, Any], ...]) -> ReceivedAnswer:
     session_id, turn = headers.get("x-turnfold-session", ""), int(headers.get("x-turnfold-turn", "0"))
-    return Told(said, session_id, turn, headers["x-turnfold-matched"], calls)
+    return ReceivedAnswer(said, session_id, turn, headers["x-turnfold-matched"], calls)
 
 
 NewClient = Callable[..., RealChat]
@@ -226,7 +226,7 @@ def test_a_chat_stays_in_one_session_whatever_a_front_end_adds_or_leaves_out(
     program, titles, before = new_client(), new_client(), sessions(chat)
     program.headers = titles.headers = {CHAT_ID: uuid.uuid4().hex}
     server.script(text("Moving a server"))
-    assert titles.ask(TITLE) == Told("Moving a server", "", 0, "aside")
+    assert titles.ask(TITLE) == ReceivedAnswer("Moving a server", "", 0, "aside")
     assert sessions(chat) == before
     first = program.ask(question(1))
     assert first[2:4] == (1, "new")
@@ -293,7 +293,7 @@ def test_a_client_that_stops_an_answer_or_wants_another_one_stays_in_its_session
     server.script(text("Another answer."))
     program.messages, program.headers = program.messages[:-1], {"Idempotency-Key": uuid.uuid4().hex}
     again = program.send()
-    assert again == Told("Another answer.", first.session_id, 5, "history")
+    assert again == ReceivedAnswer("Another answer.", first.session_id, 5, "history")
     sent = len(server.bodies("chat"))
     program.messages = program.messages[:-1]
     assert program.send() == again._replace(matched="retry")
@@ -323,7 +323,7 @@ def test_parallel_calls_are_answered_in_any_order_and_several_rounds_are_one_tur
     results = [message for message in last_body(server)["messages"] if message["role"] == "tool"]
     assert [message["tool_call_id"] for message in results] == ["call-clock", "call-1", "call-2"]
     assert [content_of(message) for message in results[1:]] == ["하나", "둘"]
-    assert program.answer({"call-3": "셋"}) == Told("끝났습니다.", asked.session_id, 1, "history")
+    assert program.answer({"call-3": "셋"}) == ReceivedAnswer("끝났습니다.", asked.session_id, 1, "history")
     server.script(tools(ScriptedCall("look", "{}", "call-4")))
     assert program.ask(question(2))[1:4] == (asked.session_id, 2, "history")
     program.keep({"call-4": "취소됨"})  # a new message instead closes what waits
@@ -422,7 +422,7 @@ def test_a_chat_goes_on_in_its_session_after_the_whole_server_was_killed(server:
     """Each request is of another client, which takes over what the one before has."""
     programs: list[type[RealChat]] = [OpenAIChat, LangChainChat]
     messages: list[object] = []
-    told: list[Told] = []
+    told: list[ReceivedAnswer] = []
     for life, client in enumerate(programs):
         settings = {"CHAT_API_TOKENS": f"editor:kim:{TOKEN}", "MODEL_WINDOW_TOKENS": "100000"}
         log = tmp_path / f"log-{life}"

@@ -31,9 +31,9 @@ TOLD = (
 
 
 def tell(chat: Chat, server: FakeOpenAI) -> None:
-    for told, answer in TOLD:
-        server.script(text(answer), to=told)
-        chat.say(told)
+    for message, answer in TOLD:
+        server.script(text(answer), to=message)
+        chat.say(message)
         chat.wait_for_folds()
 
 
@@ -117,9 +117,9 @@ def test_neither_an_earlier_answer_nor_a_forged_turn_is_found(chat: Chat, server
 def test_a_result_has_its_size_and_shows_the_words_that_were_meant(chat_with: OpenChat, server: FakeOpenAI) -> None:
     chat = chat_with(tool_result_chars=3_000)
     for number in range(3):
-        told = f"{number}번째 문서 " + "그 밖의 글 " * 1_500 + f"암호는 K{number}-77 입니다. " + "남은 글 " * 1_500
+        message = f"{number}번째 문서 " + "그 밖의 글 " * 1_500 + f"암호는 K{number}-77 입니다. " + "남은 글 " * 1_500
         server.script(text("네."), to=f"{number}번째")
-        chat.say(told)
+        chat.say(message)
         chat.wait_for_folds()
     step = recall(chat, server, "그 글자요", query="암호")
     assert len(step.result) <= 3_000
@@ -129,9 +129,9 @@ def test_a_result_has_its_size_and_shows_the_words_that_were_meant(chat_with: Op
 
 
 def test_words_are_found_in_any_form_and_no_query_breaks_the_tool(chat: Chat, server: FakeOpenAI) -> None:
-    for told in ("예산을 정했고 우산은 두고 갑니다.", "She booked two rooms.", "날씨가 좋네요."):
-        server.script(text("네."), to=told)
-        chat.say(told)
+    for message in ("예산을 정했고 우산은 두고 갑니다.", "She booked two rooms.", "날씨가 좋네요."):
+        server.script(text("네."), to=message)
+        chat.say(message)
     found = {
         **dict.fromkeys(("예산에서", "우산까지", '"예산', "NEAR(예산 우산)", "예산 " * 500, "terms:예산* ^"), (1,)),
         **dict.fromkeys(("booking", "rooms?"), (2,)),
@@ -188,7 +188,7 @@ def offline(open_chat: OpenChat, said: tuple[str, ...], **settings: object) -> C
     return chat
 
 
-def told(chat: Chat, question: str) -> tuple[list[str], str]:
+def ask_model(chat: Chat, question: str) -> tuple[list[str], str]:
     """Asks, and returns the names of the tools that were used and the answer."""
     chat.say(question)
     turn: TurnView = chat.last_turn
@@ -230,16 +230,16 @@ def test_the_embedded_model_looks_up_what_a_fold_left_out_and_nothing_else(
     # It says of itself that it needs a key; that is no fact of the chat.
     assert "OPENAI_API_KEY" in chat.turns[0].answer_text
     assert "OPENAI" not in " ".join((record.summary, *record.kept_facts, *record.missing_facts))
-    used, answer = told(chat, questions[0])  # it stands in the input
+    used, answer = ask_model(chat, questions[0])  # it stands in the input
     assert (used, facts[0] in answer) == ([], True)
-    used, answer = told(chat, questions[1])
+    used, answer = ask_model(chat, questions[1])
     assert used == ["recall"]
     assert facts[1] in answer
     assert source in answer
     step = chat.last_turn.steps[0]
     assert step.turns == recalled_numbers(step.result)
     assert 1 in (step.turns or ())
-    used, answer = told(chat, questions[2])  # nobody ever said it
+    used, answer = ask_model(chat, questions[2])  # nobody ever said it
     assert used == ["recall"]
     assert phrases["nowhere"] in answer
     assert phrases["found"] not in answer
@@ -247,20 +247,20 @@ def test_the_embedded_model_looks_up_what_a_fold_left_out_and_nothing_else(
 
 def test_what_the_summary_says_is_not_looked_up_nor_anything_before_a_fold(open_chat: OpenChat) -> None:
     chat = offline(open_chat, KOREAN_CHAT[:2], compression_rate=0.5)
-    used, answer = told(chat, "여권 번호가 뭐였지?")
+    used, answer = ask_model(chat, "여권 번호가 뭐였지?")
     assert (used, KOREAN["not_found"] in answer) == ([], True)
     chat = offline(open_chat, KOREAN_CHAT, compression_rate=0.5)
     (record,) = chat.service.folds.records(chat.session_id)
     assert "120만 원" in record.summary
     assert "KX-7781" in record.kept_facts
-    used, answer = told(chat, "예산이 얼마였지?")
+    used, answer = ask_model(chat, "예산이 얼마였지?")
     assert (used, "120만 원" in answer) == ([], True)
 
 
 def test_the_answer_of_a_look_up_is_no_source_while_it_is_raw(open_chat: OpenChat) -> None:
     chat = offline(open_chat, KOREAN_CHAT[:4])
     for _ in range(2):
-        used, answer = told(chat, "야간버스 좌석이 어디였지?")
+        used, answer = ask_model(chat, "야간버스 좌석이 어디였지?")
         assert used == ["recall"]
         quoted = [line for line in answer.splitlines() if "창가" in line]
         assert quoted == ["- 야간버스 좌석은 창가로 골랐어요. (1턴의 원문에서)"]
@@ -279,9 +279,9 @@ def test_the_other_strategies_with_summaries_look_up_too(open_chat: OpenChat, se
     chat = offline(open_chat, (too_long_to_pick, *KOREAN_CHAT[1:]), **settings)
     (record,) = chat.service.folds.records(chat.session_id)
     assert (record.kind, record.model, "창가" in record.summary) == (settings["context_strategy"], "extractive", False)
-    used, answer = told(chat, "야간버스 좌석이 어디였지?")
+    used, answer = ask_model(chat, "야간버스 좌석이 어디였지?")
     assert (used, "창가로" in answer) == (["recall"], True)
-    used, answer = told(chat, "카메라는 누가 챙기지?")
+    used, answer = ask_model(chat, "카메라는 누가 챙기지?")
     assert (used, "민수" in answer) == ([], True)
 
 

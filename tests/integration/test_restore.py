@@ -16,13 +16,13 @@ pytestmark = pytest.mark.usefixtures("true_usage")
 OPENING = "암호는 은빛고래74입니다. 이 암호를 꼭 기억해 주세요."
 
 
-def turns_told(chat: Chat, body: Body) -> list[int]:
+def turns_sent(chat: Chat, body: Body) -> list[int]:
     """The turns before the open one that the input has, by their record's text or by their own question."""
-    told = "\n".join(content_of(message) for message in body["messages"])
+    sent = "\n".join(content_of(message) for message in body["messages"])
     by_record = {
         turn for r in chat.service.folds.records(chat.session_id) if holds(body, r.summary) for turn in r.turns
     }
-    return sorted(by_record | {turn.number for turn in chat.turns[:-1] if turn.user_text in told})
+    return sorted(by_record | {turn.number for turn in chat.turns[:-1] if turn.user_text in sent})
 
 
 def test_restoring_under_younger_records_leaves_no_turn_out(open_chat: OpenChat, server: FakeOpenAI) -> None:
@@ -36,12 +36,12 @@ def test_restoring_under_younger_records_leaves_no_turn_out(open_chat: OpenChat,
     chat.service.folds.restore(chat.session_id, record.id)
     chat.ask(10, 10)
     body = server.bodies("chat")[-1]
-    assert turns_told(chat, body) == list(range(1, 10))
+    assert turns_sent(chat, body) == list(range(1, 10))
     assert "은빛고래74" in "\n".join(content_of(message) for message in body["messages"])
     assert faults(body["messages"]) == []
     chat.ask(11, 16)
     body = server.bodies("chat")[-1]
-    assert turns_told(chat, body) == list(range(1, 16))
+    assert turns_sent(chat, body) == list(range(1, 16))
     covered = [turn for turns in chat.covered for turn in turns]
     assert covered == list(range(1, 16))
 
@@ -67,7 +67,7 @@ def test_restoring_keeps_the_summaries_behind_it_as_their_user_left_them(
     assert chat.covered == [(1, 2), (3,), (4, 5, 6), (7, 8, 9)]
     assert folds.records(chat.session_id)[1:] == (short, edited, last)
     assert len(server.bodies("summary")) == paid + 1  # of the turns that the compaction had
-    assert turns_told(chat, server.bodies("chat")[-1]) == list(range(1, 11))
+    assert turns_sent(chat, server.bodies("chat")[-1]) == list(range(1, 11))
     assert holds(server.bodies("chat")[-1], edited.summary)
     assert folds.versions(chat.session_id, edited.id) == (block, edited)
     assert folds.use_version(chat.session_id, block.id) == block
@@ -131,12 +131,12 @@ def test_a_hole_that_an_older_version_left_costs_tokens_and_no_memory(open_chat:
     chat.change("UPDATE record SET superseded_by = 'withdrawn' WHERE turns = '[1, 2, 3]'")
     chat.say(question(11))
     body = server.bodies("chat")[-1]
-    assert turns_told(chat, body) == list(range(1, 11))
+    assert turns_sent(chat, body) == list(range(1, 11))
     assert faults(body["messages"]) == []
     chat.wait_for_folds()
     chat.ask(12, 16)
     assert chat.covered == [(1, 2, 3), (4, 5, 6), (7, 8, 9), (10, 11, 12), (13, 14, 15)]
-    assert turns_told(chat, server.bodies("chat")[-1]) == list(range(1, 16))
+    assert turns_sent(chat, server.bodies("chat")[-1]) == list(range(1, 16))
 
 
 def test_compacting_under_window_says_that_it_has_no_effect_and_costs_nothing(

@@ -16,7 +16,7 @@ from tests.fake.chat import question
 from tests.fake.openai_reply import hang
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_app import KEY, ask_health, served
-from tests.fake.served_chat import Answer, Told, text_of
+from tests.fake.served_chat import Answer, ReceivedEvent, text_of
 
 pytestmark = pytest.mark.slow
 LEASE_SECONDS = 4.0
@@ -26,15 +26,15 @@ TOKEN = "token-of-a-program-0123456789"  # noqa: S105  # of these servers alone
 
 def read(
     program: httpx2.Client, method: str, path: str, *, until: str = "", body: dict[str, str] | None = None
-) -> list[Told]:
+) -> list[ReceivedEvent]:
     """Reads the events of a stream to the end, or until they say this; then the client is gone."""
     with program.stream(method, path, json=body) as answer:
-        told = b""
+        received = b""
         for piece in answer.iter_raw():
-            told += piece
-            if until and until.encode() in told:
+            received += piece
+            if until and until.encode() in received:
                 break
-    return Answer(answer.status_code, answer.headers, told).told
+    return Answer(answer.status_code, answer.headers, received).received
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_health_says_when_the_database_is_gone(server: FakeOpenAI, tmp_path: Pat
     ids=["no-database", "newer", "older"],
 )
 def test_a_file_that_cannot_be_used_ends_the_start_with_one_sentence(
-    server: FakeOpenAI, tmp_path: Path, content: bytes | str, told: str, advice: str
+    server: FakeOpenAI, tmp_path: Path, content: bytes | str, received: str, advice: str
 ) -> None:
     folder, log = tmp_path / "data", tmp_path / "log"
     folder.mkdir()
@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_used_ends_the_start_with_one_sentence(
     with served("app.py", folder, server.url, log) as (process, _):
         assert process.wait(60) != 0
     written = log.read_text()
-    assert f"Turnfold can't start: {told}: {file}" in written
+    assert f"Turnfold can't start: {received}: {file}" in written
     assert advice in written
     assert "Traceback" not in written
     assert file.read_bytes() == before

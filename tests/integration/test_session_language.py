@@ -37,7 +37,7 @@ def say(chat: Chat, words: str) -> None:
     chat.wait_for_folds()
 
 
-def told(body: Body) -> str:
+def sent_text(body: Body) -> str:
     """All that a request says, its tools included, without the line of the seed."""
     said = "\n".join(content_of(message) for message in body["messages"]).removeprefix(SEED_LINE)
     return said + json.dumps(body.get("tools"), ensure_ascii=False)
@@ -57,8 +57,8 @@ def test_an_english_session_is_sent_no_korean_of_ours(chat_with: OpenChat, serve
         say(chat, english(number))
     bodies = server.bodies("chat")
     assert all(system_prompt(body).startswith(f"{SEED_LINE} You are a helpful AI assistant.\n") for body in bodies)
-    assert [found for body in bodies for found in HANGUL.findall(told(body))] == []
-    everything = "\n".join(map(told, bodies))
+    assert [found for body in bodies for found in HANGUL.findall(sent_text(body))] == []
+    everything = "\n".join(map(sent_text, bodies))
     assert "(No answer could be made.)" in everything
     assert "characters are shown]" in everything
     assert "No more tool calls are possible" in everything

@@ -35,12 +35,12 @@ def newest(server: FakeOpenAI) -> Body:
     return server.bodies("chat")[-1]
 
 
-def told(body: Body) -> str:
+def sent_text(body: Body) -> str:
     return "\n".join(content_of(message) for message in body["messages"])
 
 
 def asked(server: FakeOpenAI) -> str:
-    return told(server.bodies("summary")[-1])
+    return sent_text(server.bodies("summary")[-1])
 
 
 def folds_marked(chat: Chat) -> list[int]:
@@ -349,20 +349,20 @@ def test_a_pinned_message_stands_under_its_record_once_it_is_folded(chat: Chat, 
     assert [(message.turn, message.tokens) for message in view.messages] == [(2, view.used_tokens)]
     assert 0 < view.used_tokens < view.budget_tokens
     chat.ask(3, 3)
-    assert "원문]" not in told(newest(server))
+    assert "원문]" not in sent_text(newest(server))
     chat.ask(4, 7)
     system = content_of(newest(server)["messages"][0]).splitlines()
     index = system.index(pinned_line(2))
     assert system[index - 1].startswith(("[1-3턴] ", "  "))
     assert system[index + 1].startswith("[4-6턴] ")
-    assert told(newest(server)).count(pinned_line(2)) == 1
+    assert sent_text(newest(server)).count(pinned_line(2)) == 1
     assert shape(newest(server)) == [(1, 3), (4, 6), 7]
     (call,) = chat.service.inputs.of_turn(chat.session_id, 7)
     assert [block.kind for block in call.blocks][:4] == ["system", "record", "pin", "record"]
     assert (call.blocks[2].text, call.blocks[2].role, call.blocks[2].tokens) == (question(2), "user", view.used_tokens)
     assert unpin(chat, 2).messages == unpin(chat, 2).messages == ()
     chat.ask(8, 8)
-    assert "원문]" not in told(newest(server))
+    assert "원문]" not in sent_text(newest(server))
     assert are_verified(chat, 3, 4, 7, 8)
 
 
@@ -376,12 +376,12 @@ def test_a_pinned_message_is_sent_once_by_every_strategy_that_sends_records(
     chat.service.folds.pin(chat.session_id, chat.turns[1].answer_message_id)
     chat.ask(3, 9)
     assert {1, 2} <= set(chat.covered[0])
-    assert told(newest(server)).count(pinned_line(1)) == 1
-    assert told(newest(server)).count("[2턴 AI 원문] ") == 1
+    assert sent_text(newest(server)).count(pinned_line(1)) == 1
+    assert sent_text(newest(server)).count("[2턴 AI 원문] ") == 1
     assert are_verified(chat, *range(1, 10))
     chat.service.sessions.configure(chat.session_id, strategy="window")
     chat.ask(10, 10)
-    assert "원문]" not in told(newest(server))
+    assert "원문]" not in sent_text(newest(server))
 
 
 def test_pins_stay_under_a_merge_and_go_along_into_a_fork(chat_with: OpenChat, server: FakeOpenAI) -> None:
@@ -397,7 +397,7 @@ def test_pins_stay_under_a_merge_and_go_along_into_a_fork(chat_with: OpenChat, s
     forked = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=4))
     assert pinned(forked) == [2]
     forked.ask(5, 5)
-    assert told(newest(server)).count(pinned_line(2)) == 1
+    assert sent_text(newest(server)).count(pinned_line(2)) == 1
     unpin(forked, 2)
     assert pinned(chat) == [2, 5]
 
@@ -409,9 +409,9 @@ def test_a_message_is_pinned_while_a_turn_runs_for_the_turns_to_come(chat: Chat,
     server.wait_until(lambda fake: fake.hanging_count == 1)
     pin(chat, 1)
     stop(chat)
-    assert "원문]" not in told(newest(server))
+    assert "원문]" not in sent_text(newest(server))
     chat.ask(6, 6)
-    assert told(newest(server)).count(pinned_line(1)) == 1
+    assert sent_text(newest(server)).count(pinned_line(1)) == 1
 
 
 def test_a_full_budget_refuses_and_says_what_is_left(chat_with: OpenChat) -> None:
@@ -460,11 +460,11 @@ def test_what_was_pinned_before_a_reset_takes_no_room_and_is_sent_again_once_tha
     folds.undo_reset(chat.session_id)
     assert pinned(chat) == [1]
     chat.ask(5, 5)
-    assert told(newest(server)).count(pinned_line(1)) == 1
+    assert sent_text(newest(server)).count(pinned_line(1)) == 1
     assert raw_turns(newest(server)) == [4, 5]
     folds.reset(chat.session_id)
     chat.ask(6, 6)
-    assert "원문]" not in told(newest(server))
+    assert "원문]" not in sent_text(newest(server))
 
 
 def test_a_pinned_message_that_a_rolling_input_cuts_is_sent_whole_beside_it(
@@ -473,9 +473,9 @@ def test_a_pinned_message_that_a_rolling_input_cuts_is_sent_whole_beside_it(
     chat = chat_with(context_strategy="rolling", rolling_sends_unsummarised=False)
     chat.say(question(1) + " 자세히 적습니다." * 300 + " 끝말은 은하수입니다.")
     chat.ask(2, 2)
-    assert "은하수" not in told(newest(server))
+    assert "은하수" not in sent_text(newest(server))
     pin(chat, 1)
     chat.ask(3, 3)
-    assert told(newest(server)).count("[1턴 사용자 원문] ") == 1
-    assert "은하수" in told(newest(server))
+    assert sent_text(newest(server)).count("[1턴 사용자 원문] ") == 1
+    assert "은하수" in sent_text(newest(server))
     assert are_verified(chat, 1, 2, 3)

@@ -161,7 +161,7 @@ def test_heartbeat_keeps_a_long_turn_its_lease_also_when_it_comes_late(stores: S
 def wait_for_renewal(stores: StoreSet) -> None:
     """Waits until a heartbeat has seen what the clock says now."""
     deadline = time.monotonic() + 30
-    while not stores.clock.has_told(expiry(stores) - timedelta(seconds=20)):
+    while not stores.clock.has_returned(expiry(stores) - timedelta(seconds=20)):
         assert time.monotonic() < deadline, "no heartbeat came"
         time.sleep(0.01)
 

@@ -30,7 +30,7 @@ def test_begin_writes_message_turn_and_count_together(stores: StoreSet) -> None:
     assert archived.message == message
     session = stores.sessions.get(SESSION, OWNER)
     assert session.turn_count == 1
-    assert stores.clock.has_told(session.updated_at)
+    assert stores.clock.has_returned(session.updated_at)
 
 
 def test_sending_twice_is_the_same_as_once_within_a_session(stores: StoreSet) -> None:
@@ -79,7 +79,7 @@ def test_new_attempt_clears_the_end_of_the_one_before(stores: StoreSet) -> None:
     failed = stores.turns.get(SESSION, 1)
     assert (failed.status, failed.error_code, failed.error_detail) == ("failed", "provider", "503")
     assert (failed.partial_text, failed.stop_requested) == ("half an answer", True)
-    assert stores.clock.has_told(failed.finished_at)
+    assert stores.clock.has_returned(failed.finished_at)
     stores.clock.move(9)
     again = stores.turns.begin_attempt(lease, 1, model="other")
     assert (again.attempt, again.status, again.model, again.started_at) == (2, "running", "other", stores.clock())

@@ -43,11 +43,11 @@ def switch(chat: Chat, strategy: str) -> None:
 
 def turns_sent(chat: Chat, body: Body) -> list[int]:
     """The turns that an input stands for, before the open one: by a record's text or by their own question."""
-    told = "\n".join(content_of(message) for message in body["messages"])
+    sent = "\n".join(content_of(message) for message in body["messages"])
     by_record = {
         turn for r in chat.service.folds.records(chat.session_id) if holds(body, r.summary) for turn in r.turns
     }
-    raw = {turn.number for turn in chat.turns[:-1] if turn.user_text in told}
+    raw = {turn.number for turn in chat.turns[:-1] if turn.user_text in sent}
     return sorted(by_record | raw)
 
 
@@ -150,9 +150,9 @@ def test_a_compaction_that_ends_inside_a_turn_leaves_no_gap_under_the_others(
         number = len(chat.turns) + 1
         chat.ask(number, number)
         body = server.bodies("chat")[-1]
-        told = "\n".join(content_of(message) for message in body["messages"])
+        sent = "\n".join(content_of(message) for message in body["messages"])
         covered = {t for r in chat.service.folds.records(chat.session_id) if holds(body, r.summary) for t in r.turns}
-        assert 5 in covered or half in told
+        assert 5 in covered or half in sent
         assert turns_sent(chat, body)[-1] == number - 1
         assert faults(body["messages"]) == []
 

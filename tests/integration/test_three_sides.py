@@ -58,7 +58,7 @@ class Sides:
     def _chat(self, text: str) -> Answer | None:
         answer = self._served.send({"message": text, "session_id": self.chat.session_id})
         if answer.status == 200:
-            assert answer.told[-1].data == "[DONE]"
+            assert answer.received[-1].data == "[DONE]"
             return None
         return answer
 
@@ -80,8 +80,8 @@ class Sides:
         check_request(sent, self.chat.last_turn.user_text)
         check_sent(truth, sent, Span(last, 0, None, may_leave_out=False))
         assert [turn.number for turn in self.chat.turns] == list(range(1, last + 1))
-        told = self._served.ask("GET", f"/sessions/{self.chat.session_id}/turns?last=100").json["turns"]
-        assert [each["user_text"] for each in told] == [turn.user_text for turn in self.chat.turns]
+        received = self._served.ask("GET", f"/sessions/{self.chat.session_id}/turns?last=100").json["turns"]
+        assert [each["user_text"] for each in received] == [turn.user_text for turn in self.chat.turns]
         assert all(turn.answer_text for turn in self.chat.turns)
 
 
@@ -131,7 +131,7 @@ def test_three_sides_at_once_lose_and_double_nothing(sides: Sides) -> None:
         return refusals
 
     with ThreadPoolExecutor(3) as pool:
-        refusals = [refusal for told in pool.map(go_on, sides.by_name) for refusal in told]
+        refusals = [refusal for received in pool.map(go_on, sides.by_name) for refusal in received]
     assert set(refusals) <= {(409, "session_busy", "false")}
     sides.check(10)
     said = [turn.user_text for turn in sides.chat.turns[1:]]

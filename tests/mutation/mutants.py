@@ -348,7 +348,7 @@ _STRATEGY: Final = (
         ("if entry.turn != raw[-1].turn]", "]"),
         ("isinstance(prior[cut], ToolMessage):", "isinstance(prior[cut], HumanMessage):"),
         ('old[-1].version + 1 if old and old[-1].kind == "rolling" else 1', "old[-1].version + 1 if old else 1"),
-        ("(not told and len(recent) <= 1)", "len(recent) <= 1"),
+        ("(not placed and len(recent) <= 1)", "len(recent) <= 1"),
         ("text[: max_chars - 1]", "text[:max_chars]"),
         ('old, new, kind="rolling"', '(), new, kind="rolling"'),
     ),

@@ -37,7 +37,7 @@ def _components() -> BidiComponentManager:
     return BidiComponentManager()
 
 
-def told(page: AppTest) -> str:
+def page_text(page: AppTest) -> str:
     elements = [*page.markdown, *page.text, *page.error, *page.warning, *page.subheader, *page.title]
     return "\n".join(str(element.value) for element in elements)
 

@@ -151,20 +151,20 @@ class Act(NamedTuple):
     """A story and the functions that it shows.
 
     Attributes:
-        told: The error that is told of what is somebody else's, "" for none; None if the story is about nothing yet.
+        refusal: The error shown for what is somebody else's, "" for none; None if the story is about nothing yet.
     """
 
     story: Story
     names: tuple[str, ...]
-    told: str | None
+    refusal: str | None
 
 
 ACTS: Final[list[Act]] = []
 
 
-def shows(*names: str, told: str | None = "not_found") -> Callable[[Story], Story]:
+def shows(*names: str, refusal: str | None = "not_found") -> Callable[[Story], Story]:
     def add(story: Story) -> Story:
-        ACTS.append(Act(story, names, told))
+        ACTS.append(Act(story, names, refusal))
         return story
 
     return add
@@ -183,7 +183,7 @@ def send_a_suggestion(about: About) -> Iterator[Press]:
     assert ended(about).last_turn.user_text == "Another message"
 
 
-@shows("action.send", told=None)
+@shows("action.send", refusal=None)
 def begin_a_chat(about: About) -> Iterator[Press]:
     about.fields[page_state.OPEN] = None
     yield partial(action.send, "A first question")
@@ -292,13 +292,13 @@ def unpin_a_message(about: About) -> Iterator[Press]:
     assert about.pinned == []
 
 
-@shows("action.open_example", told=None)
+@shows("action.open_example", refusal=None)
 def open_the_example(about: About) -> Iterator[Press]:
     yield action.open_example
     assert len(about.new.turns) == 7
 
 
-@shows("browser._take_file", "action.import_sessions", told=None)
+@shows("browser._take_file", "action.import_sessions", refusal=None)
 def open_a_file(about: About) -> Iterator[Press]:
     about.fields["browser"] = {"file": {"text": "\n".join(about.service.sessions.export(about.session_id))}}
     yield handler("browser._take_file")
@@ -325,14 +325,14 @@ def delete(about: About) -> Iterator[Press]:
     assert about.opened is None
 
 
-@shows("sidebar._delete", "action.delete_many", told="")
+@shows("sidebar._delete", "action.delete_many", refusal="")
 def delete_many(about: About) -> Iterator[Press]:
     yield partial(handler("sidebar._delete"), [about.session_id])
     assert not about.is_listed()
     assert about.opened is None
 
 
-@shows("sidebar._undo", "action.undo_delete", told="")
+@shows("sidebar._undo", "action.undo_delete", refusal="")
 def undo_delete(about: About) -> Iterator[Press]:
     about.service.sessions.delete_many([about.session_id])
     about.fields["deleted_sessions"] = SimpleNamespace(identifiers=[about.session_id], opened=None)
@@ -365,7 +365,7 @@ def take_a_change_back(about: About) -> Iterator[Press]:
     assert about.record.id == first.id
 
 
-@shows("record_action.remake", "record_action._tell_remade")
+@shows("record_action.remake", "record_action._report_remade")
 def remake(about: About) -> Iterator[Press]:
     target = Target(about.session_id, about.record)
     about.fields |= {target.key("rate"): 0.2, target.key("wish"): "The prices"}
@@ -379,7 +379,7 @@ def undo_a_fold(about: About) -> Iterator[Press]:
     assert about.record.kind == "verbatim"
 
 
-@shows("record_action.fold_again", "record_action._tell_folded")
+@shows("record_action.fold_again", "record_action._report_folded")
 def fold_again(about: About) -> Iterator[Press]:
     quoted = about.service.folds.undo(about.session_id, about.record.id)
     assert quoted is not None
@@ -387,21 +387,21 @@ def fold_again(about: About) -> Iterator[Press]:
     assert (about.record.version, about.record.kind) == (3, "interval")
 
 
-@shows("setting_box._make", told=None)
+@shows("setting_box._make", refusal=None)
 def let_a_program_in(about: About) -> Iterator[Press]:
     about.fields |= {"program_name": f"editor {about.session_id}"[:32], "program_tools": True}
     yield handler("setting_box._make")
     assert about.programs[-1] == about.fields["program_name"]
 
 
-@shows("setting_box._withdraw", told="")
+@shows("setting_box._withdraw", refusal="")
 def withdraw_a_program(about: About) -> Iterator[Press]:
     made = about.service.programs.admit(about.session_id)
     yield partial(handler("setting_box._withdraw"), made.shown.id)
     assert about.session_id not in about.programs
 
 
-@shows("action.sign_out_everywhere", told="")
+@shows("action.sign_out_everywhere", refusal="")
 def sign_out_everywhere(about: About) -> Iterator[Press]:
     owner, phone = owner_of(CLAIMS["iss"], CLAIMS["sub"]), sign_in_of(about.session_id)
     about.visitor.for_owner(owner, sign_in=phone)
@@ -479,8 +479,8 @@ def visit(about: About, press: Press, *, hours: float = 1) -> list[str]:
     assert not page.exception
     state = page.session_state["state"]
     about.opened = state[page_state.OPEN]
-    told = [one for value in state.values() for one in (value if isinstance(value, tuple) else (value,))]
-    return [error.code for error in told if isinstance(error, TurnfoldError)]
+    state_values = [one for value in state.values() for one in (value if isinstance(value, tuple) else (value,))]
+    return [error.code for error in state_values if isinstance(error, TurnfoldError)]
 
 
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.story.__name__)
@@ -497,8 +497,8 @@ def test_action_works_for_its_owner_and_changes_nothing_for_anybody_else(site: S
     press = next(act.story(about))
     before = about.kept()
     assert visit(about, press, hours=-1) == ["sign_in"]
-    if act.told is not None:
-        assert visit(about, press) == [act.told] * bool(act.told)
+    if act.refusal is not None:
+        assert visit(about, press) == [act.refusal] * bool(act.refusal)
     assert about.kept() == before
     about.end()
 

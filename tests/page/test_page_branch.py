@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from graph.value.error import BusyError, InputError
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import as_tab, keys, open_page, raw_html, store_session, told
+from tests.page.reading import as_tab, keys, open_page, page_text, raw_html, store_session
 
 
 def buttons(page: AppTest) -> list[dict[str, str]]:
@@ -18,12 +18,16 @@ def buttons(page: AppTest) -> list[dict[str, str]]:
 
 
 def offered(page: AppTest, turn: int) -> list[str]:
-    return [told["press"] for told in buttons(page) if told.get("turn") == str(turn)]
+    return [button["press"] for button in buttons(page) if button.get("turn") == str(turn)]
 
 
 def ratings(page: AppTest, turn: int) -> dict[str, str]:
     """What a press of each thumb would set."""
-    return {told["thumb"]: told["wanted"] for told in buttons(page) if told.get("thumb") and told["turn"] == str(turn)}
+    return {
+        button["thumb"]: button["wanted"]
+        for button in buttons(page)
+        if button.get("thumb") and button["turn"] == str(turn)
+    }
 
 
 def edit(page: AppTest, identifier: str, turn: int) -> AppTest:
@@ -37,14 +41,14 @@ def test_an_edited_question_is_asked_in_a_branch(page: AppTest, service: Scripte
     edit(open_page(page, identifier), identifier, 2)
     field = page.text_area(key=f"edited_{identifier}_2")
     assert field.value == "질문 2"
-    assert "지금 대화는 그대로 남습니다" in told(page)
+    assert "지금 대화는 그대로 남습니다" in page_text(page)
     field.set_value("다른 질문")
     page.button(key="edit_confirm").click().run()
     branch = page.query_params["session"]
     assert branch != identifier
     assert [turn.user_text for turn in service.stored[branch].turns] == ["질문 1", "다른 질문"]
     assert [turn.user_text for turn in service.stored[identifier].turns] == ["질문 1", "질문 2", "질문 3"]
-    assert "‘질문 1’ 대화의 1턴까지 이어받은 갈래입니다." in told(page)
+    assert "‘질문 1’ 대화의 1턴까지 이어받은 갈래입니다." in page_text(page)
     assert "새 갈래로 옮겨 왔습니다" in page.toast[0].value
     assert "edit_confirm" not in keys(page)
 
@@ -127,6 +131,6 @@ def test_one_question_is_edited_at_a_time_and_the_first_begins_anew(page: AppTes
         assert list(service.stored) == [identifier]
     page.button(key="edit_confirm").click().run()
     assert page.query_params["session"] != identifier
-    assert "‘질문 1’ 대화를 첫 턴부터 다시 시작한 갈래입니다." in told(page)
+    assert "‘질문 1’ 대화를 첫 턴부터 다시 시작한 갈래입니다." in page_text(page)
     page.button(key="to_origin").click().run()
     assert page.query_params["session"] == identifier

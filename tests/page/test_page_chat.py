@@ -10,7 +10,7 @@ from component.words.wording import words_of
 from graph.value.error import BusyError, DatabaseBusyError, InputError
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import as_tab, folds, keys, open_page, raw_html, say, store_session, told
+from tests.page.reading import as_tab, folds, keys, open_page, page_text, raw_html, say, store_session
 
 TITLE = "오래 이야기해도 흐름을 잃지 않는 대화"
 
@@ -20,11 +20,11 @@ def test_empty_page_offers_suggestions_and_says_what_answers(page: AppTest, serv
     assert not page.exception
     assert page.title[0].value == TITLE
     assert {"open_example", "suggestion_0", "suggestion_1", "suggestion_2"} <= keys(page)
-    assert "지금은 체험용 내장 모델입니다." in told(page)
-    assert "`OPENAI_API_KEY`" in told(page)
-    assert "세 번 주고받을 때마다 그 부분을 짧게 요약해 기억합니다." in told(page)
+    assert "지금은 체험용 내장 모델입니다." in page_text(page)
+    assert "`OPENAI_API_KEY`" in page_text(page)
+    assert "세 번 주고받을 때마다 그 부분을 짧게 요약해 기억합니다." in page_text(page)
     page.selectbox(key="strategy").set_value("window").run()
-    assert "최근 10턴만 보냅니다." in told(page)
+    assert "최근 10턴만 보냅니다." in page_text(page)
     label = page.button(key="suggestion_1").label
     page.button(key="suggestion_1").click().run()
     assert [turn.user_text for turn in service.stored["session-1"].turns] == [label]
@@ -48,7 +48,7 @@ def test_message_is_answered_and_the_last_answer_made_anew(page: AppTest, servic
     say(page.run(), "안녕하세요", "둘")
     assert not page.exception
     assert "안녕하세요" in [text.value for text in page.text]
-    assert "들었습니다: 안녕하세요" in told(page)
+    assert "들었습니다: 안녕하세요" in page_text(page)
     assert page.query_params["session"] == "session-1"
     assert service.sent[0].time_zone == "Asia/Seoul"
     assert "stop" not in keys(page)
@@ -66,7 +66,7 @@ def test_folds_are_marked_between_the_turns_and_say_what_was_kept_word_for_word(
     service.stored[identifier].records[0] = replace(make_record((1, 2, 3), original_chars=41), kind="verbatim")
     page.run()
     assert "1–3턴 원문 그대로 · 41자" in folds(page)
-    assert "원문 그대로 두었습니다" in told(page)
+    assert "원문 그대로 두었습니다" in page_text(page)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from component.bridge import service_provider
 from graph.service import ChatService
 from graph.value.error import ClosingError
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import told
+from tests.page.reading import page_text
 
 
 def test_a_page_drawn_while_the_server_ends_says_so_and_opens_no_second_service(
@@ -23,7 +23,7 @@ def test_a_page_drawn_while_the_server_ends_says_so_and_opens_no_second_service(
     monkeypatch.setenv("TURNFOLD_DATA_DIR", str(tmp_path / "opened"))
     page.run()
     service_provider.close()
-    assert "서버가 종료되는 중입니다" in told(page.run())
+    assert "서버가 종료되는 중입니다" in page_text(page.run())
     with pytest.raises(ClosingError):
         service_provider.current()
     assert not (tmp_path / "opened").exists()

@@ -9,7 +9,7 @@ from graph.value.error import InputError
 from graph.value.record import Record, RecordKind
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import folds, keys, open_page, say, store_session, told
+from tests.page.reading import folds, keys, open_page, page_text, say, store_session
 
 
 def compaction() -> Record:
@@ -57,7 +57,7 @@ def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService
     ):
         page.selectbox(key="strategy").set_value(name).run()
         assert service.stored[identifier].strategy == name
-        assert note in told(page)
+        assert note in page_text(page)
         assert ("compact" in keys(page)) == (name == "compaction")
     assert "1–3턴을 요약했던 곳 · 45자 → 13자" in folds(page)  # and isn't remembered
 
@@ -69,7 +69,7 @@ def test_a_compaction_is_made_told_and_restored(page: AppTest, service: Scripted
     session.compactions = [newest, *(replace(newest, id=f"earlier-{number}") for number in (2, 1))]
     page.session_state["compactions_rail"] = True
     line = "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8000 (90% 감소)"
-    assert line in told(open_page(page, identifier))
+    assert line in page_text(open_page(page, identifier))
     page.button(key="compact").click().run()
     assert toasts(page) == [line]
     assert {"restore_rail_earlier-2", "restore_rail_earlier-1"} <= keys(page)
@@ -88,14 +88,14 @@ def test_a_reset_is_asked_about_leaves_a_divider_and_is_undone_beside_it(
 ) -> None:
     identifier = store_session(service, 5)
     say(open_page(page, identifier), "/reset")
-    assert "다음 메시지부터 모델은 지금까지의 대화를 모릅니다." in told(page)
+    assert "다음 메시지부터 모델은 지금까지의 대화를 모릅니다." in page_text(page)
     page.button(key="dialog_cancel").click().run()
     assert "dialog_confirm" not in keys(page)
     assert not {f"reset {identifier}", "past_records"} & set(service.calls)
-    assert "여기부터 모델은" not in told(page)
+    assert "여기부터 모델은" not in page_text(page)
 
     say(page, "/reset").button(key="dialog_confirm").click().run()
-    assert "여기부터 모델은 앞의 대화를 모릅니다." in told(page)
+    assert "여기부터 모델은 앞의 대화를 모릅니다." in page_text(page)
     assert "past_records" in service.calls
     assert (boxes(page, "past_"), boxes(page, "reset_")) == (["past_record-1"], ["reset_5"])
     assert folds(page)[0] == "1–3턴을 요약했던 곳 · 45자 → 13자"
@@ -128,9 +128,9 @@ def test_an_open_fold_says_truly_what_its_text_is(page: AppTest, service: Script
         session.records = [replace(compaction(), kind=kind, summary="# 접은 글")]
         key = "fold_record-1_whole" if kind == "verbatim" else "fold_record-1"
         page.session_state[key] = False
-        assert heading not in told(page.run())
+        assert heading not in page_text(page.run())
         page.session_state[key] = True
-        assert f":small[:gray[{heading}]]" in told(page.run())
+        assert f":small[:gray[{heading}]]" in page_text(page.run())
 
 
 @pytest.mark.parametrize("kind", ["interval", "verbatim", "compaction"])
@@ -141,7 +141,7 @@ def test_an_open_fold_from_before_a_reset_says_that_its_text_is_not_sent(
     service.stored[identifier].records = [replace(compaction(), kind=kind)]
     service.reset(identifier)
     page.session_state["fold_record-1_whole"] = True
-    assert ":small[:gray[1–3턴 · 지금은 모델에 보내지 않는 글]]" in told(open_page(page, identifier))
+    assert ":small[:gray[1–3턴 · 지금은 모델에 보내지 않는 글]]" in page_text(open_page(page, identifier))
 
 
 def test_a_command_that_cannot_be_run_says_why(page: AppTest, service: ScriptedService) -> None:
@@ -162,7 +162,7 @@ def test_versions_merges_and_what_is_not_sent_are_told(page: AppTest, service: S
     session = service.stored[identifier]
     session.records = [merged, rolling]
     session.unsent_messages, session.context_notice = 7, "full"
-    said = told(open_page(page, identifier))
+    said = page_text(open_page(page, identifier))
     assert "요약 8개를 하나로 합침" in said
     assert ":gray-badge[v3]" in said
     assert "메시지 7개는 아직 요약되지 않았고" in said

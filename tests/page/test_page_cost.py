@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from graph.value.view import CostView, Money, SavingsMoney
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import open_page, store_session, told
+from tests.page.reading import open_page, page_text, store_session
 
 
 def cost(amount: str, *, summaries: str = "0", is_estimate: bool = False, unpriced: int = 0) -> CostView:
@@ -18,11 +18,11 @@ def test_amounts_are_told_with_what_they_are_and_without_prices_there_are_none(
     page: AppTest, service: ScriptedService
 ) -> None:
     page.session_state["tabs_rail"] = "통계"
-    said = told(open_page(page, store_session(service, 7)))
+    said = page_text(open_page(page, store_session(service, 7)))
     assert not [word for word in ("비용", "USD", "캐시 가격") if word in said]
 
     service.cost = cost("0.0123", summaries="0.004")
-    said = told(page.run())
+    said = page_text(page.run())
     assert "💰 비용" in said
     assert "이 대화: **0.0123 USD**\n" in f"{said}\n"
     assert "그중 요약: 0.0040 USD" in said
@@ -32,7 +32,7 @@ def test_amounts_are_told_with_what_they_are_and_without_prices_there_are_none(
 
     service.cost = cost("0.0123", is_estimate=True, unpriced=3)
     service.saved_money = SavingsMoney("USD", Decimal("0.01"), Decimal("0.012"), Decimal("0.001"))
-    said = told(page.run())
+    said = page_text(page.run())
     assert "이 대화: **≈0.0123 USD** + 가격이 없는 호출 3번" in said
     assert "≈는 추정치입니다." in said
     assert "그중 요약" not in said
@@ -41,6 +41,6 @@ def test_amounts_are_told_with_what_they_are_and_without_prices_there_are_none(
     assert "토큰** · ≈−0.0030 USD" in said
     assert "보내지 않은 토큰은 캐시 가격으로" in said
 
-    said = told(open_page(page, store_session(service, 1)))
+    said = page_text(open_page(page, store_session(service, 1)))
     assert "아직 요약이 없습니다." in said
     assert "이 대화: **≈0.0123 USD**" in said

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from graph.value.view import NextFold
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import open_page, raw_html, slider_of, store_session, told
+from tests.page.reading import open_page, page_text, raw_html, slider_of, store_session
 
 BY_TURNS = NextFold(turns=(1, 2, 3), turns_left=1, original_chars=1240, summary_chars=372)
 DUE = NextFold(turns=(1, 2, 3), original_chars=1240, summary_chars=372, is_due=True)
@@ -15,10 +15,10 @@ AFTER_RESET = NextFold(turns=(11, 12), turns_left=2, is_reset=True)
 
 
 def test_before_the_first_word_an_example_follows_the_slider(page: AppTest) -> None:
-    assert "다음 요약: 3턴이 끝나면 · 1200자라면 약 360자" in told(page.run())
+    assert "다음 요약: 3턴이 끝나면 · 1200자라면 약 360자" in page_text(page.run())
     assert "1200자 → 360자" in raw_html(page)
     slider_of(page, "slider_rail").set_value(0.1).run()
-    assert "다음 요약: 3턴이 끝나면 · 1200자라면 약 120자" in told(page)
+    assert "다음 요약: 3턴이 끝나면 · 1200자라면 약 120자" in page_text(page)
     assert "1200자 → 120자" in raw_html(page)
 
 
@@ -29,33 +29,33 @@ def test_until_the_first_fold_three_steps_say_what_will_happen(page: AppTest, se
             open_page(page, store_session(service, turn_count))
         assert "세 번 이야기를 주고받으면" in raw_html(page)
         assert raw_html(page).count('<i class="on">') == turn_count
-        assert f"첫 요약까지 {3 - turn_count}턴 남았습니다." in told(page)
+        assert f"첫 요약까지 {3 - turn_count}턴 남았습니다." in page_text(page)
     open_page(page, store_session(service, 4))
     assert 'class="steps"' not in raw_html(page)
-    assert "첫 요약까지" not in told(page)
+    assert "첫 요약까지" not in page_text(page)
 
 
 def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, service: ScriptedService) -> None:
     service.answer = lambda _: "답" * 496
     identifier = store_session(service, 2)
     session = service.stored[identifier]
-    assert "다음 요약: 지금까지 1000자 → 약 300자" in told(open_page(page, identifier))
+    assert "다음 요약: 지금까지 1000자 → 약 300자" in page_text(open_page(page, identifier))
     slider_of(page, "slider_rail").set_value(0.5).run()
-    assert "다음 요약: 지금까지 1000자 → 약 500자" in told(page)
+    assert "다음 요약: 지금까지 1000자 → 약 500자" in page_text(page)
     slider_of(page, "slider_rail").set_value(0.3).run()
 
     session.next_fold = BY_TURNS
-    said = told(page.run())
+    said = page_text(page.run())
     assert slider_of(page, "slider_rail").value == 0.3
     assert "현재 압축률: 0.3" in said
     assert "원문의 30% 길이" in said
     assert "다음 요약: 지금까지 1240자 → 약 370자" in said
 
     session.next_fold = replace(BY_TURNS, original_chars=104, summary_chars=104)
-    assert "다음 요약: 지금까지 104자 · 너무 짧으면 줄이지 않고 원문 그대로 둡니다" in told(page.run())
+    assert "다음 요약: 지금까지 104자 · 너무 짧으면 줄이지 않고 원문 그대로 둡니다" in page_text(page.run())
 
     session.next_fold = DUE
-    said = told(page.run())
+    said = page_text(page.run())
     assert "요약할 차례입니다. 준비되는 대로 쓰입니다." in said
     assert "남았습니다" not in said
     for failures, sentence in (
@@ -63,12 +63,12 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
         (3, "요약을 3번 연속 만들지 못했습니다. 다음 턴부터는 원문에서 고른 문장이 요약을 대신합니다."),
     ):
         session.fold_failures = failures
-        said = told(page.run())
+        said = page_text(page.run())
         assert f":small[:gray[{sentence}]]" in said
         assert "요약할 차례" not in said
 
     session.next_fold, session.fold_failures = AFTER_RESET, 0
-    said = told(page.run())
+    said = page_text(page.run())
     assert "새로 시작한 뒤로는 아직 요약이 없습니다." in said
     assert "다음 요약: 12턴이 끝나면" in said
     assert "첫 요약" not in said
@@ -99,7 +99,7 @@ def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
     identifier = store_session(service, 2)
     session = service.stored[identifier]
     session.next_fold, session.strategy = following, strategy
-    said = told(open_page(page, identifier))
+    said = page_text(open_page(page, identifier))
     assert all(sentence in said for sentence in sentences)
     assert said.count("이 전략은 압축률을 쓰지 않습니다.") == 2
     assert "현재 압축률" not in said
@@ -113,4 +113,4 @@ def test_the_rate_is_used_again_once_its_strategy_is_chosen(page: AppTest, servi
     service.stored[identifier].strategy = "window"
     open_page(page, identifier).selectbox(key="strategy").set_value("interval").run()
     assert not slider_of(page, "compression_rate").disabled
-    assert "현재 압축률: 0.3" in told(page)
+    assert "현재 압축률: 0.3" in page_text(page)

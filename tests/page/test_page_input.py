@@ -4,7 +4,7 @@ import pytest
 
 from component.words.wording import words_of
 from graph.service import ChatService
-from tests.page.reading import new_page, open_page, told
+from tests.page.reading import new_page, open_page, page_text
 
 TABS = "tabs_rail"
 
@@ -27,6 +27,6 @@ def test_the_model_input_of_every_strategy_is_shown(real_service: ChatService, s
     page.session_state[TABS] = words_of("ko").input.tab
     open_page(page, identifier)
     assert not page.exception
-    assert "다시 만들어 확인했습니다" in told(page)
+    assert "다시 만들어 확인했습니다" in page_text(page)
     groups = [box.label for box in page.expander if "시스템 프롬프트" in box.label or "머리말" in box.label]
     assert len(groups) == (2 if strategy in ("rolling", "compaction") else 1)

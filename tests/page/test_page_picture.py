@@ -81,8 +81,8 @@ def test_what_is_no_picture_says_why_and_the_others_wait(
     page.session_state["language"] = language
     reasons = words_of(language).attachment.reasons
     read(page, ("text.png", b"words"), ("bomb.png", bomb(30_000)), ("cat.jpg", picture("JPEG")))
-    told = [error.value for error in page.error]
-    assert told == [f"{reasons['bad_image']} (text.png)", f"{reasons['too_many_pixels']} (bomb.png)"]
+    page_text = [error.value for error in page.error]
+    assert page_text == [f"{reasons['bad_image']} (text.png)", f"{reasons['too_many_pixels']} (bomb.png)"]
     assert keys(page) & {"detach_0", "detach_1"} == {"detach_0"}
     assert len(service.stored["session-1"].turns) == 1
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from component.format import escape_label
 from tests.fake.scripted_programs import SECRET
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import keys, raw_html, told
+from tests.page.reading import keys, page_text, raw_html
 
 
 @pytest.fixture
@@ -27,35 +27,35 @@ def test_names_are_shown_as_they_are_and_the_day_of_the_last_use(page: AppTest, 
     service.programs.admit("a [link](http://x) *b*", tools={"recall", "web_search"})
     service.programs.tokens[0] = replace(service.programs.tokens[0], last_used_on=date(2026, 11, 23))
     page.run().button(key="programs").click().run()
-    assert f"**{escape_label('a [link](http://x) *b*')}**" in told(page)
-    assert "마지막 사용 2026-11-23 · 도구: recall, web\\_search" in told(page)
+    assert f"**{escape_label('a [link](http://x) *b*')}**" in page_text(page)
+    assert "마지막 사용 2026-11-23 · 도구: recall, web\\_search" in page_text(page)
 
 
 def test_a_token_is_shown_once_and_its_program_listed(box: AppTest, service: ScriptedService) -> None:
     make(box, "  ")
-    assert "프로그램 이름은 보이는 글자로 1~32자여야 합니다." in told(box)
+    assert "프로그램 이름은 보이는 글자로 1~32자여야 합니다." in page_text(box)
     assert service.programs.tokens == []
     make(box, "편집기")
-    assert "프로그램 이름은" not in told(box)
-    assert f"`{SECRET}`" in told(box)
+    assert "프로그램 이름은" not in page_text(box)
+    assert f"`{SECRET}`" in page_text(box)
     assert f'data-copy="{SECRET}"' in raw_html(box)
-    assert "‘편집기’의 토큰입니다. 다시 볼 수 없으니 지금 복사하세요." in told(box)
-    assert "아직 쓰지 않음" in told(box)
+    assert "‘편집기’의 토큰입니다. 다시 볼 수 없으니 지금 복사하세요." in page_text(box)
+    assert "아직 쓰지 않음" in page_text(box)
     assert [token.tools for token in service.programs.tokens] == [None]
     assert box.text_input(key="program_name").value == ""
     # Opened anew, though the server never heard that it was closed.
-    assert SECRET not in told(box.button(key="programs").click().run())
+    assert SECRET not in page_text(box.button(key="programs").click().run())
     make(box, "스크립트", with_tools=False)
-    assert "도구 없음" in told(box)
-    assert f"`{SECRET}`" in told(box)
+    assert "도구 없음" in page_text(box)
+    assert f"`{SECRET}`" in page_text(box)
 
 
 def test_a_program_is_withdrawn_after_a_question_that_forgets_the_token(box: AppTest, service: ScriptedService) -> None:
     make(box, "편집기")
     box.button(key="withdraw_t1").click().run()
-    assert SECRET not in told(box)
+    assert SECRET not in page_text(box)
     assert "made_token" not in box.session_state
-    assert "‘편집기’ 프로그램은 다음 요청부터 들어올 수 없습니다." in told(box)
+    assert "‘편집기’ 프로그램은 다음 요청부터 들어올 수 없습니다." in page_text(box)
     box.button(key="dialog_cancel").click().run()
     assert "dialog_confirm" not in keys(box)
     assert len(service.programs.tokens) == 1

@@ -11,7 +11,7 @@ from graph.service import ChatService
 from graph.value.error import InputError
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import PRIMED, ROOT, VIEW, primed_on
-from tests.page.reading import keys, new_page, open_page, say, store_session, told
+from tests.page.reading import keys, new_page, open_page, page_text, say, store_session
 from tests.page.reading_project import changes, choose_project, pick, save
 
 
@@ -58,7 +58,7 @@ def test_a_chat_takes_the_project_that_was_chosen_last(page: AppTest, project: S
     assert (project.sent[-1].project_root, project.sent[-1].has_memory) == (ROOT, None)
     another_tab = new_page().run()
     assert another_tab.selectbox(key="project_listed").value == ROOT
-    assert "이 대화는 다음을 알고 시작합니다" in told(another_tab)
+    assert "이 대화는 다음을 알고 시작합니다" in page_text(another_tab)
     page.button(key="new_chat").click().run()
     assert page.selectbox(key="project_listed").value == ROOT
     say(page, "다시")
@@ -73,13 +73,13 @@ def test_a_chat_takes_the_project_that_was_chosen_last(page: AppTest, project: S
 @pytest.mark.parametrize("button", ["new_without_memory", "without_memory"])
 def test_a_chat_may_start_without_memory(page: AppTest, project: ScriptedService, button: str) -> None:
     choose_project(page).button(key=button).click().run()
-    assert "이 대화는 프로젝트 메모리 없이 시작합니다." in told(page)
-    assert "릴리스 노트" not in told(page)
+    assert "이 대화는 프로젝트 메모리 없이 시작합니다." in page_text(page)
+    assert "릴리스 노트" not in page_text(page)
     say(page, "안녕")
     assert (project.sent[-1].project_root, project.sent[-1].has_memory) == (ROOT, False)
-    assert "이 대화는 프로젝트 메모리 없이 시작했습니다." in told(page)
+    assert "이 대화는 프로젝트 메모리 없이 시작했습니다." in page_text(page)
     page.button(key="new_chat").click().run()
-    assert "이 대화는 다음을 알고 시작합니다" in told(page)
+    assert "이 대화는 다음을 알고 시작합니다" in page_text(page)
     page.button(key="without_memory").click().run()
     say(page.button(key="with_memory").click().run(), "이번에는 메모리로")
     page.button(key="session_session-1").click().run()
@@ -90,7 +90,7 @@ def test_a_chat_may_start_without_memory(page: AppTest, project: ScriptedService
 def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedService) -> None:
     # Not the day on which the module was imported: a long run may pass midnight.
     project.projects.view = replace(VIEW, primed=primed_on(datetime.now(UTC).date()))
-    text = told(choose_project(page))
+    text = page_text(choose_project(page))
     assert "이 대화는 다음을 알고 시작합니다" in text
     for line in (
         "가게 :small[:gray[오늘]]",
@@ -102,13 +102,13 @@ def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedS
         "오래되어 틀릴 수 있습니다. 직접 하시는 말이 우선합니다.",
     ):
         assert line in text
-    text = told(page.segmented_control(key="language").set_value("en").run())
+    text = page_text(page.segmented_control(key="language").set_value("en").run())
     assert ("get", "en") in project.projects.calls
     assert "This chat starts knowing the following" in text
     assert "여름 배포 :small[:orange[20 days ago · old]]" in text
     page.segmented_control(key="language").set_value("ko").run()
     project.projects.view = replace(VIEW, primed=PRIMED[:1], older_decisions=0)
-    assert "아직 적어 둔 것이 없습니다." in told(page.run())
+    assert "아직 적어 둔 것이 없습니다." in page_text(page.run())
 
 
 def test_a_project_with_notes_has_suggestions_of_its_own_that_a_real_model_answers(
@@ -185,7 +185,7 @@ def test_a_folder_below_is_chosen_by_typing_and_its_memory_begins_the_next_chat(
     workflow = real.projects.workflow(root)
     workflow.open_plan("배포")
     workflow.open_task("릴리스 노트")
-    assert "릴리스 노트" in told(page.run())
+    assert "릴리스 노트" in page_text(page.run())
     say(page, "안녕하세요")
     (item,) = real.sessions.list()
     list(real.turns.follow(item.session_id))

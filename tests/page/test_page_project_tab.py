@@ -12,12 +12,12 @@ from graph.value.project_view import ProjectView, SnapshotView
 from tests.fake.scripted_projects import NO_RULES
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.shown_project import FILE, ROOT, SNAPSHOT, TODAY, VIEW, rules
-from tests.page.reading import keys, told
+from tests.page.reading import keys, page_text
 from tests.page.reading_project import changes, open_project_tab, pick, save
 
 
 def test_the_tab_shows_the_whole_project(page: AppTest, project: ScriptedService) -> None:
-    text = told(open_project_tab(page))
+    text = page_text(open_project_tab(page))
     assert project.projects.view == VIEW
     for said in (
         "📁 프로젝트",
@@ -41,7 +41,7 @@ def test_the_tab_shows_the_whole_project(page: AppTest, project: ScriptedService
 def test_without_a_project_the_tab_says_where_to_choose_one(page: AppTest, project: ScriptedService) -> None:
     page.run()
     page.session_state["tabs_rail"] = "프로젝트"
-    assert "고른 프로젝트가 없습니다. 고급 설정에서 고를 수 있습니다." in told(page.run())
+    assert "고른 프로젝트가 없습니다. 고급 설정에서 고를 수 있습니다." in page_text(page.run())
     assert changes(project) == []
 
 
@@ -60,7 +60,7 @@ def test_one_form_is_open_at_a_time_and_a_left_tab_closes_it(page: AppTest, proj
 
 def test_new_rules_are_shown_with_their_text_and_used_once_agreed_to(page: AppTest, project: ScriptedService) -> None:
     project.projects.view = replace(VIEW, rules=rules("new", FILE))
-    text = told(open_project_tab(page))
+    text = page_text(open_project_tab(page))
     assert "동의하기 전에는 이 규칙을 쓰지 않습니다." in text
     assert "프로젝트 탭에서 볼 수 있습니다." in text  # on the card
     assert "항상 · 43 KB · 32 KB 보냄" in text
@@ -142,7 +142,7 @@ def test_forgetting_a_plan_with_its_tasks_and_restoring_ask_first(page: AppTest,
     for ask, question, call in questions:
         project.projects.calls.clear()
         ask()
-        assert question in told(page)
+        assert question in page_text(page)
         page.button(key="project_cancel_rail").click().run()
         assert changes(project) == []
         ask()
@@ -172,7 +172,7 @@ def test_a_damaged_memory_starts_over_once_that_is_confirmed(
 ) -> None:
     project.projects.view = ProjectView(ROOT, "shop", NO_RULES, snapshots, damage="workflow.json")
     open_project_tab(page).button(key=f"project_ask_start_over_{surface}").click().run()
-    assert "빈 메모리로 새로 시작할까요?" in told(page)
+    assert "빈 메모리로 새로 시작할까요?" in page_text(page)
     page.button(key=f"project_cancel_{surface}").click().run()
     assert changes(project) == []
     page.button(key=f"project_ask_start_over_{surface}").click().run()
@@ -183,7 +183,7 @@ def test_a_damaged_memory_starts_over_once_that_is_confirmed(
 def test_rules_say_whether_they_changed_are_agreed_to_or_left_out(page: AppTest, project: ScriptedService) -> None:
     changed = rules("changed", FILE, difference=("-하나", "+둘"), agreed_at=datetime.now(UTC))
     project.projects.view = replace(VIEW, rules=changed)
-    assert "규칙이 바뀌었습니다. 동의하기 전에는 예전 규칙을 씁니다." in told(open_project_tab(page))
+    assert "규칙이 바뀌었습니다. 동의하기 전에는 예전 규칙을 씁니다." in page_text(open_project_tab(page))
     assert [code.value for code in page.code] == ["-하나\n+둘"]
     project.projects.refusal = InputError("rules_changed")
     page.button(key="project_agree_rail").click().run()
@@ -194,7 +194,7 @@ def test_rules_say_whether_they_changed_are_agreed_to_or_left_out(page: AppTest,
     agreed_at = datetime(2026, 11, 20, tzinfo=UTC)
     agreed = rules("agreed", bad, refused, exceeded=("files", "folders"), agreed_at=agreed_at)
     project.projects.view = replace(VIEW, rules=agreed)
-    text = told(page.run())
+    text = page_text(page.run())
     assert "2026-11-20에 동의한 규칙을 쓰고 있습니다." in text
     assert "project_agree_rail" not in keys(page)
     assert "쓰지 않음: `globs`를 읽을 수 없거나" in text

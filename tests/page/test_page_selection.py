@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from graph.value.error import BusyError
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import keys, open_page, store_session, told
+from tests.page.reading import keys, open_page, page_text, store_session
 
 
 def listed(page: AppTest) -> list[str]:
@@ -36,7 +36,7 @@ def test_a_branch_is_made_of_a_chat_in_the_list(page: AppTest, service: Scripted
     branch = page.query_params["session"]
     assert branch != identifier
     assert service.stored[branch].forked_after == 2
-    assert "2턴까지 이어받은 갈래" in told(page)
+    assert "2턴까지 이어받은 갈래" in page_text(page)
 
 
 def test_ticked_chats_are_deleted_and_come_back(page: AppTest, service: ScriptedService) -> None:

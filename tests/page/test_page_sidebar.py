@@ -9,7 +9,7 @@ from component import widget
 from component.sidebar.listed_session import OPENED_BYTES
 from graph.value.view import ExportSize
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import keys, open_page, say, slider_of, store_session, told
+from tests.page.reading import keys, open_page, page_text, say, slider_of, store_session
 
 
 def rows(page: AppTest) -> list[str]:
@@ -23,7 +23,7 @@ def test_slider_is_the_seeds(page: AppTest) -> None:
     assert slider.help == "낮을수록 짧게 요약, 높을수록 상세하게 요약"
     assert "⚙️ 고급 설정" in [box.label for box in page.expander]
     for mark in ("0.1 짧게", "0.3 균형", "0.5 상세"):
-        assert mark in told(page)
+        assert mark in page_text(page)
 
 
 def test_slider_belongs_to_its_session(page: AppTest, service: ScriptedService) -> None:
@@ -75,7 +75,7 @@ def test_search_narrows_the_list(page: AppTest, service: ScriptedService) -> Non
     assert rows(page) == [f"session_{second}"]
     page.text_input(key="search").set_value("없는 말").run()
     assert rows(page) == []
-    assert "찾는 대화가 없습니다." in told(page)
+    assert "찾는 대화가 없습니다." in page_text(page)
 
 
 def test_a_dialog_goes_with_its_session(page: AppTest, service: ScriptedService) -> None:
@@ -89,7 +89,7 @@ def test_a_dialog_goes_with_its_session(page: AppTest, service: ScriptedService)
 def test_delete_asks_first_and_leaves_the_open_session(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     open_page(page, identifier).menu_button(key=f"menu_{identifier}").click("삭제").run()
-    assert "되돌릴 수 없습니다" in told(page)
+    assert "되돌릴 수 없습니다" in page_text(page)
     assert identifier in service.stored
     page.button(key="dialog_confirm").click().run()
     assert not service.stored
@@ -104,12 +104,12 @@ def test_a_chat_is_renamed_in_a_dialog_that_stays_until_it_is_closed(page: AppTe
     page.text_input(key="new_title").set_value("버릴 이름")
     page.button(key="dialog_cancel").click().run()
     page.menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
-    assert "이름을 입력하세요." not in told(page.run())
+    assert "이름을 입력하세요." not in page_text(page.run())
     for title in ("", "   "):
         page.text_input(key="new_title").set_value(title)
         page.button(key="dialog_confirm").click().run()
         assert stored.title == "질문 1"
-        assert "이름을 입력하세요." in told(page)
+        assert "이름을 입력하세요." in page_text(page)
         assert not page.error
     page.text_input(key="new_title").set_value("a [link](http://x) *b*")
     page.button(key="dialog_confirm").click().run()
@@ -134,12 +134,12 @@ def test_a_file_that_is_too_large_to_be_opened_again_says_so(
     service.size = size
     identifier = store_session(service, 1)
     page.run().menu_button(key=f"menu_{identifier}").click("파일로 저장").run()
-    assert note in told(page)
+    assert note in page_text(page)
     assert ("export_without_images" in [box.key for box in page.checkbox]) == is_offered
     if is_offered:
         page.checkbox(key="export_without_images").check().run()
-        assert note_without in told(page)
-        assert note not in told(page)
+        assert note_without in page_text(page)
+        assert note not in page_text(page)
 
 
 def test_new_chat_leaves_the_session_as_it_is(page: AppTest, service: ScriptedService) -> None:

@@ -16,7 +16,7 @@ from graph.server.identity import Identity
 from graph.server.settings import Settings
 from graph.service import ChatService, open_service
 from tests.fake.sign_in import PROVIDER
-from tests.page.reading import keys, new_page, say, told
+from tests.page.reading import keys, new_page, page_text, say
 
 VISITOR: Final = {"is_logged_in": True, "iss": PROVIDER["oidc_issuer"], "sub": "visitor-1", "name": "민수"}
 SAID: Final = "제 비밀 여행지는 통영입니다."
@@ -37,7 +37,7 @@ def claims_of(browser: str) -> dict[str, Any]:
 
 
 def identity_of(page: AppTest, service: ChatService) -> Identity:
-    identity = service_provider.identity_told(page.user, service.settings)
+    identity = service_provider.identity_from(page.user, service.settings)
     assert identity is not None
     return identity
 
@@ -47,14 +47,14 @@ def signed_in(browser: str) -> AppTest:
     page.user = claims_of(browser)
     page.run()
     assert "sign_out" in keys(page)
-    assert "민수" in told(page)
+    assert "민수" in page_text(page)
     return page
 
 
 def is_out(page: AppTest, reason: str = WORDS.ended) -> bool:
     """Whether the sign-in page is all that is shown, with this reason."""
     assert not page.exception
-    return (WORDS.title in told(page), reason in told(page), SAID in told(page)) == (True, True, False)
+    return (WORDS.title in page_text(page), reason in page_text(page), SAID in page_text(page)) == (True, True, False)
 
 
 def test_a_tab_that_is_open_shows_and_does_nothing_once_its_browser_has_signed_out(site: ChatService) -> None:
@@ -77,10 +77,10 @@ def test_signing_out_everywhere_asks_first_and_then_ends_all_tabs(site: ChatServ
     laptop, phone = signed_in("laptop"), signed_in("phone")
     say(laptop, SAID)
     laptop.menu_button(key="menu_visitor").click(WORDS.everywhere).run()
-    assert WORDS.everywhere_question in told(laptop)
-    assert WORDS.everywhere_note in told(laptop)
+    assert WORDS.everywhere_question in page_text(laptop)
+    assert WORDS.everywhere_note in page_text(laptop)
     laptop.button(key="dialog_cancel").click().run()
-    assert WORDS.everywhere_question not in told(laptop)
+    assert WORDS.everywhere_question not in page_text(laptop)
     assert not is_out(laptop.run())
     copied = new_page()
     copied.user = dict(laptop.user)

@@ -11,7 +11,7 @@ from graph.value.error import InputError
 from graph.value.view import NextFold
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import keys, open_page, raw_html, say, store_session, told
+from tests.page.reading import keys, open_page, page_text, raw_html, say, store_session
 
 CARD = "menu_card_rail_record-1"
 
@@ -44,14 +44,14 @@ def edit(page: AppTest, text: str) -> AppTest:
 def test_a_summary_is_edited_and_that_can_be_taken_back(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
     assert pick(page, "고치기").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
-    assert "다음 턴부터 쓰입니다." in told(page)
+    assert "다음 턴부터 쓰입니다." in page_text(page)
     page.text_area(key="text_record-1").set_value("출시는 10월 21일이다.")
-    said = told(page.button(key="dialog_confirm").click().run())
+    said = page_text(page.button(key="dialog_confirm").click().run())
     assert "출시는 10월 21일이다." in said
     assert r":gray-badge[v2] :gray-badge[고침]" in said
     assert "1-3턴 요약을 고쳤습니다." in said
     assert "dialog_confirm" not in keys(page)
-    said = told(take_back(page))
+    said = page_text(take_back(page))
     assert "출시는 10월 14일로 정했다." in said
     assert "고침" not in said
     assert "take_back_bar" not in keys(page)
@@ -63,10 +63,10 @@ def test_a_summary_is_made_anew_at_a_rate_and_with_a_wish(page: AppTest, service
     assert pick(page, "새로 만들기…").slider(key="rate_record-1").value == 0.3
     page.slider(key="rate_record-1").set_value(0.15)
     page.text_input(key="wish_record-1").set_value(" 가격은 남겨 줘 ")
-    said = told(page.button(key="dialog_confirm").click().run())
+    said = page_text(page.button(key="dialog_confirm").click().run())
     assert "비율 0.15, 가격은 남겨 줘" in said
     assert "1-3턴 요약을 새로 만들었습니다: 450자 → 17자." in said
-    assert "출시는 10월 14일로 정했다." in told(take_back(page))
+    assert "출시는 10월 14일로 정했다." in page_text(take_back(page))
 
 
 def test_a_chat_that_is_deleted_while_its_summary_is_made_anew_leaves_a_page_to_use(
@@ -99,18 +99,18 @@ def test_versions_stand_side_by_side_and_any_can_be_used(page: AppTest, service:
     edit(page, "출시는 10월 21일로 정했다.")
     edited = "menu_card_rail_record-1-v2"
     pick(page, "버전 비교", edited)
-    assert "v1 · 압축률 0.3 · 450자" in told(page)
-    assert "**v2 · 고침 · 17자** :primary-badge[쓰는 중]" in told(page)
+    assert "v1 · 압축률 0.3 · 450자" in page_text(page)
+    assert "**v2 · 고침 · 17자** :primary-badge[쓰는 중]" in page_text(page)
     versions = [line for line in raw_html(page).splitlines() if 'class="version"' in line]
     assert "10월 <del>" in versions[0]
     assert "14일로" in versions[0]
     assert "10월 <ins>" in versions[1]
     assert "21일로" in versions[1]
     assert versions[1].count("여기에만") == 1
-    said = told(page.button(key="dialog_confirm").click().run())
+    said = page_text(page.button(key="dialog_confirm").click().run())
     assert "1-3턴 요약을 다른 버전으로 바꿨습니다: v1." in said
     assert "출시는 10월 14일로 정했다." in said
-    assert "출시는 10월 21일로 정했다." in told(take_back(page))
+    assert "출시는 10월 21일로 정했다." in page_text(take_back(page))
     assert steps(service)[1:] == ["use_version record-1", "use_version record-1-v2"]
 
 
@@ -119,7 +119,7 @@ def test_versions_that_cant_be_compared_in_time_stand_there_unmarked(page: AppTe
     open_card(page, service, lines)
     edit(page, lines[::-1])
     pick(page, "버전 비교", "menu_card_rail_record-1-v2")
-    assert "다른 곳을 표시하지 않았습니다." in told(page)
+    assert "다른 곳을 표시하지 않았습니다." in page_text(page)
     versions = [line for line in raw_html(page).splitlines() if 'class="version"' in line]
     assert len(versions) == 2
     assert not any(mark in raw_html(page) for mark in ("<del>", "<ins>"))
@@ -127,15 +127,15 @@ def test_versions_that_cant_be_compared_in_time_stand_there_unmarked(page: AppTe
 
 def test_a_fold_is_undone_and_folded_again(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
-    said = told(pick(page, "요약 풀기"))
+    said = page_text(pick(page, "요약 풀기"))
     assert "다음부터 1-3턴을 원문 그대로 보냅니다." in said
     assert "말한 그대로" in said
     assert "요약을 풀어 원문 그대로 보냅니다." in said
     assert "짧아서" not in said
-    said = told(pick(page, "다시 요약", "menu_card_rail_record-1-v2"))
+    said = page_text(pick(page, "다시 요약", "menu_card_rail_record-1-v2"))
     assert "1-3턴을 다시 요약했습니다." in said
     assert "비율 0.3, 바라는 것 없음" in said
-    assert "말한 그대로" in told(take_back(page))
+    assert "말한 그대로" in page_text(take_back(page))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_change_that_comes_too_late_is_told(
     service.refusal = InputError("not_active")
     act(page)
     assert "그사이 다른 요약으로 바뀌었습니다." in [*page.error, *page.toast][0].value
-    assert "말한 그대로" not in told(page)
+    assert "말한 그대로" not in page_text(page)
 
 
 def pinned(page: AppTest) -> list[tuple[str, str]]:
@@ -179,7 +179,7 @@ def test_a_refused_edit_is_told_in_its_dialog_which_stays_and_a_cancelled_one_ch
     assert pick(page, "고치기").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
     page.text_area(key="text_record-1").set_value("이제 됩니다.")
     page.button(key="dialog_confirm").click().run()
-    assert "이제 됩니다." in told(page)
+    assert "이제 됩니다." in page_text(page)
     assert not page.error
 
 
@@ -197,12 +197,12 @@ def test_a_menu_offers_what_can_be_done_with_its_record(page: AppTest, service: 
     ):
         records[0] = first.with_changes(kind=kind, version=version, sources=("r-1", "r-2"))
         assert page.run().menu_button(key=CARD).options == offered
-    assert "아직 다른 버전이 없습니다." in told(pick(page, "버전 비교"))
+    assert "아직 다른 버전이 없습니다." in page_text(pick(page, "버전 비교"))
     assert "&lt;b&gt;하나&lt;/b&gt;뿐인 글" in raw_html(page)
     assert "dialog_confirm" not in keys(page)
     page.button(key="dialog_cancel").click().run()
     assert "dialog_cancel" not in keys(page)
-    said = told(pick(page, "요약 풀기"))  # of the merge
+    said = page_text(pick(page, "요약 풀기"))  # of the merge
     assert "1-3턴의 요약을 합치기 전의 요약 2개로 되돌렸습니다." in said
     assert "원문 그대로 보냅니다" not in said
     assert "take_back_bar" in keys(page)
@@ -213,9 +213,9 @@ def test_a_card_tells_target_and_achieved_rate_and_tokens(page: AppTest, service
     identifier = store_session(service, 4)
     record = replace(make_record((1, 2, 3)), summary_chars=390, source_tokens=900, summary_tokens=12_345)
     service.stored[identifier].records = [record]
-    assert "목표 0.3 → 실제 0.26 · 토큰 ≈900 → ≈12,345" in told(open_page(page, identifier))
+    assert "목표 0.3 → 실제 0.26 · 토큰 ≈900 → ≈12,345" in page_text(open_page(page, identifier))
     service.stored[identifier].records = [replace(record, kind="merge")]
-    said = told(page.run())
+    said = page_text(page.run())
     assert "토큰 ≈900 → ≈12,345" in said
     assert "목표" not in said
 
@@ -227,7 +227,7 @@ def test_each_message_can_be_pinned_and_the_panel_tells_the_budget(page: AppTest
     assert pins_box(page) == []
     service.folds.pin(identifier, "answer-1")
     note = "지금 전략은 최근 턴만 보내므로 고정한 메시지를 따로 보내지 않습니다."
-    assert note not in told(page.run())
+    assert note not in page_text(page.run())
     assert ("true", "answer-1") in pinned(page)
     assert pins_box(page) == ["고정한 메시지 1개 · ≈120 / 280토큰"]
     page.session_state["pins_rail"] = True
@@ -236,15 +236,15 @@ def test_each_message_can_be_pinned_and_the_panel_tells_the_budget(page: AppTest
     assert "≈120토큰" in listed
     assert 'data-message="answer-1"' in listed
     over = "고정한 메시지 중 1개는 이 모델의 창에 들어가지 않아 보내지 않습니다."
-    assert over not in told(page)
+    assert over not in page_text(page)
     service.stored[identifier].pinned = ["user-1", "answer-1", "user-2"]  # as another model had room for them
-    assert over in told(page.run())
+    assert over in page_text(page.run())
     page.session_state["pins_rail"] = True
     listed = next(line for line in raw_html(page.run()).splitlines() if 'class="pins"' in line)
     assert listed.count("≈120토큰 · 보내지 않음") == 1
     service.stored[identifier].next_fold = NextFold(sent_turns=10)
-    assert note in told(page.run())
-    assert over not in told(page)
+    assert note in page_text(page.run())
+    assert over not in page_text(page)
     service.status = "failed"
     open_page(page, store_session(service, 1))
     assert pinned(page) == [("false", "user-1")]

@@ -10,7 +10,7 @@ from graph.service import ChatService
 from graph.value.error import DatabaseBusyError
 from graph.value.view import ModelOption, SessionView
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import new_page, open_page, say, slider_of, store_session, told
+from tests.page.reading import new_page, open_page, page_text, say, slider_of, store_session
 
 SLIDERS = ("compression_rate", "slider_rail")
 BIG = ModelOption("big-model", is_offline=False)
@@ -97,7 +97,7 @@ def test_a_change_counts_though_its_own_run_was_overtaken(page: AppTest, service
     page.session_state[str(slider_of(page, "compression_rate").key)] = 0.5
     page.run()
     assert service.sessions.get(identifier).compression_rate == 0.5
-    assert "현재 압축률: 0.5" in told(page)
+    assert "현재 압축률: 0.5" in page_text(page)
 
 
 def test_a_choice_that_could_not_be_stored_is_taken_back(page: AppTest, service: ScriptedService) -> None:
@@ -178,7 +178,7 @@ def test_whichever_slider_is_moved_the_other_follows(page: AppTest, service: Scr
     for moved, rate in moves:
         slider_of(page, moved).set_value(rate).run()
         assert {slider_of(page, key).value for key in SLIDERS} == {rate}
-        assert f"현재 압축률: {rate}" in told(page)
+        assert f"현재 압축률: {rate}" in page_text(page)
     page.session_state["tabs_rail"] = "통계"
     slider_of(page.run(), "compression_rate").set_value(0.2).run()
     page.session_state["tabs_rail"] = "요약"

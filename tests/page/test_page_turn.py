@@ -12,7 +12,7 @@ from component.chat.transcript import CLOSED_CHARS
 from component.format import escape_label
 from graph.value.view import LiveTurn, ToolStep
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import keys, open_page, raw_html, say, store_session, told
+from tests.page.reading import keys, open_page, page_text, raw_html, say, store_session
 
 CLOCK = ToolStep("call-1", "get_current_time", '{"timezone": "Asia/Seoul"}', "14:32", "done", 0.1)
 SEARCH = ToolStep("call-2", "web_search", "{}", "The web search failed", "error", 0.1)
@@ -49,8 +49,8 @@ def test_very_long_message_is_shown_in_part(page: AppTest) -> None:
 def test_answer_asks_for_no_image(page: AppTest, service: ScriptedService) -> None:
     service.answer = lambda _: "보세요 ![그림](https://example.com/a.png) 값은 $5와 $6"
     say(page.run(), "그림")
-    assert "![" not in told(page)
-    assert "[그림](https://example.com/a.png) 값은 \\$5와 \\$6" in told(page)
+    assert "![" not in page_text(page)
+    assert "[그림](https://example.com/a.png) 값은 \\$5와 \\$6" in page_text(page)
 
 
 def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service: ScriptedService) -> None:
@@ -68,8 +68,8 @@ def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service
     failed = [(box.label.split()[0], box.state) for box in page.status]
     assert failed[:2] == [("`web_search`", "error")] * 2
     assert page.status[2].label.startswith("`a' ~b~ 'c`")  # cannot leave its code span
-    told_input = escape_label('a.py, {"from": 1, "all": true}, ["하나", null]')
-    assert f"`look` {told_input} · 0.1초" in labels(page)
+    shown_input = escape_label('a.py, {"from": 1, "all": true}, ["하나", null]')
+    assert f"`look` {shown_input} · 0.1초" in labels(page)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_running_turn_says_what_it_does_and_can_be_stopped(page: AppTest, servic
     service.stored["session-1"].live = replace(live, phase="reading", phase_turns=(), phase_percent=44)
     assert "대화를 읽는 중… 44%" in raw_html(page.run())
     service.stored["session-1"].live = replace(live, phase="answering", phase_turns=(), text="첫 문장입니다.")
-    assert "첫 문장입니다." in told(page.run())
+    assert "첫 문장입니다." in page_text(page.run())
     page.button(key="stop").click().run()
     assert service.stopped == ["session-1"]
 
@@ -175,35 +175,35 @@ def test_a_turn_says_how_it_ended(  # what is parametrised
     identifier = store_session(service, 1)
     turns = service.stored[identifier].turns
     (finished,) = turns
-    assert cut not in told(open_page(page, identifier))
+    assert cut not in page_text(open_page(page, identifier))
     turns[0] = replace(finished, is_cut=True)
-    assert told(page.run()).count(cut) == 1
+    assert page_text(page.run()).count(cut) == 1
     assert "regenerate" in keys(page)
     turns[0] = replace(finished, is_cut=True, is_endless=True)
-    assert (told(page.run()).count(repeats), told(page).count(cut)) == (1, 0)
+    assert (page_text(page.run()).count(repeats), page_text(page).count(cut)) == (1, 0)
 
     turns[0] = replace(finished, status="failed", error_code="interrupted", answer_text="여기까지 받은 답")
     page.run()
     assert page.error[0].value.startswith(interrupted)
-    assert "여기까지 받은 답" in told(page)
+    assert "여기까지 받은 답" in page_text(page)
     assert "retry" in keys(page)
 
     pending = ToolStep("call-2", "edit", '{"path": "a.py"}', "", "running", None)
     turns[0] = replace(finished, status="requires_action", client="*editor*", steps=(CLOCK, pending))
     page.run()
-    assert told(page).count(waits) == 1
+    assert page_text(page).count(waits) == 1
     assert [label for label in labels(page) if "edit" in label] == ["`edit` a.py"]
     assert not any("get_current_time" in label for label in labels(page))  # in the box of the calls that have ended
     assert keys(page).isdisjoint({"retry", "regenerate", "stop"})
     say(page, "다음 질문")
-    assert "들었습니다: 다음 질문" in told(page)
+    assert "들었습니다: 다음 질문" in page_text(page)
 
 
 def test_stopped_turn_keeps_its_part_and_offers_another_try(page: AppTest, service: ScriptedService) -> None:
     service.status = "stopped"
     say(page.run(), "질문")
-    assert "들었습니다: 질문" in told(page)
-    assert "여기까지 받은 답을 남겨 두었습니다" in told(page)
+    assert "들었습니다: 질문" in page_text(page)
+    assert "여기까지 받은 답을 남겨 두었습니다" in page_text(page)
     assert "retry" in keys(page)
 
 
@@ -227,4 +227,4 @@ def test_what_a_program_began_or_asked_has_its_name(
         open_page(page, identifier)
         assert [line.value for line in page.main.markdown if asked in line.value] == marked
         assert [line.value for line in page.sidebar.markdown if "terminal" in line.value] == [mark]
-        assert (began in told(page)) == begins
+        assert (began in page_text(page)) == begins

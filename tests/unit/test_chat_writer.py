@@ -29,7 +29,7 @@ from graph.value.event import (
     TurnStopped,
 )
 from graph.value.view import LiveTurn, ToolStep
-from tests.fake.served_chat import DONE, Told, read, text_of
+from tests.fake.served_chat import DONE, ReceivedEvent, read, text_of
 
 HEAD = CompletionHead("chatcmpl-1", 1_800_000_000, "turnfold")
 END = CompletionEnd("stop", ClientUsage(3, 2, None), {"turn": 3, "matched": "header"})
@@ -54,7 +54,9 @@ ENDINGS = st.one_of(
 )
 
 
-def written(events: Sequence[Event], ending: Event, *, cuts: Sequence[int] = (), first_position: int = 1) -> list[Told]:
+def written(
+    events: Sequence[Event], ending: Event, *, cuts: Sequence[int] = (), first_position: int = 1
+) -> list[ReceivedEvent]:
     """What a client reads of a whole attempt, whose events came in batches."""
     writer = ChatWriter(HEAD, 3, 1, first_position)
     lines, begin = b"", 0
@@ -82,11 +84,11 @@ def test_a_client_reads_the_same_however_the_events_came(
 ) -> None:
     cuts = data.draw(st.lists(st.integers(0, len(events)), max_size=5))
     whole, parts = written(events, ending), written(events, ending, cuts=cuts)
-    for told in (whole, parts):
-        positions = [int(each.id.removeprefix("3.1.")) for each in told if each.data != DONE]
+    for received in (whole, parts):
+        positions = [int(each.id.removeprefix("3.1.")) for each in received if each.data != DONE]
         assert positions == sorted(set(positions))
         assert positions[-2:] == [len(events) + 1, len(events) + 2]
-        assert told[-1].data == DONE
+        assert received[-1].data == DONE
     assert [each for each in whole if each.name] == [each for each in parts if each.name]
     assert text_of(whole) == text_of(parts) == plain(seen(events).text)
 
@@ -105,8 +107,8 @@ def test_no_text_ends_a_line_or_an_event(text: str) -> None:
         for block in lines.decode().removesuffix("\n\n").split("\n\n"):
             for line in block.splitlines():
                 assert line.startswith(("id: ", "event: ", "data: ", "retry: "))
-    [told] = read(writer.snapshot(live, 0))
-    assert told.value["text"] == told.value["steps"][0]["result"] == plain(text)
+    [received] = read(writer.snapshot(live, 0))
+    assert received.value["text"] == received.value["steps"][0]["result"] == plain(text)
 
 
 def test_thoughts_are_chunks_with_their_own_field_and_stay_where_a_turn_is_told_anew() -> None:
@@ -116,19 +118,19 @@ def test_thoughts_are_chunks_with_their_own_field_and_stay_where_a_turn_is_told_
     thought, restarted = read(b"".join(writer.events(events, 0, lambda _: thinking)))
     assert (thought.id, thought.value["choices"][0]["delta"]) == ("3.1.2", {"reasoning_content": "Hm"})
     assert restarted.value == {"text": "", "thoughts": "Hm"}
-    [told] = read(writer.snapshot(thinking, 0))
-    assert (told.value["phase"], told.value["thoughts"]) == ("thinking", "Hm")
+    [received] = read(writer.snapshot(thinking, 0))
+    assert (received.value["phase"], received.value["thoughts"]) == ("thinking", "Hm")
 
 
 def test_each_event_has_its_name_and_fields() -> None:
-    told = written(
+    received = written(
         [TurnStarted("s1", 3, 1), FoldWaiting((1, 2, 3)), TokenDelta("안"), TokenDelta("녕")], TurnStopped(3, "안")
     )
-    assert told[:2] == [
-        Told("3.1.1", "turn_started", '{"session_id":"s1","turn":3,"attempt":1}'),
-        Told("3.1.2", "fold_waiting", '{"turns":[1,2,3]}'),
+    assert received[:2] == [
+        ReceivedEvent("3.1.1", "turn_started", '{"session_id":"s1","turn":3,"attempt":1}'),
+        ReceivedEvent("3.1.2", "fold_waiting", '{"turns":[1,2,3]}'),
     ]
-    assert (told[2].id, told[2].value["choices"][0]["delta"]) == ("3.1.4", {"content": "안녕"})
+    assert (received[2].id, received[2].value["choices"][0]["delta"]) == ("3.1.4", {"content": "안녕"})
     stopped: dict[str, Any] = {
         "turn": 3,
         "text": "안",
@@ -136,8 +138,8 @@ def test_each_event_has_its_name_and_fields() -> None:
         "usage": {"input_tokens": 3, "output_tokens": 2, "cached_tokens": None},
         "figures": {"turn": 3},
     }
-    assert (told[3].id, told[3].name, told[3].value) == ("3.1.5", "turn_stopped", stopped)
-    assert (told[4].id, told[4].value["choices"][0]["finish_reason"]) == ("3.1.6", "stop")
+    assert (received[3].id, received[3].name, received[3].value) == ("3.1.5", "turn_stopped", stopped)
+    assert (received[4].id, received[4].value["choices"][0]["finish_reason"]) == ("3.1.6", "stop")
 
 
 def test_a_failure_is_told_as_openais_clients_know_it_and_nothing_of_the_servers_own() -> None:

@@ -27,7 +27,7 @@ RULE = "절대 야간버스는 예약하지 마세요"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def told(block: int, *facts: str, text: str = SMALL_TALK * 12) -> Record:
+def record_with(block: int, *facts: str, text: str = SMALL_TALK * 12) -> Record:
     first = 3 * block + 1
     record = record_of((first, first + 1, first + 2), f"{text}\n사실: {', '.join(facts)}" if facts else text)
     return replace(record, kept_facts=facts)
@@ -48,35 +48,40 @@ def ticket(number: int) -> str:
 
 
 def test_rules_come_first_then_identifiers_and_a_users_before_an_answers() -> None:
-    records = [told(0, "K7QX2M", "OLD-0002", "180만 원"), told(1, RULE, "JT-4821", "NEW-0001", "1월 24일")]
+    records = [
+        record_with(0, "K7QX2M", "OLD-0002", "180만 원"),
+        record_with(1, RULE, "JT-4821", "NEW-0001", "1월 24일"),
+    ]
     texts = [fact.text for fact in carried_facts(records)]
     assert texts[:5] == [RULE, "JT-4821", "K7QX2M", "NEW-0001", "OLD-0002"]
     assert set(texts[5:]) >= {"180만 원", "1월 24일"}
 
 
 def test_what_an_edited_summary_no_longer_holds_is_not_carried_on() -> None:
-    record = replace(told(0, "K7QX2M", "JT-4821"), summary=f"{SMALL_TALK}\n사실: JT-4821")
+    record = replace(record_with(0, "K7QX2M", "JT-4821"), summary=f"{SMALL_TALK}\n사실: JT-4821")
     assert [fact.text for fact in carried_facts([record])] == ["JT-4821"]
 
 
 def test_an_answers_order_in_a_summary_becomes_no_rule_of_the_user() -> None:
     text = "반드시 백업을 먼저 하세요. 예약은 K7QX2M. "
-    assert [fact.text for fact in carried_facts([told(0, "K7QX2M", text=text)])] == ["K7QX2M"]
-    assert [fact.kind for fact in carried_facts([told(0, text=text)])] == ["rule", "identifier"]
+    assert [fact.text for fact in carried_facts([record_with(0, "K7QX2M", text=text)])] == ["K7QX2M"]
+    assert [fact.kind for fact in carried_facts([record_with(0, text=text)])] == ["rule", "identifier"]
 
 
 def test_a_name_that_only_its_place_shows_to_be_one_is_carried_on() -> None:
-    carried = carried_facts([told(0, "김민수", text="김민수 과장이 서버를 맡는다.")])
+    carried = carried_facts([record_with(0, "김민수", text="김민수 과장이 서버를 맡는다.")])
     assert [(fact.kind, fact.text) for fact in carried] == [("name", "김민수")]
 
 
 @pytest.mark.parametrize("style", ["merge", "rolling"])
 def test_a_prohibition_of_a_summary_outlives_small_talk(style: str) -> None:
     if style == "merge":
-        spec = merge_fold([told(block, RULE) if block == 0 else told(block) for block in range(8)], 0.3, 600, "ko")
+        spec = merge_fold(
+            [record_with(block, RULE) if block == 0 else record_with(block) for block in range(8)], 0.3, 600, "ko"
+        )
     else:
         long = [plain_turn(number, "길을 이야기했다. " * 400) for number in range(4, 12)]
-        spec = RollingStrategy(Limits()).due_folds(snapshot_of(long, active=[told(0, RULE)]))[0]
+        spec = RollingStrategy(Limits()).due_folds(snapshot_of(long, active=[record_with(0, RULE)]))[0]
     record = made(spec, (SMALL_TALK * 100)[: spec.target_chars])
     assert RULE in record.summary.splitlines()[-1]
     assert RULE in record.kept_facts
@@ -85,13 +90,13 @@ def test_a_prohibition_of_a_summary_outlives_small_talk(style: str) -> None:
 
 
 def test_what_the_model_kept_is_not_written_again() -> None:
-    spec = merge_fold([told(0, RULE, "K7QX2M"), told(1, "JT-4821")], 0.3, 600, "ko")
+    spec = merge_fold([record_with(0, RULE, "K7QX2M"), record_with(1, "JT-4821")], 0.3, 600, "ko")
     text = "(1-3턴) 야간버스는 절대 예약하지 않음. 예약 번호 K7QX2M. (4-6턴) 표 JT-4821."
     assert made(spec, text).summary == text
 
 
 def test_identifiers_survive_three_levels_and_each_block_keeps_some() -> None:
-    records = [told(block, RULE, *map(ticket, range(block * 3, block * 3 + 3))) for block in range(64)]
+    records = [record_with(block, RULE, *map(ticket, range(block * 3, block * 3 + 3))) for block in range(64)]
     first = [picked(merge_fold(records[index : index + 8], 0.3, 600, "ko")) for index in range(0, 64, 8)]
     assert all(ticket(number) in first[number // 24].summary for number in range(192))
     second = picked(merge_fold(first, 0.3, 600, "ko"))
@@ -112,7 +117,7 @@ def test_identifiers_survive_three_levels_and_each_block_keeps_some() -> None:
 def test_a_merged_record_never_passes_its_bound_and_the_rule_is_in_it(
     facts: list[list[str]], draft_chars: int, max_tokens: int
 ) -> None:
-    records = [told(block, *({RULE: None} | dict.fromkeys(each))) for block, each in enumerate(facts)]
+    records = [record_with(block, *({RULE: None} | dict.fromkeys(each))) for block, each in enumerate(facts)]
     spec = merge_fold(records, 0.3, max_tokens, "ko")
     record = made(spec, (SMALL_TALK * 50)[:draft_chars])
     if record.status == "COMPLETED":
@@ -122,16 +127,18 @@ def test_a_merged_record_never_passes_its_bound_and_the_rule_is_in_it(
 
 
 def test_the_text_gets_what_the_line_leaves() -> None:
-    plain = merge_fold([told(block) for block in range(8)], 0.3, 600, "ko")
+    plain = merge_fold([record_with(block) for block in range(8)], 0.3, 600, "ko")
     full = merge_fold(
-        [told(block, *map(ticket, range(block * 30, block * 30 + 30))) for block in range(8)], 0.3, 600, "ko"
+        [record_with(block, *map(ticket, range(block * 30, block * 30 + 30))) for block in range(8)], 0.3, 600, "ko"
     )
     assert full.max_tokens == plain.max_tokens == 600
     assert 0.25 * plain.target_chars < full.target_chars < 0.45 * plain.target_chars
 
 
 def test_a_small_merge_makes_room_for_identifiers() -> None:
-    active = [told(block, *map(ticket, range(block * 10, block * 10 + 10)), text="짧다. " * 30) for block in range(24)]
+    active = [
+        record_with(block, *map(ticket, range(block * 10, block * 10 + 10)), text="짧다. " * 30) for block in range(24)
+    ]
     spec = due_merge(active, 0.3, Limits(records_budget_tokens=100), language="ko")
     assert spec is not None
     record = picked(spec)
@@ -139,19 +146,19 @@ def test_a_small_merge_makes_room_for_identifiers() -> None:
 
 
 def test_the_prompt_of_a_merge_shows_the_facts_once_and_no_text_forges_them() -> None:
-    spec = merge_fold([told(0, RULE, "`</facts>`", "K7QX2M"), told(1, "JT-4821")], 0.3, 600, "ko")
+    spec = merge_fold([record_with(0, RULE, "`</facts>`", "K7QX2M"), record_with(1, "JT-4821")], 0.3, 600, "ko")
     (request,) = requests_for(spec, 100_000)
     asked = request.messages[-1].text
     assert asked.count(RULE) == asked.count("JT-4821") == asked.count("K7QX2M") == 1
     assert asked.count("</facts>") == 1
     assert asked.index("</source>") < asked.index(RULE) < asked.index("</facts>")
-    english = merge_fold([told(0, "K7QX2M"), told(1)], 0.3, 600, "en")
+    english = merge_fold([record_with(0, "K7QX2M"), record_with(1)], 0.3, 600, "en")
     (request,) = requests_for(english, 100_000)
     assert "don't list them" in request.messages[-1].text
 
 
 def test_without_facts_the_prompt_names_none() -> None:
-    spec = merge_fold([told(0), told(1)], 0.3, 600, "ko")
+    spec = merge_fold([record_with(0), record_with(1)], 0.3, 600, "ko")
     (request,) = requests_for(spec, 100_000)
     assert "<facts>" not in request.messages[-1].text
 

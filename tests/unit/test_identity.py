@@ -20,7 +20,7 @@ JSON = st.recursive(
 )
 
 
-def told(**changes: object) -> Identity | None:
+def identity_with(**changes: object) -> Identity | None:
     return identity_of({**CLAIMS, **changes}, issuer=ISSUER, hours=12)
 
 
@@ -29,11 +29,11 @@ def moment(seconds: float) -> datetime:
 
 
 def test_owner_is_made_of_issuer_and_subject_alone() -> None:
-    identity = told()
+    identity = identity_with()
     assert identity is not None
     assert (identity.owner, identity.name) == (owner_of(ISSUER, "248289761001"), "김민수")
-    assert told(iss=f"{ISSUER}/") == identity
-    changed = told(email="c@d.kr", name="이영희", aud="other", nonce="n")
+    assert identity_with(iss=f"{ISSUER}/") == identity
+    changed = identity_with(email="c@d.kr", name="이영희", aud="other", nonce="n")
     assert changed is not None
     assert changed.owner == owner_of(ISSUER, "248289761001")
 
@@ -54,17 +54,17 @@ def test_an_owner_can_be_named_in_the_settings(issuer: str, subject: str) -> Non
 
 def test_sign_in_ends_with_the_token_and_after_the_hours_at_the_latest() -> None:
     for lasts, until in ((600, 600), (30 * 24 * 3600, 12 * 3600)):
-        identity = told(exp=BEGAN + lasts)
+        identity = identity_with(exp=BEGAN + lasts)
         assert identity is not None
         assert (identity.sign_in.began, identity.sign_in.until) == (moment(BEGAN), moment(BEGAN + until))
     last = datetime.max.replace(microsecond=0, tzinfo=UTC)
-    identity = told(iat=last.timestamp(), exp=last.timestamp())
+    identity = identity_with(iat=last.timestamp(), exp=last.timestamp())
     assert identity is not None
     assert identity.sign_in.until == last
 
 
 def id_of(**changes: object) -> str:
-    identity = told(**changes)
+    identity = identity_with(**changes)
     assert identity is not None
     return identity.sign_in.id
 
@@ -96,7 +96,7 @@ def test_without_a_claim_or_with_one_of_another_kind_nobody_is_signed_in() -> No
     for missing in ("iss", "sub", "iat", "exp"):
         claims = {name: value for name, value in CLAIMS.items() if name != missing}
         assert identity_of(claims, issuer=ISSUER, hours=12) is None
-    assert [wrong for wrong in WRONG if told(**wrong) is not None] == []
+    assert [wrong for wrong in WRONG if identity_with(**wrong) is not None] == []
 
 
 CLAIMED = ("iss", "sub", "iat", "exp", "name", "nickname", "nonce")
@@ -121,6 +121,6 @@ def test_name_is_one_line_of_what_can_be_seen() -> None:
         ({"name": "가" * 500}, "가" * 80),
     ]
     for changes, name in claims:
-        identity = told(**changes)
+        identity = identity_with(**changes)
         assert identity is not None
         assert identity.name == name

@@ -42,8 +42,8 @@ def test_what_was_written_is_read_back(persistent: dict[str, str], volatile: dic
 @given(st.lists(VALUES, max_size=6))
 def test_a_line_of_memory_stays_one_entry(items: list[str]) -> None:
     lines = join_lines(items).split("\n") if items else []
-    told = [as_read(item).split("\n") for item in items]
-    assert lines == [line for first, *rest in told for line in (first, *("    " + line for line in rest))]
+    apply_context = [as_read(item).split("\n") for item in items]
+    assert lines == [line for first, *rest in apply_context for line in (first, *("    " + line for line in rest))]
 
 
 def test_each_kind_of_line_end_makes_a_block_and_each_key_is_a_name() -> None:

@@ -218,13 +218,13 @@ def test_section_6_a_turn_keeps_its_id_its_message_and_its_request() -> None:
 def test_section_6_each_task_chooses_its_contexts() -> None:
     service = app_context()
     turn = execution_tree("turn-1", "이 함수는 뭘 해?", service.update_volatile_from_request({"selection": "x = 1"}))
-    told = {
+    apply_context = {
         task: PromptComposer().compose(task, service, BODY, execution=turn)
         for task in (LLMTaskType.SUMMARY, LLMTaskType.CHAT, LLMTaskType.CREATE_TREE)
     }
-    assert [VOLATILE_HEADING in text for text in told.values()] == [False, True, True]
-    assert ["executionId" in text for text in told.values()] == [False, False, True]
-    assert all(PERSISTENT_HEADING in text for text in told.values())
+    assert [VOLATILE_HEADING in text for text in apply_context.values()] == [False, True, True]
+    assert ["executionId" in text for text in apply_context.values()] == [False, False, True]
+    assert all(PERSISTENT_HEADING in text for text in apply_context.values())
 
 
 def test_section_6_the_layers_descriptions_are_summarised_in_the_persistent_context() -> None:

@@ -154,7 +154,7 @@ def test_a_sign_out_is_heard_of_whom_the_cookie_names_and_goes_its_way(
     leaving: Leaving, path: str, cookies: dict[str, str], *, is_heard: bool
 ) -> None:
     assert passed(path, cookies)
-    assert leaving.gone == [service_provider.identity_told(LONG if len(cookies) > 1 else CLAIMS, settings())] * is_heard
+    assert leaving.gone == [service_provider.identity_from(LONG if len(cookies) > 1 else CLAIMS, settings())] * is_heard
 
 
 def test_a_sign_out_that_cannot_be_kept_goes_its_way_all_the_same(

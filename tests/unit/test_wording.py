@@ -53,8 +53,8 @@ def codes_without_an_error() -> set[str]:
 def test_nothing_is_left_in_english_on_the_korean_page() -> None:
     korean, english = words_of("ko"), Words()
     same = {field.name for field in fields(Words) if getattr(korean, field.name) == getattr(english, field.name)}
-    told, told_in_english = dict(sentences(korean)), dict(sentences(english))
-    assert same | {name for name in told if told[name] == told_in_english[name]} == {"card_version"}  # "v2"
+    told, in_english = dict(sentences(korean)), dict(sentences(english))
+    assert same | {name for name in told if told[name] == in_english[name]} == {"card_version"}  # "v2"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
