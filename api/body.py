@@ -160,10 +160,10 @@ async def read_body(
     """
     if request.headers.get("content-encoding", "identity") != "identity":
         raise refused("unsupported_encoding", "Send the body without compression.", status=415)
-    said = request.headers.get("content-length", "0")
-    if said.isdecimal() and len(said.lstrip("0")) > len(str(most_bytes)):
+    declared = request.headers.get("content-length", "0")
+    if declared.isdecimal() and len(declared.lstrip("0")) > len(str(most_bytes)):
         raise _too_large(most_bytes)
-    if said.isdecimal() and int(said) > most_bytes:
+    if declared.isdecimal() and int(declared) > most_bytes:
         raise _too_large(most_bytes)
     body = bytearray()
     try:

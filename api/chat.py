@@ -167,7 +167,7 @@ class ChatWriter:
             items = list(run)
             if kind is TokenDelta or kind is ThoughtDelta:
                 text = "".join(event.text for _, event in items if isinstance(event, TokenDelta | ThoughtDelta))
-                yield self._id(items[-1][0]) + self._chunks.said(kind(text))
+                yield self._id(items[-1][0]) + self._chunks.given(kind(text))
                 continue
             for seq, event in items:
                 # After a snapshot the client can't compute from the deltas alone which text is void.
@@ -369,8 +369,8 @@ class Chat:
 
     async def follow(self, request: Request) -> Response:
         service, session_id = await self._service(request), request.path_params["session_id"]
-        said = request.headers.get("last-event-id") or request.query_params.get("after")
-        after = (parse_event_id(said) or _UNKNOWN) if said else None
+        given = request.headers.get("last-event-id") or request.query_params.get("after")
+        after = (parse_event_id(given) or _UNKNOWN) if given else None
         turn = await self._in_thread(partial(service.turns.stream, session_id))
         if turn is None or await self._in_thread(partial(has_all, turn, after)):
             return Response(status_code=204)

@@ -195,7 +195,7 @@ async def stream_lines(
     """
     now = asyncio.get_running_loop().time
     yield writer.start()
-    silent_since, has_said = now(), False
+    silent_since, has_text = now(), False
     try:
         while True:
             events = await queue.get(seconds=silent_since + keep_alive_seconds - now())
@@ -206,10 +206,10 @@ async def stream_lines(
                 match event:
                     case TokenDelta(text) | ThoughtDelta(text) if text:
                         yield writer.said(event)
-                        silent_since, has_said = now(), has_said or isinstance(event, TokenDelta)
+                        silent_since, has_text = now(), has_text or isinstance(event, TokenDelta)
                     case ToolStarted():
-                        has_said = False
-                    case AnswerRestarted(is_sorted=False) if has_said:
+                        has_text = False
+                    case AnswerRestarted(is_sorted=False) if has_text:
                         yield failure_line(problem_of_failure("cut_stream"))
                         return
                     case ActionRequired() | TurnFinished() | TurnStopped():

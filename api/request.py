@@ -244,10 +244,10 @@ def is_retry(headers: Headers) -> bool:
 
 def goes_on(headers: Headers) -> bool:
     """Returns True if the turn continues after the client closes its stream. Raises `ProblemError` (400)."""
-    said = header(headers, _ON_DISCONNECT).lower()
-    if said not in ("", "stop", "continue"):
+    choice = header(headers, _ON_DISCONNECT).lower()
+    if choice not in ("", "stop", "continue"):
         raise refused("invalid_header", f"{_ON_DISCONNECT}: it is stop or continue.")
-    return said == "continue"
+    return choice == "continue"
 
 
 def header(headers: Headers, name: str) -> str:

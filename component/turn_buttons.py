@@ -23,14 +23,14 @@ def is_open(identifier: str, turn: int) -> bool:
 
 
 def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
-    said, key = words.sessions, f"edited_{identifier}_{turn.number}"
+    labels, key = words.sessions, f"edited_{identifier}_{turn.number}"
     with st.form("edit_question"):
-        st.text_area(said.question, value=turn.user_text, key=key, height="content", label_visibility="collapsed")
-        st.markdown(f":small[:gray[:material/alt_route: {said.edit_note}]]")
+        st.text_area(labels.question, value=turn.user_text, key=key, height="content", label_visibility="collapsed")
+        st.markdown(f":small[:gray[:material/alt_route: {labels.edit_note}]]")
         # Ctrl+Enter presses a form's first button; the style sheet reverses the order.
         with st.container(horizontal=True, key="edit_choice"):
             st.form_submit_button(
-                said.ask_in_branch,
+                labels.ask_in_branch,
                 key="edit_confirm",
                 type="primary",
                 on_click=_ask,
@@ -113,13 +113,13 @@ def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: b
 
 
 def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
-    said, about = words.sessions, {"session": identifier, "turn": str(turn.number)}
+    labels, about = words.sessions, {"session": identifier, "turn": str(turn.number)}
     parts: list[str] = []
     if turn.answer_text:
         parts.append(widget.markup(words.copy, turn.answer_text))
         if turn.answer_message_id:
             parts.append(pin(words, turn.answer_message_id, is_pinned=is_pinned))
-        for name, label, hint in (("up", said.good, said.not_good), ("down", said.bad, said.not_bad)):
+        for name, label, hint in (("up", labels.good, labels.not_good), ("down", labels.bad, labels.not_bad)):
             is_on = turn.rating == _RATINGS[name]
             parts.append(
                 markup(
@@ -132,14 +132,14 @@ def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: boo
                 )
             )
     if not turn.is_last:
-        parts.append(markup("branch", said.regenerate, about, icon="branch", has_text=True))
+        parts.append(markup("branch", labels.regenerate, about, icon="branch", has_text=True))
     _draw(parts)
 
 
 def pin(words: Words, message_id: str, *, is_pinned: bool) -> str:
-    said = words.steering
-    hint = said.unpin if is_pinned else said.pin_hint
-    return markup("pin", said.pin, {"message": message_id}, icon="pin", hint=hint, is_on=is_pinned)
+    labels = words.steering
+    hint = labels.unpin if is_pinned else labels.pin_hint
+    return markup("pin", labels.pin, {"message": message_id}, icon="pin", hint=hint, is_on=is_pinned)
 
 
 def _draw(parts: list[str]) -> None:

@@ -7,7 +7,7 @@ import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from bench.attack.bystander import Said, lost_of, program, read_answer
+from bench.attack.bystander import SentQuestion, lost_of, program, read_answer
 from bench.attack.run import Attempt, LeftOutError
 from bench.attack.server import ATTACKER, LEASE_SECONDS, LONG
 from bench.attack.watch import MEGABYTE
@@ -44,9 +44,9 @@ def spooled_bodies(attempt: Attempt) -> str:
 def stalled_database(attempt: Attempt) -> str:
     """All processes of Postgres stand still for longer than a lease lasts, while two servers answer."""
     target = attempt.target
-    said = [Said(f"{LONG}{number} What did we decide?") for number in range(2 * _STREAMS)]
+    said = [SentQuestion(f"{LONG}{number} What did we decide?") for number in range(2 * _STREAMS)]
 
-    def read(address: str, each: Said) -> str:
+    def read(address: str, each: SentQuestion) -> str:
         with program(address, ATTACKER) as client:
             return max(read_answer(client, each), default="")
 

@@ -17,7 +17,7 @@ _PATIENCE_SECONDS = 60.0
 
 
 @dataclass
-class Said:
+class SentQuestion:
     """A question, and what was read of its answer."""
 
     question: str
@@ -31,25 +31,25 @@ def program(address: str, token: str, *, timeout: float = 120) -> httpx2.Client:
     return httpx2.Client(base_url=address, headers=headers, timeout=timeout, trust_env=False)
 
 
-def read_answer(client: httpx2.Client, said: Said, session_id: str = "") -> Iterator[str]:
+def read_answer(client: httpx2.Client, question: SentQuestion, session_id: str = "") -> Iterator[str]:
     """Reads the answer to a question into it, and yields its session with each piece, "" if it is refused."""
-    body = {"model": "turnfold", "stream": True, "messages": [{"role": "user", "content": said.question}]}
+    body = {"model": "turnfold", "stream": True, "messages": [{"role": "user", "content": question.question}]}
     known = {"X-Turnfold-Session": session_id} if session_id else {}
     try:
         with client.stream("POST", "/v1/chat/completions", json=body, headers=known) as answer:
             if answer.is_error:
                 answer.read()
-                said.problem = code_of(answer)
+                question.problem = code_of(answer)
                 return
             for line in answer.iter_lines():
                 if line.startswith("data: {"):
                     chunk: dict[str, Any] = json.loads(line.removeprefix("data: "))
                     if "error" in chunk:
-                        said.problem = said.problem or chunk["error"].get("code") or "error"
-                    said.read += "".join(each["delta"].get("content") or "" for each in chunk.get("choices", ()))
+                        question.problem = question.problem or chunk["error"].get("code") or "error"
+                    question.read += "".join(each["delta"].get("content") or "" for each in chunk.get("choices", ()))
                     yield answer.headers["x-turnfold-session"]
     except (httpx2.HTTPError, OSError) as error:
-        said.problem = type(error).__name__
+        question.problem = type(error).__name__
 
 
 def code_of(answer: httpx2.Response) -> str:
@@ -69,7 +69,7 @@ class Bystander:
         self._has_words = threading.Event()
         self._may_end = threading.Event()
         self._thread = threading.Thread(target=self._talk, daemon=True)
-        self.said: list[Said] = []
+        self.sent: list[SentQuestion] = []
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -83,12 +83,12 @@ class Bystander:
     @property
     def failed(self) -> list[str]:
         """What became of the turns that didn't go on to their end."""
-        return [said.problem for said in list(self.said) if said.problem]
+        return [sent.problem for sent in list(self.sent) if sent.problem]
 
     @property
     def finished(self) -> int:
         """How many turns went on to their end."""
-        return len(self.said) - self._thread.is_alive() - len(self.failed)
+        return len(self.sent) - self._thread.is_alive() - len(self.failed)
 
     def end(self, patience_seconds: float) -> bool:
         """Asks nothing more, and waits for the answer that is being read; returns whether it came."""
@@ -99,31 +99,31 @@ class Bystander:
     def count_lost(self) -> int:
         """Reads the chat back; returns how many turns aren't stored as they were read."""
         answer = self._client.get(f"/sessions/{self._session_id}/turns?last=1000").raise_for_status()
-        return lost_of(self.said, answer.json()["turns"])
+        return lost_of(self.sent, answer.json()["turns"])
 
     def _talk(self) -> None:
         while not self._may_end.is_set():
-            said = Said(f"{TIMED}{self._name}-{len(self.said)} What did we decide?")
-            self.said.append(said)
-            for session_id in read_answer(self._client, said, self._session_id):
+            sent = SentQuestion(f"{TIMED}{self._name}-{len(self.sent)} What did we decide?")
+            self.sent.append(sent)
+            for session_id in read_answer(self._client, sent, self._session_id):
                 self._session_id = session_id
-                if said.read:
+                if sent.read:
                     self._has_words.set()
-            if not said.problem and said.read != answer_to(said.question):
-                said.problem = "answer isn't whole"
+            if not sent.problem and sent.read != answer_to(sent.question):
+                sent.problem = "answer isn't whole"
             self._has_words.set()
-            if said.problem:
+            if sent.problem:
                 self._may_end.wait(0.3)
 
 
-def lost_of(said: Iterable[Said], turns: Iterable[dict[str, Any]]) -> int:
+def lost_of(sent: Iterable[SentQuestion], turns: Iterable[dict[str, Any]]) -> int:
     """Returns how many questions have no stored turn that begins with what was read, or is it if it was whole.
 
     A question that wasn't taken may be missing.
     """
     stored = [(turn["user_text"], turn["answer_text"] or "") for turn in turns]
     lost = 0
-    for each in said:
+    for each in sent:
         kept = [answer for question, answer in stored if question == each.question]
         if not kept:
             lost += bool(each.read)

@@ -47,9 +47,9 @@ def identity_from(claims: Mapping[str, object], settings: Settings) -> Identity 
 
 def claims_in(cookies: Mapping[str, str], origin: str) -> dict[str, Any]:
     """Returns the claims of a sign-in cookie; empty if this server didn't sign it for this origin."""
-    said = starlette_websocket._get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)  # noqa: SLF001  # has no public name
+    cookie = starlette_websocket._get_signed_cookie_with_chunks(dict(cookies), USER_COOKIE_NAME)  # noqa: SLF001  # has no public name
     try:
-        return starlette_websocket._parse_decoded_user_cookie(said, origin) if said else {}  # noqa: SLF001  # nor has this
+        return starlette_websocket._parse_decoded_user_cookie(cookie, origin) if cookie else {}  # noqa: SLF001  # nor has this
     except ValueError:  # the origin isn't a URL, such as "https://["
         return {}
 

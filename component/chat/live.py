@@ -101,8 +101,8 @@ def _brief(arguments: str) -> str:
         values = json.loads(arguments)
     except ValueError:
         return ""
-    said = [value for value in values.values() if value not in ("", None)] if isinstance(values, dict) else []
-    texts = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in said]
+    given = [value for value in values.values() if value not in ("", None)] if isinstance(values, dict) else []
+    texts = [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in given]
     brief = ", ".join(texts)
     return brief if len(brief) <= 60 else f"{brief[:60]}…"  # noqa: PLR2004 - one line of the column
 

@@ -182,15 +182,15 @@ def draw_origin(now: PageState) -> None:
     if now.session is None or not now.session.forked_from:
         return
     origin, turn = now.session.forked_from, now.session.forked_after
-    said = now.words.sessions
+    labels = now.words.sessions
     title = escape_label(now.service.sessions.get(origin).title) or now.words.untitled
-    text = said.branch_of.format(title=title, turn=turn) if turn else said.branch_of_all.format(title=title)
+    text = labels.branch_of.format(title=title, turn=turn) if turn else labels.branch_of_all.format(title=title)
     with st.container(
         horizontal=True, horizontal_alignment="center", vertical_alignment="center", gap="small", key="branch_of"
     ):
         st.markdown(f":small[:gray[:material/alt_route: {text}]]", width="content")
         st.button(
-            said.to_origin,
+            labels.to_origin,
             key="to_origin",
             type="tertiary",
             on_click=page_state.open_session,

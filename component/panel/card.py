@@ -26,22 +26,24 @@ from component.words.wording import describe_compaction
 from graph.value.record import Record
 
 
-def draw_record_menu(said: SteeringWords, session_id: str, record: Record, surface: str) -> None:
-    label = said.menu.format(turns=format_turns(record.turns))
-    widget.draw_menu(label, f"menu_card_{surface}_{record.id}", _choices(said, session_id, record))
+def draw_record_menu(labels: SteeringWords, session_id: str, record: Record, surface: str) -> None:
+    label = labels.menu.format(turns=format_turns(record.turns))
+    widget.draw_menu(label, f"menu_card_{surface}_{record.id}", _choices(labels, session_id, record))
 
 
-def _choices(said: SteeringWords, session_id: str, record: Record) -> dict[str, Callable[[], None]]:
+def _choices(labels: SteeringWords, session_id: str, record: Record) -> dict[str, Callable[[], None]]:
     def opening(name: str) -> Callable[[], None]:
         return partial(record_action.open_dialog, name, session_id, record)
 
-    versions = {said.versions: opening(VERSIONS)}
+    versions = {labels.versions: opening(VERSIONS)}
     if record.kind == "verbatim":
-        again = {said.fold_again: partial(record_action.fold_again, session_id, record)} if record.version > 1 else {}
+        again = {labels.fold_again: partial(record_action.fold_again, session_id, record)} if record.version > 1 else {}
         return {**again, **versions}
     # A compaction has its own undo button.
-    undo = {} if record.kind == "compaction" else {said.undo_fold: partial(record_action.undo_fold, session_id, record)}
-    return {said.edit: opening(EDIT), said.remake: opening(REMAKE), **versions, **undo}
+    undo = (
+        {} if record.kind == "compaction" else {labels.undo_fold: partial(record_action.undo_fold, session_id, record)}
+    )
+    return {labels.edit: opening(EDIT), labels.remake: opening(REMAKE), **versions, **undo}
 
 
 _CLAMPED_LINES = 6
@@ -138,12 +140,12 @@ def _chars(words: Words, record: Record) -> str:
 
 
 def _figures(words: Words, record: Record) -> str:
-    said = words.steering
-    tokens = said.tokens.format(before=format_count(record.source_tokens), after=format_count(record.summary_tokens))
+    labels = words.steering
+    tokens = labels.tokens.format(before=format_count(record.source_tokens), after=format_count(record.summary_tokens))
     if record.kind != "interval" or record.edited or not record.original_chars:
         return tokens
     target, achieved = record.compression_rate, record.summary_chars / record.original_chars
-    return f"{said.rates.format(target=format_rate(target), achieved=format_rate(achieved))} · {tokens}"
+    return f"{labels.rates.format(target=format_rate(target), achieved=format_rate(achieved))} · {tokens}"
 
 
 def _badges(words: Words, record: Record) -> list[str]:

@@ -118,12 +118,12 @@ def _draw_part(words: Words, blocks: Sequence[InputBlock], key: str) -> None:
 
 
 def _group_name(words: Words, block: InputBlock) -> str:
-    said = words.input
+    labels = words.input
     if block.kind == "context":
-        return said.contexts[block.id]
+        return labels.contexts[block.id]
     if not block.turns:
-        return said.roles[block.role]
-    template = said.record if block.kind in _RECORDS else said.turn
+        return labels.roles[block.role]
+    template = labels.record if block.kind in _RECORDS else labels.turn
     return escape_label(template.format(turns=format_turns(block.turns), turn=block.turns[-1]))
 
 
@@ -152,20 +152,20 @@ def _draw_letters(text: str) -> None:
 
 def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Group]) -> None:
     """Draws bars of the sent tokens and the full history on the same scale, and cached and reported tokens below."""
-    said = words.input
+    labels = words.input
     longest = max(call.sent_tokens, call.full_tokens, 1)
     parts = "".join(
         f'<i class="{group.kind}" style="width:{100 * group.tokens / longest:.2f}%"></i>' for group in groups
     )
-    summary = said.bar.format(
+    summary = labels.bar.format(
         sent=format_count(call.sent_tokens),
         full=format_count(call.full_tokens),
         blocks=", ".join(f"{group.title(words)}: {format_count(group.tokens)}" for group in groups),
     )
     st.html(
-        f'<div class="input-sizes">{_line(said.sent.format(turn=turn), call.sent_tokens)}'
+        f'<div class="input-sizes">{_line(labels.sent.format(turn=turn), call.sent_tokens)}'
         f'<div class="input-bar" role="img" aria-label="{html.escape(summary)}">{parts}</div>'
-        f"{_line(said.full, call.full_tokens)}"
+        f"{_line(labels.full, call.full_tokens)}"
         f'<div class="input-bar" aria-hidden="true"><i class="full" style="width:'
         f'{100 * call.full_tokens / longest:.2f}%"></i></div></div>'
     )
@@ -179,17 +179,17 @@ def _line(title: str, tokens: int) -> str:
 
 
 def _lines(words: Words, call: CallInput) -> list[str]:
-    said, kept = words.input, call.cacheable_tokens
+    labels, kept = words.input, call.cacheable_tokens
     first = []
     if kept:
         percent = format_percent(kept, call.sent_tokens)
-        first.append(f":material/bolt: {said.cacheable.format(tokens=format_count(kept), percent=percent)}")
+        first.append(f":material/bolt: {labels.cacheable.format(tokens=format_count(kept), percent=percent)}")
     saved = round(100 * (call.full_tokens - call.sent_tokens) / call.full_tokens) if call.full_tokens else 0
     if saved:
-        first.append((said.saved if saved > 0 else said.grown).format(percent=abs(saved)))
+        first.append((labels.saved if saved > 0 else labels.grown).format(percent=abs(saved)))
     lines = [" · ".join(first)] if first else []
     if call.usage_input_tokens is not None:
-        template = said.reported_cached if call.usage_cached_tokens else said.reported
+        template = labels.reported_cached if call.usage_cached_tokens else labels.reported
         tokens, cached = format_count(call.usage_input_tokens), format_count(call.usage_cached_tokens or 0)
         lines.append(template.format(tokens=tokens, cached=cached))
     return lines
@@ -199,9 +199,9 @@ TURNS_AT_ONCE = 30
 
 
 def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInput, surface: str) -> None:
-    said, key = now.words.input, f"{surface}_{identifier}_{turn}"
+    labels, key = now.words.input, f"{surface}_{identifier}_{turn}"
     icon = ":material/article:"
-    box = st.expander(said.history, key=f"input_history_{key}", icon=icon, type="compact", on_change="rerun")
+    box = st.expander(labels.history, key=f"input_history_{key}", icon=icon, type="compact", on_change="rerun")
     if not box.open:
         return
     shown_key = f"input_history_shown_{key}"
@@ -210,10 +210,10 @@ def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInp
         turns = now.service.inputs.history(identifier, turn, last=shown)
         ways = _ways(call, turn)
         for entry in reversed(turns):
-            _draw_turn(now, entry, said.ways[ways.get(entry.number, "none")], f"{key}_{entry.number}")
+            _draw_turn(now, entry, labels.ways[ways.get(entry.number, "none")], f"{key}_{entry.number}")
         if len(turns) == shown and turns[0].number > 1:
             st.button(
-                said.history_more,
+                labels.history_more,
                 key=f"input_history_more_{key}",
                 type="tertiary",
                 icon=":material/expand_more:",
@@ -251,9 +251,9 @@ _REQUEST_LINES: Final = 16
 
 
 def draw_input_request(now: PageState, identifier: str, turn: int, call: CallInput, surface: str) -> None:
-    said, key = now.words.input, f"{surface}_{identifier}_{turn}_{call.attempt}_{call.ordinal}"
+    labels, key = now.words.input, f"{surface}_{identifier}_{turn}_{call.attempt}_{call.ordinal}"
     icon = ":material/data_object:"
-    box = st.expander(said.request, key=f"input_request_{key}", icon=icon, type="compact", on_change="rerun")
+    box = st.expander(labels.request, key=f"input_request_{key}", icon=icon, type="compact", on_change="rerun")
     if not box.open:
         return
     with box:
@@ -265,33 +265,33 @@ def draw_input_request(now: PageState, identifier: str, turn: int, call: CallInp
 
 
 def _notes(words: Words, request: SentRequest) -> Iterator[str]:
-    said = words.input
+    labels = words.input
     if request.body is None:
-        yield f":orange[:material/warning: {said.request_gone}]"
+        yield f":orange[:material/warning: {labels.request_gone}]"
         return
     if request.is_verified:
-        yield f":gray[:material/verified: {said.request_verified}]"
+        yield f":gray[:material/verified: {labels.request_verified}]"
     else:
-        yield f":orange[:material/warning: {said.request_unverified}]"
+        yield f":orange[:material/warning: {labels.request_unverified}]"
     if request.is_of_program:
-        yield f":orange[:material/warning: {said.request_of_program}]"
+        yield f":orange[:material/warning: {labels.request_of_program}]"
     elif request.lacks_tools:
-        yield f":orange[:material/warning: {said.request_without_tools}]"
-    yield f":gray[{said.request_embedded if request.is_embedded else said.request_rest}]"
+        yield f":orange[:material/warning: {labels.request_without_tools}]"
+    yield f":gray[{labels.request_embedded if request.is_embedded else labels.request_rest}]"
 
 
 def _draw_body(words: Words, body: str, key: str, file_name: str) -> None:
-    said, shown = words.input, body[:_SHOWN_CHARS]
+    labels, shown = words.input, body[:_SHOWN_CHARS]
     if count_lines(shown, _LINE_EMS) <= _REQUEST_LINES:
         _draw_code(shown)
     else:
         widget.draw_clamped(words, f"input_request_{key}", lambda _: _draw_code(shown))
     if len(shown) < len(body):
-        st.markdown(f":small[:gray[{said.request_cut}]]")
+        st.markdown(f":small[:gray[{labels.request_cut}]]")
     with st.container(horizontal=True, gap="small"):
         widget.draw_copy_button(words.copy, body)
         st.download_button(
-            said.request_file,
+            labels.request_file,
             body,
             file_name=file_name,
             mime="application/json",
@@ -310,17 +310,17 @@ _NEWEST: Final = 0  # selects the newest turn
 
 
 def draw(now: PageState, surface: str) -> None:
-    said = now.words.input
-    st.subheader(said.title, anchor=False)
+    labels = now.words.input
+    st.subheader(labels.title, anchor=False)
     identifier = now.session.session_id if now.session else ""
     turns = now.service.inputs.called_turns(identifier) if identifier else ()
     if not turns:
-        st.markdown(f":small[:gray[{said.nothing}]]")
+        st.markdown(f":small[:gray[{labels.nothing}]]")
         return
     turn = _choose_turn(now.words, turns, f"{surface}_{identifier}")
     calls = now.service.inputs.of_turn(identifier, turn)
     if not calls:
-        st.markdown(f":small[:gray[{said.not_called}]]")
+        st.markdown(f":small[:gray[{labels.not_called}]]")
         return
     call = _choose_call(now.words, calls, f"{surface}_{identifier}_{turn}")
     groups = groups_of(call, turn)
@@ -329,21 +329,21 @@ def draw(now: PageState, surface: str) -> None:
         draw_input_group(now.words, groups, f"{surface}_{identifier}_{turn}_{call.attempt}_{call.ordinal}")
     with st.container(gap="xsmall"):
         if call.is_verified:
-            st.markdown(f":small[:gray[:material/verified: {said.verified}]]")
+            st.markdown(f":small[:gray[:material/verified: {labels.verified}]]")
         else:
-            st.markdown(f":small[:orange[:material/warning: {said.unverified}]]")
+            st.markdown(f":small[:orange[:material/warning: {labels.unverified}]]")
         if call.cacheable_tokens:
-            st.markdown(f":small[:gray[:material/bolt: {said.cacheable_help}]]")
+            st.markdown(f":small[:gray[:material/bolt: {labels.cacheable_help}]]")
     draw_input_history(now, identifier, turn, call, surface)
     draw_input_request(now, identifier, turn, call, surface)
 
 
 def _choose_turn(words: Words, turns: Sequence[int], key: str) -> int:
-    said = words.input
+    labels = words.input
     chosen = st.selectbox(
-        said.choose_turn,
+        labels.choose_turn,
         [_NEWEST, *reversed(turns[:-1])],
-        format_func=lambda turn: said.newest if turn == _NEWEST else said.in_turn.format(turn=turn),
+        format_func=lambda turn: labels.newest if turn == _NEWEST else labels.in_turn.format(turn=turn),
         key=f"input_turn_{key}",
         label_visibility="collapsed",
     )
@@ -366,9 +366,9 @@ def _choose_call(words: Words, calls: Sequence[CallInput], key: str) -> CallInpu
 
 
 def _name_of(words: Words, calls: Sequence[CallInput], call: CallInput) -> str:
-    said = words.input
-    template = said.call if calls[-1].attempt == 1 else said.call_again
+    labels = words.input
+    template = labels.call if calls[-1].attempt == 1 else labels.call_again
     name = template.format(number=call.ordinal, count=len(calls), attempt=call.attempt)
     if call.kind == "reasoning":
-        name = said.call_by_tool.format(call=name)
-    return said.call_failed.format(call=name) if call.error_code else name
+        name = labels.call_by_tool.format(call=name)
+    return labels.call_failed.format(call=name) if call.error_code else name

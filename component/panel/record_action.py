@@ -106,13 +106,13 @@ def instruction_of(record: Record) -> str:
 @delivery.once
 def edit(about: Target) -> None:
     text = str(st.session_state[about.key("text")])
-    done = _said().edit_done.format(turns=_turns(about.record))
+    done = _labels().edit_done.format(turns=_turns(about.record))
     _change_in_dialog(about, lambda folds: folds.edit(about.session_id, about.record.id, text), done)
 
 
 @delivery.once
 def use_version(about: Target, version: Record) -> None:
-    done = _said().use_done.format(turns=_turns(about.record), version=version.version)
+    done = _labels().use_done.format(turns=_turns(about.record), version=version.version)
     _change_in_dialog(about, lambda folds: folds.use_version(about.session_id, version.id), done)
 
 
@@ -140,7 +140,7 @@ def fold_again(session_id: str, record: Record) -> None:
 def undo_fold(session_id: str, record: Record) -> None:
     try:
         quoted = service_provider.current().folds.undo(session_id, record.id)
-        done = _said().unmerged if quoted is None else _said().undo_fold_done
+        done = _labels().unmerged if quoted is None else _labels().undo_fold_done
         text = done.format(turns=_turns(record), count=record.source_count)
         keep(session_id, text, back_to=record.id)
     except TurnfoldError as error:
@@ -168,22 +168,22 @@ def _make(about: Target, make: Callable[[Folds], Record], report: Callable[[Targ
     except TurnfoldError as error:
         page_state.set_notice(error)
         return
-    label = _said().making.format(turns=_turns(about.record))
+    label = _labels().making.format(turns=_turns(about.record))
     background.start(label, partial(make, folds), partial(report, about))
 
 
 def _report_remade(about: Target, made: Record) -> None:
     before, after = format_count(about.record.summary_chars), format_count(made.summary_chars)
     st.session_state.pop(_INSTRUCTION, None)
-    text = _said().remake_done.format(turns=_turns(made), before=before, after=after)
+    text = _labels().remake_done.format(turns=_turns(made), before=before, after=after)
     keep(about.session_id, text, back_to=about.record.id)
 
 
 def _report_folded(about: Target, made: Record) -> None:
-    keep(about.session_id, _said().fold_again_done.format(turns=_turns(made)), back_to=about.record.id)
+    keep(about.session_id, _labels().fold_again_done.format(turns=_turns(made)), back_to=about.record.id)
 
 
-def _said() -> SteeringWords:
+def _labels() -> SteeringWords:
     return words_of(st.session_state[page_state.LANGUAGE]).steering
 
 

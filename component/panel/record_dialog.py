@@ -79,14 +79,14 @@ def draw_only(words: Words, version: Record) -> None:
 
 
 def name_of(words: Words, version: Record) -> str:
-    said = words.steering
+    labels = words.steering
     if version.kind == "verbatim":
-        about = said.version_verbatim
+        about = labels.version_verbatim
     elif version.edited:
-        about = said.edited
+        about = labels.edited
     else:
-        about = said.version_rate.format(rate=format_rate(version.compression_rate))
-    return said.version.format(version=version.version, about=about, summary=format_count(version.summary_chars))
+        about = labels.version_rate.format(rate=format_rate(version.compression_rate))
+    return labels.version.format(version=version.version, about=about, summary=format_count(version.summary_chars))
 
 
 def _unmarked(version: Record) -> Piece:
@@ -99,10 +99,10 @@ def _draw_version(
     st.markdown(f"**{escape_label(name_of(words, version))}**{badge}")
     if version.wish:
         st.markdown(f":small[:gray[{words.steering.instruction}: {escape_label(version.wish)}]]")
-    said = words.steering
+    labels = words.steering
     text = "".join(
-        f'<{mark}><span class="unseen">{said.only_here}</span>{html.escape(piece.text)}'
-        f'<span class="unseen">{said.change_ends}</span></{mark}>'
+        f'<{mark}><span class="unseen">{labels.only_here}</span>{html.escape(piece.text)}'
+        f'<span class="unseen">{labels.change_ends}</span></{mark}>'
         if piece.is_changed
         else html.escape(piece.text)
         for piece in pieces
@@ -115,25 +115,25 @@ _SUMMARY_PIXELS = 320
 
 
 def draw(now: PageState) -> None:
-    about, said = record_action.target(), now.words.steering
+    about, labels = record_action.target(), now.words.steering
     if now.session is None or about is None or about.session_id != now.session.session_id:
         return
-    dialog.draw(EDIT, said.edit_title, _draw_edit, now, about, width=620)
-    dialog.draw(REMAKE, said.remake_title, _draw_remake, now, about)
-    dialog.draw(VERSIONS, said.versions_title, _draw_versions, now, about, width=860)
+    dialog.draw(EDIT, labels.edit_title, _draw_edit, now, about, width=620)
+    dialog.draw(REMAKE, labels.remake_title, _draw_remake, now, about)
+    dialog.draw(VERSIONS, labels.versions_title, _draw_versions, now, about, width=860)
 
 
 def _draw_edit(now: PageState, about: Target) -> None:
-    said, record = now.words.steering, about.record
+    labels, record = now.words.steering, about.record
     with st.form("edit_record", border=False):
-        label = said.summary.format(turns=format_turns(record.turns))
+        label = labels.summary.format(turns=format_turns(record.turns))
         st.text_area(label, value=record.summary, key=about.key("text"), height=_SUMMARY_PIXELS)
         _end_form(now, about, now.words.save, record_action.edit)
     _leave_closed()
 
 
 def _draw_remake(now: PageState, about: Target) -> None:
-    said, record = now.words.steering, about.record
+    labels, record = now.words.steering, about.record
     with st.form("remake_record", border=False):
         st.slider(
             now.words.rate,
@@ -146,27 +146,27 @@ def _draw_remake(now: PageState, about: Target) -> None:
         )
         instruction = record_action.instruction_of(record)
         st.text_input(
-            said.instruction,
+            labels.instruction,
             value=instruction,
             key=about.key("wish"),
             max_chars=_INSTRUCTION_CHARS,
-            placeholder=said.instruction_hint,
+            placeholder=labels.instruction_hint,
         )
-        _end_form(now, about, said.make, record_action.remake)
+        _end_form(now, about, labels.make, record_action.remake)
     _leave_closed()
 
 
 def _draw_versions(now: PageState, about: Target) -> None:
-    said = now.words.steering
+    labels = now.words.steering
     versions = {version.id: version for version in now.service.folds.versions(about.session_id, about.record.id)}
     in_use = versions.pop(about.record.id, about.record)
     if not versions:
         draw_only(now.words, in_use)
-        st.button(said.close, key="dialog_cancel", on_click=dialog.close)
+        st.button(labels.close, key="dialog_cancel", on_click=dialog.close)
     else:
         names = list(versions)
         chosen = st.selectbox(
-            said.other_version,
+            labels.other_version,
             names,
             index=len(names) - 1,
             format_func=lambda name: name_of(now.words, versions[name]),
@@ -176,8 +176,8 @@ def _draw_versions(now: PageState, about: Target) -> None:
         _show_refusal(now)
         with st.container(horizontal=True, key="dialog_choice"):
             use, version = record_action.use_version, versions[chosen]
-            st.button(said.use, key="dialog_confirm", type="primary", on_click=use, args=(about, version))
-            st.button(said.close, key="dialog_cancel", on_click=dialog.close)
+            st.button(labels.use, key="dialog_confirm", type="primary", on_click=use, args=(about, version))
+            st.button(labels.close, key="dialog_cancel", on_click=dialog.close)
     _leave_closed()
 
 

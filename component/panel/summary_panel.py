@@ -48,15 +48,15 @@ def draw_cost_box(now: PageState, identifier: str) -> None:
     cost, of_all = now.service.costs.of_session(identifier), now.service.costs.of_all()
     if cost is None or of_all is None:
         return
-    said = now.words.cost
-    st.subheader(said.title, anchor=False)
+    labels = now.words.cost
+    st.subheader(labels.title, anchor=False)
     with st.container(border=True, gap="xsmall", key="cost"):
-        _draw_line(now.words, said.of_session, cost, cost.total)
+        _draw_line(now.words, labels.of_session, cost, cost.total)
         if cost.summaries.amount:
-            st.markdown(said.of_summaries.format(amount=_amount(cost, cost.summaries)))
-        _draw_line(now.words, said.of_all, of_all, of_all.total)
+            st.markdown(labels.of_summaries.format(amount=_amount(cost, cost.summaries)))
+        _draw_line(now.words, labels.of_all, of_all, of_all.total)
         if cost.total.is_estimate or of_all.total.is_estimate:
-            st.markdown(f":small[:gray[{said.estimate}]]")
+            st.markdown(f":small[:gray[{labels.estimate}]]")
 
 
 def _draw_line(words: Words, template: str, cost: CostView, money: Money) -> None:

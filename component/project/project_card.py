@@ -22,19 +22,19 @@ _FORM = "damage"
 
 def draw_project_damage(part: Part) -> None:
     """Draws the damaged file and the repairs: the newest snapshot, if there is one, or an empty memory."""
-    said, snapshots = part.said, part.view.snapshots
-    offer = said.damaged_offer if snapshots else said.damaged_no_snapshot
+    labels, snapshots = part.labels, part.view.snapshots
+    offer = labels.damaged_offer if snapshots else labels.damaged_no_snapshot
     file, _, location = part.view.damage.partition(": ")
     detail = f" ({escape_label(location)})" if location else ""
-    st.warning(f"{said.damaged.format(file=escape_label(file))} {offer}{detail}", icon=":material/broken_image:")
+    st.warning(f"{labels.damaged.format(file=escape_label(file))} {offer}{detail}", icon=":material/broken_image:")
     if snapshots:
         draw_restore(part, _FORM, snapshots[0], is_first=True)
     if part.is_open("start_over"):
         act = part.changing(lambda projects: projects.start_over(part.view.root))
-        project_form.draw_question(part, said.start_over_question, said.start_over, act)
+        project_form.draw_question(part, labels.start_over_question, labels.start_over, act)
     else:
         ask = part.opening("start_over")
-        st.button(said.start_over, key=part.key("ask_start_over"), icon=":material/restart_alt:", on_click=ask)
+        st.button(labels.start_over, key=part.key("ask_start_over"), icon=":material/restart_alt:", on_click=ask)
 
 
 def _time_of(part: Part, snapshot: SnapshotView) -> str:
@@ -42,16 +42,16 @@ def _time_of(part: Part, snapshot: SnapshotView) -> str:
 
 
 def draw_restore(part: Part, name: str, snapshot: SnapshotView, *, is_first: bool = False) -> None:
-    said, time = part.said, _time_of(part, snapshot)
+    labels, time = part.labels, _time_of(part, snapshot)
     if part.is_open(f"restore_{name}"):
-        question = said.restore_question.format(time=time)
+        question = labels.restore_question.format(time=time)
         act = part.changing(lambda projects: projects.restore(part.view.root, snapshot.name))
-        project_form.draw_question(part, question, said.restore, act)
+        project_form.draw_question(part, question, labels.restore, act)
         return
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False):
         st.markdown(f"{time}  \n:small[:gray[{format_bytes(snapshot.bytes)}]]" if not is_first else time)
         st.button(
-            said.restore,
+            labels.restore,
             key=part.key(f"ask_{name}"),
             icon=":material/settings_backup_restore:",
             type="secondary" if is_first else "tertiary",
@@ -83,22 +83,22 @@ def _draw(now: PageState) -> bool:
     root = project_choice.root_of(now.service, now.session)
     if not root:
         return False
-    said = now.words.project
+    labels = now.words.project
     with st.container(border=True, gap="small", key="known"):
         if not st.session_state[project_choice.HAS_MEMORY]:
-            _draw_end(f":material/history_toggle_off: {said.card_fresh}", said.with_memory, has_memory=True)
+            _draw_end(f":material/history_toggle_off: {labels.card_fresh}", labels.with_memory, has_memory=True)
             return False
         part = Part(now, now.service.projects.get(root, language=now.words.language), _SURFACE)
         if part.view.damage:
             draw_project_damage(part)
         else:
             _draw_known(part)
-        note = "" if part.view.damage else f":small[:gray[{said.card_note}]]"
-        _draw_end(note, said.without_memory, has_memory=False)
+        note = "" if part.view.damage else f":small[:gray[{labels.card_note}]]"
+        _draw_end(note, labels.without_memory, has_memory=False)
     if now.service.settings.is_offline or not _is_anything_noted(part):
         return False
     with st.grid(2, min_column_width=220, key="project_suggestions"):
-        for number, text in enumerate(said.suggestions):
+        for number, text in enumerate(labels.suggestions):
             st.button(text, key=f"project_suggestion_{number}", width="stretch", on_click=_send, args=(text,))
     return True
 
@@ -120,12 +120,14 @@ def draw_origin(now: PageState) -> None:
 @st.fragment
 @delivered
 def _draw_as_sent(now: PageState, identifier: str) -> None:
-    said = now.words.project
-    box = st.expander(said.card_origin, key="known_begun", icon=":material/history:", type="compact", on_change="rerun")
+    labels = now.words.project
+    box = st.expander(
+        labels.card_origin, key="known_begun", icon=":material/history:", type="compact", on_change="rerun"
+    )
     if box.open:
         with box, error_box(now.words):
-            st.markdown(f":small[:gray[{said.card_as_sent}]]")
-            st.text(now.service.sessions.memory(identifier) or said.card_nothing)
+            st.markdown(f":small[:gray[{labels.card_as_sent}]]")
+            st.text(now.service.sessions.memory(identifier) or labels.card_nothing)
 
 
 def _send(text: str) -> None:
@@ -147,42 +149,42 @@ def _draw_end(text: str, label: str, *, has_memory: bool) -> None:
 
 
 def _draw_known(part: Part) -> None:
-    said, view = part.said, part.view
-    st.markdown(f"**{said.card_title}**")
+    labels, view = part.labels, part.view
+    st.markdown(f"**{labels.card_title}**")
     if view.rules.state in {"new", "changed"}:
-        st.markdown(f":small[:orange[:material/info: {said.card_rules}]]")
+        st.markdown(f":small[:orange[:material/info: {labels.card_rules}]]")
     if not open_form.is_any_open(_SURFACE):
         part.show_refusal()
     with st.container(gap="xsmall", key="known_lines"):
         today, older = datetime.now(UTC).date(), view.older_decisions
         for number, line in enumerate(view.primed):
             if line.kind == "decision" and older:
-                st.markdown(f":small[:gray[{said.older_decisions.format(count=older)}]]")
+                st.markdown(f":small[:gray[{labels.older_decisions.format(count=older)}]]")
                 older = 0
             is_first = number == 0 or view.primed[number - 1].kind != line.kind or bool(line.speaker)
             _draw_line(part, number, line, today, is_first=is_first)
         if not _is_anything_noted(part):
-            st.markdown(f":small[:gray[{said.primed_nothing}]]")
+            st.markdown(f":small[:gray[{labels.primed_nothing}]]")
 
 
 def _draw_line(part: Part, number: int, line: PrimedLineView, today: date, *, is_first: bool) -> None:
     if project_form.is_edited(part, line.kind, line.item_id):
         project_form.draw_form(part, line.kind, line.item_id)
         return
-    kind, text = part.said.primed_kinds[line.speaker or line.kind], escape_label(line.text)
+    kind, text = part.labels.primed_kinds[line.speaker or line.kind], escape_label(line.text)
     with st.container(horizontal=True, wrap=False, gap="xsmall", key=f"known_line_{number}"):
         st.markdown(f":small[:gray[{kind if is_first else ''}]]", width=_KIND_WIDTH)
-        st.markdown(f"{text} :small[{_age(part.said, line, today)}]")
+        st.markdown(f"{text} :small[{_age(part.labels, line, today)}]")
         project_form.draw_item_menu(part, line.kind, line.item_id, f"line_{number}", text)
 
 
-def _age(said: ProjectWords, line: PrimedLineView, today: date) -> str:
+def _age(labels: ProjectWords, line: PrimedLineView, today: date) -> str:
     days = (today - line.date).days if line.date else None
     if days is None:
-        age = said.undated
+        age = labels.undated
     elif days <= 0:
-        age = said.age_today
+        age = labels.age_today
     else:
-        age = said.age_yesterday if days == 1 else said.age_days.format(days=days)
-    doubts = [text for text, is_so in ((said.is_old, line.is_old), (said.gone, line.is_gone)) if is_so]
+        age = labels.age_yesterday if days == 1 else labels.age_days.format(days=days)
+    doubts = [text for text, is_so in ((labels.is_old, line.is_old), (labels.gone, line.is_gone)) if is_so]
     return f":{'orange' if doubts else 'gray'}[{' · '.join([age, *doubts])}]"

@@ -56,7 +56,7 @@ class Part:
         return self.now.words
 
     @property
-    def said(self) -> ProjectWords:
+    def labels(self) -> ProjectWords:
         return self.now.words.project
 
     def key(self, name: str) -> str:
@@ -94,7 +94,7 @@ class Part:
     def show_refusal(self) -> None:
         error = open_form.refusal(self.surface)
         if isinstance(error, NotFoundError):
-            st.error(self.said.vanished, icon=":material/error:")
+            st.error(self.labels.vanished, icon=":material/error:")
         elif error is not None:
             show_error(self.words, error)
 
@@ -156,36 +156,38 @@ def draw_item_menu(part: Part, kind: PrimedKind, item_id: str, name: str, text: 
 
 
 def label_of(part: Part, kind: PrimedKind, text: str) -> str:
-    return f"{part.said.primed_kinds[kind]}: {text[:_LABEL_CHARS]}"
+    return f"{part.labels.primed_kinds[kind]}: {text[:_LABEL_CHARS]}"
 
 
 def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable[[], None]]:
-    said, root, changing = part.said, part.view.root, part.changing
+    labels, root, changing = part.labels, part.view.root, part.changing
     changes: Mapping[PrimedKind, Mapping[str, Callable[[], None]]] = {
         "plan": {
-            said.plan_done: changing(lambda projects: projects.workflow(root).complete_plan(item_id)),
+            labels.plan_done: changing(lambda projects: projects.workflow(root).complete_plan(item_id)),
             **asking_to_forget(part, item_id),
         },
         "task": {
-            said.complete: changing(lambda projects: projects.workflow(root).complete_task(item_id)),
+            labels.complete: changing(lambda projects: projects.workflow(root).complete_task(item_id)),
             **forgetting(part, item_id),
         },
-        "decision": {said.forget: changing(lambda projects: projects.context(root).forget_decision(item_id))},
-        "file": {said.close_file: changing(lambda projects: projects.context(root).note_open_files(closed=[item_id]))},
-        "summary": {said.forget: changing(lambda projects: projects.context(root).edit_summary(""))},
-        "message": {said.forget_dialog: changing(lambda projects: projects.context(root).forget_dialog())},
+        "decision": {labels.forget: changing(lambda projects: projects.context(root).forget_decision(item_id))},
+        "file": {
+            labels.close_file: changing(lambda projects: projects.context(root).note_open_files(closed=[item_id]))
+        },
+        "summary": {labels.forget: changing(lambda projects: projects.context(root).edit_summary(""))},
+        "message": {labels.forget_dialog: changing(lambda projects: projects.context(root).forget_dialog())},
     }
-    edit = {} if kind in {"file", "message"} else {said.edit: part.opening(_form_of(kind, item_id))}
+    edit = {} if kind in {"file", "message"} else {labels.edit: part.opening(_form_of(kind, item_id))}
     return {**edit, **changes.get(kind, {})}
 
 
 def forgetting(part: Part, item_id: str) -> Mapping[str, Callable[[], None]]:
-    return {part.said.forget: part.changing(lambda projects: projects.workflow(part.view.root).forget(item_id))}
+    return {part.labels.forget: part.changing(lambda projects: projects.workflow(part.view.root).forget(item_id))}
 
 
 def asking_to_forget(part: Part, plan_id: str) -> Mapping[str, Callable[[], None]]:
     """Returns the choice to delete a plan, with all tasks, after a confirmation."""
-    return {part.said.forget: part.opening(_question_of(plan_id))}
+    return {part.labels.forget: part.opening(_question_of(plan_id))}
 
 
 def is_edited(part: Part, kind: PrimedKind, item_id: str) -> bool:
@@ -194,21 +196,21 @@ def is_edited(part: Part, kind: PrimedKind, item_id: str) -> bool:
 
 def draw_form(part: Part, kind: PrimedKind, item_id: str) -> None:
     """Draws the item's open form or confirmation, with the full stored text, even if only part of it is primed."""
-    said, view = part.said, part.view
+    labels, view = part.labels, part.view
     titles = {plan.id: plan.title for plan in view.plans}
     titles |= {task.id: task.title for plan in view.plans for task in plan.tasks}
     if part.is_open(_question_of(item_id)):
-        question = said.forget_plan_question.format(text=escape_label(titles.get(item_id, "")))
-        draw_question(part, question, said.forget, forgetting(part, item_id)[said.forget], is_danger=True)
+        question = labels.forget_plan_question.format(text=escape_label(titles.get(item_id, "")))
+        draw_question(part, question, labels.forget, forgetting(part, item_id)[labels.forget], is_danger=True)
         return
     note, value = "", titles.get(item_id, "")
     if kind == "project":
         value = view.name
     elif kind == "decision":
-        note, value = said.edit_decision_note, next((each.text for each in view.decisions if each.id == item_id), "")
+        note, value = labels.edit_decision_note, next((each.text for each in view.decisions if each.id == item_id), "")
     elif kind == "summary":
-        note, value = said.summary_limit.format(count=view.summary_limit_chars), view.summary
-    field = Field(said.primed_kinds[kind], value, is_long=kind in {"decision", "summary"})
+        note, value = labels.summary_limit.format(count=view.summary_limit_chars), view.summary
+    field = Field(labels.primed_kinds[kind], value, is_long=kind in {"decision", "summary"})
     draw(part, _form_of(kind, item_id), [field], partial(_edit, kind, item_id, view.root), note)
 
 

@@ -20,12 +20,12 @@ OPENED_BYTES: Final = 10 * 1024 * 1024
 
 
 def draw_session_export(now: PageState, item: SessionItem) -> None:
-    said, sessions, identifier = now.words.sessions, now.service.sessions, item.session_id
+    labels, sessions, identifier = now.words.sessions, now.service.sessions, item.session_id
     size = sessions.export_size(identifier)
     with_images = True
     name = file_name(item.title) or file_name(now.words.untitled)
     st.download_button(
-        said.as_markdown,
+        labels.as_markdown,
         lambda: sessions.export_markdown(identifier),
         file_name=f"{name}.md",
         mime="text/markdown",
@@ -36,9 +36,9 @@ def draw_session_export(now: PageState, item: SessionItem) -> None:
     )
     if size.whole > OPENED_BYTES and size.without_images < size.whole:
         sizes = {"whole": format_bytes(size.whole), "without": format_bytes(size.without_images)}
-        with_images = not st.checkbox(said.without_images.format(**sizes), key="export_without_images")
+        with_images = not st.checkbox(labels.without_images.format(**sizes), key="export_without_images")
     st.download_button(
-        said.as_json,
+        labels.as_json,
         lambda: "\n".join(sessions.export(identifier, with_images=with_images)),
         file_name=f"{name}.jsonl",
         mime="application/jsonl",
@@ -48,9 +48,9 @@ def draw_session_export(now: PageState, item: SessionItem) -> None:
         on_click="ignore",
     )
     chosen = size.whole if with_images else size.without_images
-    note = said.json_note
+    note = labels.json_note
     if chosen > OPENED_BYTES:
-        note = said.json_too_large.format(size=format_bytes(chosen), limit=format_bytes(OPENED_BYTES))
+        note = labels.json_too_large.format(size=format_bytes(chosen), limit=format_bytes(OPENED_BYTES))
     st.markdown(f":small[:gray[{note}]]")
 
 
@@ -95,12 +95,12 @@ def draw(now: PageState, item: SessionItem) -> None:
 
 
 def _draw_menu(now: PageState, item: SessionItem, title: str) -> None:
-    words, said, identifier = now.words, now.words.sessions, item.session_id
+    words, labels, identifier = now.words, now.words.sessions, item.session_id
     choices: Mapping[str, Callable[[], None]] = {
         words.rename: lambda: dialog.request(f"rename_{identifier}"),
-        said.unpin if item.is_pinned else said.pin: lambda: action.pin(identifier, is_pinned=not item.is_pinned),
-        said.export: lambda: dialog.request(f"export_{identifier}"),
-        said.fork: lambda: action.fork(identifier, after_turn=item.turn_count),
+        labels.unpin if item.is_pinned else labels.pin: lambda: action.pin(identifier, is_pinned=not item.is_pinned),
+        labels.export: lambda: dialog.request(f"export_{identifier}"),
+        labels.fork: lambda: action.fork(identifier, after_turn=item.turn_count),
         words.delete: lambda: dialog.request(f"delete_{identifier}"),
     }
     widget.draw_menu(words.chat_menu.format(title=title), f"menu_{identifier}", choices)

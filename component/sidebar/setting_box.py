@@ -32,8 +32,8 @@ def take_file(sent: object) -> None:
         case {"text": str(text)}:
             count = action.import_sessions(text)
             if count:
-                said = words_of(st.session_state[page_state.LANGUAGE]).sessions
-                page_state.queue_toast(said.opened.format(count=count))
+                labels = words_of(st.session_state[page_state.LANGUAGE]).sessions
+                page_state.queue_toast(labels.opened.format(count=count))
         case {"text": None, "size": int(size)}:
             page_state.set_notice(InputError("import_too_large", f"{size:,}"))
     redraw.page()
@@ -58,8 +58,8 @@ def draw_program_box(now: PageState) -> None:
 
 
 def _draw(now: PageState) -> None:
-    words, said = now.words, now.words.programs
-    st.markdown(f"{said.note} {_address(words)}".rstrip())
+    words, labels = now.words, now.words.programs
+    st.markdown(f"{labels.note} {_address(words)}".rstrip())
     _draw_made(words)
     with error_box(words):
         tokens = now.service.programs.list()
@@ -76,58 +76,58 @@ def _address(words: Words) -> str:
 
 
 def _draw_token(words: Words, token: ProgramToken, zone: tzinfo) -> None:
-    said, name = words.programs, escape_label(token.name)
+    labels, name = words.programs, escape_label(token.name)
     with st.container(key=f"token_{token.id}", gap="xsmall"):
         with st.container(
             horizontal=True, gap="small", wrap=False, vertical_alignment="center", horizontal_alignment="distribute"
         ):
             st.markdown(f"**{name}**  \n:small[:gray[{_facts(words, token, zone)}]]")
             st.button(
-                said.withdraw,
+                labels.withdraw,
                 key=f"withdraw_{token.id}",
                 disabled=st.session_state.get(_ASKED) == token.id,
                 on_click=_ask,
                 args=(token.id,),
             )
         if st.session_state.get(_ASKED) == token.id:
-            st.markdown(said.withdraw_question.format(name=name))
+            st.markdown(labels.withdraw_question.format(name=name))
             with st.container(key="danger"), st.container(horizontal=True, key="dialog_choice"):
-                st.button(said.withdraw, key="dialog_confirm", type="primary", on_click=_withdraw, args=(token.id,))
+                st.button(labels.withdraw, key="dialog_confirm", type="primary", on_click=_withdraw, args=(token.id,))
                 st.button(words.cancel, key="dialog_cancel", on_click=_ask, args=("",))
 
 
 def _facts(words: Words, token: ProgramToken, zone: tzinfo) -> str:
-    said, made = words.programs, token.created_at.astimezone(zone).date().isoformat()
-    use = said.unused.format(made=made)
+    labels, made = words.programs, token.created_at.astimezone(zone).date().isoformat()
+    use = labels.unused.format(made=made)
     if token.last_used_on is not None:
-        use = said.used.format(made=made, used=token.last_used_on.isoformat())
+        use = labels.used.format(made=made, used=token.last_used_on.isoformat())
     if token.tools is None:
         return use
-    tools = said.some_tools.format(tools=escape_label(", ".join(sorted(token.tools)))) if token.tools else ""
-    return f"{use} · {tools or said.without_tools}"
+    tools = labels.some_tools.format(tools=escape_label(", ".join(sorted(token.tools)))) if token.tools else ""
+    return f"{use} · {tools or labels.without_tools}"
 
 
 def _draw_made(words: Words) -> None:
     made: MadeToken | None = st.session_state.get(_MADE)
     if made is None:
         return
-    said, secret = words.programs, made.secret.get_secret_value()
+    labels, secret = words.programs, made.secret.get_secret_value()
     with st.container(key="made_token", border=True, gap="small"):
-        st.markdown(said.made.format(name=escape_label(made.shown.name)))
+        st.markdown(labels.made.format(name=escape_label(made.shown.name)))
         with st.container(horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(f"`{secret}`")
-            widget.draw_copy_button(said.copy, secret)
+            widget.draw_copy_button(labels.copy, secret)
 
 
 def _draw_form(words: Words) -> None:
-    said = words.programs
+    labels = words.programs
     with st.form("new_program", border=False):
-        st.text_input(said.new, key=_NAME, placeholder=said.name)
-        st.checkbox(said.tools, value=True, key=_TOOLS)
+        st.text_input(labels.new, key=_NAME, placeholder=labels.name)
+        st.checkbox(labels.tools, value=True, key=_TOOLS)
         refusal: TurnfoldError | None = st.session_state.get(_REFUSED)
         if refusal is not None:
             show_error(words, refusal)
-        st.form_submit_button(said.make, key="make_token", type="primary", on_click=_make)
+        st.form_submit_button(labels.make, key="make_token", type="primary", on_click=_make)
 
 
 def _make() -> None:

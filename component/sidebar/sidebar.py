@@ -75,8 +75,8 @@ def draw_undo(words: Words) -> None:
         return
     _end_undo()
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="deleted"):
-        said = words.sessions.deleted.format(count=len(deleted.identifiers))
-        st.html(f'<span role="status">{said}</span>', width="content")
+        text = words.sessions.deleted.format(count=len(deleted.identifiers))
+        st.html(f'<span role="status">{text}</span>', width="content")
         st.button(
             words.sessions.undo_delete, key="undo_delete", type="tertiary", icon=":material/undo:", on_click=_undo
         )

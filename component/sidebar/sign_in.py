@@ -16,20 +16,20 @@ from graph.value.error import SignInError
 
 
 def draw_page(words: Words, settings: Settings, error: SignInError) -> None:
-    said = words.sign_in
+    labels = words.sign_in
     st.html(widget.ASSETS / "sign_in_page.css")
     with st.container(key="sign_in_page", horizontal_alignment="center", gap="small"):
         mark = base64.b64encode(widget.read_assets("icon.svg").encode()).decode()
         st.html(f'<img alt="" width="56" height="56" src="data:image/svg+xml;base64,{mark}">', width="content")
-        st.title(said.title, anchor=False, text_alignment="center")
-        st.markdown(getattr(said, error.reason), text_alignment="center")
+        st.title(labels.title, anchor=False, text_alignment="center")
+        st.markdown(getattr(labels, error.reason), text_alignment="center")
         if error.reason == "withdrawn":
-            st.button(said.sign_out, key="sign_out", icon=":material/logout:", on_click=st.logout)
+            st.button(labels.sign_out, key="sign_out", icon=":material/logout:", on_click=st.logout)
         elif _is_at(settings.turnfold_origin):
-            st.button(said.sign_in, key="sign_in", type="primary", icon=":material/login:", on_click=st.login)
+            st.button(labels.sign_in, key="sign_in", type="primary", icon=":material/login:", on_click=st.login)
         else:
-            st.markdown(f":small[:gray[{said.elsewhere}]]", text_alignment="center")
-            st.link_button(said.go_there, settings.turnfold_origin or "", icon=":material/login:", type="primary")
+            st.markdown(f":small[:gray[{labels.elsewhere}]]", text_alignment="center")
+            st.link_button(labels.go_there, settings.turnfold_origin or "", icon=":material/login:", type="primary")
     component = st.components.v2.component("turnfold_sign_in", js=widget.read_assets("sign_in.js"))
     component(key="sign_in_script", data={"language": words.language})
 
@@ -47,21 +47,21 @@ def draw_visitor(now: PageState) -> None:
     if now.visitor is None:
         return
     st.html(widget.ASSETS / "visitor.css")
-    said, name = now.words.sign_in, escape_label(now.visitor.name)
+    labels, name = now.words.sign_in, escape_label(now.visitor.name)
     with st.container(key="visitor", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
-        st.markdown(f":material/account_circle: {name or said.signed_in}")
-        st.button(said.sign_out, key="sign_out", type="tertiary", on_click=st.logout)
-        widget.draw_menu(said.more, "menu_visitor", {said.everywhere: lambda: dialog.request(_DIALOG)})
-    dialog.draw(_DIALOG, said.everywhere_title, _draw_question, now.words)
+        st.markdown(f":material/account_circle: {name or labels.signed_in}")
+        st.button(labels.sign_out, key="sign_out", type="tertiary", on_click=st.logout)
+        widget.draw_menu(labels.more, "menu_visitor", {labels.everywhere: lambda: dialog.request(_DIALOG)})
+    dialog.draw(_DIALOG, labels.everywhere_title, _draw_question, now.words)
 
 
 def _draw_question(words: Words) -> None:
-    said = words.sign_in
-    st.markdown(said.everywhere_question)
-    st.markdown(f":small[:gray[{said.everywhere_note}]]")
+    labels = words.sign_in
+    st.markdown(labels.everywhere_question)
+    st.markdown(f":small[:gray[{labels.everywhere_note}]]")
     # Enter presses the first button; the style sheet reverses the order.
     with st.container(horizontal=True, key="dialog_choice"):
-        st.button(said.everywhere, key="dialog_confirm", type="primary", on_click=action.sign_out_everywhere)
+        st.button(labels.everywhere, key="dialog_confirm", type="primary", on_click=action.sign_out_everywhere)
         st.button(words.cancel, key="dialog_cancel", on_click=dialog.close)
     if not dialog.is_open():
         st.rerun()

@@ -200,8 +200,8 @@ def _plain_content(content: str) -> str:
     if not _ESCAPED.search(content):
         return content
     try:
-        said = json.loads(content)
+        plain_source = json.loads(content)
     except ValueError:
         return content  # a damaged row is moved unchanged
-    plain = plain_value(said)
-    return content if plain == said else json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+    plain = plain_value(plain_source)
+    return content if plain == plain_source else json.dumps(plain, ensure_ascii=False, separators=(",", ":"))

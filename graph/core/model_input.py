@@ -201,11 +201,11 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     own_tokens = max(0, _prompt_tokens(prompt) - sum(item.tokens for item in items))
     items.insert(0, InputItem("system", system.name, system.version, own_tokens))
     index = len(raw) - len(extract_current_turn(raw))
-    said = [_message_item(message) for message in raw]
+    raw_items = [_message_item(message) for message in raw]
     if system.volatile is not None and index < len(raw):
-        said.insert(index, _block_item(system.volatile, estimate_tokens(_behind(system.volatile, ""))))
+        raw_items.insert(index, _block_item(system.volatile, estimate_tokens(_behind(system.volatile, ""))))
         raw[index] = with_words(raw[index], _behind(system.volatile, words_of(raw[index])))
-    items += said
+    items += raw_items
     if schema := system.tool_schema:
         items.append(InputItem("tools", schema_id(schema), 1, estimate_tokens(schema)))
     return ModelInput((SystemMessage(prompt), *raw), tuple(items))
@@ -222,7 +222,7 @@ def same_blocks(before: Manifest, after: Manifest) -> tuple[bool, ...]:
     """
     if _tools(before) != _tools(after):
         return (False,) * len(after)
-    shared = _shared(_said(before), _said(after))
+    shared = _shared(_without_tools(before), _without_tools(after))
     # The tools are shared with the system prompt or not at all.
     return tuple(shared > 0 if block[0] == TOOLS else index < shared for index, block in enumerate(after))
 
@@ -235,7 +235,7 @@ def lost_tokens(before: Manifest, after: Manifest) -> int:
     """
     if _tools(before) != _tools(after):
         return 0
-    old, new = _said(before), _said(after)
+    old, new = _without_tools(before), _without_tools(after)
     index = _shared(old, new)
     if index >= min(len(old), len(new)) or {old[index][0], new[index][0]} & {"system", CONTEXT}:
         return 0
@@ -250,7 +250,7 @@ def _shared(before: Sequence[Block], after: Sequence[Block]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0][:3] == pair[1][:3], pairs))
 
 
-def _said(manifest: Manifest) -> list[Block]:
+def _without_tools(manifest: Manifest) -> list[Block]:
     return [block for block in manifest if block[0] != TOOLS]
 
 

@@ -201,11 +201,13 @@ def closed_mark(message: AnyMessage) -> dict[str, object] | None:
     return mark if isinstance(mark, dict) and "closed" in mark else None
 
 
-def ending_of(said: Sequence[AnyMessage], *, stop_requested: bool) -> tuple[Literal["finished"] | ClosedStatus, str]:
+def ending_of(
+    messages: Sequence[AnyMessage], *, stop_requested: bool
+) -> tuple[Literal["finished"] | ClosedStatus, str]:
     """Returns the end status and error code of a turn whose worker wrote no result."""
-    if not is_complete(said):
+    if not is_complete(messages):
         return ("stopped", "") if stop_requested else ("failed", INTERRUPTED)
-    mark = closed_mark(said[-1])
+    mark = closed_mark(messages[-1])
     if mark is None:
         return "finished", ""
     return ("stopped" if mark["closed"] == "stopped" else "failed"), str(mark["code"])

@@ -360,11 +360,11 @@ class _Pick:
 
     def text(self) -> str:
         """Joins the picked statements in source order; all but the last get a full stop where they have no end."""
-        said: set[str] = set()
+        written: set[str] = set()
         ordered: list[str] = []
         for _, statement in sorted(self.chosen.items()):
-            ordered.append(statement.text if statement.head in said else statement.headed_text)
-            said.add(statement.head)
+            ordered.append(statement.text if statement.head in written else statement.headed_text)
+            written.add(statement.head)
         return " ".join([*(_ended(text) for text in ordered[:-1]), *ordered[-1:]])
 
 

@@ -394,7 +394,7 @@ make sure any so can avoid want like use using used
 _NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
 
 
-class SaidSentence(NamedTuple):
+class SummarySentence(NamedTuple):
     """A sentence that an instruction is compared with: its key, and whether it is negated."""
 
     key: str
@@ -434,19 +434,19 @@ def instruction_key(sentence: str) -> str:
     return "|".join(word for word in [*words, *others] if word.strip() and word.strip() not in _NO_CONTENT)
 
 
-def said_sentences(line: str) -> Iterator[SaidSentence]:
+def summary_sentences(line: str) -> Iterator[SummarySentence]:
     plain = narrow(line)
     for start, end in _sentences(plain):
         sentence = plain[start:end]
-        yield SaidSentence(key_of(sentence), bool(_NEGATED.search(sentence) or _FORBIDS.search(sentence)))
+        yield SummarySentence(key_of(sentence), bool(_NEGATED.search(sentence) or _FORBIDS.search(sentence)))
 
 
-def holds_instruction(key: str, said: Iterable[SaidSentence], *, is_negated: bool) -> bool:
+def holds_instruction(key: str, sentences: Iterable[SummarySentence], *, is_negated: bool) -> bool:
     """Returns True if a sentence has at least half of an instruction's words and, if required, is negated."""
     words = key.split("|")
     return any(
         2 * sum(word in sentence.key for word in words) >= len(words)
-        for sentence in said
+        for sentence in sentences
         if sentence.is_negated or not is_negated
     )
 
@@ -537,7 +537,7 @@ class HeldFacts:
     def __init__(self, text: str = "") -> None:
         self._keys = ""
         self._lines: list[str] = []
-        self._sentences: list[SaidSentence] = []
+        self._sentences: list[SummarySentence] = []
         for line in dict.fromkeys(text.split("\n")):
             self.add(line)
 
@@ -549,7 +549,7 @@ class HeldFacts:
         if not is_instruction(fact):
             return fact.key in self._keys
         while self._lines:
-            self._sentences += said_sentences(self._lines.pop())
+            self._sentences += summary_sentences(self._lines.pop())
         return holds_instruction(fact.key, self._sentences, is_negated=fact.kind == "negation")
 
 

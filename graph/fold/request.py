@@ -217,9 +217,9 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
     style = spec.style
     if style == "merge" or (style == "plain" and spec.sources) or not last.holds(spec):
         return None
-    said = [message for message in spec.messages if not isinstance(message, SystemMessage)]
-    asked = [message for message in said if isinstance(message, HumanMessage)]
-    if not said:
+    sources = [message for message in spec.messages if not isinstance(message, SystemMessage)]
+    asked = [message for message in sources if isinstance(message, HumanMessage)]
+    if not sources:
         return None
     language = language_of(spec.messages, spec.language)
     aim_chars, most_chars = lengths_of(spec.target_chars, style)
@@ -229,7 +229,7 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
         aim_chars=aim_chars,
         most_chars=most_chars,
         turns=spec.turns,
-        opening=text_of(said[0]),
+        opening=text_of(sources[0]),
         closing="" if ends_with_answer or not asked else text_of(asked[-1]),
         language=language,
         has_previous=bool(spec.sources),

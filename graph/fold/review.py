@@ -49,8 +49,8 @@ def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: L
     foreign letter as they are, and prohibitions in the letter aren't the user's.
     """
     script = _script(messages, language)
-    said = [_own(message, script) for message in messages if not isinstance(message, SystemMessage)]
-    facts = facts_of(said)
+    sources = [_own(message, script) for message in messages if not isinstance(message, SystemMessage)]
+    facts = facts_of(sources)
     return _fitting((fact for fact in facts if script == "ko" or not _HANGUL.search(fact.text)), target_chars)
 
 
@@ -117,13 +117,13 @@ _CLOSING: Final = re.compile(
 _TAIL_CHARS: Final = 100
 
 
-def is_copy(draft: str, said: Iterable[str]) -> bool:
+def is_copy(draft: str, sources: Iterable[str]) -> bool:
     """Returns True if the first 200 characters of a draft, without tags and white space, occur in its source.
 
     Shorter drafts are never copies: a good summary may be one sentence of its source.
     """
     copied = _OUR_TAG.sub("", draft).strip()[:_COPIED_CHARS]
-    return len(copied) == _COPIED_CHARS and _squeeze(copied) in _squeeze("".join(said))
+    return len(copied) == _COPIED_CHARS and _squeeze(copied) in _squeeze("".join(sources))
 
 
 def _squeeze(text: str) -> str:
@@ -152,10 +152,10 @@ _LEAST_SENTENCES: Final = 6
 _DISTINCT_SENTENCES: Final = 2 / 3
 
 
-def has_own_markup(draft: str, said: Iterable[str] = ()) -> bool:
+def has_own_markup(draft: str, sources: Iterable[str] = ()) -> bool:
     """Returns True if a draft has tags of our prompts which don't occur in its source."""
     found = {tag.casefold() for tag in _OWN_MARKUP.findall(draft)}
-    return bool(found) and not all(any(tag in text.casefold() for text in said) for tag in found)
+    return bool(found) and not all(any(tag in text.casefold() for text in sources) for tag in found)
 
 
 def is_refusal(draft: str) -> bool:
@@ -275,10 +275,10 @@ def _unfit(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
     if draft.is_extracted:
         return None
     text = draft.text.strip()
-    said = [text_of(message) for message in spec.messages if not isinstance(message, SystemMessage)]
-    if not spec.is_merge and is_copy(text, said):
+    sources = [text_of(message) for message in spec.messages if not isinstance(message, SystemMessage)]
+    if not spec.is_merge and is_copy(text, sources):
         return "copy"
-    if has_own_markup(text, said):
+    if has_own_markup(text, sources):
         return "markup"
     if (is_answer(text) or is_refusal(text)) and visible_chars(text) >= _least_chars(draft, spec):
         return "answer"

@@ -53,7 +53,7 @@ def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit:
     pieces = [piece for whole in _pieces(text) for piece in _clauses(whole, max_chars // 2)]
     texts = [piece.text for piece in pieces]
     kept = dict(enumerate(pieces))
-    rough_chars = sum(len(said) + 1 for said in texts)
+    rough_chars = sum(len(each_text) + 1 for each_text in texts)
     for index in _light(texts):
         if len(kept) == 1 or (rough_chars <= max_chars * _ROUGH_SHARE and fits(_render(kept))):
             break
@@ -121,8 +121,8 @@ def _pieces(text: str) -> Iterator[_Piece]:
         for sentence in sentences:
             marked = _TURN_MARK.match(sentence)
             turn = marked.group().strip() if marked else turn
-            if said := sentence[marked.end() :] if marked else sentence:
-                yield _Piece(number, opening, turn, said)
+            if rest := sentence[marked.end() :] if marked else sentence:
+                yield _Piece(number, opening, turn, rest)
     if code:
         yield _Piece(len(text), "", turn, "\n".join(code))
 

@@ -222,8 +222,8 @@ def fold_of_messages(
     turn, entries = 0, []
     for position, message in enumerate(messages, start=1):
         turn = turn + 1 if isinstance(message, HumanMessage) else max(turn, 1)
-        said = message.model_copy(update={"id": f"message-{position}"})
-        entries.append(ArchivedMessage(position, turn, 1, said, *measure(said), _NO_TIME))
+        named = message.model_copy(update={"id": f"message-{position}"})
+        entries.append(ArchivedMessage(position, turn, 1, named, *measure(named), _NO_TIME))
     # Not "interval", of which short ones stand word for word: whoever asks for a summary wants one.
     spec = fold_of((), entries, kind="compaction", rate=rate, language=language)
     return replace(spec, target_chars=target)

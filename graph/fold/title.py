@@ -40,19 +40,19 @@ _ENDS: Final = " .。．｡,、;；:："
 
 def title_request(messages: Iterable[AnyMessage], language: Language) -> list[AnyMessage]:
     """Returns the request for a title: the rules, and the first turns, clipped, without tool calls and results."""
-    said = [message for message in messages if isinstance(message, HumanMessage) or is_final_answer(message)]
-    written_in = language_of(said, language)
-    quoted = title_generator.get_prompt([_clipped(message) for message in said], written_in)
+    conversation = [message for message in messages if isinstance(message, HumanMessage) or is_final_answer(message)]
+    written_in = language_of(conversation, language)
+    quoted = title_generator.get_prompt([_clipped(message) for message in conversation], written_in)
     return [SystemMessage(title_generator.get_rules(written_in)), HumanMessage(quoted)]
 
 
 def title_in_place(last: LastInput, language: Language) -> list[AnyMessage]:
     """Returns the last input, its answer, and one instruction: on one slot quoted turns evict the chat's prefix."""
-    said = [message for message in last.model_input.messages if isinstance(message, HumanMessage)]
+    conversation = [message for message in last.model_input.messages if isinstance(message, HumanMessage)]
     return [
         *last.model_input.messages,
         last.answer,
-        HumanMessage(title_generator.get_instruction(language_of(said, language))),
+        HumanMessage(title_generator.get_instruction(language_of(conversation, language))),
     ]
 
 

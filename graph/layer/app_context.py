@@ -188,13 +188,13 @@ def apply_request(
     `projectRoot` is ignored. Policy "merge" retains earlier values, except a selection in another file; "request"
     retains none.
     """
-    said = _accepted(request, stored.get(WORKING_DIRECTORY, ""), language)
+    accepted = _accepted(request, stored.get(WORKING_DIRECTORY, ""), language)
     kept = {key: stored.get(key, "") for key in (WORKING_DIRECTORY, PROJECT_ROOT)}
     if policy == "merge":
         kept[CURRENT_FILE] = stored.get(CURRENT_FILE, "")
-        if said.get(CURRENT_FILE, kept[CURRENT_FILE]) == kept[CURRENT_FILE]:
+        if accepted.get(CURRENT_FILE, kept[CURRENT_FILE]) == kept[CURRENT_FILE]:
             kept[SELECTION] = stored.get(SELECTION, "")
-    return {key: value for key, value in {**kept, **said}.items() if value}
+    return {key: value for key, value in {**kept, **accepted}.items() if value}
 
 
 def _accepted(request: Mapping[str, object], directory: str, language: Language) -> dict[str, str]:
@@ -355,8 +355,8 @@ class ContextRegistry:
         """Applies a request's context within a checked root; raises what `app_context` does."""
         app_context = self.app_context(owner, root)
         app_context.ensure_volatile_server_working_directory(self._directory, Path(root))
-        said = {key: value for key, value in context.items() if key != PROJECT_ROOT}
-        return app_context.update_volatile_from_request(said, language)
+        values = {key: value for key, value in context.items() if key != PROJECT_ROOT}
+        return app_context.update_volatile_from_request(values, language)
 
     def _open(self, owner: str, root: str) -> AppContextService:
         # Named by a hash: an owner's name or a root may contain any characters.

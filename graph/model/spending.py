@@ -39,18 +39,18 @@ class Spending:
         usage: Usage | None,
         *,
         sent_tokens: int,
-        said: str = "",
+        answer_text: str = "",
         seconds: float,
         error_code: str = "",
     ) -> None:
         """Counts a call as reported by its provider, or by estimates without a report; never fails."""
         # A call that failed before its first word is assumed to cost nothing.
-        is_paid = bool(said) or not error_code
+        is_paid = bool(answer_text) or not error_code
         self.add(
             owner,
             kind,
             input_tokens=usage.input_tokens if usage else sent_tokens * is_paid,
-            output_tokens=usage.output_tokens if usage else estimate_tokens(said),
+            output_tokens=usage.output_tokens if usage else estimate_tokens(answer_text),
             seconds=seconds,
             error_code=error_code,
         )

@@ -88,7 +88,7 @@ class ExtractiveSummariser:
         `counts` are the session's terms, None for those of `messages`.
         """
         text = extract_summary(
-            messages, target_chars, counts=counts, is_dull=lambda said: is_casual(said) or is_own_phrase(said)
+            messages, target_chars, counts=counts, is_dull=lambda text: is_casual(text) or is_own_phrase(text)
         )
         return SummaryDraft(text, 0, 0, is_usage=False, is_extracted=True)
 
@@ -237,18 +237,18 @@ class ModelSummariser:
         except EmptyAnswerError:
             return SummaryDraft("", call.asked_tokens, 0, is_usage=False)  # reviewed and repaired like any other draft
         except EarlyEndSignal:
-            said, usage, is_ended = call.said, None, True
+            draft_text, usage, is_ended = call.draft_text, None, True
         else:
             # Text beside a tool call is no summary.
-            said = "" if request.tools and calls_tools(answer.message) else text_of(answer.message)
+            draft_text = "" if request.tools and calls_tools(answer.message) else text_of(answer.message)
             usage, is_ended = answer.usage, answer.message.response_metadata.get("finish_reason") == "length"
-        is_cut = is_ended and _END_TAG not in said
-        text = clean_draft(inside_tags(clean_draft(said)))  # reasoning may contain tags, too
+        is_cut = is_ended and _END_TAG not in draft_text
+        text = clean_draft(inside_tags(clean_draft(draft_text)))  # reasoning may contain tags, too
         if len(text) > _MOST_CHARS:
             text, is_cut = text[:_MOST_CHARS], True
         if usage is not None:
             return SummaryDraft(text, usage.input_tokens, usage.output_tokens, is_usage=True, is_cut=is_cut)
-        return SummaryDraft(text, call.asked_tokens, estimate_tokens(said), is_usage=False, is_cut=is_cut)
+        return SummaryDraft(text, call.asked_tokens, estimate_tokens(draft_text), is_usage=False, is_cut=is_cut)
 
 
 class _DraftCall:
@@ -266,7 +266,7 @@ class _DraftCall:
 
     def __init__(self, request: SummaryRequest, on_text: Callable[[str], None], window_tokens: int | None) -> None:
         self.request = request
-        self.said = ""
+        self.draft_text = ""
         self.asked_tokens = sum(estimate_tokens(message.text) for message in request.messages)
         self.most_tokens = window_tokens and self._limit_tokens(window_tokens)
         self._said_before = ""
@@ -274,19 +274,19 @@ class _DraftCall:
         self._end = EarlyEnd(_LIMIT_TIMES * request.most_chars if window_tokens else None)
 
     def hear(self, text: str) -> None:
-        self.said += text
+        self.draft_text += text
         self._on_text(text)
         self._end.hear(text)
 
     def restart(self) -> None:
-        self._said_before += self.said
-        self.said = ""
+        self._said_before += self.draft_text
+        self.draft_text = ""
         self._end.restart()
 
     def broken_off(self) -> list[SummaryDraft]:
         """Returns what the call has cost if it failed: nothing before its first word."""
-        said = self._said_before + self.said
-        return [SummaryDraft("", self.asked_tokens, estimate_tokens(said), is_usage=False)] if said else []
+        draft_text = self._said_before + self.draft_text
+        return [SummaryDraft("", self.asked_tokens, estimate_tokens(draft_text), is_usage=False)] if draft_text else []
 
     def _limit_tokens(self, window_tokens: int) -> int:
         """Returns four times the longest text that is asked for, with room for thoughts, within the window."""

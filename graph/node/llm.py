@@ -89,8 +89,8 @@ class Guard:
             return messages
         session_id, first = self._state["session_id"], max(1, turn.row.number - turn.strategy.whole_turns)
         begin = self._deps.stores.sessions.context_begin(session_id)
-        said = self._deps.stores.archive.live_turns(session_id, first, turn.row.number - 1)
-        return [*(entry.message for entry in said if entry.position > begin), *extract_current_turn(messages)]
+        entries = self._deps.stores.archive.live_turns(session_id, first, turn.row.number - 1)
+        return [*(entry.message for entry in entries if entry.position > begin), *extract_current_turn(messages)]
 
     def _fold(self, spec: FoldSpec) -> SessionSnapshot | None:
         turn, session_id, worker = self._turn, self._state["session_id"], self._deps.fold_worker
@@ -236,7 +236,7 @@ def _choice(turn: TurnContext, state: ChatState, *, is_last_round: bool) -> str 
 
 def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> AIMessage:
     """Gives calls a new id if an earlier call has theirs: some servers number the calls of each answer from 0."""
-    used = {call["id"] for said in earlier if isinstance(said, AIMessage) for call in said.tool_calls}
+    used = {call["id"] for past in earlier if isinstance(past, AIMessage) for call in past.tool_calls}
     names = {call["id"]: f"call-{uuid.uuid4().hex}" for call in message.tool_calls if call["id"] in used}
     if not names:
         return message

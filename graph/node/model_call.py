@@ -47,7 +47,7 @@ class AnswerCall:
     def __init__(self, deps: NodeDeps, turn: TurnContext, state: ChatState) -> None:
         self.answered: ModelInput | None = None
         self.is_heard = self.is_shown = False
-        self._said: list[str] = []  # in the call that is under way, in all of its tries, with its thoughts
+        self._pieces: list[str] = []  # in the call that is under way, in all of its tries, with its thoughts
         self._text: list[str] = []  # in the try that is under way
         self._end = EarlyEnd()
         self._deps = deps
@@ -62,7 +62,7 @@ class AnswerCall:
         row_of = partial(call_row, deps, self._turn, model_input, kind="answer", full_tokens=full_tokens)
         keep = partial(deps.stores.calls.add, self._turn.lease, owner=self._turn.owner)
         began = time.monotonic()
-        self._said.clear()
+        self._pieces.clear()
         self._begin_try()
         if self.is_shown:
             self._restart()
@@ -97,7 +97,7 @@ class AnswerCall:
 
     def _hear(self, text: str) -> None:
         self.is_heard = self.is_shown = True
-        self._said.append(text)
+        self._pieces.append(text)
         self._text.append(text)
         self._turn.emit(TokenDelta(text))
         self._end.hear(text)
@@ -122,13 +122,13 @@ class AnswerCall:
 
     def _hear_thought(self, thought: str) -> None:
         self.is_shown = True
-        self._said.append(thought)
+        self._pieces.append(thought)
         self._turn.emit(ThoughtDelta(thought))
 
     def _sort(self) -> None:
         """Takes the call's text back: it comes again as thoughts, or the reverse."""
         self.is_heard = False
-        self._said.clear()
+        self._pieces.clear()
         self._begin_try()
         self._turn.emit(AnswerRestarted(is_sorted=True))
 
@@ -138,7 +138,7 @@ class AnswerCall:
             "answer",
             usage,
             sent_tokens=model_input.sent_tokens,
-            said="".join(self._said),
+            answer_text="".join(self._pieces),
             seconds=seconds,
             error_code=error_code,
         )
@@ -172,8 +172,8 @@ class AnswerCall:
     def _full_tokens(self, model_input: ModelInput) -> int:
         """Estimates what the same call would send without folds: every message of the session in full."""
         beside = sum(item.tokens for item in model_input.items if item.kind in ("tools", CONTEXT))
-        said = self._turn.row.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
-        return estimate_tokens(self._turn.system.text) + said + beside
+        turn_tokens = self._turn.row.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
+        return estimate_tokens(self._turn.system.text) + turn_tokens + beside
 
 
 def _ended_early(text: str) -> Answer:
@@ -256,8 +256,8 @@ def _first_turn(deps: NodeDeps, turn: TurnContext) -> int:
 
 
 def _user_words(deps: NodeDeps, turn: TurnContext) -> Iterator[str]:
-    said = deps.stores.archive.live_turns(turn.lease.session_id, _first_turn(deps, turn), turn.row.number)
-    return (text_of(entry.message) for entry in said if isinstance(entry.message, HumanMessage))
+    entries = deps.stores.archive.live_turns(turn.lease.session_id, _first_turn(deps, turn), turn.row.number)
+    return (text_of(entry.message) for entry in entries if isinstance(entry.message, HumanMessage))
 
 
 def _keep_side_call(deps: NodeDeps, turn: TurnContext, side: SideCall) -> None:

@@ -76,13 +76,13 @@ class StateRecovery:
 
         A turn whose answer is archived completely ends as finished, whatever failed afterwards.
         """
-        said = self._messages_of(turn)
-        if is_complete(said):
-            ending, code = ending_of(said, stop_requested=False)
+        messages = self._messages_of(turn)
+        if is_complete(messages):
+            ending, code = ending_of(messages, stop_requested=False)
             self._stores.turns.finish(lease, turn.number, ending, error_code=code, fingerprint=fingerprint)
         else:
             closing = closing_messages(
-                said,
+                messages,
                 status=status,
                 code=code,
                 partial_text=partial_text,

@@ -140,8 +140,8 @@ class NodeDeps:
 
 def archive_messages(deps: NodeDeps, turn: TurnContext, messages: Sequence[AnyMessage]) -> None:
     """Archives what the turn has said; waits while the database is away, as it was said to the user already."""
-    said = partial(deps.stores.archive.append, turn.lease, owner=turn.owner, turn=turn.row.number)
-    outlast(partial(said, attempt=turn.row.attempt, messages=messages), turn.give_up)
+    append = partial(deps.stores.archive.append, turn.lease, owner=turn.owner, turn=turn.row.number)
+    outlast(partial(append, attempt=turn.row.attempt, messages=messages), turn.give_up)
 
 
 def snapshot_of(deps: NodeDeps, turn: TurnContext, state: ChatState) -> SessionSnapshot:

@@ -119,8 +119,8 @@ def _sentences(question: str) -> list[str]:
 
 def _describe_result(result: ToolMessage, question: str, passages: Sequence[Passage], language: Language) -> str:
     if is_recalled(result) and result.status == "success":
-        said = {passage.text for passage in passages}
-        found = [passage for passage in read_recalled(result.text) if passage.text not in said]
+        known = {passage.text for passage in passages}
+        found = [passage for passage in read_recalled(result.text) if passage.text not in known]
         return _converse(question, [*found, *passages], language, has_looked=True)
     if description := _describe_time(result.text, language):
         return description

@@ -174,8 +174,8 @@ def _parts(message: BaseMessage) -> Iterator[BaseMessage]:
         if summary:
             yield _summary(summary.strip().removeprefix(_CONTEXT))
         lines = _LINE.split(recent)
-        for speaker, said in zip(lines[1::2], lines[2::2], strict=True):
-            yield HumanMessage(said) if speaker == "USER" else AIMessage(said)
+        for speaker, turn_text in zip(lines[1::2], lines[2::2], strict=True):
+            yield HumanMessage(turn_text) if speaker == "USER" else AIMessage(turn_text)
         yield with_words(message, own)
     else:
         yield message
@@ -213,9 +213,9 @@ def read_passages(messages: Iterable[BaseMessage]) -> list[Passage]:
 
 def read_recalled(result: str) -> list[Passage]:
     """Returns the sentences in a result of `recall`, the oldest turn first and without duplicates."""
-    turns = sorted(recalled_texts(result), key=lambda said: said.turn)
+    turns = sorted(recalled_texts(result), key=lambda recalled: recalled.turn)
     return _distinct(
-        Passage(each, str(said.turn), is_recalled=True) for said in turns for each in _statements(said.text)
+        Passage(each, str(recalled.turn), is_recalled=True) for recalled in turns for each in _statements(recalled.text)
     )
 
 

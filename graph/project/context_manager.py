@@ -250,8 +250,8 @@ class Primed:
 def render_line(line: PrimedLine, language: Language) -> str:
     marks = [f"{line.at:%Y-%m-%d}" if line.at else words.UNDATED[language]]
     marks += [mark[language] for mark, is_set in ((words.OLD, line.is_old), (words.GONE, line.is_gone)) if is_set]
-    said = f"{line.speaker}: {line.text}" if line.speaker else line.text
-    return f"{said} ({', '.join(marks)})"
+    text = f"{line.speaker}: {line.text}" if line.speaker else line.text
+    return f"{text} ({', '.join(marks)})"
 
 
 BUDGET_TOKENS: Final = 1_600
@@ -306,11 +306,11 @@ def _fixed(state: ProjectState) -> list[PrimedLine]:
     if waiting := leaving_count(talk.recent_window):  # not summarised yet
         summary, at = picked_summary(summary, talk.recent_window[:waiting]), state.context.updated_at
     lines.append(PrimedLine(words.SUMMARY, _line(summary, SUMMARY_CHARS_ENGLISH), at))
-    return _said(lines)
+    return _with_text(lines)
 
 
 def _decisions(state: ProjectState) -> list[PrimedLine]:
-    return _said(
+    return _with_text(
         PrimedLine(words.DECISIONS, _line(each.text, _DECISION_CHARS), each.date, each.id)
         for each in state.context.memory.decisions
         if each.in_force
@@ -319,7 +319,7 @@ def _decisions(state: ProjectState) -> list[PrimedLine]:
 
 def _files(state: ProjectState, is_there: Callable[[str], bool]) -> list[PrimedLine]:
     memory = state.context.memory
-    return _said(
+    return _with_text(
         PrimedLine(
             words.OPEN_FILES,
             _line(path, _PATH_CHARS),
@@ -331,7 +331,7 @@ def _files(state: ProjectState, is_there: Callable[[str], bool]) -> list[PrimedL
     )
 
 
-def _said(lines: Iterable[PrimedLine]) -> list[PrimedLine]:
+def _with_text(lines: Iterable[PrimedLine]) -> list[PrimedLine]:
     return [line for line in lines if line.text]
 
 

@@ -71,7 +71,9 @@ def written_summary(previous: str, leaving: Sequence[Message], summarise: Summar
     parts = _parts([*source, *(_given(each) for each in leaving)])
     while len(parts) > 1:
         parts = _parts([AIMessage(cut_at_word(summarise(part, limit), limit)) for part in parts])
-    text = shorten(summarise(parts[0], limit), lambda said: len(said) <= limit, max_chars=limit, must_fit=_always)
+    text = shorten(
+        summarise(parts[0], limit), lambda candidate: len(candidate) <= limit, max_chars=limit, must_fit=_always
+    )
     return text if text.strip() else picked_summary(previous, leaving)
 
 

@@ -254,7 +254,7 @@ class FingerprintRow:
 
 
 @dataclass(frozen=True)
-class SaidTurn:
+class ArchivedTurn:
     """An archived turn in canonical texts.
 
     Attributes:
@@ -280,7 +280,7 @@ class Known(Protocol):
         """Returns the fingerprints with one of the hashes, newest first."""
         ...
 
-    def turns(self, session_id: str, first: int, last: int) -> Sequence[SaidTurn]: ...
+    def turns(self, session_id: str, first: int, last: int) -> Sequence[ArchivedTurn]: ...
 
     def head(self, session_id: str) -> int: ...
 

@@ -54,9 +54,9 @@ def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str) -> list[list[
     without a call gets a call, and a turn without an answer is closed. If the assistant speaks first, a fixed sentence
     replaces the user's message. Call ids are new, as different clients use the same ones.
     """
-    said = list(_joined(filter(_says_anything, map(_plain, messages))))
-    history = _History(id_prefix, _language_of(said))
-    for message in said:
+    joined = list(_joined(filter(_says_anything, map(_plain, messages))))
+    history = _History(id_prefix, _language_of(joined))
+    for message in joined:
         history.add(message)
     return history.end()
 
@@ -144,8 +144,8 @@ def _plain(message: ClientMessage) -> ClientMessage:
     """Returns the message with storable text, without thoughts, and with images that a provider accepts."""
     images = [plain_text(url) for url in message.images]
     sent = tuple(url for url in images if message.role == "user" and is_image_url(url))
-    said = plain_text(message.text)
-    text = _with_marks(split_whole(said)[1] if message.role == "assistant" else said, len(images) - len(sent))
+    lines = plain_text(message.text)
+    text = _with_marks(split_whole(lines)[1] if message.role == "assistant" else lines, len(images) - len(sent))
     calls = message.calls if message.role == "assistant" else ()
     return replace(message, text=text, images=sent, calls=calls)
 
@@ -174,8 +174,8 @@ def _joined(messages: Iterable[ClientMessage]) -> Iterator[ClientMessage]:
         yield before
 
 
-def _language_of(said: list[ClientMessage]) -> Language:
-    first = sorted(said, key=lambda message: message.role != "user")[:1]
+def _language_of(messages: list[ClientMessage]) -> Language:
+    first = sorted(messages, key=lambda message: message.role != "user")[:1]
     return session_language(HumanMessage(first[0].text) if first else None)
 
 
@@ -208,10 +208,10 @@ def preamble_block(messages: Iterable[ClientMessage], language: Language) -> str
 
     No line can be mistaken for a label, a divider or a heading. A mark replaces each image.
     """
-    said = [
+    lines = [
         labelled(f"{SPEAKER[language][_TYPES[each.role]]}: ", words) for each in messages if (words := _words(each))
     ]
-    return "\n".join([PREAMBLE_HEADING[language], *said]) if said else ""
+    return "\n".join([PREAMBLE_HEADING[language], *lines]) if lines else ""
 
 
 def _words(message: ClientMessage) -> str:

@@ -164,16 +164,16 @@ def _at(case: Case, match: Match) -> Decision:
 
 
 def _unknown(case: Case) -> Decision:
-    said, fingerprint = case.messages[:-1], case.chain.fingerprint
+    history, fingerprint = case.messages[:-1], case.chain.fingerprint
     session_id, group = case.request.session, case.chain.group
     if session_id and case.known.turns(session_id, 1, 1):
-        return Decision("append", "header", session_id, preamble=said, fingerprint=fingerprint)
+        return Decision("append", "header", session_id, preamble=history, fingerprint=fingerprint)
     if session_id:
-        return Decision("append", "header", session_id, imported=said, fingerprint=fingerprint)
+        return Decision("append", "header", session_id, imported=history, fingerprint=fingerprint)
     started = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_group(row)] if group else []
     if started and case.chain.links[0].role == "user":
-        return _fork(case, started[0], started[0].turn - 1, imported=said)
-    return Decision("new", "new", imported=said, group=group, fingerprint=fingerprint)
+        return _fork(case, started[0], started[0].turn - 1, imported=history)
+    return Decision("new", "new", imported=history, group=group, fingerprint=fingerprint)
 
 
 def _fork(

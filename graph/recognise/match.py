@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from graph.core.attached import reference_of
-from graph.recognise.client_chain import FingerprintHash, FingerprintRow, Known, Link, RequestChain, SaidTurn
+from graph.recognise.client_chain import ArchivedTurn, FingerprintHash, FingerprintRow, Known, Link, RequestChain
 from graph.value.client import ClientMessage, ClientRequest
 
 _FLOOR_PAIRS: Final = 2
@@ -39,7 +39,7 @@ def count_exchanges(links: Sequence[Link]) -> int:
     return len(_starts(links)) + 1 if links else 0
 
 
-def align_backwards(exchanges: Sequence[Exchange], turns: Sequence[SaidTurn]) -> int:
+def align_backwards(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn]) -> int:
     """Counts the newest exchanges that match the newest turns.
 
     Turns that the client never saw, and turns without an answer, may be interspersed.
@@ -58,7 +58,7 @@ def align_backwards(exchanges: Sequence[Exchange], turns: Sequence[SaidTurn]) ->
     return aligned
 
 
-def align_forwards(exchanges: Sequence[Exchange], turns: Sequence[SaidTurn]) -> tuple[int, int]:
+def align_forwards(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn]) -> tuple[int, int]:
     """Matches exchanges with the turns from a known position on.
 
     If all exchanges match, turns may be missing between them: some clients shorten the history that they send again.
@@ -77,7 +77,7 @@ def is_enough(exchanges: Sequence[Exchange]) -> bool:
     return len(pairs) >= _FLOOR_PAIRS or any(len(exchange.answer) >= _FLOOR_CHARS for exchange in exchanges)
 
 
-def is_same(exchange: Exchange, turn: SaidTurn) -> bool:
+def is_same(exchange: Exchange, turn: ArchivedTurn) -> bool:
     """Returns True if an exchange matches a turn: equal answers, and one question contains the other.
 
     Front ends add found documents to a question and send it again without them. A stopped answer may have been received
@@ -86,8 +86,8 @@ def is_same(exchange: Exchange, turn: SaidTurn) -> bool:
     theirs, ours = _squeeze(exchange.answer), _squeeze(turn.answer)
     if not theirs or not (theirs == ours or (turn.status != "finished" and ours.startswith(theirs))):
         return False
-    asked, said = _squeeze(exchange.question), _squeeze(turn.question)
-    return asked in said or (bool(said) and said in asked)
+    asked, stored = _squeeze(exchange.question), _squeeze(turn.question)
+    return asked in stored or (bool(stored) and stored in asked)
 
 
 def is_started_by(answer: str, part: str) -> bool:
@@ -95,7 +95,7 @@ def is_started_by(answer: str, part: str) -> bool:
     return bool(started) and _squeeze(answer).startswith(started)
 
 
-def _follow(exchanges: Iterable[Exchange], turns: Iterable[SaidTurn], *, has_gaps: bool) -> tuple[int, int]:
+def _follow(exchanges: Iterable[Exchange], turns: Iterable[ArchivedTurn], *, has_gaps: bool) -> tuple[int, int]:
     aligned, number = 0, 0
     later = iter(turns)
     for exchange in exchanges:
@@ -110,7 +110,7 @@ def _follow(exchanges: Iterable[Exchange], turns: Iterable[SaidTurn], *, has_gap
     return aligned, number
 
 
-def _may_be_missing(turn: SaidTurn) -> bool:
+def _may_be_missing(turn: ArchivedTurn) -> bool:
     return turn.is_elsewhere or not turn.answer
 
 

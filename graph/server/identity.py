@@ -54,20 +54,20 @@ def owner_of(issuer: str, subject: str) -> str:
 
 def identity_of(claims: Mapping[str, object], *, issuer: str, hours: float) -> Identity | None:
     """Returns the user from the claims of a verified token; None if invalid. `hours` limits the sign-in."""
-    said, subject = claims.get("iss"), claims.get("sub")
+    issuer_claim, subject = claims.get("iss"), claims.get("sub")
     began, ends = _seconds(claims.get("iat")), _seconds(claims.get("exp"))
-    if not (isinstance(said, str) and said.rstrip("/") == issuer.rstrip("/")):
+    if not (isinstance(issuer_claim, str) and issuer_claim.rstrip("/") == issuer.rstrip("/")):
         return None
     if not (isinstance(subject, str) and subject) or began is None or ends is None:
         return None
     until = min(ends, began + hours * 3600, _LATEST)
     # Each sign-in request has a unique nonce, without which no token is accepted.
     sign_in = SignIn(_digest(began, claims.get("nonce")), _moment(began), _moment(until))
-    return Identity(owner_of(said, subject), _name(claims), sign_in)
+    return Identity(owner_of(issuer_claim, subject), _name(claims), sign_in)
 
 
-def _digest(*said: object) -> str:
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:_DIGITS]
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]
 
 
 def _moment(seconds: float) -> datetime:
@@ -83,8 +83,8 @@ def _seconds(claim: object) -> float | None:
 
 def _name(claims: Mapping[str, object]) -> str:
     for claim in _NAMES:
-        said = claims.get(claim)
-        seen = "".join(char if char.isprintable() else " " for char in said) if isinstance(said, str) else ""
+        value = claims.get(claim)
+        seen = "".join(char if char.isprintable() else " " for char in value) if isinstance(value, str) else ""
         if name := " ".join(seen.split())[:_NAME_CHARS].strip():
             return name
     return ""
@@ -206,8 +206,8 @@ def _read(entry: str, number: int) -> ApiToken:
         msg = f"takes name:owner:token or name:owner:token:tool+tool, with commas between them; not its entry {number}"
         raise ValueError(msg)
     name, owner, token, *tools = fields
-    for said, chars in ((name, NAME_CHARS), (owner, OWNER_CHARS)):
-        if not is_name(said, most_chars=chars):
+    for value, chars in ((name, NAME_CHARS), (owner, OWNER_CHARS)):
+        if not is_name(value, most_chars=chars):
             msg = (
                 f"takes names of 1 to {NAME_CHARS} and owners of 1 to {OWNER_CHARS} characters; not its entry {number}"
             )

@@ -217,11 +217,11 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _programs_differ(self) -> Self:
-        for kind, said in (
+        for kind, values in (
             ("names", [token.name for token in self.api_tokens]),
             ("tokens", [token.token for token in self.api_tokens]),
         ):
-            if len(set(said)) < len(said):
+            if len(set(values)) < len(values):
                 msg = f"CHAT_API_TOKENS takes {kind} that differ from each other, and from that of CHAT_API_TOKEN"
                 raise ValueError(msg)
         return self
@@ -318,5 +318,5 @@ def load_settings(**given: str) -> Settings:
 
 def _sentence(item: ErrorDetails) -> str:
     """Formats the message for one variable; a message about several variables contains their names."""
-    said = item["msg"].removeprefix("Value error, ")
-    return f"{str(item['loc'][0]).upper()}: {said}" if item["loc"] else said
+    message = item["msg"].removeprefix("Value error, ")
+    return f"{str(item['loc'][0]).upper()}: {message}" if item["loc"] else message

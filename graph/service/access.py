@@ -93,9 +93,9 @@ class SessionAccess:
             return log.view()
         if (row := self._running_elsewhere(session_id)) is None:
             return None
-        said = self.stores.archive.live_turns(session_id, row.number, row.number)
+        entries = self.stores.archive.live_turns(session_id, row.number, row.number)
         thoughts = self.stores.turns.thoughts(session_id, row.number) if row.thought_seconds else ""
-        return DistantTurn(row, [entry.message for entry in said], thoughts=thoughts).log.view()
+        return DistantTurn(row, [entry.message for entry in entries], thoughts=thoughts).log.view()
 
     def log_of(self, row: TurnRow) -> TurnLog | None:
         """Returns the events of an attempt, from whichever process runs it; None if it has ended, but not here."""

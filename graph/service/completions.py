@@ -13,13 +13,13 @@ from itertools import groupby
 from graph.core.attached import urls_of
 from graph.core.turn import closed_mark, text_of, words_of
 from graph.model.factory import ChatModels
-from graph.recognise.client_chain import ChainKey, FingerprintHash, FingerprintRow, SaidTurn, canonical
+from graph.recognise.client_chain import ArchivedTurn, ChainKey, FingerprintHash, FingerprintRow, canonical
 from graph.recognise.client_turns import newest_calls
 from graph.recognise.decide import Decision, decide, is_side_request
 from graph.recognise.match import Case, is_started_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.sessions import Sessions
-from graph.service.turn_stream import NO_END, Response, ResponseKey, read_end, response_id, said_in, stored_log
+from graph.service.turn_stream import NO_END, Response, ResponseKey, messages_of, read_end, response_id, stored_log
 from graph.service.turns import Turns
 from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores, ProgramStores
@@ -88,13 +88,13 @@ class _KnownToStores:
         rows = self._fingerprints.find(self._scope, kind, hashes, limit=_MOST_ROWS)
         return [replace(row, status="failed") if self._has_died(row) else row for row in rows]
 
-    def turns(self, session_id: str, first: int, last: int) -> Sequence[SaidTurn]:
-        said = self._stores.archive.live_turns(session_id, first, last)
+    def turns(self, session_id: str, first: int, last: int) -> Sequence[ArchivedTurn]:
+        entries = self._stores.archive.live_turns(session_id, first, last)
         rows = {row.number: row for row in self._stores.turns.between(session_id, first, last)}
         own = self._fingerprints.turns(session_id, self._scope)
         return [
-            self._said(rows[number], list(messages), is_own=number in own)
-            for number, messages in groupby(said, key=lambda entry: entry.turn)
+            self._archived_turn(rows[number], list(messages), is_own=number in own)
+            for number, messages in groupby(entries, key=lambda entry: entry.turn)
         ]
 
     def head(self, session_id: str) -> int:
@@ -107,14 +107,14 @@ class _KnownToStores:
         last = self._stores.turns.last(session_id)
         if last is None or not last.is_open or self._access.is_running(session_id):
             return frozenset()
-        said = self._stores.archive.live_turns(session_id, last.number, last.number)
-        return frozenset(str(call["id"]) for call in newest_calls([entry.message for entry in said]))
+        entries = self._stores.archive.live_turns(session_id, last.number, last.number)
+        return frozenset(str(call["id"]) for call in newest_calls([entry.message for entry in entries]))
 
     def _has_died(self, row: FingerprintRow) -> bool:
         return row.status == "running" and not self._access.is_running(row.session_id)
 
-    def _said(self, row: TurnRow, said: Iterable[ArchivedMessage], *, is_own: bool) -> SaidTurn:
-        messages = [entry.message for entry in said]
+    def _archived_turn(self, row: TurnRow, entries: Iterable[ArchivedMessage], *, is_own: bool) -> ArchivedTurn:
+        messages = [entry.message for entry in entries]
         closing = closed_mark(messages[-1])
         answers = [text_of(message) for message in messages if message.type == "ai"]
         if closing is not None and not closing.get("is_partial"):
@@ -125,7 +125,7 @@ class _KnownToStores:
             status, text = ("running", live.text) if live else ("failed", row.partial_text)
             # What this process streamed has all of it; what another one wrote down has only its newest part.
             answers = [text] if is_started_by(text, "\n".join(answers)) else [*answers, text]
-        return SaidTurn(
+        return ArchivedTurn(
             row.number,
             canonical("user", words_of(messages[0])),
             canonical("assistant", "\n".join(answers)),
@@ -332,7 +332,7 @@ class Completions:
         return self._at(response_key, decision.matched, log or self._stored(response_key))
 
     def _stored(self, response_key: ResponseKey) -> TurnLog:
-        return stored_log(response_key.turn, response_key.attempt, said_in(self._access.stores, response_key))
+        return stored_log(response_key.turn, response_key.attempt, messages_of(self._access.stores, response_key))
 
     def _response_keys(self, session_id: str, turn: int, attempt: int) -> list[ResponseKey]:
         """Returns the responses of an attempt, oldest first."""

@@ -403,7 +403,7 @@ class Folds:
     def _undone(self, record: Record) -> Record:
         """Returns the messages that a record covers, word for word, as another record."""
         language = session_language(self._stores.archive.opening(record.thread_id))
-        text = quote([entry.message for entry in self._said(record)], language)
+        text = quote([entry.message for entry in self._covered_messages(record)], language)
         return record.with_changes(
             **_NO_COST,
             id=f"rec-{secrets.token_urlsafe(9)}",
@@ -460,11 +460,11 @@ class Folds:
         with self._stores.database.reading():
             sources = [self._stores.records.get(session_id, source) for source in record.sources]
             language = session_language(self._stores.archive.opening(session_id))
-            said = self._said(record, behind=sources)
+            entries = self._covered_messages(record, behind=sources)
             kind = self._kind(record)
-        return regeneration_fold(record, sources, said, kind=kind, rate=rate, language=language)
+        return regeneration_fold(record, sources, entries, kind=kind, rate=rate, language=language)
 
-    def _said(self, record: Record, *, behind: Sequence[Record] = ()) -> list[ArchivedMessage]:
+    def _covered_messages(self, record: Record, *, behind: Sequence[Record] = ()) -> list[ArchivedMessage]:
         """Returns the live messages that a record covers after these of its sources."""
         first = behind[-1].to_position + 1 if behind else record.from_position
         return self._stores.archive.live_within(record.thread_id, [(first, record.to_position)])
@@ -516,8 +516,8 @@ class Folds:
 
     def _live_message(self, session_id: str, message_id: str) -> ArchivedMessage:
         turn = self._stores.archive.get(session_id, message_id).turn
-        said = self._stores.archive.live_turns(session_id, turn, turn)
-        found = next((entry for entry in said if entry.message.id == message_id), None)
+        entries = self._stores.archive.live_turns(session_id, turn, turn)
+        found = next((entry for entry in entries if entry.message.id == message_id), None)
         if found is None:  # of an earlier attempt
             raise NotFoundError(message_id)
         return found

@@ -95,8 +95,10 @@ class Inputs:
         self._access.own(session_id)
         self._stores.turns.get(session_id, turn)
         begin, _ = self._history_begin(session_id, turn)
-        said = self._stores.archive.live_turns(session_id, max(begin, turn - last + 1), turn)
-        return tuple(_turn(number, list(entries)) for number, entries in groupby(said, key=lambda entry: entry.turn))
+        archived = self._stores.archive.live_turns(session_id, max(begin, turn - last + 1), turn)
+        return tuple(
+            _turn(number, list(entries)) for number, entries in groupby(archived, key=lambda entry: entry.turn)
+        )
 
     def _history_begin(self, session_id: str, turn: int) -> tuple[int, int]:
         """Returns the first turn after the last reset before `turn`, and our token estimate for all before it."""
@@ -201,12 +203,12 @@ def _as_sent(call: ModelCall, parts: Sequence[Part], strategies: Iterable[Strate
     head = parts[0] if parts else None
     if not isinstance(head, SystemPart):
         return Rebuilt(parts, None, is_verified=False)
-    system, history, said = _sorted(head, parts[1:])
-    ends_in_result = bool(said) and isinstance(said[-1], ToolMessage)
+    system, history, messages = _sorted(head, parts[1:])
+    ends_in_result = bool(messages) and isinstance(messages[-1], ToolMessage)
     guessed: tuple[AnyMessage, ...] | None = None
     for strategy in strategies:
         for note in ("", rounds_note(system.language)) if ends_in_result else ("",):
-            sent = strategy.assemble(replace(system, note=note), history, said)
+            sent = strategy.assemble(replace(system, note=note), history, messages)
             if sent.digest() == call.input_hash:
                 return Rebuilt(parts, sent.messages, is_verified=True, is_last_round=bool(note))
             guessed = guessed or sent.messages
@@ -237,11 +239,11 @@ def _part(stores: ChatStores, session_id: str, block: Block, language: Language)
             entry = to_entry(stores.records.get(session_id, name))
             return shorten_verbatim([entry], language)[0] if kind == SHORTENED else entry
         if kind in ("message", CUT) and not name.startswith(CONTINUED_ID):
-            said = stores.archive.get(session_id, name)
+            archived = stores.archive.get(session_id, name)
             if kind == CUT:
-                shorter = note_cut(text_of(said.message), version, why="fit the window", language=language)
-                said = replace(said, message=said.message.model_copy(update={"content": shorter}))
-            return said
+                shorter = note_cut(text_of(archived.message), version, why="fit the window", language=language)
+                archived = replace(archived, message=archived.message.model_copy(update={"content": shorter}))
+            return archived
     except (NotFoundError, KeyError, ValueError):  # deleted or changed by hand, or of a later version
         pass
     return None
@@ -258,7 +260,7 @@ def _context_block(stores: ChatStores, session_id: str, block: Block, language: 
 def _sorted(system: SystemPart, parts: Sequence[Part]) -> tuple[SystemPart, list[HistoryEntry], list[AnyMessage]]:
     """Returns what a strategy assembles an input of."""
     history: list[HistoryEntry] = []
-    said: list[AnyMessage] = []
+    messages: list[AnyMessage] = []
     for part in parts:
         match part:
             case ContextBlock():
@@ -268,8 +270,8 @@ def _sorted(system: SystemPart, parts: Sequence[Part]) -> tuple[SystemPart, list
             case Pin():
                 system = replace(system, pins=(*system.pins, part))
             case ArchivedMessage():
-                said.append(part.message)
-    return system, history, said
+                messages.append(part.message)
+    return system, history, messages
 
 
 def _asked_by_tool(stores: ChatStores, call: ModelCall) -> ModelInput | None:
@@ -277,8 +279,8 @@ def _asked_by_tool(stores: ChatStores, call: ModelCall) -> ModelInput | None:
     if [block[0] for block in call.manifest] != ["system", "call"]:
         return None  # of an import
     call_id = call.manifest[-1][1]
-    said = stores.archive.all_of_turn(call.session_id, call.turn)
-    answers = [entry.message for entry in said if isinstance(entry.message, AIMessage)]
+    entries = stores.archive.all_of_turn(call.session_id, call.turn)
+    answers = [entry.message for entry in entries if isinstance(entry.message, AIMessage)]
     asked = next((made for answer in answers for made in answer.tool_calls if made["id"] == call_id), None)
     if asked is None:
         return None
@@ -298,17 +300,17 @@ def _input_block(block: Block, part: Part, language: Language) -> InputBlock:
         case Pin():
             return InputBlock(kind, name, version, _ROLES[part.role], tokens, part.text, (part.turn,))
         case ArchivedMessage():
-            return _said_block(block, part)
+            return _message_block(block, part)
     if name.startswith(CONTINUED_ID):
         return InputBlock(kind, name, version, "user", tokens, CONTINUED[language])
     return InputBlock(kind, name, version, "", tokens, None)
 
 
-def _said_block(block: Block, said: ArchivedMessage) -> InputBlock:
+def _message_block(block: Block, entry: ArchivedMessage) -> InputBlock:
     """Returns the block of a message."""
     kind, name, version, tokens = block
-    role = _ROLES.get(said.message.type, "")
-    return InputBlock(kind, name, version, role, tokens, _words(said.message), (said.turn,))
+    role = _ROLES.get(entry.message.type, "")
+    return InputBlock(kind, name, version, role, tokens, _words(entry.message), (entry.turn,))
 
 
 def _words(message: AnyMessage) -> str:
@@ -317,6 +319,6 @@ def _words(message: AnyMessage) -> str:
     return "\n".join(line for line in (text_of(message), *called) if line)
 
 
-def _turn(number: int, said: Sequence[ArchivedMessage]) -> HistoryTurn:
-    blocks = [_said_block(("message", str(entry.message.id), 1, entry.tokens), entry) for entry in said]
-    return HistoryTurn(number, sum(entry.tokens for entry in said), tuple(blocks))
+def _turn(number: int, entries: Sequence[ArchivedMessage]) -> HistoryTurn:
+    blocks = [_message_block(("message", str(entry.message.id), 1, entry.tokens), entry) for entry in entries]
+    return HistoryTurn(number, sum(entry.tokens for entry in entries), tuple(blocks))

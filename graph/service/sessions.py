@@ -193,9 +193,9 @@ class Sessions:
         found_turn, found_text = None, ""
         if hit is not None and not is_in_title(search, row.title):
             ranges = [(hit.position, hit.position)]
-            said = self._stores.archive.live_within(row.session_id, ranges)
+            entries = self._stores.archive.live_within(row.session_id, ranges)
             found_turn = hit.turn
-            found_text = excerpt(said[0].message.text, strict_words(search), _EXCERPT_CHARS) if said else ""
+            found_text = excerpt(entries[0].message.text, strict_words(search), _EXCERPT_CHARS) if entries else ""
         is_running = row.is_open and self._access.is_running(row.session_id)
         return SessionItem(
             row.session_id,
@@ -482,14 +482,14 @@ def _to_markdown(title: str, turns: Sequence[TurnView], records: Sequence[Record
 
 def _turn_text(turn: TurnView, language: Language) -> str:
     """Renders a turn. What the user said is quoted, so that no line of it is taken for a heading of another turn."""
-    said = SPEAKER[language]
+    speakers = SPEAKER[language]
     answer = turn.answer_text or CLOSED_ANSWER.get((turn.status, language), "")
     parts = [
         f"## {_TURN[language].format(number=turn.number)}",
-        f"**{said['human']}**",
+        f"**{speakers['human']}**",
         _quoted(turn.user_text),
-        f"**{said['ai']}** · {turn.model}" if turn.model else f"**{said['ai']}**",
-        "\n".join(f"- {said['tool']}: `{step.name}`" for step in turn.steps),
+        f"**{speakers['ai']}** · {turn.model}" if turn.model else f"**{speakers['ai']}**",
+        "\n".join(f"- {speakers['tool']}: `{step.name}`" for step in turn.steps),
         answer,
         _THUMBS.get(turn.rating, ""),
     ]

@@ -103,11 +103,11 @@ class Summaries:
 
     def _spec(self, messages: Sequence[ClientMessage], rate: float, language: Language | None) -> FoldSpec:
         check_text("\n".join(message.text for message in messages), max_chars=_MOST_CHARS)
-        said = to_messages(messages)
-        opening = next((message for message in said if isinstance(message, HumanMessage)), None)
+        converted = to_messages(messages)
+        opening = next((message for message in converted if isinstance(message, HumanMessage)), None)
         chosen = language or session_language(opening)
-        rate, chars = round_rate(rate), sum(len(text_of(message)) for message in said)
-        return fold_of_messages(said, target_chars(chars, rate), rate=rate, language=chosen)
+        rate, chars = round_rate(rate), sum(len(text_of(message)) for message in converted)
+        return fold_of_messages(converted, target_chars(chars, rate), rate=rate, language=chosen)
 
     def _made(self, spec: FoldSpec, client: str) -> Record:
         began = time.monotonic()

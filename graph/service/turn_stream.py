@@ -78,19 +78,19 @@ def response_id(*parts: object) -> str:
     return f"chatcmpl-{hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARS]}"
 
 
-def stored_log(turn: int, attempt: int, said: Sequence[AnyMessage]) -> TurnLog:
+def stored_log(turn: int, attempt: int, messages: Sequence[AnyMessage]) -> TurnLog:
     """Returns the log of an earlier response: its whole text at once, then its last event.
 
     A call without a result is left for the program to answer.
     """
     log = TurnLog(turn, attempt)
-    answers = [message for message in said if isinstance(message, AIMessage)]
+    answers = [message for message in messages if isinstance(message, AIMessage)]
     sent = ""
     for text in map(text_of, answers):
         sent += f"\n\n{text}" if text and sent.strip() else text
     if sent:
         log.append(TokenDelta(sent))
-    last, calls = answers[-1], waiting_calls(said)
+    last, calls = answers[-1], waiting_calls(messages)
     text = text_of(last)
     log.append(ActionRequired(turn, str(last.id), text, calls) if calls else TurnFinished(turn, str(last.id), text))
     return log
@@ -121,12 +121,12 @@ class ResponseKey:
     calls: range = ALL
 
 
-def said_in(stores: ChatStores, response_key: ResponseKey) -> list[AnyMessage]:
+def messages_of(stores: ChatStores, response_key: ResponseKey) -> list[AnyMessage]:
     """Returns the messages of a response in order: answers, and the results of tools that were run for it."""
-    said = stores.archive.live_turns(response_key.session_id, response_key.turn, response_key.turn)
+    entries = stores.archive.live_turns(response_key.session_id, response_key.turn, response_key.turn)
     made = [
         entry.message
-        for entry in said
+        for entry in entries
         if entry.attempt == response_key.attempt and entry.position in response_key.positions
     ]
     first = next((index for index, message in enumerate(made) if isinstance(message, AIMessage)), len(made))
@@ -142,16 +142,16 @@ def read_end(access: SessionAccess, response_key: ResponseKey, matched: Matched)
         if cost.ordinal in response_key.calls
     ]
     row = access.stores.turns.get(response_key.session_id, response_key.turn)
-    reason = _finish_reason(row, said_in(access.stores, response_key))
+    reason = _finish_reason(row, messages_of(access.stores, response_key))
     return CompletionEnd(reason, usage_of(costs), _figures(access.stores, response_key, matched, costs))
 
 
-def _finish_reason(row: TurnRow, said: Sequence[AnyMessage]) -> FinishReason:
-    if unanswered_calls(said):
+def _finish_reason(row: TurnRow, messages: Sequence[AnyMessage]) -> FinishReason:
+    if unanswered_calls(messages):
         return "tool_calls"
     if row.error_code == RefusedError.code:
         return "content_filter"
-    return "length" if said and is_cut(said[-1]) else "stop"
+    return "length" if messages and is_cut(messages[-1]) else "stop"
 
 
 def usage_of(costs: Sequence[CallCost]) -> ClientUsage | None:
@@ -189,14 +189,14 @@ def views_of(access: SessionAccess, session: SessionRow, rows: Sequence[TurnRow]
     """Returns turns of a session, which follow one another, each in its last attempt."""
     session_id = session.session_id
     last_row, is_abandoned = _refreshed(access, rows[-1])
-    said: dict[int, list[AnyMessage]] = {}
+    by_turn: dict[int, list[AnyMessage]] = {}
     for entry in access.stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
-        said.setdefault(entry.turn, []).append(entry.message)
+        by_turn.setdefault(entry.turn, []).append(entry.message)
     if is_abandoned:
         language = session_language(access.stores.archive.opening(session_id))
-        last_row, said[last_row.number] = _as_closed(last_row, said.get(last_row.number, []), language)
+        last_row, by_turn[last_row.number] = _as_closed(last_row, by_turn.get(last_row.number, []), language)
     return tuple(
-        _turn_view(row, said.get(row.number, []), is_last=row.number == session.turn_count)
+        _turn_view(row, by_turn.get(row.number, []), is_last=row.number == session.turn_count)
         for row in (*rows[:-1], last_row)
     )
 
@@ -205,10 +205,10 @@ def read_turn(access: SessionAccess, session_id: str, number: int) -> tuple[Turn
     """Returns one turn in its last attempt, with its row and messages; `NotFoundError` if there is none."""
     session = access.own(session_id)
     row, is_abandoned = _refreshed(access, access.stores.turns.get(session_id, number))
-    said = [entry.message for entry in access.stores.archive.live_turns(session_id, number, number)]
+    messages = [entry.message for entry in access.stores.archive.live_turns(session_id, number, number)]
     if is_abandoned:
-        row, said = _as_closed(row, said, session_language(access.stores.archive.opening(session_id)))
-    return _turn_view(row, said, is_last=number == session.turn_count), row, said
+        row, messages = _as_closed(row, messages, session_language(access.stores.archive.opening(session_id)))
+    return _turn_view(row, messages, is_last=number == session.turn_count), row, messages
 
 
 def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
@@ -222,41 +222,41 @@ def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
     return row, row.status == "running"
 
 
-def _turn_view(row: TurnRow, said: Sequence[AnyMessage], *, is_last: bool) -> TurnView:
+def _turn_view(row: TurnRow, messages: Sequence[AnyMessage], *, is_last: bool) -> TurnView:
     """Builds the view of a turn from its row and the messages of its last attempt, in order."""
-    asked = next((message for message in said if isinstance(message, HumanMessage)), None)
+    asked = next((message for message in messages if isinstance(message, HumanMessage)), None)
     return TurnView(
         number=row.number,
         attempt=row.attempt,
         status=row.status,
         user_text=text_of(asked) if asked else "",
-        answer_text="\n\n".join(answers_in(said)),
-        steps=tuple(steps_in(said)),
+        answer_text="\n\n".join(answers_in(messages)),
+        steps=tuple(steps_in(messages)),
         error_code=row.error_code,
         error_detail=row.error_detail,
         model=row.model,
         is_last=is_last,
-        is_cut=row.status == "finished" and bool(said) and is_cut(said[-1]),
-        is_endless=row.status == "finished" and bool(said) and is_endless(said[-1]),
+        is_cut=row.status == "finished" and bool(messages) and is_cut(messages[-1]),
+        is_endless=row.status == "finished" and bool(messages) and is_endless(messages[-1]),
         client=row.client,
         user_message_id=row.user_message_id,
-        answer_message_id=next((str(message.id) for message in said[-1:] if is_final_answer(message)), ""),
+        answer_message_id=next((str(message.id) for message in messages[-1:] if is_final_answer(message)), ""),
         rating=row.rating,
         thought_seconds=row.thought_seconds,
         images=images_of(asked) if asked else (),
     )
 
 
-def _as_closed(row: TurnRow, said: list[AnyMessage], language: Language) -> tuple[TurnRow, list[AnyMessage]]:
+def _as_closed(row: TurnRow, messages: list[AnyMessage], language: Language) -> tuple[TurnRow, list[AnyMessage]]:
     """Returns an abandoned turn as the next message will close it; nothing is written."""
     is_stopped = row.stop_requested or row.status == "requires_action"
-    status, code = ending_of(said, stop_requested=is_stopped)
-    if not is_complete(said) and status != "finished":
+    status, code = ending_of(messages, stop_requested=is_stopped)
+    if not is_complete(messages) and status != "finished":
         closing = closing_messages(
-            said, status=status, code=code, partial_text=row.partial_text, language=language, message_id=""
+            messages, status=status, code=code, partial_text=row.partial_text, language=language, message_id=""
         )
-        said = [*said, *closing]
-    return replace(row, status=status, error_code=code), said
+        messages = [*messages, *closing]
+    return replace(row, status=status, error_code=code), messages
 
 
 class EndedTurn(NamedTuple):
@@ -349,10 +349,10 @@ class TurnStream:
             NotFoundError: The session was deleted.
             BusyError: Another attempt has begun.
         """
-        view, row, said = read_turn(self._access, self._row.session_id, self.turn)
+        view, row, messages = read_turn(self._access, self._row.session_id, self.turn)
         if row.status == "running":
             raise BusyError
-        return EndedTurn(view, last_event(row, said), self._end_of(row.attempt))
+        return EndedTurn(view, last_event(row, messages), self._end_of(row.attempt))
 
     def _end_of(self, attempt: int) -> CompletionEnd:
         response_key = ResponseKey(self._row.session_id, self.turn, attempt, 1, b"", datetime.min.replace(tzinfo=UTC))

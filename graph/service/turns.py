@@ -286,8 +286,8 @@ class Turns:
     def _last_answer(self, session_id: str) -> str:
         with self._stores.database.reading():
             last = self._stores.turns.last(session_id)
-            said = self._stores.archive.live_turns(session_id, last.number, last.number) if last else []
-        return text_of(said[-1].message) if said else ""
+            entries = self._stores.archive.live_turns(session_id, last.number, last.number) if last else []
+        return text_of(entries[-1].message) if entries else ""
 
     def _start(
         self,
@@ -308,7 +308,7 @@ class Turns:
         log = TurnLog(
             turn.number,
             turn.attempt,
-            said="\n\n".join(answers_in(resumed)),
+            values="\n\n".join(answers_in(resumed)),
             steps=tuple(steps_in(resumed)),
             thoughts=self._stores.turns.thoughts(session_id, turn.number) if resumed else "",
             thought_seconds=turn.thought_seconds,
@@ -338,7 +338,7 @@ class Turns:
             pins=pins,
             thinking=session.thinking,
         )
-        said = {plain_text(key): plain_text(value) for key, value in options.context.items()}
+        values = {plain_text(key): plain_text(value) for key, value in options.context.items()}
         request = ContextRequest(
             session_id=session_id,
             owner=self._owner,
@@ -348,7 +348,7 @@ class Turns:
             turn=turn.number,
             message=asked,
             # Without a project, what earlier requests said of the context holds on.
-            context=said if session.project_root else self._contexts.apply_context(session_id, said, language),
+            context=values if session.project_root else self._contexts.apply_context(session_id, values, language),
         )
         self._runner.submit(
             Job(log, context, tuple(messages), session.compression_rate, request, _fingerprint_of(decision))
@@ -429,8 +429,8 @@ class Turns:
     def _take_back_notes(self, session: SessionRow, turn: int, *, roles: Collection[str]) -> None:
         """Has the session's project forget the messages of these types in a turn that is asked or answered again."""
         if self._project_turns is not None and session.project_root:
-            said = self._stores.archive.live_turns(session.session_id, turn, turn)
-            ids = [str(entry.message.id) for entry in said if entry.message.type in roles]
+            entries = self._stores.archive.live_turns(session.session_id, turn, turn)
+            ids = [str(entry.message.id) for entry in entries if entry.message.type in roles]
             self._project_turns.take_back(self._owner, session.project_root, session.session_id, ids)
 
     def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions | None = None) -> str:
@@ -519,8 +519,8 @@ class Turns:
             session = self._access.own(session_id)
             changes = self._choices.changes_of(session, options)
             session = replace(session, **changes)
-            number, said = self._open_turn(lease, session)
-            results = results_of(said, answers, message_id=f"tool-{uuid.uuid4().hex}")
+            number, messages = self._open_turn(lease, session)
+            results = results_of(messages, answers, message_id=f"tool-{uuid.uuid4().hex}")
             turn = self._stores.turns.resume(
                 lease,
                 number,
@@ -532,7 +532,7 @@ class Turns:
                 fingerprint=_fingerprint_of(decision),
             )
             self._access.recovery.rebuild(session, goes_on=True)
-            self._start(lease, turn, session, options, decision, resumed=[*said, *results])
+            self._start(lease, turn, session, options, decision, resumed=[*messages, *results])
         return number
 
     def _open_turn(self, lease: Lease, session: SessionRow) -> tuple[int, list[AnyMessage]]:
@@ -543,8 +543,8 @@ class Turns:
             return 0, []
         if last is None or not last.is_open:
             return 0, []
-        said = self._stores.archive.live_turns(lease.session_id, last.number, last.number)
-        return last.number, [entry.message for entry in said]
+        entries = self._stores.archive.live_turns(lease.session_id, last.number, last.number)
+        return last.number, [entry.message for entry in entries]
 
     # Turns are followed, stopped, shown and rated.
 
@@ -630,8 +630,8 @@ def _opening_of(text: str, options: TurnOptions, decision: Decision | None) -> _
     """Returns the fields of a session to create; an imported one is titled after its first question."""
     if decision is None:
         return _Opening(text, options.client_name, "")
-    said = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
-    return _Opening(plain_text(next(said, text)), options.client_name, decision.group)
+    questions = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
+    return _Opening(plain_text(next(questions, text)), options.client_name, decision.group)
 
 
 def _cleaned(client: ClientOptions) -> ClientOptions:

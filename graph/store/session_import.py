@@ -364,9 +364,9 @@ def insert_turns(
 
     Message ids must be new to the session. `model` only fills the column: no model of ours was called.
     """
-    said = list(turns)
+    listed = list(turns)
     history_tokens = sum_history_tokens(connection, session_id, turn_count)
-    for number, messages in enumerate(said, start=turn_count + 1):
+    for number, messages in enumerate(listed, start=turn_count + 1):
         status, code = ending_of(messages, stop_requested=False)
         row = {
             "session_id": session_id,
@@ -386,6 +386,6 @@ def insert_turns(
         for message in messages:
             insert_message(connection, message, attempt_key)
         history_tokens += sum_tokens(messages)
-    last = turn_count + len(said)
+    last = turn_count + len(listed)
     change_session(connection, session_id, turn_count=last, updated_at=database_time())
     return last

@@ -81,7 +81,7 @@ def _calls(within: _Within) -> Select[Any]:
     row_number = func.row_number().over(
         partition_by=[_message.session_id, _message.turn, _message.attempt], order_by=_message.position
     )
-    said = (
+    answers = (
         select(_message.session_id, _message.turn, _message.attempt, _message.tokens, row_number.label("row_number"))
         .join_from(lacking, message_table, lacking.c.session_id == _message.session_id)
         .where(_message.role == "ai")
@@ -102,7 +102,14 @@ def _calls(within: _Within) -> Select[Any]:
             literal(0).label("said_tokens"),
         ),
         select(
-            *(said.c[name] for name in names), literal("answer"), null(), null(), null(), null(), null(), said.c.tokens
+            *(answers.c[name] for name in names),
+            literal("answer"),
+            null(),
+            null(),
+            null(),
+            null(),
+            null(),
+            answers.c.tokens,
         ),
     ).subquery("parts")
     part = parts.c

@@ -33,8 +33,8 @@ class IntervalStrategy:
         raw = next((part for part, record in _parts(snapshot) if record is None), [])
         after = (raw[0].turn if raw else snapshot.complete_turns + 1) - 1
         block = next_block(snapshot.complete_turns, after)
-        said = [entry for entry in raw if entry.turn <= block.last_turn]
-        chars = sum(entry.chars for entry in said)
+        entries = [entry for entry in raw if entry.turn <= block.last_turn]
+        chars = sum(entry.chars for entry in entries)
         return NextFold(
             turns=tuple(range(block.first_turn, block.last_turn + 1)),
             turns_left=max(0, block.last_turn - snapshot.complete_turns),
@@ -91,9 +91,9 @@ def _parts(snapshot: SessionSnapshot) -> Iterator[tuple[list[ArchivedMessage], R
 
 def _text_before(snapshot: SessionSnapshot, position: int) -> str:
     ends = {record.to_position: record.summary for record in snapshot.active}
-    said = {entry.position: text_of(entry.message) for entry in snapshot.raw}
-    last = max((earlier for earlier in (*ends, *said) if earlier < position), default=0)
-    return said.get(last) or ends.get(last, "")
+    texts = {entry.position: text_of(entry.message) for entry in snapshot.raw}
+    last = max((earlier for earlier in (*ends, *texts) if earlier < position), default=0)
+    return texts.get(last) or ends.get(last, "")
 
 
 def _excess_tokens(snapshot: SessionSnapshot, blocks: Sequence[FoldSpec], limits: Limits) -> int:

@@ -101,15 +101,15 @@ def without_oldest(
     """
     turns = split_turns(messages)
     rest = messages[: len(messages) - sum(map(len, turns))]
-    said = [rest, *turns] if rest else turns
+    parts = [rest, *turns] if rest else turns
     blocks = [[entry["id"]] for entry in history]
-    blocks += [[str(message.id) for message in turn] for turn in said if is_complete(turn)]
+    blocks += [[str(message.id) for message in turn] for turn in parts if is_complete(turn)]
     freed = accumulate(sum(sizes.get(block_id, 0) for block_id in block) for block in blocks)
     count = next((count for count, tokens in enumerate(freed, start=1) if tokens >= excess_tokens), len(blocks))
     if count == 0:
         return None
     left_out = max(0, count - len(history))
-    return history[count:], [message for turn in said[left_out:] for message in turn] if left_out else messages
+    return history[count:], [message for turn in parts[left_out:] for message in turn] if left_out else messages
 
 
 def without_oldest_round(messages: Messages) -> Messages | None:

@@ -78,7 +78,7 @@ _LIMITS: Final = {
 def regeneration_fold(
     record: Record,
     sources: Sequence[Record],
-    said: Sequence[ArchivedMessage],
+    entries: Sequence[ArchivedMessage],
     *,
     kind: RecordKind,
     rate: float,
@@ -98,7 +98,7 @@ def regeneration_fold(
         tokens = sum(source.summary_tokens for source in sources)
         enough_tokens = max(int(tokens * rate), room_for_firm(carried_facts(sources), language))
         return merge_fold(sources, rate, max(1, min(tokens // 2, enough_tokens)), language)
-    spec = fold_of(sources, said, kind=kind, rate=rate, language=language, style=_STYLES.get(kind, "plain"))
+    spec = fold_of(sources, entries, kind=kind, rate=rate, language=language, style=_STYLES.get(kind, "plain"))
     spec = replace(spec, turns=record.turns, until_message_id=record.covered_until_message_id)
     if kind == "interval":
         return spec

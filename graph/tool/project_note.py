@@ -37,7 +37,7 @@ def build_project_notes(
     """
     notes, texts = ProjectNotes(open_memory, user_words, language), words.DESCRIPTIONS[language]
     text = Field(description=texts.decision_text)
-    said = Field(description=texts.decision_said)
+    said = Field(description=texts.decision_quote)
     replaces = Field("", description=texts.decision_replaces)
     return [
         _tool(notes.record_decision, texts.decision, text=(str, text), said=(str, said), replaces=(str, replaces)),

@@ -111,16 +111,16 @@ class _Result:
         return recalled(parts, self._more(self._neighbours(opened), rest[:_FOUND_TURNS]), self._language)
 
     def _turn(self, number: int, most_chars: int) -> str:
-        said = [*self._said(self._past.read(number, number))]
-        lengths = [min(len(text), _TOOL_CHARS) if role == "tool" else len(text) for role, _, text in said]
-        limits = _shared(lengths, most_chars - 40 * len(said))
+        shown = [*self._shown(self._past.read(number, number))]
+        lengths = [min(len(text), _TOOL_CHARS) if role == "tool" else len(text) for role, _, text in shown]
+        limits = _shared(lengths, most_chars - 40 * len(shown))
         cut = [
             (role, name, cut_around(text, self._words, limit))
-            for (role, name, text), limit in zip(said, limits, strict=True)
+            for (role, name, text), limit in zip(shown, limits, strict=True)
         ]
         return recalled_turn(number, cut)
 
-    def _said(self, entries: Iterable[ArchivedMessage]) -> Iterator[tuple[Speaker, str, str]]:
+    def _shown(self, entries: Iterable[ArchivedMessage]) -> Iterator[tuple[Speaker, str, str]]:
         for entry in entries:
             message, text = entry.message, searchable_text(entry.message).strip()
             if not text:

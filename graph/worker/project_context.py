@@ -43,10 +43,10 @@ class SessionContexts:
 
     def apply_context(self, session_id: str, context: Mapping[str, object], language: Language) -> ContextSnapshot:
         """Applies a request's `currentFile` and `selection`, and returns the resulting values for the session."""
-        said = {key: context[key] for key in (CURRENT_FILE, SELECTION) if key in context}
+        given = {key: context[key] for key in (CURRENT_FILE, SELECTION) if key in context}
         with self._lock:
             stored = self._values.get(session_id) or {}
-            values = apply_request(stored, said, policy=self._policy, language=language)
+            values = apply_request(stored, given, policy=self._policy, language=language)
             if values and self._policy == "merge":
                 self._values.put(session_id, values)
             elif stored:

@@ -124,20 +124,20 @@ class SideRequestRunner:
         side_request.log.append(last)
 
     def _outcome(self, side_request: SideRequest) -> Event:
-        said: list[str] = []
+        pieces: list[str] = []
 
         def hear(text: str) -> None:
-            said.append(text)
+            pieces.append(text)
             side_request.log.append(TokenDelta(text))
 
         def sort() -> None:
-            said.clear()
+            pieces.clear()
             side_request.log.append(AnswerRestarted(is_sorted=True))
 
         try:
             answer = self._call(side_request, hear, sort)
         except TurnStoppedSignal:
-            return TurnStopped(_TURN, "".join(said))
+            return TurnStopped(_TURN, "".join(pieces))
         except TurnfoldError as error:
             if isinstance(error, RefusedError):
                 side_request.end = CompletionEnd("content_filter", None, {})
@@ -194,7 +194,7 @@ class SideRequestRunner:
             "aside",
             usage,
             sent_tokens=call.sent_tokens,
-            said=side_request.log.partial_text,
+            answer_text=side_request.log.partial_text,
             seconds=call.seconds,
             error_code=error_code,
         )

@@ -50,7 +50,7 @@ class _Asked(NamedTuple):
 
     session: SessionRow
     model: str
-    said: list[AnyMessage]
+    messages: list[AnyMessage]
     request: list[AnyMessage]
     tools: Sequence[Mapping[str, Any]] = ()
 
@@ -143,19 +143,19 @@ class TitleMaker:
             if not _is_untitled(session) or self._titles.tries(session_id) >= _MAX_TRIES:
                 return None
             self._use.check_tokens(owner)
-            said = [entry.message for entry in stores.archive.live_turns(session_id, 1, TITLED_TURNS)]
+            messages = [entry.message for entry in stores.archive.live_turns(session_id, 1, TITLED_TURNS)]
             has_more = bool(stores.archive.live_turns(session_id, TITLED_TURNS + 1, TITLED_TURNS + 1))
         # Another title isn't that of its first words: an example's, or one that was given before this was noted.
-        if not said or session.title != title_of(text_of(said[0])):
+        if not messages or session.title != title_of(text_of(messages[0])):
             return None
-        name, language = self._models.resolve(self._model_name or session.model), session_language(said[0])
+        name, language = self._models.resolve(self._model_name or session.model), session_language(messages[0])
         if self._has_one_slot:
             last = self._last_inputs.get(session_id)
             if last is not None and last.model == name:
-                return _Asked(session, name, said, title_in_place(last, language), last.tools)
+                return _Asked(session, name, messages, title_in_place(last, language), last.tools)
             if not has_more:
                 return None
-        return _Asked(session, name, said, title_request(said, language))
+        return _Asked(session, name, messages, title_request(messages, language))
 
     def _ask(self, asked: _Asked, stop: threading.Event) -> None:
         """Makes the call, keeps its row, and titles the session.
@@ -165,11 +165,11 @@ class TitleMaker:
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
             StoreError: It couldn't be kept.
         """
-        said: list[str] = []
+        messages: list[str] = []
         end = EarlyEnd(_MOST_CHARS if self._has_one_slot else None)
 
         def hear(text: str) -> None:
-            said.append(text)
+            messages.append(text)
             end.hear(text)
 
         def call(model: ChatRunnable) -> Answer:
@@ -185,16 +185,16 @@ class TitleMaker:
         usage, error_code, began = None, "", time.monotonic()
         try:
             answer = self._models.tool_choice.ask(asked.model, self._models.chat(asked.model), asked.tools, call)
-            said, usage = [text_of(answer.message)], answer.usage
+            messages, usage = [text_of(answer.message)], answer.usage
         except TurnStoppedSignal:
             raise
         except EarlyEndSignal:
             pass
         except TurnfoldError as error:
             error_code = error.code
-        self._keep(asked, "".join(said), usage, error_code, seconds=time.monotonic() - began)
+        self._keep(asked, "".join(messages), usage, error_code, seconds=time.monotonic() - began)
 
-    def _keep(self, asked: _Asked, said: str, usage: Usage | None, error_code: str, *, seconds: float) -> None:
+    def _keep(self, asked: _Asked, answer_text: str, usage: Usage | None, error_code: str, *, seconds: float) -> None:
         call = SideCall(
             owner=asked.session.owner,
             model=asked.model,
@@ -207,10 +207,16 @@ class TitleMaker:
             created_at=self._clock(),
         )
         self._spending.add_call(
-            call.owner, "title", usage, sent_tokens=call.sent_tokens, said=said, seconds=seconds, error_code=error_code
+            call.owner,
+            "title",
+            usage,
+            sent_tokens=call.sent_tokens,
+            answer_text=answer_text,
+            seconds=seconds,
+            error_code=error_code,
         )
         session_id = asked.session.session_id
-        title = "" if error_code else clean_title(said, user_scripts(asked.said))
+        title = "" if error_code else clean_title(answer_text, user_scripts(asked.messages))
         is_titled = self._titles.keep(session_id, call, title)
         _LOG.info("title of session=%s: %s", session_id, error_code or ("made" if is_titled else "left"))
 

@@ -93,8 +93,8 @@ class TurnBlocks:
         if turn.client is None or turn.client.system is None:
             return self._newest(turn, "client")
         session_id, system = turn.lease.session_id, turn.client.system.strip()
-        said = ContextBlock("client", 0, headed(CLIENT_HEADING[turn.language], system) if system else "")
-        text = said.within(_MOST_KEPT_TOKENS, turn.language).text
+        block = ContextBlock("client", 0, headed(CLIENT_HEADING[turn.language], system) if system else "")
+        text = block.within(_MOST_KEPT_TOKENS, turn.language).text
         newest = self._blocks.newest(session_id, "client")
         if text == (newest.text if newest else ""):
             return self._within(turn, newest)

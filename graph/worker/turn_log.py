@@ -114,7 +114,7 @@ class _Thoughts:
 class TurnLog:
     """The events of one attempt of a turn, in order, for any number of subscribers in any thread.
 
-    `said`, `steps`, `thoughts` and `thought_seconds` are from before a resumption. The log of a resumed attempt, or a
+    `text`, `steps`, `thoughts` and `thought_seconds` are from before a resumption. The log of a resumed attempt, or a
     copy of another process's, starts at a random, distant `first_position`, so that it shares none with earlier logs.
     """
 
@@ -123,21 +123,21 @@ class TurnLog:
         turn: int,
         attempt: int,
         *,
-        said: str = "",
+        text: str = "",
         steps: tuple[ToolStep, ...] = (),
         thoughts: str = "",
         thought_seconds: float = 0.0,
         is_copy: bool = False,
     ) -> None:
         self.stop = threading.Event()
-        self.first_position = 1 + (secrets.randbelow(_STARTS) * _FAR if said or steps or is_copy else 0)
-        self._before = said, steps
+        self.first_position = 1 + (secrets.randbelow(_STARTS) * _FAR if text or steps or is_copy else 0)
+        self._before = text, steps
         self._thoughts_before = thoughts, thought_seconds
         self._thoughts = _Thoughts(thoughts, thought_seconds)
         self._changed = threading.Condition()
         self._events: list[Event] = []
         self._watchers: list[_Watcher] = []
-        self._said = f"{said}\n\n" if said else ""
+        self._text = f"{text}\n\n" if text else ""
         self._saying: list[str] = []
         self._has_paragraph = False
         self._view = LiveTurn(turn, attempt, "waiting", (), "", steps, stop_requested=False)
@@ -202,9 +202,9 @@ class TurnLog:
         return partial(self._forget, watcher)
 
     def view_behind(self, count: int) -> LiveTurn:
-        said, steps = self._before
+        text, steps = self._before
         thoughts, seconds = self._thoughts_before
-        replayed = TurnLog(*self.attempt_key, said=said, steps=steps, thoughts=thoughts, thought_seconds=seconds)
+        replayed = TurnLog(*self.attempt_key, text=text, steps=steps, thoughts=thoughts, thought_seconds=seconds)
         for event in self.events()[:count]:
             replayed.append(event)
         return replayed.view()
@@ -221,7 +221,7 @@ class TurnLog:
         with self._changed:
             return replace(
                 self._view,
-                text=self._said + "".join(self._saying),
+                text=self._text + "".join(self._saying),
                 stop_requested=self.stop.is_set(),
                 thoughts=self.thoughts,
                 thought_seconds=self._thoughts.seconds,
@@ -310,9 +310,9 @@ class TurnLog:
 
     def _end_paragraph(self) -> None:
         """Closes the text before a tool call as a paragraph; later text belongs to another message."""
-        said = "".join(self._saying).strip()
-        if said:
-            self._said += said + "\n\n"
+        text = "".join(self._saying).strip()
+        if text:
+            self._text += text + "\n\n"
             self._has_paragraph = True
         self._saying.clear()
 
@@ -355,21 +355,21 @@ class TurnMeter:
             self._metrics.turn_ended(end, seconds=time.monotonic() - self._began, error_code=code)
 
 
-def answers_in(said: Iterable[AnyMessage]) -> list[str]:
+def answers_in(messages: Iterable[AnyMessage]) -> list[str]:
     """Returns the assistant's texts, without the fixed sentences that replace a missing answer."""
     return [
         text_of(message).strip()
-        for message in said
+        for message in messages
         if isinstance(message, AIMessage)
         and text_of(message).strip()
         and ((mark := closed_mark(message)) is None or mark.get("is_partial"))
     ]
 
 
-def steps_in(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
+def steps_in(messages: Sequence[AnyMessage]) -> Iterable[ToolStep]:
     """Returns the tool calls in order; those without a result are running."""
-    results = {message.tool_call_id: message for message in said if isinstance(message, ToolMessage)}
-    for message in said:
+    results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
+    for message in messages:
         for call in message.tool_calls if isinstance(message, AIMessage) else []:
             arguments = json.dumps(call["args"], ensure_ascii=False)
             result = results.get(str(call["id"]))
@@ -382,14 +382,14 @@ def steps_in(said: Sequence[AnyMessage]) -> Iterable[ToolStep]:
             yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds, turns)
 
 
-def last_event(row: TurnRow, said: Sequence[AnyMessage]) -> Event:
+def last_event(row: TurnRow, messages: Sequence[AnyMessage]) -> Event:
     """Returns the last event of a turn that has ended or waits for its program, given its last attempt's messages."""
     if row.status == "failed":
         return TurnFailed(row.number, row.error_code, row.error_detail)
     if row.status == "stopped":
         return TurnStopped(row.number, row.partial_text)
     # A waiting answer may be followed by results of server tools.
-    last = next(message for message in reversed(said) if isinstance(message, AIMessage))
+    last = next(message for message in reversed(messages) if isinstance(message, AIMessage))
     if row.status == "finished":
         return TurnFinished(row.number, str(last.id), text_of(last))
-    return ActionRequired(row.number, str(last.id), text_of(last), waiting_calls(said))
+    return ActionRequired(row.number, str(last.id), text_of(last), waiting_calls(messages))

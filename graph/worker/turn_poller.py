@@ -38,39 +38,39 @@ class DistantTurn:
     the turn has ended, or another attempt has started. `begin` messages come before the log's start.
     """
 
-    def __init__(self, row: TurnRow, said: Sequence[AnyMessage], *, begin: int = 0, thoughts: str = "") -> None:
-        before = said[:begin]
+    def __init__(self, row: TurnRow, messages: Sequence[AnyMessage], *, begin: int = 0, thoughts: str = "") -> None:
+        before = messages[:begin]
         answers, steps = "\n\n".join(answers_in(before)), tuple(steps_in(before))
-        self.log = TurnLog(row.number, row.attempt, said=answers, steps=steps, is_copy=True)
+        self.log = TurnLog(row.number, row.attempt, text=answers, steps=steps, is_copy=True)
         self._taken = begin
         self._saying = ""
         self._thoughts = self._thoughts_before = ""
         self.log.append(TurnStarted(row.session_id, row.number, row.attempt))
-        self.take(row, said, thoughts)
+        self.take(row, messages, thoughts)
 
-    def take(self, row: TurnRow, said: Sequence[AnyMessage], thoughts: str = "") -> None:
+    def take(self, row: TurnRow, messages: Sequence[AnyMessage], thoughts: str = "") -> None:
         if row.attempt != self.log.attempt_key[1]:
             self.fail(INTERRUPTED)
         if self.log.is_over:
             return
         if row.stop_requested:
             self.log.stop.set()
-        waiting = {call.id for call in waiting_calls(said)} if row.status == "requires_action" else set()
-        steps = {step.call_id: step for step in steps_in(said) if step.call_id not in waiting}
+        waiting = {call.id for call in waiting_calls(messages)} if row.status == "requires_action" else set()
+        steps = {step.call_id: step for step in steps_in(messages) if step.call_id not in waiting}
         if row.status == "running":
             self._think(thoughts)
-        for message in said[self._taken :]:
+        for message in messages[self._taken :]:
             self._add(message, steps)
-        self._taken = max(self._taken, len(said))
+        self._taken = max(self._taken, len(messages))
         if row.status != "running":
-            self.log.append(last_event(row, said))
-        elif not is_archived(row.partial_text, said):
+            self.log.append(last_event(row, messages))
+        elif not is_archived(row.partial_text, messages):
             self._say(row.partial_text)
 
-    def abandon(self, row: TurnRow, said: Sequence[AnyMessage]) -> None:
+    def abandon(self, row: TurnRow, messages: Sequence[AnyMessage]) -> None:
         """Ends the log of a turn whose process died, with the state shown until the next message closes the turn."""
-        status, code = ending_of(said, stop_requested=row.stop_requested)
-        self.take(replace(row, status=status, error_code=code), said)
+        status, code = ending_of(messages, stop_requested=row.stop_requested)
+        self.take(replace(row, status=status, error_code=code), messages)
 
     def fail(self, code: str) -> None:
         if not self.log.is_over:
@@ -130,7 +130,7 @@ class _Followed:
     turn_key: TurnKey
     distant: DistantTurn
     read: TurnProgress
-    said: list[AnyMessage]
+    messages: list[AnyMessage]
     asked_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -187,8 +187,10 @@ class TurnPoller:
         archived = self._archived(read.turn)
         resumed = self._fingerprints.of_attempt(*turn_key, read.turn.attempt)[1:]
         begin = _answer_behind(archived, resumed[-1].first_position) if resumed else 0
-        said = [entry.message for entry in archived]
-        return _Followed(turn_key, DistantTurn(read.turn, said, begin=begin, thoughts=read.thoughts), read, said)
+        messages = [entry.message for entry in archived]
+        return _Followed(
+            turn_key, DistantTurn(read.turn, messages, begin=begin, thoughts=read.thoughts), read, messages
+        )
 
     def _start(self) -> None:
         if self._thread is None and not self._is_closed:
@@ -230,8 +232,8 @@ class TurnPoller:
                 one.distant.fail(NotFoundError.code)
             elif now != one.read:
                 if now.position != one.read.position:  # otherwise only the text grew, which `progress` includes
-                    one.said = [entry.message for entry in self._archived(now.turn)]
-                one.distant.take(now.turn, one.said, now.thoughts)
+                    one.messages = [entry.message for entry in self._archived(now.turn)]
+                one.distant.take(now.turn, one.messages, now.thoughts)
                 one.read = now
 
     def _end_abandoned(self, followed: list[_Followed], began: float) -> None:
@@ -245,7 +247,7 @@ class TurnPoller:
         gone = [one for one in followed if one.turn_key.session_id not in alive]
         self._poll(gone)
         for one in gone:
-            one.distant.abandon(one.read.turn, one.said)
+            one.distant.abandon(one.read.turn, one.messages)
 
     def _archived(self, row: TurnRow) -> list[ArchivedMessage]:
         return self._stores.archive.live_turns(row.session_id, row.number, row.number)

@@ -223,16 +223,16 @@ class TurnRunner:
     def _ended(self, job: Job) -> Event:
         """Writes how a run ended that went well: with an answer, or with calls that a program must answer."""
         self._keep_thoughts(job)
-        said = self._said(job)
-        status: Literal["requires_action", "finished"] = "requires_action" if waiting_calls(said) else "finished"
+        messages = self._messages_of(job)
+        status: Literal["requires_action", "finished"] = "requires_action" if waiting_calls(messages) else "finished"
         self._stores.turns.finish(job.context.lease, job.number, status, fingerprint=job.ended_fingerprint)
-        return last_event(replace(job.context.row, status=status), said)
+        return last_event(replace(job.context.row, status=status), messages)
 
     def _keep_thoughts(self, job: Job) -> None:
         if job.log.thoughts:
             self._stores.turns.save_partials([_partial(job)])
 
-    def _said(self, job: Job) -> list[AnyMessage]:
+    def _messages_of(self, job: Job) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(job.session_id, job.number, job.number)]
 
     def _close(self, job: Job, ending: _Ending) -> Event:
@@ -242,7 +242,7 @@ class TurnRunner:
         try:
             row = outlast(close, self.give_up) if text else close()
             if row.status == "finished":
-                return last_event(row, self._said(job))
+                return last_event(row, self._messages_of(job))
         except TurnfoldError as error:
             _LOG.warning("turn %d could not be closed: %s", number, error.code)
             return TurnFailed(number, error.code, error.detail)
@@ -279,8 +279,8 @@ class TurnRunner:
         """Does it for all of them in one transaction each: hundreds of streams would keep everybody else waiting."""
         partials = {job.log: _partial(job) for job in running}
         texts = {log: (partial.text, partial.thoughts) for log, partial in partials.items()}
-        if said := [partials[log] for log, text in texts.items() if text != saved.get(log, ("", ""))]:
-            self._stores.turns.save_partials(said)
+        if changed := [partials[log] for log, text in texts.items() if text != saved.get(log, ("", ""))]:
+            self._stores.turns.save_partials(changed)
         saved.clear()
         saved.update(texts)
         going = {TurnKey(job.session_id, job.number): job.log for job in running if not job.log.stop.is_set()}

@@ -101,6 +101,6 @@ def _name_marks(turns: Sequence[int], *, is_korean: bool) -> str:
     return f'"{marks}"' if is_korean else f'each turn begun with its number: "{marks}"'
 
 
-def _first_words(said: str) -> str:
-    words = " ".join(said.translate(str.maketrans("", "", "«»“”")).split())
+def _first_words(text: str) -> str:
+    words = " ".join(text.translate(str.maketrans("", "", "«»“”")).split())
     return words if len(words) <= _OPENING_CHARS else words[:_OPENING_CHARS].rstrip() + "…"

@@ -58,5 +58,5 @@ def get_prompt(
         "language": name_language(language),
         "missing": ", ".join(escape(name) for name in missing),
     }
-    said = [texts[kind], *([texts["missing"]] if missing else [])]
-    return " ".join(Template(text).substitute(given) for text in said)
+    chosen = [texts[kind], *([texts["missing"]] if missing else [])]
+    return " ".join(Template(text).substitute(given) for text in chosen)

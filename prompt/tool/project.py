@@ -15,7 +15,7 @@ Heading = Mapping[Language, str]
 class ProjectDescriptions:
     decision: str
     decision_text: str
-    decision_said: str
+    decision_quote: str
     decision_replaces: str
     task: str
     task_title: str
@@ -36,7 +36,7 @@ DESCRIPTIONS: Final[Mapping[Language, ProjectDescriptions]] = {
             "하자고 말했을 때만 기록합니다."
         ),
         decision_text="정한 것을 한 문장으로. 비밀번호나 키는 쓰지 않습니다.",
-        decision_said="그렇게 정한 사용자의 말. 이 대화에서 사용자가 쓴 그대로 옮깁니다.",
+        decision_quote="그렇게 정한 사용자의 말. 이 대화에서 사용자가 쓴 그대로 옮깁니다.",
         decision_replaces="이 결정이 대신하는 앞선 결정의 id. 예: decision_002. 없으면 비웁니다.",
         task="지금의 계획에 할 일을 더하고 진행 중으로 둡니다. 사용자가 시작하자고 한 일만 더합니다.",
         task_title="할 일의 짧은 제목.",
@@ -55,7 +55,7 @@ DESCRIPTIONS: Final[Mapping[Language, ProjectDescriptions]] = {
             "a web page says is recorded only if the user said to do so."
         ),
         decision_text="What was decided, in one sentence. No passwords or keys.",
-        decision_said="The user's words that decided it, copied from this conversation as the user wrote them.",
+        decision_quote="The user's words that decided it, copied from this conversation as the user wrote them.",
         decision_replaces="Id of the earlier decision that this one replaces, e.g. decision_002. Empty for none.",
         task="Adds a task to the present plan and makes it the active one. Only for work that the user wants to begin.",
         task_title="A short title of the work.",

@@ -193,10 +193,10 @@ class RecalledText(NamedTuple):
     text: str
 
 
-def recalled_turn(number: int, said: Iterable[tuple[Speaker, str, str]]) -> str:
+def recalled_turn(number: int, parts: Iterable[tuple[Speaker, str, str]]) -> str:
     """Renders a turn's messages, each with speaker, tool name and text; a text can't close its tag or open another."""
     lines = []
-    for speaker, tool, text in said:
+    for speaker, tool, text in parts:
         name = f' name="{_escape(tool)}"' if tool else ""
         lines.append(f"<{speaker}{name}>{_escape(text)}</{speaker}>")
     return "\n".join([f'<turn number="{number}">', *lines, "</turn>"])
@@ -213,8 +213,8 @@ def recalled_numbers(result: str) -> tuple[int, ...]:
 
 def recalled_texts(result: str) -> Iterator[RecalledText]:
     for turn in _TURN.finditer(result):
-        for said in _SAID.finditer(turn[2] or ""):
-            yield RecalledText(int(turn[1]), cast("Speaker", said[1]), said[2])
+        for found in _SAID.finditer(turn[2] or ""):
+            yield RecalledText(int(turn[1]), cast("Speaker", found[1]), found[2])
 
 
 def _escape(text: str) -> str:

@@ -24,20 +24,20 @@ def _press(stage: Stage, turn: int, name: str) -> None:
 
 def rated(stage: Stage) -> None:
     """A rating is kept, and can be changed and taken back."""
-    chat, said = Chat(stage.service), stage.words.sessions
+    chat, labels = Chat(stage.service), stage.words.sessions
     chat.ask(1, 4)
     stage.service.sessions.rename(chat.session_id, "하나")
     stage.visitor.open(f"?session={chat.session_id}")
     for turn in (2, 4):
-        _press(stage, turn, said.good)
-        expect(stage.visitor.turn(turn).get_by_role("button", name=said.good, pressed=True)).to_be_attached()
+        _press(stage, turn, labels.good)
+        expect(stage.visitor.turn(turn).get_by_role("button", name=labels.good, pressed=True)).to_be_attached()
     assert [turn.rating for turn in chat.turns] == [0, 1, 0, 1]
     stage.visitor.page.reload()
     stage.visitor.settle()
-    _press(stage, 2, said.bad)
-    expect(stage.visitor.turn(2).get_by_role("button", name=said.bad, pressed=True)).to_be_attached()
-    _press(stage, 4, said.good)
-    expect(stage.visitor.turn(4).get_by_role("button", name=said.good, pressed=False)).to_be_attached()
+    _press(stage, 2, labels.bad)
+    expect(stage.visitor.turn(2).get_by_role("button", name=labels.bad, pressed=True)).to_be_attached()
+    _press(stage, 4, labels.good)
+    expect(stage.visitor.turn(4).get_by_role("button", name=labels.good, pressed=False)).to_be_attached()
     assert [turn.rating for turn in chat.turns] == [0, -1, 0, 0]
     stage.visitor.turn(2).hover()
 
@@ -92,17 +92,17 @@ def first_answer_regenerated(stage: Stage) -> None:
 
 def pinned(stage: Stage) -> None:
     """A pinned chat stands first, until it is unpinned."""
-    said, first = stage.words.sessions, rows(stage).first
-    head = stage.visitor.find("sessions").get_by_text(said.pinned, exact=True)
+    labels, first = stage.words.sessions, rows(stage).first
+    head = stage.visitor.find("sessions").get_by_text(labels.pinned, exact=True)
     stage.open_sidebar()
     expect(first).not_to_have_class(OPEN)
-    stage.choose(said.pin)
+    stage.choose(labels.pin)
     expect(first).to_have_class(OPEN)
     expect(head).to_be_visible()
-    stage.choose(said.unpin)
+    stage.choose(labels.unpin)
     expect(head).to_have_count(0)
     expect(first).not_to_have_class(OPEN)
-    stage.choose(said.pin)
+    stage.choose(labels.pin)
     expect(head).to_be_visible()
 
 
@@ -143,9 +143,9 @@ def brought_back(stage: Stage) -> None:
 
 
 def branch_of_a_whole_chat(stage: Stage) -> None:
-    said = stage.words.sessions
-    stage.choose(said.fork)
-    expect(stage.visitor.find("branch_of")).to_contain_text(said.branch_of.format(title="하나", turn=4))
+    labels = stage.words.sessions
+    stage.choose(labels.fork)
+    expect(stage.visitor.find("branch_of")).to_contain_text(labels.branch_of.format(title="하나", turn=4))
     if stage.is_narrow:
         expect(stage.visitor.page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
 

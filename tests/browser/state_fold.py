@@ -134,10 +134,12 @@ def statistics(stage: Stage) -> None:
     original, summary = (format_count(sum(sizes)) for sizes in zip(*map(sizes_of, records), strict=True))
     expect(stage.panel.get_by_text(stage.words.stat_count.format(count=4, turns=12))).to_be_visible()
     expect(stage.panel.get_by_text(stage.words.stat_chars.format(original=original, summary=summary))).to_be_visible()
-    costs, said = stage.service.costs, stage.words.cost
+    costs, labels = stage.service.costs, stage.words.cost
     box = stage.panel.locator(".st-key-cost")
-    expect(box.get_by_text(said.of_session.format(amount=amount_of(costs.of_session(_session(stage)))))).to_be_visible()
-    expect(box.get_by_text(said.of_all.format(amount=amount_of(costs.of_all())))).to_be_visible()
+    expect(
+        box.get_by_text(labels.of_session.format(amount=amount_of(costs.of_session(_session(stage)))))
+    ).to_be_visible()
+    expect(box.get_by_text(labels.of_all.format(amount=amount_of(costs.of_all())))).to_be_visible()
 
 
 def input_shown(stage: Stage) -> None:

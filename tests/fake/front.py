@@ -20,7 +20,7 @@ def memory_of(body: Body) -> str:
     return front_of(body).partition(KEY)[2]
 
 
-def said_last(body: Body) -> str:
+def last_messages(body: Body) -> str:
     return content_of(body["messages"][-1])
 
 

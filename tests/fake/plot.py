@@ -11,7 +11,7 @@ from graph.value.event import TurnFailed, TurnStopped
 from graph.value.view import TurnOptions
 from tests.fake.chat import Chat
 from tests.fake.rows import change_rows
-from tests.fake.scripted_model import Said
+from tests.fake.scripted_model import ScriptedAnswer
 from tests.fake.steered_session import SteeredSession
 
 SESSION = "session-1"
@@ -30,12 +30,12 @@ class Plot(SteeredSession):
         self._may_lag = is_behind_crash
 
     def use_tools(self, rounds: int) -> None:
-        self.model.script(*[Said(tool="get_current_time")] * rounds)
+        self.model.script(*[ScriptedAnswer(tool="get_current_time")] * rounds)
         self.ask()
 
     def fail(self, text: str, rounds: int) -> None:
         """The model fails after some tool rounds and that much of an answer."""
-        self.model.script(*[Said(tool="get_current_time")] * rounds, Said([text], ending="fail"))
+        self.model.script(*[ScriptedAnswer(tool="get_current_time")] * rounds, ScriptedAnswer([text], ending="fail"))
         assert isinstance(self._send(self._question())[-1], TurnFailed)
 
     def stop(self, text: str, rounds: int) -> None:

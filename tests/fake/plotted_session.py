@@ -19,7 +19,7 @@ from tests.fake.body import summaries
 from tests.fake.chat import Chat, question
 from tests.fake.oracle import Span, check_cover, check_request, check_sent, read_truth, state_ids
 from tests.fake.plotted_project import PlottedProject
-from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
+from tests.fake.scripted_model import ScriptedAnswer, ScriptedChat, ScriptedSummariser, scripted_models
 from tests.fake.store import cut_off, lay_empty_database, leave_behind
 from tests.fake.waiting_tool import tools_and_wait
 
@@ -149,7 +149,7 @@ class PlottedSession:
 
     def _hang(self, text: str, rounds: int) -> None:
         """Starts a turn whose model says the text and then nothing more."""
-        self.model.script(*[Said(tool="get_current_time")] * rounds, Said([text], ending="hang"))
+        self.model.script(*[ScriptedAnswer(tool="get_current_time")] * rounds, ScriptedAnswer([text], ending="hang"))
         calls = len(self.model.inputs) + rounds + 1
         self._start(self._question())
         self.chat.wait_until(lambda: len(self.model.inputs) == calls)
@@ -157,7 +157,9 @@ class PlottedSession:
             self.chat.wait_until_live(lambda live: live.text == text)
 
     def _hang_in_tool(self, rounds: int) -> None:
-        self.model.script(*[Said(tool="get_current_time")] * rounds, Said(["기다려 보겠습니다."], tool="wait"))
+        self.model.script(
+            *[ScriptedAnswer(tool="get_current_time")] * rounds, ScriptedAnswer(["기다려 보겠습니다."], tool="wait")
+        )
         self._start(self._question())
         self.chat.wait_until_live(
             lambda live: bool(live.steps) and (live.steps[-1].name, live.steps[-1].status) == ("wait", "running")

@@ -22,7 +22,7 @@ from prompt.system.framing import BLOCK_CUT
 from tests.fake.oracle import check_cover, check_request, read_truth
 from tests.fake.plot import Plot
 from tests.fake.program import PROGRAM
-from tests.fake.scripted_model import Said, ScriptedChat, scripted_models
+from tests.fake.scripted_model import ScriptedAnswer, ScriptedChat, scripted_models
 from tests.fake.waiting_tool import tools_and_wait
 
 _SENTENCE = "구매 담당자 {}번이 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 {}일까지 검토합니다. "
@@ -73,7 +73,7 @@ class ResizedPlot(Plot):
     def read(self, rounds: int, sentences: int) -> None:
         """The model reads so much again and again."""
         arguments = json.dumps({"sentences": sentences})
-        self.model.script(*[Said([_SENTENCE], tool="read", arguments=arguments)] * rounds)
+        self.model.script(*[ScriptedAnswer([_SENTENCE], tool="read", arguments=arguments)] * rounds)
         self.ask()
 
     def instruct(self, lines: int) -> None:

@@ -22,7 +22,7 @@ Step = Event | threading.Event
 _ENDS = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
 
 
-def said(*pieces: str) -> list[Step]:
+def text_steps(*pieces: str) -> list[Step]:
     """The events of a turn that says these pieces."""
     return [TurnStarted("session-1", 1, 1), *map(TokenDelta, pieces), TurnFinished(1, "m1", "".join(pieces))]
 

@@ -25,7 +25,7 @@ from graph.value.view import Thinking
 
 
 @dataclass(frozen=True)
-class Said:
+class ScriptedAnswer:
     """What one call of the model does: stream `pieces`, then call `tool`, and end as `ending` says."""
 
     pieces: Sequence[str] = ()
@@ -41,7 +41,7 @@ class ScriptedChat(BaseChatModel):
     A subclass that answers by what it was sent overrides `reply_to`.
     """
 
-    _script: deque[Said] = PrivateAttr(default_factory=deque)
+    _script: deque[ScriptedAnswer] = PrivateAttr(default_factory=deque)
     _inputs: list[list[AnyMessage]] = PrivateAttr(default_factory=list)
 
     @property
@@ -52,11 +52,11 @@ class ScriptedChat(BaseChatModel):
     def inputs(self) -> list[list[AnyMessage]]:
         return list(self._inputs)
 
-    def script(self, *said: Said) -> None:
-        self._script.extend(said)
+    def script(self, *answers: ScriptedAnswer) -> None:
+        self._script.extend(answers)
 
-    def reply_to(self, _messages: Sequence[BaseMessage], /) -> Said:
-        return self._script.popleft() if self._script else Said([f"{len(self._inputs)}번째 물음에 답합니다."])
+    def reply_to(self, _messages: Sequence[BaseMessage], /) -> ScriptedAnswer:
+        return self._script.popleft() if self._script else ScriptedAnswer([f"{len(self._inputs)}번째 물음에 답합니다."])
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> ScriptedChat:  # noqa: ANN401, ARG002  # tools are called by script
         return self
@@ -78,18 +78,18 @@ class ScriptedChat(BaseChatModel):
         **kwargs: Any,  # noqa: ANN401, ARG002  # the base class's signature
     ) -> AsyncIterator[ChatGenerationChunk]:
         self._inputs.append(list(messages))  # type: ignore[arg-type]  # whoever calls sends messages of these kinds
-        said = self.reply_to(messages)
-        for piece in filter(None, said.pieces):
+        answer = self.reply_to(messages)
+        for piece in filter(None, answer.pieces):
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
-        if said.ending == "fail":
+        if answer.ending == "fail":
             raise ProviderError
-        if said.ending == "hang":
+        if answer.ending == "hang":
             await anyio.sleep_forever()
-        if said.tool:
-            call_id = said.call_id or f"call-{len(self._inputs)}"
-            call = tool_call_chunk(name=said.tool, args=said.arguments, id=call_id, index=0)
+        if answer.tool:
+            call_id = answer.call_id or f"call-{len(self._inputs)}"
+            call = tool_call_chunk(name=answer.tool, args=answer.arguments, id=call_id, index=0)
             yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
-        reason = "tool_calls" if said.tool else "stop"
+        reason = "tool_calls" if answer.tool else "stop"
         yield ChatGenerationChunk(message=AIMessageChunk(content="", response_metadata={"finish_reason": reason}))
 
 

@@ -18,7 +18,7 @@ from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser, SummaryDraft
 from graph.server.settings import Settings
 from graph.tool.tool_context import ToolContext
-from tests.fake.scripted_model import Said, ScriptedChat, scripted_models
+from tests.fake.scripted_model import ScriptedAnswer, ScriptedChat, scripted_models
 from tests.fault.mark import Marker
 
 ANSWER: Final = (
@@ -40,11 +40,11 @@ class WorkingChat(ScriptedChat):
         self._marker = marker
         self._pause_seconds = pause_seconds
 
-    def reply_to(self, messages: Sequence[BaseMessage], /) -> Said:
+    def reply_to(self, messages: Sequence[BaseMessage], /) -> ScriptedAnswer:
         last, pieces = messages[-1], [f"{piece}, " for piece in ANSWER.split(", ")]
         if isinstance(last, HumanMessage) and TOOL_SIGN in last.text:
-            return Said(pieces, tool="look_up", arguments='{"name": "x"}', call_id=f"call-{last.id}")
-        return Said(pieces)
+            return ScriptedAnswer(pieces, tool="look_up", arguments='{"name": "x"}', call_id=f"call-{last.id}")
+        return ScriptedAnswer(pieces)
 
     async def _astream(
         self,

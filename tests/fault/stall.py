@@ -23,7 +23,7 @@ from graph.service import ChatService
 from graph.value.error import LeaseLostError, NotFoundError
 from graph.value.event import Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
 from tests.fake.postgres import PostgresServer
-from tests.fake.scripted_model import Said
+from tests.fake.scripted_model import ScriptedAnswer
 from tests.fault.check import Ledger, check_folder
 from tests.fault.child import question
 from tests.fault.location import put_elsewhere
@@ -103,13 +103,15 @@ class StreamingChat(WorkingChat):
         """Speaks without pauses from now on."""
         self._pause_seconds = 0.0
 
-    def reply_to(self, messages: Sequence[BaseMessage], /) -> Said:
+    def reply_to(self, messages: Sequence[BaseMessage], /) -> ScriptedAnswer:
         last, pieces = messages[-1], [f"{number}번째 문장까지 말했습니다. " for number in range(_PIECES)]
         if not isinstance(last, HumanMessage):
-            return Said(pieces[_PIECES // 2 :])  # behind the tool
+            return ScriptedAnswer(pieces[_PIECES // 2 :])  # behind the tool
         if TOOL_SIGN in last.text:
-            return Said(pieces[: _PIECES // 2], tool="look_up", arguments='{"name": "x"}', call_id=f"call-{last.id}")
-        return Said(pieces)
+            return ScriptedAnswer(
+                pieces[: _PIECES // 2], tool="look_up", arguments='{"name": "x"}', call_id=f"call-{last.id}"
+            )
+        return ScriptedAnswer(pieces)
 
     async def _astream(self, *sent: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:  # noqa: ANN401  # handed on as it came
         async for chunk in super()._astream(*sent, **kwargs):

@@ -40,7 +40,7 @@ from graph.value.event import (
     TurnStarted,
     TurnStopped,
 )
-from tests.fake.scripted_completions import ScriptedCompletions, Step, ended, said
+from tests.fake.scripted_completions import ScriptedCompletions, Step, ended, text_steps
 from tests.fake.served_api import OWNER, TOKEN, ServedApi
 
 START: Final = TurnStarted("session-1", 1, 1)
@@ -110,7 +110,7 @@ def test_the_models_are_listed_and_each_is_found(client: openai.OpenAI, completi
         assert (missing.value.code, completions.requests) == ("model_not_found", [])
     # Any model may be there while the list isn't known.
     completions.forget()
-    completions.script(said("Hi"))
+    completions.script(text_steps("Hi"))
     answer = client.chat.completions.create(model="whatever", messages=ASKED)
     assert (answer.model, completions.requests[0].model) == ("whatever", "whatever")
 
@@ -118,7 +118,7 @@ def test_the_models_are_listed_and_each_is_found(client: openai.OpenAI, completi
 def test_a_whole_answer_names_session_and_turn(
     client: openai.OpenAI, completions: ScriptedCompletions, served: ServedApi
 ) -> None:
-    completions.script(said("Hel", "lo"), ended("length", ClientUsage(10, 2, 4), session="session-1"), turn=7)
+    completions.script(text_steps("Hel", "lo"), ended("length", ClientUsage(10, 2, 4), session="session-1"), turn=7)
     raw = client.chat.completions.with_raw_response.create(model="turnfold/small", messages=ASKED)
     answer = raw.parse()
     assert (answer.choices[0].message.content, answer.choices[0].finish_reason) == ("Hello", "length")
@@ -130,7 +130,7 @@ def test_a_whole_answer_names_session_and_turn(
     assert named == ["session-1", "7", "history"]
     assert raw.headers["x-request-id"]
     assert (set(served.owners), completions.requests[0].options.name) == ({OWNER}, "editor")
-    completions.script(said("Title"), matched="aside", session_id="", turn=0)
+    completions.script(text_steps("Title"), matched="aside", session_id="", turn=0)
     headers = client.chat.completions.with_raw_response.create(model="turnfold:plain", messages=ASKED).headers
     assert headers["x-turnfold-matched"] == "aside"
     assert not {"x-turnfold-session", "x-turnfold-turn"} & set(headers)
@@ -140,10 +140,10 @@ def test_a_stream_says_what_was_said_as_it_comes(client: openai.OpenAI, completi
     gate = threading.Event()
     completions.script([START, TokenDelta("안"), gate, TokenDelta("녕"), TurnFinished(1, "m", "안녕")])
     stream = ask(client, stream=True)
-    said_so_far = next(chunk.choices[0].delta.content for chunk in stream if chunk.choices[0].delta.content)
+    text_so_far = next(chunk.choices[0].delta.content for chunk in stream if chunk.choices[0].delta.content)
     gate.set()
     rest = list(stream)
-    assert (said_so_far, text_of(rest)) == ("안", "녕")
+    assert (text_so_far, text_of(rest)) == ("안", "녕")
     assert rest[-1].choices[0].finish_reason == "stop"
     head = ("chatcmpl-1", 1_800_000_000, "turnfold/small")
     assert {(chunk.id, chunk.created, chunk.model) for chunk in rest} == {head}
@@ -155,7 +155,7 @@ def test_a_stream_says_what_was_said_as_it_comes(client: openai.OpenAI, completi
 
 def test_usage_comes_behind_a_stream_that_asked_for_it(client: openai.OpenAI, completions: ScriptedCompletions) -> None:
     for is_asked, tokens in ((True, [12]), (False, [])):
-        completions.script(said("Hi"), ended("stop", ClientUsage(10, 2, None), folds=3))
+        completions.script(text_steps("Hi"), ended("stop", ClientUsage(10, 2, None), folds=3))
         chunks = list(ask(client, stream=True, stream_options={"include_usage": is_asked}))
         assert [chunk.usage.total_tokens for chunk in chunks if chunk.usage] == tokens
         assert [chunk.turnfold for chunk in chunks if hasattr(chunk, "turnfold")] == [{"folds": 3}]
@@ -264,7 +264,7 @@ def test_a_stream_that_fails_is_no_success(
             list(langchain.stream("안녕"))
     # What is told of a response may fail too.
     for _ in range(2):
-        completions.script(said("Hi"), UnreachableError())
+        completions.script(text_steps("Hi"), UnreachableError())
     with pytest.raises(openai.InternalServerError):
         ask(client)
     with pytest.raises(openai.APIError):
@@ -280,7 +280,7 @@ def test_a_library_sends_a_failed_request_again_and_says_so_but_asks_a_busy_sess
             ask(client, stream=True)
         assert busy.value.code == "session_busy"
         completions.script([START, TurnFailed(1, "unreachable", "")])
-        completions.script(said("Hi"))
+        completions.script(text_steps("Hi"))
         assert text_of(ask(client, stream=True)) == "Hi"
     assert [request.is_retry for request in completions.requests] == [False, False, True]
 
@@ -306,7 +306,7 @@ def test_refusals_are_the_librarys_own_errors(
 
 def test_an_address_may_end_with_a_slash(http: httpx2.Client, completions: ScriptedCompletions) -> None:
     for slash in ("", "/"):
-        completions.script(said("Hi"))
+        completions.script(text_steps("Hi"))
         assert http.post(f"/chat/completions{slash}", json=BODY).status_code == 200
         assert http.get(f"/models{slash}").json()["object"] == "list"
         assert http.get(f"/models/turnfold/small{slash}").json()["id"] == "turnfold/small"
@@ -339,7 +339,7 @@ def test_every_refusal_has_openais_shape(served: ServedApi, http: httpx2.Client)
 
 
 def test_a_stream_is_nothing_but_data_lines(http: httpx2.Client, completions: ScriptedCompletions) -> None:
-    completions.script(said("a\nb\r\nc\u2028d"))
+    completions.script(text_steps("a\nb\r\nc\u2028d"))
     answer = http.post("/chat/completions", json=STREAMED, headers={"Accept-Encoding": "gzip"})
     assert answer.headers["content-type"] == "text/event-stream"
     assert answer.headers["cache-control"] == "no-cache"

@@ -63,13 +63,13 @@ def recorded(name: str) -> list[dict[str, Any]]:
     return [json.loads(line.replace("{token}", TOKEN)) for line in lines]
 
 
-def said(number: int) -> str:
+def recorded_answer(number: int) -> str:
     """What the endpoint answered when the requests were recorded."""
     return f"Answer {number} from the scripted model: the budget is fine. "
 
 
 def reply_to(name: str, number: int) -> Reply:
-    return CALLS if (name, number) == ("continue_tool", 1) else text(said(number))
+    return CALLS if (name, number) == ("continue_tool", 1) else text(recorded_answer(number))
 
 
 def replay(served: ServedApi, server: FakeOpenAI, name: str) -> list[tuple[str, str]]:
@@ -115,10 +115,14 @@ def test_each_request_of_a_front_end_is_what_its_user_did(open_chat: OpenChat, s
         for item in service.sessions.list()
     ]
     if name == "open_webui_task_header":
-        first = ("안녕", said(2).strip())
+        first = ("안녕", recorded_answer(2).strip())
         assert sorted(shown, key=len) == [
-            [first, ("예산은 90만 원입니다.", said(13).strip())],
-            [first, ("예산은 120만 원입니다.", said(5).strip()), ("세 번째 질문입니다.", said(9).strip())],
+            [first, ("예산은 90만 원입니다.", recorded_answer(13).strip())],
+            [
+                first,
+                ("예산은 120만 원입니다.", recorded_answer(5).strip()),
+                ("세 번째 질문입니다.", recorded_answer(9).strip()),
+            ],
         ]
     if name == "continue_tool":
         first_body, second_body, *_ = server.bodies("chat")

@@ -17,7 +17,7 @@ from graph.value.event import Event, TurnFailed, TurnFinished, TurnStopped
 from tests.fake.chat import Chat, question, text_of
 from tests.fake.open_chat import OpenChat
 from tests.fake.outage import Outage
-from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
+from tests.fake.scripted_model import ScriptedAnswer, ScriptedChat, ScriptedSummariser, scripted_models
 
 pytestmark = pytest.mark.both_engines
 
@@ -80,14 +80,14 @@ def begin(chat: Chat) -> Iterator[Event]:
 @pytest.mark.parametrize(
     ("said", "code"),
     [
-        ([Said(PIECES)], ""),
-        ([Said(PIECES, tool="look_up"), Said(["모두 120만 원입니다."])], ""),
-        ([Said(PIECES, ending="fail")], "provider"),
+        ([ScriptedAnswer(PIECES)], ""),
+        ([ScriptedAnswer(PIECES, tool="look_up"), ScriptedAnswer(["모두 120만 원입니다."])], ""),
+        ([ScriptedAnswer(PIECES, ending="fail")], "provider"),
     ],
     ids=["answer", "tool", "failure"],
 )
 def test_what_was_said_while_the_database_was_away_is_kept_and_the_turn_ends_as_it_would_have(
-    open_gated: Callable[..., Chat], model: GatedChat, outage: Outage, said: list[Said], code: str
+    open_gated: Callable[..., Chat], model: GatedChat, outage: Outage, said: list[ScriptedAnswer], code: str
 ) -> None:
     model.script(*said)
     chat = open_gated()
@@ -107,7 +107,7 @@ def test_what_was_said_while_the_database_was_away_is_kept_and_the_turn_ends_as_
 def test_what_was_committed_though_nobody_heard_of_it_is_written_once(
     open_gated: Callable[..., Chat], model: GatedChat, outage: Outage
 ) -> None:
-    model.script(Said(PIECES, tool="look_up"), Said(["모두 120만 원입니다."]))
+    model.script(ScriptedAnswer(PIECES, tool="look_up"), ScriptedAnswer(["모두 120만 원입니다."]))
     chat = open_gated()
     events = begin(chat)
     outage.begin(is_mute=True)
@@ -123,7 +123,7 @@ def test_what_was_committed_though_nobody_heard_of_it_is_written_once(
 def test_server_that_ends_while_its_database_is_away_keeps_what_its_turns_have_said(
     open_gated: Callable[..., Chat], model: GatedChat, outage: Outage
 ) -> None:
-    model.script(Said(PIECES, ending="hang"))
+    model.script(ScriptedAnswer(PIECES, ending="hang"))
     chat = open_gated()
     events = begin(chat)
     outage.begin()
@@ -142,7 +142,7 @@ def test_server_that_ends_while_its_database_is_away_keeps_what_its_turns_have_s
 def test_turn_that_has_said_nothing_does_not_wait_for_a_database_that_is_away(
     open_gated: Callable[..., Chat], model: GatedChat, outage: Outage
 ) -> None:
-    model.script(Said(ending="hang"))
+    model.script(ScriptedAnswer(ending="hang"))
     chat = open_gated()
     chat.start(question(1))
     chat.wait_until(lambda: bool(model.inputs))
@@ -156,7 +156,7 @@ def test_turn_that_has_said_nothing_does_not_wait_for_a_database_that_is_away(
 def test_turn_whose_lease_ran_out_ends_as_lost_only_if_another_server_took_its_session(
     open_gated: Callable[..., Chat], model: GatedChat, *, is_taken: bool
 ) -> None:
-    model.script(Said(PIECES), Said(["다른 서버의 답."]))
+    model.script(ScriptedAnswer(PIECES), ScriptedAnswer(["다른 서버의 답."]))
     chat = open_gated()
     events = begin(chat)
     chat.change(EXPIRED)

@@ -30,7 +30,7 @@ from tests.fake.chat import Chat, names, question, text_of
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.openai_reply import Reply, ScriptedCall, chunk, close_early, failure, hang, raw, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
+from tests.fake.scripted_model import ScriptedAnswer, ScriptedChat, ScriptedSummariser, scripted_models
 
 KEY = "sk-scripted-key-of-the-tests"
 SAID = f"The key {KEY} was refused"
@@ -200,7 +200,7 @@ class EndingChat(ScriptedChat):
         super().__init__()
         self._ending = ending
 
-    def reply_to(self, messages: Sequence[BaseMessage], /) -> Said:
+    def reply_to(self, messages: Sequence[BaseMessage], /) -> ScriptedAnswer:
         ending, self._ending = self._ending, None
         if ending is None:
             return super().reply_to(messages)

@@ -11,7 +11,7 @@ from prompt.system.framing import DEFAULT_RULES, PERSISTENT_HEADING, VOLATILE_HE
 from tests.fake.body import content_of
 from tests.fake.chat import question
 from tests.fake.context_reader import read_blocks
-from tests.fake.front import front_of, fronts, said_last
+from tests.fake.front import front_of, fronts, last_messages
 from tests.fake.openai_reply import Body
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.rooted import Rooted
@@ -25,7 +25,7 @@ def rooted(project_folder: Rooted) -> Rooted:
 
 
 def volatile_of(body: Body) -> dict[str, str]:
-    block, _, _ = said_last(body).partition("\n\n[CURRENT MESSAGE]")
+    block, _, _ = last_messages(body).partition("\n\n[CURRENT MESSAGE]")
     return dict(read_blocks(block)[VOLATILE_HEADING])
 
 
@@ -90,14 +90,14 @@ def test_section_3_3_the_condition_renews_persistent_each_request_volatile(roote
     rooted.agree(chat)
     for number in (1, 2):
         chat.say("고쳐 줘", options=rooted.options(currentFile=f"/srv/{number}.py"))
-        assert f"currentFile: /srv/{number}.py" in said_last(server.bodies("chat")[-1])
+        assert f"currentFile: /srv/{number}.py" in last_messages(server.bodies("chat")[-1])
     assert "네 칸 들여쓰기" in persistent(data_dir)["projectRules"]
     assert "네 칸 들여쓰기" in front_of(server.bodies("chat")[1])
 
 
 def test_section_5_1_the_server_says_its_directory_only_a_caller_a_file(rooted: Rooted, server: FakeOpenAI) -> None:
     rooted.enter()
-    block = said_last(server.bodies("chat")[0]).partition("\n\n[CURRENT MESSAGE]")[0]
+    block = last_messages(server.bodies("chat")[0]).partition("\n\n[CURRENT MESSAGE]")[0]
     keys = [line.split(":")[0] for line in block.splitlines()[1:]]
     assert keys == ["workingDirectory", "projectRoot"]
     assert f"workingDirectory: {Path.cwd()}" in block

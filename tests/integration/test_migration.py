@@ -43,7 +43,7 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-def said(tmp_path: Path) -> Json:
+def saved(tmp_path: Path) -> Json:
     """What the older version's user saw; its data and its project lie in the test's folder now."""
     with tarfile.open(RECORDED / "0013.tar.xz") as archive:
         archive.extractall(tmp_path, filter="data")
@@ -101,12 +101,12 @@ def values(thing: object, names: str) -> list[object]:
     return [getattr(thing, name) for name in names.split()]
 
 
-def test_all_that_its_user_saw_is_there(said: Json, open_chat: OpenChat, tmp_path: Path) -> None:
+def test_all_that_its_user_saw_is_there(saved: Json, open_chat: OpenChat, tmp_path: Path) -> None:
     service = open_chat(turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path,)).service
-    assert seen(service, said["found"]) == {name: said[name] for name in ("sessions", "list", "found")}
+    assert seen(service, saved["found"]) == {name: saved[name] for name in ("sessions", "list", "found")}
     project = service.projects.get(str(tmp_path / "shop"))
-    assert [project.name, project.rules.state, [decision.text for decision in project.decisions]] == said["project"]
-    token = service.programs.find(said["token"])
+    assert [project.name, project.rules.state, [decision.text for decision in project.decisions]] == saved["project"]
+    token = service.programs.find(saved["token"])
     assert token is not None
     assert token.name == "editor"
     with closing(open_database(service.settings)) as database, database.read() as connection:
@@ -114,9 +114,9 @@ def test_all_that_its_user_saw_is_there(said: Json, open_chat: OpenChat, tmp_pat
         assert differences(connection) == []
 
 
-def test_every_chat_goes_on(said: Json, open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path) -> None:
+def test_every_chat_goes_on(saved: Json, open_chat: OpenChat, server: FakeOpenAI, tmp_path: Path) -> None:
     service = open_chat(turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path,)).service
-    chats = {name: Chat(service, session_id) for name, session_id in said["names"].items()}
+    chats = {name: Chat(service, session_id) for name, session_id in saved["names"].items()}
 
     def ask(name: str, words: str) -> Any:  # noqa: ANN401  # the body of a request
         assert isinstance(chats[name].say(words)[-1], TurnFinished)
@@ -128,33 +128,33 @@ def test_every_chat_goes_on(said: Json, open_chat: OpenChat, server: FakeOpenAI,
     assert chats["chat"].last_turn.status == "failed"
     assert isinstance(chats["chat"].retry()[-1], TurnFinished)
     retried = server.bodies("chat")[-1]
-    edited, remade = chats["chat"].service.folds.records(said["names"]["chat"])
+    edited, remade = chats["chat"].service.folds.records(saved["names"]["chat"])
     assert (edited.edited, remade.wish) == (True, "예산을 먼저")
     assert shape(retried) == [(1, 3), (4, 6), 7, 8]
     assert holds(retried, edited.summary)
     assert question(5) in system_prompt(retried)  # it is pinned
     assert "이전은 10월에 한다" in system_prompt(retried)  # the project's memory
-    first, _ = service.folds.versions(said["names"]["chat"], edited.id)
-    service.folds.use_version(said["names"]["chat"], first.id)
+    first, _ = service.folds.versions(saved["names"]["chat"], edited.id)
+    service.folds.use_version(saved["names"]["chat"], first.id)
     assert holds(ask("chat", question(9)), first.summary)
 
     assert holds(ask("branch", question(7)), edited.summary)
     assert raw_turns(ask("reset", question(4))) == [4]
-    (compaction,) = service.folds.compactions(said["names"]["compacted"])
+    (compaction,) = service.folds.compactions(saved["names"]["compacted"])
     compacted = ask("compacted", question(6))
     assert holds(compacted, compaction.summary)
     assert raw_turns(compacted)[-3:] == [4, 5, 6]
-    rolled = service.folds.records(said["names"]["rolling"])[-1].summary
+    rolled = service.folds.records(saved["names"]["rolling"])[-1].summary
     assert holds(ask("rolling", question(8)), rolled)
 
-    program = Program(service, messages=[ClientMessage(role, words) for role, words in said["sent"]])
+    program = Program(service, messages=[ClientMessage(role, words) for role, words in saved["sent"]])
     reading = program.ask(question(5))
-    assert (reading.matched, reading.session_id, reading.turn) == ("history", said["names"]["program"], 5)
+    assert (reading.matched, reading.session_id, reading.turn) == ("history", saved["names"]["program"], 5)
 
 
-def test_a_deleted_chat_leaves_nothing(said: Json, open_chat: OpenChat, tmp_path: Path) -> None:
+def test_a_deleted_chat_leaves_nothing(saved: Json, open_chat: OpenChat, tmp_path: Path) -> None:
     chat = open_chat(turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path,))
-    for session_id in said["sessions"]:
+    for session_id in saved["sessions"]:
         chat.service.sessions.delete(session_id)
     with closing(open_database(chat.service.settings)) as database, database.read() as connection:
         for table in inspect(connection).get_table_names():
@@ -165,12 +165,12 @@ def test_a_deleted_chat_leaves_nothing(said: Json, open_chat: OpenChat, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.postgres
-def test_it_is_moved_to_postgres(said: Json, open_chat: OpenChat, tmp_path: Path, postgres_head_url: str) -> None:
+def test_it_is_moved_to_postgres(saved: Json, open_chat: OpenChat, tmp_path: Path, postgres_head_url: str) -> None:
     url = SecretStr(postgres_head_url)
     with closing(open_postgres(url, busy_timeout_seconds=30)) as target:
         migrate(tmp_path / "data" / "turnfold.db", target, busy_timeout_seconds=10)
     service = open_chat(chat_database_url=url, project_roots=(tmp_path,)).service
-    assert seen(service, said["found"]) == {name: said[name] for name in ("sessions", "list", "found")}
+    assert seen(service, saved["found"]) == {name: saved[name] for name in ("sessions", "list", "found")}
 
 
 def tables_of(path: Path) -> dict[str, str]:
@@ -180,8 +180,8 @@ def tables_of(path: Path) -> dict[str, str]:
     return {name: " ".join(sql.replace('"', "").replace("('')", "''").split()) for name, sql in rows}
 
 
-def test_the_first_migration_makes_the_tables_that_the_older_version_has(said: Json, tmp_path: Path) -> None:
-    assert said
+def test_the_first_migration_makes_the_tables_that_the_older_version_has(saved: Json, tmp_path: Path) -> None:
+    assert saved
     config, engine = make_config(), create_engine(f"sqlite:///{tmp_path / 'new.db'}")
     with engine.begin() as connection:
         config.attributes["connection"] = connection
@@ -191,9 +191,9 @@ def test_the_first_migration_makes_the_tables_that_the_older_version_has(said: J
 
 
 def test_the_index_that_was_rebuilt_is_the_one_of_a_new_database(
-    said: Json, open_chat: OpenChat, make_settings: MakeSettings, tmp_path: Path
+    saved: Json, open_chat: OpenChat, make_settings: MakeSettings, tmp_path: Path
 ) -> None:
-    assert said
+    assert saved
     service = open_chat(turnfold_data_dir=tmp_path / "data", project_roots=(tmp_path,)).service
     assert [item.found_turn for item in service.sessions.list(search="arriving guest")] == [1]
     new = make_settings(turnfold_data_dir=tmp_path / "new").database_path

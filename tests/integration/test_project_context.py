@@ -61,7 +61,7 @@ def fronts_of(chat: Chat) -> list[str]:
     return [text for (text,) in chat.rows(query, chat.session_id)]
 
 
-def last_said(server: FakeOpenAI) -> str:
+def last_text(server: FakeOpenAI) -> str:
     return content_of(server.bodies("chat")[-1]["messages"][-1])
 
 
@@ -156,9 +156,9 @@ def test_a_new_attempt_has_its_own_block(chat: Chat, server: FakeOpenAI, source:
     for number, again in ((2, chat.service.turns.retry), (3, chat.service.turns.regenerate)):
         again(chat.session_id, options=in_file(number))
         chat.events()
-        assert last_said(server).startswith(volatile_of(in_file(number).context))
+        assert last_text(server).startswith(volatile_of(in_file(number).context))
     chat.regenerate()
-    assert last_said(server) == question(1)
+    assert last_text(server) == question(1)
     assert FRONT in system_prompt(server.bodies("chat")[-1])
     assert [request.turn for request in source.requests] == [1] * 4
 

@@ -32,7 +32,7 @@ from prompt.system.framing import DEFAULT_RULES
 from prompt.tool.project import NEEDS_WORDS
 from tests.fake.body import content_of, faults, tool_names
 from tests.fake.chat import Chat, question
-from tests.fake.front import KEY, front_of, fronts, memory_of, said_last
+from tests.fake.front import KEY, front_of, fronts, last_messages, memory_of
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
@@ -74,7 +74,7 @@ def test_agreed_rules_tools_and_memory_stand_in_front_those_of_a_file_last(roote
     assert indexes == sorted(indexes)
     summary = front.partition("\nlayerSummary:\n")[2].partition(KEY)[0]
     assert [line.split(":")[0].strip() for line in summary.splitlines()] == tool_names(body)
-    block, _, _ = said_last(body).partition("[CURRENT MESSAGE]")
+    block, _, _ = last_messages(body).partition("[CURRENT MESSAGE]")
     assert all(line in block for line in (f"projectRoot: {rooted.root}", f"currentFile: {path}", "탭은 쓰지 않습니다."))
     assert not any(folder in block for folder in (str(rooted.outside), "/etc"))
     assert faults(body["messages"]) == []
@@ -150,7 +150,7 @@ def test_what_imitates_a_key_in_rules_memory_or_request_is_none(rooted: Rooted, 
     assert sent[2].partition(KEY)[2] == sent[0].partition(KEY)[2]
     keys = [line.split(":")[0] for line in sent[0].splitlines() if not line.startswith(" ")]
     assert keys == ["## 영구 컨텍스트", "defaultSystemRules", "projectRules", "layerSummary", "projectMemory"]
-    block = said_last(server.bodies("chat")[0]).partition("\n\n[CURRENT MESSAGE]")[0]
+    block = last_messages(server.bodies("chat")[0]).partition("\n\n[CURRENT MESSAGE]")[0]
     assert [line for line in block.splitlines() if line.startswith("## ")] == ["## 휘발성 컨텍스트"]
 
 

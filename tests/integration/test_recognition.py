@@ -48,7 +48,7 @@ def assistant(text: str) -> ClientMessage:
     return ClientMessage("assistant", text)
 
 
-def said(*texts: str) -> tuple[ClientMessage, ...]:
+def dialogue(*texts: str) -> tuple[ClientMessage, ...]:
     """Messages of a user and an assistant by turns, the user first."""
     return tuple(assistant(text) if index % 2 else user(text) for index, text in enumerate(texts))
 
@@ -297,11 +297,11 @@ def test_chats_that_begin_alike_stay_two(http_api: HttpApi) -> None:
     greeting = "안녕"
     first, second = http_api.ask([user(greeting)], "Hello!"), http_api.ask([user(greeting)], "Hello!")
     assert (first.decision.kind, second.decision.kind) == ("new", "new")
-    one = http_api.ask([*said(greeting, "Hello!"), user("About cats")], "Cats purr.")
-    other = http_api.ask([*said(greeting, "Hello!"), user("About dogs")], "Dogs bark.")
+    one = http_api.ask([*dialogue(greeting, "Hello!"), user("About cats")], "Cats purr.")
+    other = http_api.ask([*dialogue(greeting, "Hello!"), user("About dogs")], "Dogs bark.")
     assert {one.session_id, other.session_id} == {first.session_id, second.session_id}
-    cats = http_api.decide([*said(greeting, "Hello!", "About cats", "Cats purr."), user("more")])
-    dogs = http_api.decide([*said(greeting, "Hello!", "About dogs", "Dogs bark."), user("more")])
+    cats = http_api.decide([*dialogue(greeting, "Hello!", "About cats", "Cats purr."), user("more")])
+    dogs = http_api.decide([*dialogue(greeting, "Hello!", "About dogs", "Dogs bark."), user("more")])
     assert (cats.session_id, dogs.session_id) == (one.session_id, other.session_id)
 
 
@@ -343,7 +343,7 @@ def test_shortened_history_lands_in_its_session(http_api: HttpApi) -> None:
 
 def test_what_a_program_puts_in_front_is_its_own_context_in_every_turn(http_api: HttpApi) -> None:
     history, session_id = http_api.chat(5)
-    front = said("the files are: a.py, b.py", "Ok.")
+    front = dialogue("the files are: a.py, b.py", "Ok.")
     cut = [*front, *history[-4:]]
     for number in range(3):
         asked = [*cut, user(f"change {number}")]
@@ -354,21 +354,21 @@ def test_what_a_program_puts_in_front_is_its_own_context_in_every_turn(http_api:
 
 def test_one_short_answer_is_no_proof(http_api: HttpApi) -> None:
     http_api.ask([user("documents\n\nHi")], "Hello!")
-    decision = http_api.decide([*said("Hi", "Hello!"), user("?")])
-    assert (decision.kind, decision.imported) == ("new", said("Hi", "Hello!"))
+    decision = http_api.decide([*dialogue("Hi", "Hello!"), user("?")])
+    assert (decision.kind, decision.imported) == ("new", dialogue("Hi", "Hello!"))
 
 
 def test_two_sessions_with_as_much_of_a_shortened_history_are_no_proof(http_api: HttpApi) -> None:
     for number in range(2):
-        http_api.ask([*said(f"front {number}", "foreign"), user("same")], LONG)
-    assert http_api.decide([*said("same", LONG), user("?")]).kind == "new"
+        http_api.ask([*dialogue(f"front {number}", "foreign"), user("same")], LONG)
+    assert http_api.decide([*dialogue("same", LONG), user("?")]).kind == "new"
 
 
 @pytest.mark.parametrize("asks_as", ["bob", "nobody"])
 def test_the_end_of_a_history_never_leads_into_the_chat_of_another_id(http_api: HttpApi, asks_as: str) -> None:
     """Ann and Bob talk behind one token; a front end sends the id of each chat."""
     ann, bob = Hint(OPEN_WEBUI, "ann-1"), Hint(OPEN_WEBUI, "bob-9")
-    small_talk = said("Hello", "Hello! How can I help you today?", "Thanks", "You're welcome!")
+    small_talk = dialogue("Hello", "Hello! How can I help you today?", "Thanks", "You're welcome!")
     hers = http_api.ask([user("My PIN is 4711."), assistant("Noted."), *small_talk[:1]], small_talk[1].text, hint=ann)
     history = [user("My PIN is 4711."), assistant("Noted."), *small_talk]
     assert http_api.ask(history[:-1], small_talk[3].text, hint=ann).session_id == hers.session_id
@@ -415,14 +415,16 @@ def test_several_models_in_one_chat_keep_their_answers(http_api: HttpApi) -> Non
     second = http_api.ask([user("Which?")], "two", hint=hint, model="two")
     assert (second.decision.kind, second.decision.after_turn) == ("fork", 0)
     for done, answer in ((first, "one"), (second, "two")):
-        decision = http_api.decide([*said("Which?", answer), user("?")], hint=hint)
+        decision = http_api.decide([*dialogue("Which?", answer), user("?")], hint=hint)
         assert (decision.kind, decision.matched, decision.session_id) == ("append", "hint", done.session_id)
 
 
 def test_models_that_answer_with_the_same_words_go_on_each_in_its_session(http_api: HttpApi) -> None:
     hint = Hint(OPEN_WEBUI, "chat-8")
     started = [http_api.ask([user("Which?")], "same", hint=hint, model=model) for model in ("one", "two")]
-    on = [http_api.ask([*said("Which?", "same"), user("On")], name, hint=hint, model=name) for name in ("one", "two")]
+    on = [
+        http_api.ask([*dialogue("Which?", "same"), user("On")], name, hint=hint, model=name) for name in ("one", "two")
+    ]
     assert [each.decision.kind for each in on] == ["append", "append"]
     assert {each.session_id for each in on} == {each.session_id for each in started}
 
@@ -433,8 +435,8 @@ def test_named_session_needs_no_history(http_api: HttpApi) -> None:
     assert (decision.kind, decision.matched, decision.session_id) == ("append", "header", session_id)
     with_history = http_api.decide([*history, user("on")], session=session_id)
     assert (with_history.kind, with_history.matched, with_history.preamble) == ("append", "header", ())
-    unknown = http_api.decide([*said("never", "said"), user("on")], session=session_id)
-    assert (unknown.kind, unknown.session_id, unknown.preamble) == ("append", session_id, said("never", "said"))
+    unknown = http_api.decide([*dialogue("never", "said"), user("on")], session=session_id)
+    assert (unknown.kind, unknown.session_id, unknown.preamble) == ("append", session_id, dialogue("never", "said"))
     with pytest.raises(NotFoundError):
         http_api.decide([user("on")], session="absent")
 
@@ -454,8 +456,8 @@ def test_hint_names_a_group_and_the_history_its_branch(http_api: HttpApi) -> Non
     assert (edited.decision.kind, edited.decision.group) == ("new", first.decision.group)
     other_chat = http_api.ask([user("Hi")], "Hello!", hint=Hint(OPEN_WEBUI, "chat-3"))
     assert other_chat.decision.kind == "new"
-    assert http_api.decide([*said("Hi", "Good day!"), user("?")], hint=hint).session_id == first.session_id
-    assert http_api.decide([*said("Hi there", "Hey!"), user("?")], hint=hint).session_id == edited.session_id
+    assert http_api.decide([*dialogue("Hi", "Good day!"), user("?")], hint=hint).session_id == first.session_id
+    assert http_api.decide([*dialogue("Hi there", "Hey!"), user("?")], hint=hint).session_id == edited.session_id
 
 
 def test_one_pair_is_enough_with_a_hint(http_api: HttpApi) -> None:
@@ -487,7 +489,7 @@ def test_requests_of_a_front_end_itself_are_aside(http_api: HttpApi) -> None:
     assert http_api.decide([title]).kind == "new"
     assert http_api.decide([user("Hi")], is_plain=True).kind == "aside"
     assert http_api.decide([user("Hi")], task="title_generation").kind == "aside"
-    assert http_api.decide([*said("Hi", "Hello!"), title], hint=hint).kind == "append"
+    assert http_api.decide([*dialogue("Hi", "Hello!"), title], hint=hint).kind == "append"
 
 
 def test_answers_of_its_tools_in_a_named_session(http_api: HttpApi) -> None:
@@ -524,7 +526,7 @@ def test_edit_of_an_answer_forks_there_and_brings_the_rest(http_api: HttpApi) ->
 
 def test_another_models_answer_behind_the_newest_turn_is_imported(http_api: HttpApi) -> None:
     history, session_id = http_api.chat(2)
-    foreign = said("asked elsewhere", "answered elsewhere")
+    foreign = dialogue("asked elsewhere", "answered elsewhere")
     decision = http_api.decide([*history, *foreign, user("?")])
     assert (decision.kind, decision.session_id, decision.imported) == ("append", session_id, foreign)
 
@@ -551,13 +553,13 @@ def test_stopped_answer_of_which_the_program_kept_the_beginning(http_api: HttpAp
     http_api.ask([*history, user("long?")], "one two three", status="stopped")
     done = http_api.ask([*history, user("long?"), assistant("one tw"), user("go on")], "four")
     assert (done.decision.kind, done.session_id, done.decision.imported) == ("append", session_id, ())
-    later = http_api.decide([*history, *said("long?", "one tw", "go on", "four"), user("?")])
+    later = http_api.decide([*history, *dialogue("long?", "one tw", "go on", "four"), user("?")])
     assert (later.kind, later.session_id, later.preamble) == ("append", session_id, ())
 
 
 def test_running_answer_that_the_program_stopped_reading_is_stopped_first(http_api: HttpApi) -> None:
     done = http_api.ask([user("long?")], "one two three", status=None)
-    decision = http_api.decide([*said("long?", "one two"), user("shorter")])
+    decision = http_api.decide([*dialogue("long?", "one two"), user("shorter")])
     assert (decision.kind, decision.session_id, decision.stop_first) == ("append", done.session_id, True)
 
 
@@ -636,8 +638,8 @@ def test_answers_of_its_tools_go_to_the_turn_that_waits_for_them(http_api: HttpA
     assert (opened.session_id, opened.turn) == (session_id, 2)
     called = ClientMessage("assistant", "I look.", calls=calls)
     results = [ClientMessage("tool", "noon", call_id=call.id) for call in reversed(calls)]
-    for said_before in (called, replace(called, text="")):
-        decision = http_api.decide([*asked, said_before, *results])
+    for earlier_text in (called, replace(called, text="")):
+        decision = http_api.decide([*asked, earlier_text, *results])
         assert (decision.kind, decision.matched, decision.session_id) == ("resume", "history", session_id)
     with pytest.raises(InputError):
         http_api.decide([*asked, called, ClientMessage("tool", "noon", call_id="call-9")])

@@ -220,7 +220,7 @@ def test_sums_are_over_records_in_force_and_costs_over_all(stores: StoreSet) -> 
     assert stores.records.sums(SESSION) == RecordSums(2, 6, 3000, 600, 250, 25, 3)
 
 
-def said_records(stores: StoreSet, lease: Lease, turns: int) -> None:
+def text_records(stores: StoreSet, lease: Lease, turns: int) -> None:
     """Active records r1, r2, …: one for each turn of two messages."""
     for number in range(1, turns + 1):
         stores.run_turn(lease, f"t{number}")
@@ -231,7 +231,7 @@ def said_records(stores: StoreSet, lease: Lease, turns: int) -> None:
 
 def test_no_record_stands_behind_a_hole_or_over_an_answer_that_is_given_anew(stores: StoreSet) -> None:
     lease = stores.make_session()
-    said_records(stores, lease, 1)
+    text_records(stores, lease, 1)
     stores.run_turn(lease, "t2")
     stores.run_turn(lease, "t3")
     stores.complete(stores.make_record("behind", 5, 6))
@@ -244,7 +244,7 @@ def test_no_record_stands_behind_a_hole_or_over_an_answer_that_is_given_anew(sto
 
 def test_a_turn_that_is_run_again_takes_away_what_covers_it_and_brings_back_what_was_merged(stores: StoreSet) -> None:
     lease = stores.make_session()
-    said_records(stores, lease, 2)
+    text_records(stores, lease, 2)
     stores.complete(stores.make_record("merge", 1, 4).with_changes(kind="merge", sources=("r1", "r2")))
     assert stores.records.adopt(lease, "merge")
     waiting = stores.complete(stores.make_record("waiting", 3, 4).with_changes(source_key="other rate"))
@@ -258,7 +258,7 @@ def test_a_turn_that_is_run_again_takes_away_what_covers_it_and_brings_back_what
 def test_a_restored_compaction_gives_way_to_its_sources_and_later_records_stay(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.sessions.update(SESSION, OWNER, restored_tokens=900)
-    said_records(stores, lease, 2)
+    text_records(stores, lease, 2)
     assert stores.sessions.restored_tokens(SESSION) == 900
     stores.complete(stores.make_record("all", 1, 4).with_changes(kind="compaction", sources=("r1", "r2")))
     assert stores.records.adopt(lease, "all")
@@ -276,7 +276,7 @@ def test_a_restored_compaction_gives_way_to_its_sources_and_later_records_stay(s
 
 def test_records_behind_a_hole_that_restoring_leaves_wait_until_it_is_folded(stores: StoreSet) -> None:
     lease, versions = stores.make_session(), VersionStore(stores.database)
-    said_records(stores, lease, 3)
+    text_records(stores, lease, 3)
     changed = version_of(stores, "v3", 3).with_changes(from_position=5)
     assert versions.add(changed, owner=OWNER, of="r3") is not None
     stores.records.revert(lease, ["r1"])
@@ -298,7 +298,7 @@ def test_records_behind_a_hole_that_restoring_leaves_wait_until_it_is_folded(sto
 
 def test_a_record_that_waits_stands_over_no_answer_that_is_given_anew(stores: StoreSet) -> None:
     lease = stores.make_session()
-    said_records(stores, lease, 3)
+    text_records(stores, lease, 3)
     stores.records.revert(lease, ["r1"])
     stores.turns.begin_attempt(lease, 3, model="m")
     assert ids(without_overlap(stores.records.set_aside(SESSION), stores.records.active(SESSION))) == ["r3", "r2"]
@@ -318,7 +318,7 @@ def version_of(stores: StoreSet, record_id: str, turns: int) -> Record:
 
 def test_one_of_a_records_versions_is_active_and_a_merge_hides_them_until_it_is_undone(stores: StoreSet) -> None:
     lease, versions = stores.make_session(), VersionStore(stores.database)
-    said_records(stores, lease, 2)
+    text_records(stores, lease, 2)
     for number, before in ((2, "r1"), (3, "v2")):
         added = versions.add(version_of(stores, f"v{number}", 1), owner=OWNER, of="r1")
         assert added is not None
@@ -347,7 +347,7 @@ def test_one_of_a_records_versions_is_active_and_a_merge_hides_them_until_it_is_
 
 def test_an_undone_merge_does_not_come_back_over_a_larger_record(stores: StoreSet) -> None:
     lease, versions = stores.make_session(), VersionStore(stores.database)
-    said_records(stores, lease, 3)
+    text_records(stores, lease, 3)
     for name, turns, sources in (("merge", 2, ("r1", "r2")), ("larger", 3, ("r1", "r2", "r3"))):
         merge = version_of(stores, name, turns).with_changes(kind="merge", sources=sources)
         assert stores.start(merge.with_changes(status="IN_PROGRESS"))
@@ -365,7 +365,7 @@ def test_an_undone_merge_does_not_come_back_over_a_larger_record(stores: StoreSe
 
 def test_a_record_that_was_taken_away_is_no_version_of_the_next_one_and_stays_away(stores: StoreSet) -> None:
     lease, versions = stores.make_session(), VersionStore(stores.database)
-    said_records(stores, lease, 1)
+    text_records(stores, lease, 1)
     stores.records.revert(lease, ["r1"])
     again = version_of(stores, "again", 1)
     stores.start(again.with_changes(status="IN_PROGRESS"))

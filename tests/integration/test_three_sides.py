@@ -14,7 +14,7 @@ from graph.value.error import BusyError
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.oracle import Span, check_cover, check_request, check_sent, read_truth
-from tests.fake.scripted_model import Said, ScriptedChat, ScriptedSummariser, scripted_models
+from tests.fake.scripted_model import ScriptedAnswer, ScriptedChat, ScriptedSummariser, scripted_models
 from tests.fake.served_chat import Answer, ServedChat
 
 
@@ -27,7 +27,7 @@ class HeldChat(ScriptedChat):
     def free(self) -> threading.Event:
         return self._free
 
-    def reply_to(self, messages: list[BaseMessage], /) -> Said:  # type: ignore[override]  # a list is what comes
+    def reply_to(self, messages: list[BaseMessage], /) -> ScriptedAnswer:  # type: ignore[override]  # a list is what comes
         assert self._free.wait(60)
         return super().reply_to(messages)
 

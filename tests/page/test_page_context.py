@@ -162,8 +162,8 @@ def test_versions_merges_and_what_is_not_sent_are_told(page: AppTest, service: S
     session = service.stored[identifier]
     session.records = [merged, rolling]
     session.unsent_messages, session.context_notice = 7, "full"
-    said = page_text(open_page(page, identifier))
-    assert "요약 8개를 하나로 합침" in said
-    assert ":gray-badge[v3]" in said
-    assert "메시지 7개는 아직 요약되지 않았고" in said
-    assert "컨텍스트가 한도를 넘었습니다" in said
+    page_shows = page_text(open_page(page, identifier))
+    assert "요약 8개를 하나로 합침" in page_shows
+    assert ":gray-badge[v3]" in page_shows
+    assert "메시지 7개는 아직 요약되지 않았고" in page_shows
+    assert "컨텍스트가 한도를 넘었습니다" in page_shows

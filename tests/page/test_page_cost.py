@@ -18,29 +18,29 @@ def test_amounts_are_told_with_what_they_are_and_without_prices_there_are_none(
     page: AppTest, service: ScriptedService
 ) -> None:
     page.session_state["tabs_rail"] = "통계"
-    said = page_text(open_page(page, store_session(service, 7)))
-    assert not [word for word in ("비용", "USD", "캐시 가격") if word in said]
+    page_shows = page_text(open_page(page, store_session(service, 7)))
+    assert not [word for word in ("비용", "USD", "캐시 가격") if word in page_shows]
 
     service.cost = cost("0.0123", summaries="0.004")
-    said = page_text(page.run())
-    assert "💰 비용" in said
-    assert "이 대화: **0.0123 USD**\n" in f"{said}\n"
-    assert "그중 요약: 0.0040 USD" in said
-    assert "모든 대화: **0.0123 USD**" in said
-    assert "가격이 없는" not in said
-    assert "≈는 추정치입니다." not in said
+    page_shows = page_text(page.run())
+    assert "💰 비용" in page_shows
+    assert "이 대화: **0.0123 USD**\n" in f"{page_shows}\n"
+    assert "그중 요약: 0.0040 USD" in page_shows
+    assert "모든 대화: **0.0123 USD**" in page_shows
+    assert "가격이 없는" not in page_shows
+    assert "≈는 추정치입니다." not in page_shows
 
     service.cost = cost("0.0123", is_estimate=True, unpriced=3)
     service.saved_money = SavingsMoney("USD", Decimal("0.01"), Decimal("0.012"), Decimal("0.001"))
-    said = page_text(page.run())
-    assert "이 대화: **≈0.0123 USD** + 가격이 없는 호출 3번" in said
-    assert "≈는 추정치입니다." in said
-    assert "그중 요약" not in said
-    assert " · ≈0.0100 USD" in said
-    assert "요약하며 잃은 캐시: ≈60 · ≈0.0010 USD" in said
-    assert "토큰** · ≈−0.0030 USD" in said
-    assert "보내지 않은 토큰은 캐시 가격으로" in said
+    page_shows = page_text(page.run())
+    assert "이 대화: **≈0.0123 USD** + 가격이 없는 호출 3번" in page_shows
+    assert "≈는 추정치입니다." in page_shows
+    assert "그중 요약" not in page_shows
+    assert " · ≈0.0100 USD" in page_shows
+    assert "요약하며 잃은 캐시: ≈60 · ≈0.0010 USD" in page_shows
+    assert "토큰** · ≈−0.0030 USD" in page_shows
+    assert "보내지 않은 토큰은 캐시 가격으로" in page_shows
 
-    said = page_text(open_page(page, store_session(service, 1)))
-    assert "아직 요약이 없습니다." in said
-    assert "이 대화: **≈0.0123 USD**" in said
+    page_shows = page_text(open_page(page, store_session(service, 1)))
+    assert "아직 요약이 없습니다." in page_shows
+    assert "이 대화: **≈0.0123 USD**" in page_shows

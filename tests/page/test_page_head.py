@@ -45,33 +45,33 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
     slider_of(page, "slider_rail").set_value(0.3).run()
 
     session.next_fold = BY_TURNS
-    said = page_text(page.run())
+    page_shows = page_text(page.run())
     assert slider_of(page, "slider_rail").value == 0.3
-    assert "현재 압축률: 0.3" in said
-    assert "원문의 30% 길이" in said
-    assert "다음 요약: 지금까지 1240자 → 약 370자" in said
+    assert "현재 압축률: 0.3" in page_shows
+    assert "원문의 30% 길이" in page_shows
+    assert "다음 요약: 지금까지 1240자 → 약 370자" in page_shows
 
     session.next_fold = replace(BY_TURNS, original_chars=104, summary_chars=104)
     assert "다음 요약: 지금까지 104자 · 너무 짧으면 줄이지 않고 원문 그대로 둡니다" in page_text(page.run())
 
     session.next_fold = DUE
-    said = page_text(page.run())
-    assert "요약할 차례입니다. 준비되는 대로 쓰입니다." in said
-    assert "남았습니다" not in said
+    page_shows = page_text(page.run())
+    assert "요약할 차례입니다. 준비되는 대로 쓰입니다." in page_shows
+    assert "남았습니다" not in page_shows
     for failures, sentence in (
         (1, "요약을 만들지 못했습니다. 다음 답변 뒤에 다시 시도합니다."),
         (3, "요약을 3번 연속 만들지 못했습니다. 다음 턴부터는 원문에서 고른 문장이 요약을 대신합니다."),
     ):
         session.fold_failures = failures
-        said = page_text(page.run())
-        assert f":small[:gray[{sentence}]]" in said
-        assert "요약할 차례" not in said
+        page_shows = page_text(page.run())
+        assert f":small[:gray[{sentence}]]" in page_shows
+        assert "요약할 차례" not in page_shows
 
     session.next_fold, session.fold_failures = AFTER_RESET, 0
-    said = page_text(page.run())
-    assert "새로 시작한 뒤로는 아직 요약이 없습니다." in said
-    assert "다음 요약: 12턴이 끝나면" in said
-    assert "첫 요약" not in said
+    page_shows = page_text(page.run())
+    assert "새로 시작한 뒤로는 아직 요약이 없습니다." in page_shows
+    assert "다음 요약: 12턴이 끝나면" in page_shows
+    assert "첫 요약" not in page_shows
     assert 'class="steps"' not in raw_html(page)
 
 
@@ -99,12 +99,12 @@ def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
     identifier = store_session(service, 2)
     session = service.stored[identifier]
     session.next_fold, session.strategy = following, strategy
-    said = page_text(open_page(page, identifier))
-    assert all(sentence in said for sentence in sentences)
-    assert said.count("이 전략은 압축률을 쓰지 않습니다.") == 2
-    assert "현재 압축률" not in said
-    assert "바꾼 값은 다음 요약부터" not in said
-    assert "턴이 접힙니다" not in said
+    page_shows = page_text(open_page(page, identifier))
+    assert all(sentence in page_shows for sentence in sentences)
+    assert page_shows.count("이 전략은 압축률을 쓰지 않습니다.") == 2
+    assert "현재 압축률" not in page_shows
+    assert "바꾼 값은 다음 요약부터" not in page_shows
+    assert "턴이 접힙니다" not in page_shows
     assert all(slider_of(page, key).disabled for key in ("compression_rate", "slider_rail"))
 
 

@@ -25,20 +25,20 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
         make_record((7, 8, 9), original_chars=800),
     ]
     open_page(page, identifier)
-    said = page_text(page)
-    assert "📝 대화 요약 히스토리" in said
-    assert "현재 압축률: 0.3" in said
-    assert r"**\[1-3턴 요약\]** :gray-badge[압축률 0.3]" in said
+    page_shows = page_text(page)
+    assert "📝 대화 요약 히스토리" in page_shows
+    assert "현재 압축률: 0.3" in page_shows
+    assert r"**\[1-3턴 요약\]** :gray-badge[압축률 0.3]" in page_shows
     for chars in ("1500자 → 450자 (원문의 30% 길이)", "100자 → 30자", "800자 → 240자"):
-        assert chars in said
+        assert chars in page_shows
     assert "사용자가 인사하고 파이썬 3.13을 물음." in [text.value for text in page.markdown]
 
     page.session_state["tabs_rail"] = "통계"
-    said = page_text(page.run())
-    assert "📊 요약 통계" in said
-    assert "총 요약: 3개 (9턴 압축)" in said
-    assert "원본: 2400자 → 요약: 720자" in said
-    assert "전체 압축률: 70% 절감 (원문의 30% 길이)" in said
+    page_shows = page_text(page.run())
+    assert "📊 요약 통계" in page_shows
+    assert "총 요약: 3개 (9턴 압축)" in page_shows
+    assert "원본: 2400자 → 요약: 720자" in page_shows
+    assert "전체 압축률: 70% 절감 (원문의 30% 길이)" in page_shows
 
 
 def test_a_card_says_how_many_facts_are_kept_and_lists_the_missing_ones_first(
@@ -52,9 +52,14 @@ def test_a_card_says_how_many_facts_are_kept_and_lists_the_missing_ones_first(
     assert [box.label for box in page.expander if "사실" in box.label] == [":orange[사실 3/5 유지]"]
     assert "PEP 703" not in page_text(page)
     page.session_state["facts_rail_record-4"] = True
-    said = page_text(page.run())
-    assert said.index("빠진 사실") < said.index("python3.13t") < said.index("유지된 사실") < said.index("PEP 703")
-    assert r":gray-badge[\[x\](y)]" in said
+    page_shows = page_text(page.run())
+    assert (
+        page_shows.index("빠진 사실")
+        < page_shows.index("python3.13t")
+        < page_shows.index("유지된 사실")
+        < page_shows.index("PEP 703")
+    )
+    assert r":gray-badge[\[x\](y)]" in page_shows
 
 
 def test_a_card_knows_its_turns_and_what_was_kept_word_for_word_stays_literal(
@@ -63,9 +68,9 @@ def test_a_card_knows_its_turns_and_what_was_kept_word_for_word_stays_literal(
     identifier = store_session(service, 4)
     record = make_record((1, 2, 3), summary="**굵게** [말](https://a.kr)")
     service.stored[identifier].records = [record]
-    said = page_text(open_page(page, identifier))
+    page_shows = page_text(open_page(page, identifier))
     assert 'aria-label="이 턴으로 가기" data-first="1" data-last="3"' in raw_html(page)
-    assert r"**굵게** \[말](https:color[\:]//a.kr)" in said
+    assert r"**굵게** \[말](https:color[\:]//a.kr)" in page_shows
     service.stored[identifier].records = [replace(record, kind="verbatim", original_chars=166, summary_chars=223)]
     page.run()
     assert record.summary in [text.value for text in page.text]
@@ -86,23 +91,23 @@ def test_figures_are_told_as_they_are(page: AppTest, service: ScriptedService) -
     made = list(session.records)
     for fold_tokens, net in ((1_284, "≈−84"), (20_000, "≈−18,800"), (260, "≈940")):
         session.records = [replace(record, input_tokens=fold_tokens // 2, output_tokens=0) for record in made]
-        said = page_text(page.run())
-        assert f"**순 절감: {net} 토큰**" in said
-        assert f"요약을 만든 토큰: {format_count(fold_tokens)}" in said  # as its provider reported it
-        assert "요약하며 잃은 캐시: ≈60" in said
+        page_shows = page_text(page.run())
+        assert f"**순 절감: {net} 토큰**" in page_shows
+        assert f"요약을 만든 토큰: {format_count(fold_tokens)}" in page_shows  # as its provider reported it
+        assert "요약하며 잃은 캐시: ≈60" in page_shows
     session.records = [replace(make_record((1, 2, 3), original_chars=100), summary_chars=112)]
     assert "전체 압축률: 12% 증가 (원문의 112% 길이)" in page_text(page.run())
 
     session.records, session.unsent_tokens = [], 12_000
-    said = page_text(page.run())
-    assert "보내지 않은 토큰: ≈12,000" in said
-    assert "총 요약" not in said
+    page_shows = page_text(page.run())
+    assert "보내지 않은 토큰: ≈12,000" in page_shows
+    assert "총 요약" not in page_shows
     assert page.get("vega_lite_chart")
 
-    said = page_text(open_page(page, store_session(service, 1)))
-    assert "아직 요약이 없습니다. 요약하거나 보내지 않는 턴이 생기면" in said
-    assert "총 요약" not in said
-    assert "토큰: ≈0" not in said
+    page_shows = page_text(open_page(page, store_session(service, 1)))
+    assert "아직 요약이 없습니다. 요약하거나 보내지 않는 턴이 생기면" in page_shows
+    assert "총 요약" not in page_shows
+    assert "토큰: ≈0" not in page_shows
     assert not page.get("vega_lite_chart")
 
 
@@ -110,15 +115,15 @@ def test_a_card_says_what_its_fold_cost_and_who_wrote_it(page: AppTest, service:
     identifier = store_session(service, 7)
     records = service.stored[identifier].records
     records[0] = replace(records[0], is_usage=False, outcome="shortened")
-    said = page_text(open_page(page, identifier))
-    assert r"입력 ≈1024 · 출력 ≈260 토큰 · 1.2초 · offline-mini" in said
-    assert r"입력 1024 · 출력 260 토큰 · 1.2초 · offline-mini" in said
-    assert "목표보다 길어 덜 중요한 문장을 덜어 냈습니다." in said
-    assert "문장을 골랐습니다" not in said
+    page_shows = page_text(open_page(page, identifier))
+    assert r"입력 ≈1024 · 출력 ≈260 토큰 · 1.2초 · offline-mini" in page_shows
+    assert r"입력 1024 · 출력 260 토큰 · 1.2초 · offline-mini" in page_shows
+    assert "목표보다 길어 덜 중요한 문장을 덜어 냈습니다." in page_shows
+    assert "문장을 골랐습니다" not in page_shows
     records[0] = replace(records[0], input_tokens=0, output_tokens=0, model="extractive", outcome="picked")
-    said = page_text(page.run())
-    assert ":small[:gray[토큰 0 · 문장 추출]]" in said
-    assert "요약 모델이 제때 쓸 만한 요약을 내지 못해 원문에서 문장을 골랐습니다." in said
+    page_shows = page_text(page.run())
+    assert ":small[:gray[토큰 0 · 문장 추출]]" in page_shows
+    assert "요약 모델이 제때 쓸 만한 요약을 내지 못해 원문에서 문장을 골랐습니다." in page_shows
 
     records[:] = [replace(make_record((1, 2, 3)), kept_facts=("K7QX2M",))]
     page.session_state["facts_rail_record-1"] = True
@@ -142,7 +147,7 @@ def test_the_newest_cards_come_first_and_older_ones_are_lines_that_open(
         make_record((118, 119, 120), summary="긴 요약입니다. " * 40),
     ]
     open_page(page, identifier)
-    assert [said for said in page_text(page).splitlines() if "턴 요약" in said] == [
+    assert [page_shows for page_shows in page_text(page).splitlines() if "턴 요약" in page_shows] == [
         rf"**\[{first}-{first + 2}턴 요약\]** :gray-badge[압축률 0.3]" for first in (118, 115, 112)
     ]
     assert "이전 요약 37개" in [box.label for box in page.expander]

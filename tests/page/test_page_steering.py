@@ -46,14 +46,14 @@ def test_a_summary_is_edited_and_that_can_be_taken_back(page: AppTest, service: 
     assert pick(page, "고치기").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
     assert "다음 턴부터 쓰입니다." in page_text(page)
     page.text_area(key="text_record-1").set_value("출시는 10월 21일이다.")
-    said = page_text(page.button(key="dialog_confirm").click().run())
-    assert "출시는 10월 21일이다." in said
-    assert r":gray-badge[v2] :gray-badge[고침]" in said
-    assert "1-3턴 요약을 고쳤습니다." in said
+    page_shows = page_text(page.button(key="dialog_confirm").click().run())
+    assert "출시는 10월 21일이다." in page_shows
+    assert r":gray-badge[v2] :gray-badge[고침]" in page_shows
+    assert "1-3턴 요약을 고쳤습니다." in page_shows
     assert "dialog_confirm" not in keys(page)
-    said = page_text(take_back(page))
-    assert "출시는 10월 14일로 정했다." in said
-    assert "고침" not in said
+    page_shows = page_text(take_back(page))
+    assert "출시는 10월 14일로 정했다." in page_shows
+    assert "고침" not in page_shows
     assert "take_back_bar" not in keys(page)
     assert steps(service) == ["edit record-1", "use_version record-1"]
 
@@ -63,9 +63,9 @@ def test_a_summary_is_made_anew_at_a_rate_and_with_a_wish(page: AppTest, service
     assert pick(page, "새로 만들기…").slider(key="rate_record-1").value == 0.3
     page.slider(key="rate_record-1").set_value(0.15)
     page.text_input(key="wish_record-1").set_value(" 가격은 남겨 줘 ")
-    said = page_text(page.button(key="dialog_confirm").click().run())
-    assert "비율 0.15, 가격은 남겨 줘" in said
-    assert "1-3턴 요약을 새로 만들었습니다: 450자 → 17자." in said
+    page_shows = page_text(page.button(key="dialog_confirm").click().run())
+    assert "비율 0.15, 가격은 남겨 줘" in page_shows
+    assert "1-3턴 요약을 새로 만들었습니다: 450자 → 17자." in page_shows
     assert "출시는 10월 14일로 정했다." in page_text(take_back(page))
 
 
@@ -107,9 +107,9 @@ def test_versions_stand_side_by_side_and_any_can_be_used(page: AppTest, service:
     assert "10월 <ins>" in versions[1]
     assert "21일로" in versions[1]
     assert versions[1].count("여기에만") == 1
-    said = page_text(page.button(key="dialog_confirm").click().run())
-    assert "1-3턴 요약을 다른 버전으로 바꿨습니다: v1." in said
-    assert "출시는 10월 14일로 정했다." in said
+    page_shows = page_text(page.button(key="dialog_confirm").click().run())
+    assert "1-3턴 요약을 다른 버전으로 바꿨습니다: v1." in page_shows
+    assert "출시는 10월 14일로 정했다." in page_shows
     assert "출시는 10월 21일로 정했다." in page_text(take_back(page))
     assert steps(service)[1:] == ["use_version record-1", "use_version record-1-v2"]
 
@@ -127,14 +127,14 @@ def test_versions_that_cant_be_compared_in_time_stand_there_unmarked(page: AppTe
 
 def test_a_fold_is_undone_and_folded_again(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
-    said = page_text(pick(page, "요약 풀기"))
-    assert "다음부터 1-3턴을 원문 그대로 보냅니다." in said
-    assert "말한 그대로" in said
-    assert "요약을 풀어 원문 그대로 보냅니다." in said
-    assert "짧아서" not in said
-    said = page_text(pick(page, "다시 요약", "menu_card_rail_record-1-v2"))
-    assert "1-3턴을 다시 요약했습니다." in said
-    assert "비율 0.3, 바라는 것 없음" in said
+    page_shows = page_text(pick(page, "요약 풀기"))
+    assert "다음부터 1-3턴을 원문 그대로 보냅니다." in page_shows
+    assert "말한 그대로" in page_shows
+    assert "요약을 풀어 원문 그대로 보냅니다." in page_shows
+    assert "짧아서" not in page_shows
+    page_shows = page_text(pick(page, "다시 요약", "menu_card_rail_record-1-v2"))
+    assert "1-3턴을 다시 요약했습니다." in page_shows
+    assert "비율 0.3, 바라는 것 없음" in page_shows
     assert "말한 그대로" in page_text(take_back(page))
 
 
@@ -202,9 +202,9 @@ def test_a_menu_offers_what_can_be_done_with_its_record(page: AppTest, service: 
     assert "dialog_confirm" not in keys(page)
     page.button(key="dialog_cancel").click().run()
     assert "dialog_cancel" not in keys(page)
-    said = page_text(pick(page, "요약 풀기"))  # of the merge
-    assert "1-3턴의 요약을 합치기 전의 요약 2개로 되돌렸습니다." in said
-    assert "원문 그대로 보냅니다" not in said
+    page_shows = page_text(pick(page, "요약 풀기"))  # of the merge
+    assert "1-3턴의 요약을 합치기 전의 요약 2개로 되돌렸습니다." in page_shows
+    assert "원문 그대로 보냅니다" not in page_shows
     assert "take_back_bar" in keys(page)
     assert "take_back_bar" not in keys(say(page, "다음 말"))
 
@@ -215,9 +215,9 @@ def test_a_card_tells_target_and_achieved_rate_and_tokens(page: AppTest, service
     service.stored[identifier].records = [record]
     assert "목표 0.3 → 실제 0.26 · 토큰 ≈900 → ≈12,345" in page_text(open_page(page, identifier))
     service.stored[identifier].records = [replace(record, kind="merge")]
-    said = page_text(page.run())
-    assert "토큰 ≈900 → ≈12,345" in said
-    assert "목표" not in said
+    page_shows = page_text(page.run())
+    assert "토큰 ≈900 → ≈12,345" in page_shows
+    assert "목표" not in page_shows
 
 
 def test_each_message_can_be_pinned_and_the_panel_tells_the_budget(page: AppTest, service: ScriptedService) -> None:

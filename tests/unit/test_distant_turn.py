@@ -52,14 +52,14 @@ def writing(text: str) -> TurnRow:
 class Reader:
     """Reads a turn as it is written down, step by step."""
 
-    said: list[AnyMessage] = field(default_factory=lambda: [QUESTION])
+    messages: list[AnyMessage] = field(default_factory=lambda: [QUESTION])
 
     def __post_init__(self) -> None:
-        self.turn = DistantTurn(ROW, self.said)
+        self.turn = DistantTurn(ROW, self.messages)
 
     def read(self, partial_text: str, *archived: AnyMessage, thoughts: str = "") -> None:
-        self.said += archived
-        self.turn.take(writing(partial_text), list(self.said), thoughts)
+        self.messages += archived
+        self.turn.take(writing(partial_text), list(self.messages), thoughts)
 
     @property
     def events(self) -> list[Event]:
@@ -86,7 +86,7 @@ def test_text_grows_and_is_told_once() -> None:
     for text in ("10월", "10월 3일에", "10월 3일에", "10월 3일에 옮깁니다."):
         reader.read(text)
     reader.read("10월 3일에 옮깁니다.", AIMessage("10월 3일에 옮깁니다.", id="a"))
-    reader.turn.take(replace(ROW, status="finished"), reader.said)
+    reader.turn.take(replace(ROW, status="finished"), reader.messages)
     assert names(reader.events) == ["TurnStarted", "TokenDelta", "TurnFinished"]
     assert text_of(reader.events) == "10월 3일에 옮깁니다."
 
@@ -120,8 +120,8 @@ def test_an_answer_that_is_begun_anew_replaces_what_was_told() -> None:
 
 def test_a_call_that_waits_for_its_program_is_told_at_the_end_alone() -> None:
     reader = Reader()
-    reader.said.append(calling("보겠습니다."))
-    reader.turn.take(replace(ROW, status="requires_action"), reader.said)
+    reader.messages.append(calling("보겠습니다."))
+    reader.turn.take(replace(ROW, status="requires_action"), reader.messages)
     assert names(reader.events) == ["TurnStarted", "TokenDelta", "ActionRequired"]
     last = reader.events[-1]
     assert isinstance(last, ActionRequired)
@@ -129,8 +129,8 @@ def test_a_call_that_waits_for_its_program_is_told_at_the_end_alone() -> None:
 
 
 def test_what_was_said_before_the_program_answered_is_shown_but_not_told() -> None:
-    said: list[AnyMessage] = [QUESTION, calling("보겠습니다."), found(), AIMessage("초록", id="a")]
-    turn = DistantTurn(ROW, said, begin=3)
+    messages: list[AnyMessage] = [QUESTION, calling("보겠습니다."), found(), AIMessage("초록", id="a")]
+    turn = DistantTurn(ROW, messages, begin=3)
     assert text_of(turn.log.events()) == "초록"
     assert turn.log.view().text == "보겠습니다.\n\n초록"
     assert [step.status for step in turn.log.view().steps] == ["done"]
@@ -146,9 +146,9 @@ def test_another_attempt_ends_the_log_of_this_one() -> None:
 def test_a_turn_whose_process_died_ends_as_it_is_shown() -> None:
     whole, half = Reader(), Reader()
     whole.read("", AIMessage("다 했습니다.", id="a"))
-    whole.turn.abandon(ROW, whole.said)
+    whole.turn.abandon(ROW, whole.messages)
     half.read("하다가")
-    half.turn.abandon(writing("하다가"), half.said)
+    half.turn.abandon(writing("하다가"), half.messages)
     assert names(whole.events)[-1] == "TurnFinished"
     assert half.events[-1] == TurnFailed(1, "interrupted", "")
 
@@ -160,6 +160,6 @@ def test_however_often_it_is_read_it_is_told_as_if_it_were_read_once(answers: li
         for cut in sorted(cuts):
             reader.read(answer[:cut])
         reader.read(answer[:1], calling(answer, f"c{number}"), found(f"c{number}"))
-    once = DistantTurn(ROW, reader.said).log
+    once = DistantTurn(ROW, reader.messages).log
     assert reader.turn.log.view() == once.view()
     assert names(reader.events) == names(once.events())

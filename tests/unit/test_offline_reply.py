@@ -42,7 +42,7 @@ def answer(question: str, *, summaries: tuple[str, ...] = (), raw: tuple[AnyMess
     return compose(sent(question, summaries=summaries, raw=raw), TOOLS).text
 
 
-def said(*texts: str) -> tuple[AnyMessage, ...]:
+def dialogue(*texts: str) -> tuple[AnyMessage, ...]:
     return tuple(message for text in texts for message in (HumanMessage(text), AIMessage("네.")))
 
 
@@ -83,7 +83,7 @@ def test_a_question_is_answered_from_the_summaries_in_its_language() -> None:
 
 
 def test_what_was_said_in_raw_turns_is_found_too_the_newer_first_and_nothing_of_its_own() -> None:
-    raw = said("예산은 120만 원이에요.", "예산은 150만 원이에요.")
+    raw = dialogue("예산은 120만 원이에요.", "예산은 150만 원이에요.")
     text = answer("예산이 얼마야?", raw=raw)
     assert text.index("150만") < text.index("120만")
     raw = ()
@@ -95,7 +95,7 @@ def test_what_was_said_in_raw_turns_is_found_too_the_newer_first_and_nothing_of_
 
 
 def test_it_says_what_it_is_at_first_and_when_asked_and_not_under_every_answer() -> None:
-    raw = said("예산은 90만 원이에요.")
+    raw = dialogue("예산은 90만 원이에요.")
     assert answer("예산은 90만 원이에요.").endswith(KOREAN["introduction"])
     assert answer("The budget is 90.").endswith(ENGLISH["introduction"])
     assert answer("너는 어떤 모델이야?", raw=raw).endswith(KOREAN["introduction"])

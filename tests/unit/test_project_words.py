@@ -13,8 +13,8 @@ from graph.value.project_view import PrimedKind, RuleKind
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_kind_and_problem_has_its_words(language: Language) -> None:
-    said = words_of(language).project
-    assert set(get_args(FrontMatterProblem)) == set(said.rule_problems)
-    assert set(get_args(RuleKind)) == set(said.rule_kinds)
-    assert set(get_args(RuleLimit)) == set(said.rule_limits)
-    assert {*get_args(PrimedKind), "user", "assistant"} == set(said.primed_kinds)
+    labels = words_of(language).project
+    assert set(get_args(FrontMatterProblem)) == set(labels.rule_problems)
+    assert set(get_args(RuleKind)) == set(labels.rule_kinds)
+    assert set(get_args(RuleLimit)) == set(labels.rule_limits)
+    assert {*get_args(PrimedKind), "user", "assistant"} == set(labels.primed_kinds)

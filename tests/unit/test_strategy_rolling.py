@@ -38,7 +38,7 @@ def specs(turns: list[list[AnyMessage]], active: list[Record] | None = None, lim
     return [spec.kind for spec in RollingStrategy(limits or Limits()).due_folds(snapshot_of(turns, active or []))]
 
 
-def said(count: int) -> list[AnyMessage]:
+def turns_of(count: int) -> list[AnyMessage]:
     return [message for number in range(1, count + 1) for message in plain_turn(number)]
 
 
@@ -60,13 +60,13 @@ def test_case_a_with_one_earlier_message_the_current_one_goes_alone() -> None:
 
 
 def test_case_b_recent_messages_then_the_current_one() -> None:
-    assert sent([*said(2), HumanMessage("세 번째 질문", id="u3")]) == (
+    assert sent([*turns_of(2), HumanMessage("세 번째 질문", id="u3")]) == (
         "[RECENT MESSAGES]\nUSER: Q1\nASSISTANT: A1\nUSER: Q2\nASSISTANT: A2\n\n[CURRENT MESSAGE]\n세 번째 질문"
     )
 
 
 def test_case_b_takes_six_messages_at_most_in_the_seed() -> None:
-    text = sent([*said(5), HumanMessage("now", id="u6")], limits=SEED)
+    text = sent([*turns_of(5), HumanMessage("now", id="u6")], limits=SEED)
     assert text.startswith("[RECENT MESSAGES]\nUSER: Q3\n")
     assert "Q2" not in text
 
@@ -186,7 +186,7 @@ def test_the_prompt_of_the_second_version_has_the_summary_before_and_new_message
 
 
 def test_the_prompt_of_the_first_version_has_the_whole_conversation() -> None:
-    prompt = rolling_generator.get_prompt(said(2), 3_000)
+    prompt = rolling_generator.get_prompt(turns_of(2), 3_000)
     assert prompt.startswith("Summarize the following conversation concisely")
     assert prompt.endswith("3000 characters at most.")
     assert "500 words" not in prompt
@@ -261,17 +261,17 @@ def test_records_of_another_strategy_have_english_labels_in_an_english_session()
 
 
 def test_every_message_that_no_summary_covers_is_sent() -> None:
-    text = sent([*said(8), HumanMessage("now", id="u9")])
+    text = sent([*turns_of(8), HumanMessage("now", id="u9")])
     assert all(f"USER: Q{number}\n" in text for number in range(1, 9))
 
 
 def test_no_recent_messages_at_all_can_be_set() -> None:
-    text = sent([*said(3), HumanMessage("now", id="u4")], limits=replace(SEED, app_context_recent_messages=0))
+    text = sent([*turns_of(3), HumanMessage("now", id="u4")], limits=replace(SEED, app_context_recent_messages=0))
     assert text == "[CURRENT MESSAGE]\nnow"
 
 
 def test_the_items_add_up_to_what_is_sent() -> None:
-    built = assembled([*said(4), HumanMessage(LONG, id="u5")], [record_of((1,), LONG, kind="rolling")])
+    built = assembled([*turns_of(4), HumanMessage(LONG, id="u5")], [record_of((1,), LONG, kind="rolling")])
     real = sum(estimate_tokens(text_of(message)) for message in built.messages)
     assert abs(built.sent_tokens - real) <= 5
     assert [item.kind for item in built.items] == ["system", "record", *["message"] * 8, "note", "message"]

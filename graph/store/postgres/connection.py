@@ -30,8 +30,8 @@ def with_patience(url: str) -> str:
 
     Raises `psycopg.ProgrammingError` for a URL that can't be parsed.
     """
-    said = conninfo_to_dict(url)
-    return make_conninfo(url, **{name: value for name, value in _PATIENCE.items() if name not in said})
+    given = conninfo_to_dict(url)
+    return make_conninfo(url, **{name: value for name, value in _PATIENCE.items() if name not in given})
 
 
 _NO_CONNECTION: Final = "no connection is free"
