@@ -28,12 +28,12 @@ def started(folder: Path, settings: Mapping[str, str], *, script: Path = PRODUCT
     """Runs an app in a folder, with no other settings than these; what it says goes to the file `log` there."""
     folder.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    retained = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     own = {"TURNFOLD_DATA_DIR": str(folder / "data")}
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true", f"--server.port={port}"]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=folder, env={**kept, **own, **settings}, stdout=log, stderr=subprocess.STDOUT
+            command, cwd=folder, env={**retained, **own, **settings}, stdout=log, stderr=subprocess.STDOUT
         )
     try:
         wait_for_port(port, process, folder / "log")

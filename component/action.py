@@ -30,7 +30,7 @@ def send_typed() -> None:
     attaching.take(getattr(sent, "files", ()))
     if delivery.is_early():
         return
-    if not text or _send_here(text, has_files=attaching.has_kept()):
+    if not text or _send_here(text, has_files=attaching.has_files()):
         redraw.changed()
     else:
         st.session_state[page_state.ASK] = text

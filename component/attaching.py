@@ -44,16 +44,16 @@ def take(files: Sequence[File]) -> None:
     """
     if not files:
         return
-    kept: list[Attachment | NamedImage] = []
+    attached: list[Attachment | NamedImage] = []
     refused: list[AttachmentError] = []
-    for number, file in enumerate(files, len(_kept()) + 1):
+    for number, file in enumerate(files, len(_attached()) + 1):
         try:
             if number > MAX_FILES:
                 raise AttachmentError("too_many", file.name)  # noqa: TRY301  # shown like the other errors
-            kept.append(_read(file, [*images(), *(one for one in kept if isinstance(one, NamedImage))]))
+            attached.append(_read(file, [*images(), *(one for one in attached if isinstance(one, NamedImage))]))
         except AttachmentError as error:
             refused.append(error)
-    st.session_state.update({_KEPT: (*_kept(), *kept), _REFUSED: tuple(refused)})
+    st.session_state.update({_KEPT: (*_attached(), *attached), _REFUSED: tuple(refused)})
     st.session_state[_READ] = st.session_state.get(_READ, 0) + 1
 
 
@@ -67,27 +67,27 @@ def _read(file: File, before: Sequence[NamedImage]) -> Attachment | NamedImage:
     return read_attachment(file.name, data, max_chars=max_chars, language=st.session_state[page_state.LANGUAGE])
 
 
-def has_kept() -> bool:
-    return bool(_kept())
+def has_files() -> bool:
+    return bool(_attached())
 
 
 def are_lost() -> bool:
     """Returns True if this tab has read no file, as after a reload: the files of a message sent again are gone."""
-    return not has_kept() and not st.session_state.get(_READ)
+    return not has_files() and not st.session_state.get(_READ)
 
 
 def message_of(typed: str) -> str:
-    files = [one for one in _kept() if isinstance(one, Attachment)]
+    files = [one for one in _attached() if isinstance(one, Attachment)]
     return with_attachments(typed, files, st.session_state[page_state.LANGUAGE])
 
 
 def images() -> list[NamedImage]:
-    return [one for one in _kept() if isinstance(one, NamedImage)]
+    return [one for one in _attached() if isinstance(one, NamedImage)]
 
 
 def sent(*, with_files: bool) -> None:
     """Clears the refusals after a message was sent, and the files if sent with it."""
-    st.session_state.update({_KEPT: () if with_files else _kept(), _REFUSED: (), _SMALL: {}})
+    st.session_state.update({_KEPT: () if with_files else _attached(), _REFUSED: (), _SMALL: {}})
 
 
 def mark() -> str:
@@ -99,12 +99,12 @@ def mark() -> str:
 def draw(words: Words) -> None:
     for error in st.session_state.get(_REFUSED, ()):
         show_error(words, error)
-    if not _kept():
+    if not _attached():
         return
     with st.container(key="attached", gap="xsmall"):
         st.markdown(f":small[:gray[{words.attachment.kept}]]")
         with st.container(horizontal=True, gap="xsmall"):
-            for number, attachment in enumerate(_kept()):
+            for number, attachment in enumerate(_attached()):
                 with st.container(width="content", gap=None, key=f"kept_{number}"):
                     if isinstance(attachment, NamedImage):
                         st.html(widget.picture(_small(attachment), attachment.name), width="content")
@@ -122,9 +122,9 @@ def chip_label(words: Words, attachment: Attachment) -> str:
     return f"{label} · {words.attachment.partial}" if attachment.is_partial else label
 
 
-def _kept() -> tuple[Attachment | NamedImage, ...]:
-    kept: tuple[Attachment | NamedImage, ...] = st.session_state.get(_KEPT, ())
-    return kept
+def _attached() -> tuple[Attachment | NamedImage, ...]:
+    attached: tuple[Attachment | NamedImage, ...] = st.session_state.get(_KEPT, ())
+    return attached
 
 
 def _small(image: NamedImage) -> str:
@@ -137,8 +137,8 @@ def _small(image: NamedImage) -> str:
 
 @delivery.once
 def _remove(attachment: Attachment | NamedImage) -> None:
-    kept = list(_kept())
-    if attachment in kept:
-        kept.remove(attachment)
-    st.session_state.update({_KEPT: tuple(kept), _REFUSED: ()})
+    attached = list(_attached())
+    if attachment in attached:
+        attached.remove(attachment)
+    st.session_state.update({_KEPT: tuple(attached), _REFUSED: ()})
     redraw.changed()

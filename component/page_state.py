@@ -244,8 +244,8 @@ def draw_in_passing() -> None:
 
 def language(service: ChatService) -> Language:
     """Returns the page's language: this tab's choice, the cookie's, the server's setting, or the browser's."""
-    chosen, kept = st.session_state.get(LANGUAGE), st.context.cookies.get(LANGUAGE_COOKIE)
-    candidates = (chosen, kept, service.settings.turnfold_language)
+    chosen, from_cookie = st.session_state.get(LANGUAGE), st.context.cookies.get(LANGUAGE_COOKIE)
+    candidates = (chosen, from_cookie, service.settings.turnfold_language)
     locale_language = language_of_locale(st.context.locale)
     return next((language for language in candidates if language in LANGUAGES), locale_language)
 

@@ -231,7 +231,7 @@ def ask(container: DeltaGenerator | None = None) -> None:
     (container or st).html(f'<i class="redraw" hidden data-mark="{mark}"></i>')
 
 
-def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
+def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
     """Returns the keys of outdated parts; None if the whole page has to be drawn.
 
     The session list keeps the order until a running answer is drawn. Redrawing the part that opened a dialog would lose
@@ -257,7 +257,7 @@ def stale_parts(*, is_order_kept: bool = False) -> list[str] | None:
             parts += [HEAD, LACK] if st.session_state[_ANSWERED] is None else [PANEL]
         elif st.session_state[_ANSWERED] not in {None, session.turn_count - session.is_running}:
             parts.append(PANEL)
-        if session_list.is_changed(service, is_order_kept=is_order_kept or session.is_running or bool(turns)):
+        if session_list.is_changed(service, keeps_order=keeps_order or session.is_running or bool(turns)):
             parts.append(SESSIONS)
         if st.session_state.get(_RUNNING) != session.is_running:
             parts.append(COMPOSER)

@@ -32,10 +32,10 @@ def note_drawn(items: Sequence[SessionItem]) -> None:
     st.session_state[_LISTED] = _rows(items)
 
 
-def is_changed(service: ChatService, *, is_order_kept: bool) -> bool:
-    """Returns True if the drawn list is outdated; a different order counts unless `is_order_kept`."""
+def is_changed(service: ChatService, *, keeps_order: bool) -> bool:
+    """Returns True if the drawn list is outdated; a different order counts unless `keeps_order`."""
     rows, drawn = _rows(read(service)), st.session_state.get(_LISTED, [])
-    return set(rows) != set(drawn) or not (is_order_kept or rows == drawn)
+    return set(rows) != set(drawn) or not (keeps_order or rows == drawn)
 
 
 def is_marked(item: SessionItem) -> bool:

@@ -124,11 +124,11 @@ def lost_of(sent: Iterable[SentQuestion], turns: Iterable[dict[str, Any]]) -> in
     stored = [(turn["user_text"], turn["answer_text"] or "") for turn in turns]
     lost = 0
     for each in sent:
-        kept = [answer for question, answer in stored if question == each.question]
-        if not kept:
+        retained = [answer for question, answer in stored if question == each.question]
+        if not retained:
             lost += bool(each.read)
         elif each.problem:
-            lost += not any(answer.startswith(each.read) for answer in kept)
+            lost += not any(answer.startswith(each.read) for answer in retained)
         else:
-            lost += each.read not in kept
+            lost += each.read not in retained
     return lost

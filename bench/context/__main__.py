@@ -67,8 +67,8 @@ class Figures(NamedTuple):
     summary_in_tokens: int
     summary_out_tokens: int
     costs: Costs
-    kept: float  # share of the planted facts in the input, averaged over the last tenth of the turns
-    kept_by_age: tuple[float, ...]  # the same for each quarter of the facts, the oldest first
+    retained: float  # share of the planted facts in the input, averaged over the last tenth of the turns
+    retained_by_age: tuple[float, ...]  # the same for each quarter of the facts, the oldest first
     own_ms: float  # the contender's own time per turn
     recalled: float | None = (
         None  # share of the facts that `recall` shows to a plain question; None where it isn't offered
@@ -81,8 +81,8 @@ class Figures(NamedTuple):
             percent(self.unchanged_share),
             f"{self.summary_in_tokens:,} / {self.summary_out_tokens:,}",
             *(f"{cost / 1_000:,.0f}" for cost in self.costs),
-            percent(self.kept),
-            " ".join(map(percent, self.kept_by_age)),
+            percent(self.retained),
+            " ".join(map(percent, self.retained_by_age)),
             "" if self.recalled is None else percent(self.recalled),
             f"{self.own_ms:.1f}",
         )
@@ -99,7 +99,7 @@ class Run:
     at: dict[int, Figures] = field(default_factory=dict)  # by number of turns
     ours: OurRun | None = None
     records_at_50: int = 0  # how many were active when turn 50 was sent
-    _kept: dict[int, list[list[float]]] = field(default_factory=lambda: {turns: [] for turns in CHECKPOINTS})
+    _retained: dict[int, list[list[float]]] = field(default_factory=lambda: {turns: [] for turns in CHECKPOINTS})
 
     def take(self, turn: int, text: str) -> None:
         """Takes a turn's last input, and the figures at the checkpoints."""
@@ -110,11 +110,11 @@ class Run:
             parts = [self.facts[first:last] for first, last in pairwise(edges)]
             shares = [sum(fact in found for fact in part) / max(1, len(part)) for part in parts]
             for turns in wanted:
-                self._kept[turns].append(shares)
+                self._retained[turns].append(shares)
         if self.ours and turn == CHECKPOINTS[0]:
             self.records_at_50 = len(self.ours.active)
         if turn in CHECKPOINTS:
-            meter, samples = self.meter, self._kept[turn]
+            meter, samples = self.meter, self._retained[turn]
             by_age = tuple(sum(column) / len(samples) for column in zip(*samples, strict=True))
             self.at[turn] = Figures(
                 sent_tokens=meter.sent_tokens,
@@ -123,8 +123,8 @@ class Run:
                 summary_in_tokens=meter.summary_in_tokens,
                 summary_out_tokens=meter.summary_out_tokens,
                 costs=meter.costs,
-                kept=sum(by_age) / len(by_age),
-                kept_by_age=by_age,
+                retained=sum(by_age) / len(by_age),
+                retained_by_age=by_age,
                 own_ms=1_000 * meter.seconds / turn,
             )
 
@@ -140,7 +140,7 @@ def main() -> int:
         script = build_script(max(CHECKPOINTS), chars)
         for run in _run_all(script, chars):
             last = run.at[max(run.at)]
-            print(f"  {run.name}: {last.sent_tokens:,} tokens sent, {last.kept:.0%} of the facts kept", flush=True)
+            print(f"  {run.name}: {last.sent_tokens:,} tokens sent, {last.retained:.0%} of the facts kept", flush=True)
             runs.append(run)
         views.append(prefix.view(script, chars))
     chars = ANSWER_CHARS[1]
@@ -198,8 +198,8 @@ def _of_interval(run: Run, runs: Sequence[Run]) -> Iterator[Requirement]:
     yield share >= _LEAST_UNCHANGED, f"{size}: {share:.1%} of the tokens sent in 200 turns are an unchanged prefix"
     for turns, least in _LEAST_KEPT.items():
         at, begin = run.at[turns], f"{size}, {turns:,} turns:"
-        yield at.kept >= least, f"{begin} {at.kept:.0%} of the planted facts are in the input"
-        yield at.kept_by_age[0] >= _LEAST_OLDEST, f"{begin} {at.kept_by_age[0]:.0%} of the oldest quarter of them"
+        yield at.retained >= least, f"{begin} {at.retained:.0%} of the planted facts are in the input"
+        yield at.retained_by_age[0] >= _LEAST_OLDEST, f"{begin} {at.retained_by_age[0]:.0%} of the oldest quarter of them"
         found = at.recalled or 0.0
         yield found >= _LEAST_RECALLED, f"{begin} recall finds {found:.1%} of them by a plain question"
     peers = [peer for peer in runs if not peer.ours and peer.answer_chars == run.answer_chars]
@@ -209,7 +209,7 @@ def _of_interval(run: Run, runs: Sequence[Run]) -> Iterator[Requirement]:
             better = [
                 peer.name
                 for peer in peers
-                if peer.at[turns].costs[number] < mine.costs[number] and peer.at[turns].kept > mine.kept
+                if peer.at[turns].costs[number] < mine.costs[number] and peer.at[turns].retained > mine.retained
             ]
             begin = f"{size}, {turns:,} turns, {words}: cheaper and keeping more than interval:"
             yield not better, f"{begin} {', '.join(better) or 'none'}"
@@ -268,7 +268,7 @@ def _draw(path: Path, runs: Sequence[Run]) -> None:
         tokens = run.meter.sent_by_turn
         left.plot(range(1, len(tokens) + 1), tokens, color=colour, linestyle=line, linewidth=width, label=run.name)
         last = run.at[max(run.at)]
-        point = (last.costs[0], 100 * last.kept)
+        point = (last.costs[0], 100 * last.retained)
         right.scatter(*point, color=colour, s=60)
         right.annotate(run.name, point, (6, 4), textcoords="offset points", fontsize=8)
     left.set_title("Largest input of each turn (answers of 1,200 characters)", fontsize=10)

@@ -208,8 +208,8 @@ class OurRun:
         record = end_record(started, spec, drafts, "", seconds=0.0)
         if record.status == "COMPLETED":
             self.first_turn_merges += spec.kind == "merge" and 1 in spec.turns
-            kept = [old for old in self.active if old.id not in spec.sources]
-            self.active = sorted([*kept, record], key=lambda entry: entry.from_position)
+            retained = [old for old in self.active if old.id not in spec.sources]
+            self.active = sorted([*retained, record], key=lambda entry: entry.from_position)
 
     def _messages_in_place(self, spec: FoldSpec) -> Sequence[BaseMessage]:
         """Returns the messages of the request in place if `LastInputs` would choose it with a cache."""

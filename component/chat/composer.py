@@ -110,7 +110,7 @@ def _draw(page: PageState) -> None:
     st.chat_input(page.words.ask, key=page_state.ASK, accept_file="multiple", on_submit=action.send_typed)
     page_state.draw_in_passing()
     # Drawn last: an answer received meanwhile may have outdated other parts.
-    if not delivery.is_whole() and redraw.stale_parts(is_order_kept=True):
+    if not delivery.is_whole() and redraw.stale_parts(keeps_order=True):
         redraw.ask()
 
 

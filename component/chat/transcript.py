@@ -388,8 +388,8 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
     if turn.status == "failed":
         reason = explain(words, turn.error_code, turn.error_detail)
         title = "" if turn.answer_text else f"**{words.failed_title}**  \n"  # the title reports a missing answer
-        kept = f" {words.failed_kept}" if turn.is_last else ""  # only the last turn can be retried
-        st.error(f"{title}{reason}{kept}", icon=":material/error:")
+        saved = f" {words.failed_kept}" if turn.is_last else ""  # only the last turn can be retried
+        st.error(f"{title}{reason}{saved}", icon=":material/error:")
     elif turn.status == "stopped":
         note = words.stopped_partial if turn.answer_text else words.stopped_empty
         st.markdown(f":material/stop_circle: :small[:gray[{note}]]")

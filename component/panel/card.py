@@ -114,10 +114,10 @@ def _draw_text(words: Words, record: Record, surface: str) -> None:
 
 
 def _draw_facts(words: Words, record: Record, surface: str) -> None:
-    kept, missing = record.kept_facts, record.missing_facts
-    if not kept and not missing:
+    present, missing = record.kept_facts, record.missing_facts
+    if not present and not missing:
         return
-    count = words.facts_kept.format(kept=len(kept), all=len(kept) + len(missing))
+    count = words.facts_kept.format(kept=len(present), all=len(present) + len(missing))
     label = f":{'orange' if missing else 'green'}[{count}]"
     box = st.expander(
         label, key=f"facts_{surface}_{record.id}", icon=":material/fact_check:", type="compact", on_change="rerun"
@@ -125,7 +125,7 @@ def _draw_facts(words: Words, record: Record, surface: str) -> None:
     if not box.open:
         return
     with box:
-        for title, colour, facts in ((words.facts_missing, "orange", missing), (words.facts_present, "gray", kept)):
+        for title, colour, facts in ((words.facts_missing, "orange", missing), (words.facts_present, "gray", present)):
             if facts:
                 badges = " ".join(f":{colour}-badge[{escape_label(fact)}]" for fact in facts)
                 st.markdown(f":small[{title}]  \n{badges}")
@@ -164,8 +164,8 @@ def _badges(words: Words, record: Record) -> list[str]:
 def _note(words: Words, record: Record) -> str:
     if record.kind == "verbatim":
         # Version 1 is verbatim because it is short; a later one because the user undid the fold.
-        kept = words.kept_verbatim if record.version == 1 else words.steering.undone
-        return f":material/format_quote: :gray[{kept}]"
+        note = words.kept_verbatim if record.version == 1 else words.steering.undone
+        return f":material/format_quote: :gray[{note}]"
     if record.outcome == "shortened":
         return f":material/content_cut: :gray[{words.was_shortened}]"
     if record.outcome == "picked":

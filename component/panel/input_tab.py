@@ -128,9 +128,9 @@ def _group_name(words: Words, block: InputBlock) -> str:
 
 
 def _label(name: str, blocks: Sequence[InputBlock]) -> str:
-    kept = sum(block.is_cacheable for block in blocks)
-    share = "" if kept in {0, len(blocks)} else f" {kept}/{len(blocks)}"
-    mark = f" :material/bolt:{share}" if kept else ""
+    cacheable = sum(block.is_cacheable for block in blocks)
+    share = "" if cacheable in {0, len(blocks)} else f" {cacheable}/{len(blocks)}"
+    mark = f" :material/bolt:{share}" if cacheable else ""
     return f"{name}{mark} :gray[{format_tokens(sum_tokens(blocks), is_usage=False)}]"
 
 
@@ -179,11 +179,11 @@ def _line(title: str, tokens: int) -> str:
 
 
 def _lines(words: Words, call: CallInput) -> list[str]:
-    labels, kept = words.input, call.cacheable_tokens
+    labels, cacheable = words.input, call.cacheable_tokens
     first = []
-    if kept:
-        percent = format_percent(kept, call.sent_tokens)
-        first.append(f":material/bolt: {labels.cacheable.format(tokens=format_count(kept), percent=percent)}")
+    if cacheable:
+        percent = format_percent(cacheable, call.sent_tokens)
+        first.append(f":material/bolt: {labels.cacheable.format(tokens=format_count(cacheable), percent=percent)}")
     saved = round(100 * (call.full_tokens - call.sent_tokens) / call.full_tokens) if call.full_tokens else 0
     if saved:
         first.append((labels.saved if saved > 0 else labels.grown).format(percent=abs(saved)))

@@ -72,8 +72,8 @@ def _back_up(settings: Settings, wanted: Namespace) -> str:
 def _restore(settings: Settings, wanted: Namespace) -> str:
     file: Path = wanted.file
     _check_is_file(settings)
-    kept = restore(file, settings.database_path, now=utc_now(), busy_timeout_seconds=settings.busy_timeout_seconds)
-    return f"{settings.database_path} is {file} now" + (f"; what was there is {kept}" if kept else "")
+    retained = restore(file, settings.database_path, now=utc_now(), busy_timeout_seconds=settings.busy_timeout_seconds)
+    return f"{settings.database_path} is {file} now" + (f"; what was there is {retained}" if retained else "")
 
 
 def _export(settings: Settings, wanted: Namespace) -> str:

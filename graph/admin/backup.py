@@ -64,9 +64,9 @@ def restore(source: Path, target: Path, *, now: datetime, busy_timeout_seconds: 
             # The backup's leases are those held at its time.
             connection.execute(update(lease_table).values(owner="", expires_at=None))
         with set_up_lock(target, wait_seconds=busy_timeout_seconds), alone(target):
-            kept = _set_aside(target, now)
+            retained = _set_aside(target, now)
             copy.rename(target)
-    return kept
+    return retained
 
 
 @contextmanager
@@ -88,12 +88,12 @@ def _temporary_copy(source: Path, target: Path, busy_timeout_seconds: float) -> 
 def _set_aside(path: Path, now: datetime) -> Path | None:
     if not path.exists():
         return None
-    kept = path.with_name(f"{path.name}.before-{now:%Y%m%dT%H%M%S%fZ}")
+    retained = path.with_name(f"{path.name}.before-{now:%Y%m%dT%H%M%S%fZ}")
     for name in ("", *_SIDE_FILES):
         file = path.with_name(path.name + name)
         if file.exists():
-            file.rename(kept.with_name(kept.name + name))
-    return kept
+            file.rename(retained.with_name(retained.name + name))
+    return retained
 
 
 _BATCH: Final = 500

@@ -109,8 +109,8 @@ def _shown(name: str) -> str:
     if len(whole) <= _NAME_CHARS:
         return whole
     stem, dot, ending = whole.rpartition(".")
-    kept = f"…{dot}{ending}" if stem and len(ending) < _NAME_CHARS // 2 else "…"
-    return whole[: _NAME_CHARS - len(kept)] + kept
+    ending_part = f"…{dot}{ending}" if stem and len(ending) < _NAME_CHARS // 2 else "…"
+    return whole[: _NAME_CHARS - len(ending_part)] + ending_part
 
 
 _DATA: Final = "data:"
@@ -121,8 +121,8 @@ _SHOWN_CHARS: Final = 64
 def question_of(text: str, images: Sequence[str | NamedImage], *, message_id: str) -> HumanMessage:
     """Returns a user's message as archived; the images are URLs accepted by `is_image_url`, some with a name."""
     named = (image if isinstance(image, NamedImage) else NamedImage("", image) for image in images)
-    kept = [NamedImage(image.name and _shown(image.name), reference_of(image.url)) for image in named]
-    return HumanMessage(content_of(text, kept), id=message_id)
+    ending_part = [NamedImage(image.name and _shown(image.name), reference_of(image.url)) for image in named]
+    return HumanMessage(content_of(text, ending_part), id=message_id)
 
 
 def url_of(image: str | NamedImage) -> str:

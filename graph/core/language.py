@@ -115,13 +115,13 @@ def _without_quoted(text: str) -> str:
 
 def _without_pairs(text: str, opening: str, closing: str) -> str:
     """Removes text between two marks in the same line, in linear time (a regular expression would be quadratic)."""
-    kept: list[str] = []
+    retained: list[str] = []
     at = 0
     while (begin := text.find(opening, at)) >= 0 and (end := text.find(closing, begin)) >= 0:
         line_end = text.rfind("\n", begin, end)
-        kept += (text[at:begin], " ") if line_end < 0 else (text[at : line_end + 1],)
+        retained += (text[at:begin], " ") if line_end < 0 else (text[at : line_end + 1],)
         at = (end if line_end < 0 else line_end) + 1
-    return "".join(kept) + text[at:]
+    return "".join(retained) + text[at:]
 
 
 def _own_words(message: AnyMessage) -> Counter[str]:

@@ -164,11 +164,11 @@ def _block_item(block: ContextBlock, tokens: int) -> InputItem:
 
 
 def _message_item(message: AnyMessage) -> InputItem:
-    kept_chars = message.additional_kwargs.get(KEPT_CHARS)
+    retained_chars = message.additional_kwargs.get(KEPT_CHARS)
     tokens = message_tokens(message)
-    if kept_chars is None:
+    if retained_chars is None:
         return InputItem("message", str(message.id), 1, tokens)
-    return InputItem(CUT, str(message.id), int(kept_chars), tokens)
+    return InputItem(CUT, str(message.id), int(retained_chars), tokens)
 
 
 @lru_cache(maxsize=64)

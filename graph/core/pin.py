@@ -49,12 +49,12 @@ def budget_tokens(input_tokens: int) -> int:
 
 def fitting(pins: Sequence[Pin], most_tokens: int, language: Language) -> tuple[Pin, ...]:
     """Returns the newest pins that fit, by position: more may have been pinned with a larger window."""
-    kept: list[Pin] = []
+    retained: list[Pin] = []
     for pin in sorted(pins, key=lambda pin: pin.position, reverse=True):
         if (tokens := pin.tokens(language)) <= most_tokens:
-            kept.append(pin)
+            retained.append(pin)
             most_tokens -= tokens
-    return tuple(reversed(kept))
+    return tuple(reversed(retained))
 
 
 def unsent(pins: Sequence[Pin], messages: Sequence[AnyMessage]) -> list[Pin]:
@@ -97,25 +97,25 @@ class ContextBlock:
         kind: "front" and, after it, "client" (instructions of a client program) are in the system prompt and stay the
             same from turn to turn; "volatile" precedes the user's words of the open turn and isn't sent again later.
         version: Counts the session's blocks of this kind, from 1.
-        kept_lines: Number of lines sent; None for all of them.
+        sent_lines: Number of lines sent; None for all of them.
     """
 
     kind: BlockKind
     version: int
     text: str
-    kept_lines: int | None = None
+    sent_lines: int | None = None
 
     @property
     def name(self) -> str:
         """Name in the list of blocks: "front", or "front/12" if cut to 12 lines."""
-        return self.kind if self.kept_lines is None else f"{self.kind}/{self.kept_lines}"
+        return self.kind if self.sent_lines is None else f"{self.kind}/{self.sent_lines}"
 
     def within(self, most_tokens: int, language: Language) -> ContextBlock:
         """Returns the block cut to the lines that fit, with a note even if there is no room for it; never stored."""
         if estimate_tokens(self.text) <= most_tokens:
             return self
-        kept = lines_within(self.text, most_tokens, language)
-        return replace(self, text=cut_at(self.text, kept, language), kept_lines=kept)
+        retained = lines_within(self.text, most_tokens, language)
+        return replace(self, text=cut_at(self.text, retained, language), sent_lines=retained)
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ def lines_within(text: str, most_tokens: int, language: Language) -> int:
     return sum(1 for _ in takewhile(lambda tokens: tokens <= left_tokens, used))
 
 
-def cut_at(text: str, kept_lines: int, language: Language) -> str:
-    return "\n".join([*text.splitlines()[:kept_lines], BLOCK_CUT[language]])
+def cut_at(text: str, sent_lines: int, language: Language) -> str:
+    return "\n".join([*text.splitlines()[:sent_lines], BLOCK_CUT[language]])
 
 
 def read_name(name: str) -> tuple[BlockKind, int | None]:
@@ -165,5 +165,5 @@ def read_name(name: str) -> tuple[BlockKind, int | None]:
         KeyError: Unknown kind.
         ValueError: The suffix is no number.
     """
-    kind, _, kept = name.partition("/")
-    return _KINDS[kind], int(kept) if kept else None
+    kind, _, retained = name.partition("/")
+    return _KINDS[kind], int(retained) if retained else None

@@ -653,7 +653,7 @@ def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
     return _divide(facts, text)[1]
 
 
-def kept_in(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
+def present_in(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
     """Returns the facts that a text contains, in order.
 
     Spacing, case, separators and particles are ignored. A rule or prohibition matches a sentence with at least half of
@@ -676,7 +676,7 @@ def line_within(missing: Iterable[Fact], language: Literal["ko", "en"], fits: Ca
     taken: list[Fact] = []
     last: Fact | None = None
     for fact in _by_weight(fact for fact in missing if not fact.says_little):
-        if fact.text in line if is_instruction(fact) else line and kept_in([fact], line):
+        if fact.text in line if is_instruction(fact) else line and present_in([fact], line):
             taken.append(fact)
             continue
         longer = LINE_LABELS[language] + fact.text if last is None else f"{line}{_between(last, fact)}{fact.text}"
@@ -698,11 +698,11 @@ def _by_weight(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 def _divide(facts: Iterable[Fact], text: str) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
     held = HeldFacts(text)
-    kept: list[Fact] = []
+    present: list[Fact] = []
     missing: list[Fact] = []
     for fact in facts:
-        (kept if held.has(fact) else missing).append(fact)
-    return tuple(kept), tuple(missing)
+        (present if held.has(fact) else missing).append(fact)
+    return tuple(present), tuple(missing)
 
 
 def _scan(line: str, *, only_instructions: bool) -> Iterator[tuple[int, int, Kind]]:

@@ -8,7 +8,16 @@ from math import ceil
 from typing import Final, Literal, NamedTuple
 
 from graph.core.text import estimate_tokens
-from graph.fold.fact import LINE_LABELS, Fact, FactLine, fact_as_written, facts_in, is_instruction, kept_in, line_within
+from graph.fold.fact import (
+    LINE_LABELS,
+    Fact,
+    FactLine,
+    fact_as_written,
+    facts_in,
+    is_instruction,
+    line_within,
+    present_in,
+)
 from graph.value.record import Record
 
 _LINE_SHARE: Final = 1 / 3
@@ -85,7 +94,7 @@ def _held(record: Record) -> Iterator[Fact]:
     """
     facts = facts_in(without_marks(without_line(record.summary)))
     kinds = {fact.key: fact for fact in facts if not is_instruction(fact)}
-    yield from kept_in((fact_as_written(text, kinds) for text in record.kept_facts), record.summary)
+    yield from present_in((fact_as_written(text, kinds) for text in record.kept_facts), record.summary)
     for fact in facts:
         if fact.kind != "vague" and not (record.kept_facts and is_instruction(fact)):
             yield fact

@@ -10,7 +10,7 @@ from typing import Final
 from langchain_core.messages import AnyMessage, SystemMessage
 
 from graph.core.turn import text_of
-from graph.fold.fact import Fact, facts_line, facts_of, kept_in, missing_from
+from graph.fold.fact import Fact, facts_line, facts_of, missing_from, present_in
 from graph.fold.fact_carry import carried_line, without_marks
 from graph.fold.review import Review, is_within, pasted_instructions
 from graph.fold.shorten import shorten
@@ -34,8 +34,8 @@ def check_facts(review: Review, spec: FoldSpec) -> Review:
         return review
     facts = _weightiest(spec)
     text = (_with_carried if spec.carried else _with_line)(review.text, spec, facts)
-    kept, missing = _compared(text, facts)
-    return replace(review, text=text, kept=kept, missing=missing)
+    retained, missing = _compared(text, facts)
+    return replace(review, text=text, retained=retained, missing=missing)
 
 
 def compare_facts(text: str, spec: FoldSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -44,8 +44,8 @@ def compare_facts(text: str, spec: FoldSpec) -> tuple[tuple[str, ...], tuple[str
 
 
 def _compared(text: str, facts: Sequence[Fact]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    kept, missing = kept_in(facts, text), missing_from(facts, text)
-    return tuple(fact.text for fact in kept), tuple(fact.text for fact in missing)
+    retained, missing = present_in(facts, text), missing_from(facts, text)
+    return tuple(fact.text for fact in retained), tuple(fact.text for fact in missing)
 
 
 def _weightiest(spec: FoldSpec) -> Sequence[Fact]:

@@ -90,7 +90,7 @@ def _ended(record: Record, spec: FoldSpec, review: Review, cost: Mapping[str, ob
         summary=review.text,
         summary_chars=len(review.text),
         summary_tokens=estimate_tokens(spec.label + review.text),
-        kept_facts=review.kept,
+        kept_facts=review.retained,
         missing_facts=review.missing,
         **cost,
     )

@@ -231,7 +231,7 @@ class Review:
     outcome: RecordOutcome
     is_verbatim: bool = False
     error_code: str = ""
-    kept: tuple[str, ...] = ()
+    retained: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
 
@@ -325,12 +325,12 @@ def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
     fitting = [draft for draft, kind in zip(written, unfit, strict=True) if kind is None]
     long_enough = [draft for draft in fitting if visible_chars(draft.text) >= _least_chars(draft, spec)]
     if long_enough:
-        best, kept = _best([(draft, _adoptable(draft, spec)) for draft in long_enough], spec)
-        if len(written) > 1 and not _is_small(spec) and _lack(kept, best, spec).is_fatal:
+        best, shortened = _best([(draft, _adoptable(draft, spec)) for draft in long_enough], spec)
+        if len(written) > 1 and not _is_small(spec) and _lack(shortened, best, spec).is_fatal:
             return _LACKING
-        if _is_smaller(kept, spec):
-            is_whole = kept == best.text.strip() and not best.is_cut
-            return Review(kept, "compressed" if is_whole else "shortened")
+        if _is_smaller(shortened, spec):
+            is_whole = shortened == best.text.strip() and not best.is_cut
+            return Review(shortened, "compressed" if is_whole else "shortened")
     if _is_small(spec):
         return Review(quote(spec.messages, spec.language), "inflated" if written else "empty", is_verbatim=True)
     if long_enough:
@@ -348,8 +348,8 @@ def _adoptable(draft: SummaryDraft, spec: FoldSpec) -> str:
 
 def _best(drafts: Sequence[tuple[SummaryDraft, str]], spec: FoldSpec) -> tuple[SummaryDraft, str]:
     def order(each: tuple[SummaryDraft, str]) -> tuple[bool, bool, float]:
-        draft, kept = each
-        lacks = len(drafts) > 1 and _lack(kept, draft, spec).is_large
+        draft, shortened = each
+        lacks = len(drafts) > 1 and _lack(shortened, draft, spec).is_large
         return draft.is_cut, lacks, abs(math.log(len(draft.text.strip()) / spec.asked_chars))
 
     return min(drafts, key=order)

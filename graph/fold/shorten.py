@@ -52,28 +52,28 @@ def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit:
         return text
     pieces = [piece for whole in _pieces(text) for piece in _clauses(whole, max_chars // 2)]
     texts = [piece.text for piece in pieces]
-    kept = dict(enumerate(pieces))
+    retained = dict(enumerate(pieces))
     rough_chars = sum(len(each_text) + 1 for each_text in texts)
     for index in _light(texts):
-        if len(kept) == 1 or (rough_chars <= max_chars * _ROUGH_SHARE and fits(_render(kept))):
+        if len(retained) == 1 or (rough_chars <= max_chars * _ROUGH_SHARE and fits(_render(retained))):
             break
-        rough_chars -= len(kept.pop(index).text) + 1
-    if not must_fit(_render(kept)):
-        dropped = [index for index in _weighty(texts) if index in kept][: len(kept) - 1]
+        rough_chars -= len(retained.pop(index).text) + 1
+    if not must_fit(_render(retained)):
+        dropped = [index for index in _weighty(texts) if index in retained][: len(retained) - 1]
         # Bisects for the fewest pieces: the text gets shorter with each.
         counts = range(len(dropped))
-        count = bisect_left(counts, x=True, key=lambda count: must_fit(_render(_without(kept, dropped[:count]))))
-        kept = _without(kept, dropped[:count])
-    shortened = _render(kept)
-    is_enough = must_fit if len(kept) > 1 or _is_firm(shortened) else fits
+        count = bisect_left(counts, x=True, key=lambda count: must_fit(_render(_without(retained, dropped[:count]))))
+        retained = _without(retained, dropped[:count])
+    shortened = _render(retained)
+    is_enough = must_fit if len(retained) > 1 or _is_firm(shortened) else fits
     while len(shortened) > 1 and not is_enough(shortened):
         shortened = cut_at_word(shortened, min(max_chars, len(shortened) * 9 // 10))
     return shortened
 
 
-def _without(kept: Mapping[int, _Piece], dropped: Iterable[int]) -> dict[int, _Piece]:
+def _without(retained: Mapping[int, _Piece], dropped: Iterable[int]) -> dict[int, _Piece]:
     gone = set(dropped)
-    return {index: piece for index, piece in kept.items() if index not in gone}
+    return {index: piece for index, piece in retained.items() if index not in gone}
 
 
 def _light(texts: Sequence[str]) -> list[int]:
@@ -141,10 +141,10 @@ def _clauses(piece: _Piece, max_chars: int) -> list[_Piece]:
     return [replace(piece, text=clause) for clause in _CLAUSE_END.split(piece.text) if clause]
 
 
-def _render(kept: Mapping[int, _Piece]) -> str:
+def _render(retained: Mapping[int, _Piece]) -> str:
     parts: list[str] = []
     line, turn = -1, ""
-    for _, piece in sorted(kept.items()):
+    for _, piece in sorted(retained.items()):
         parts.append((("\n" if parts else "") + piece.opening) if piece.line != line else " ")
         parts.append(f"{piece.turn} " if piece.turn != turn else "")
         parts.append(piece.text)

@@ -69,8 +69,8 @@ def clean_title(text: str, scripts: Collection[str] = ()) -> str:
 
 
 def _seen(line: str) -> str:
-    kept = (sign for sign in " ".join(line.split()) if unicodedata.category(sign) not in _UNSEEN or sign == _KEPT)
-    return " ".join("".join(kept).replace("\ufffd", "").split())
+    retained = (sign for sign in " ".join(line.split()) if unicodedata.category(sign) not in _UNSEEN or sign == _KEPT)
+    return " ".join("".join(retained).replace("\ufffd", "").split())
 
 
 def _bare(line: str) -> str:

@@ -189,12 +189,12 @@ def apply_request(
     retains none.
     """
     accepted = _accepted(request, stored.get(WORKING_DIRECTORY, ""), language)
-    kept = {key: stored.get(key, "") for key in (WORKING_DIRECTORY, PROJECT_ROOT)}
+    working = {key: stored.get(key, "") for key in (WORKING_DIRECTORY, PROJECT_ROOT)}
     if policy == "merge":
-        kept[CURRENT_FILE] = stored.get(CURRENT_FILE, "")
-        if accepted.get(CURRENT_FILE, kept[CURRENT_FILE]) == kept[CURRENT_FILE]:
-            kept[SELECTION] = stored.get(SELECTION, "")
-    return {key: value for key, value in {**kept, **accepted}.items() if value}
+        working[CURRENT_FILE] = stored.get(CURRENT_FILE, "")
+        if accepted.get(CURRENT_FILE, working[CURRENT_FILE]) == working[CURRENT_FILE]:
+            working[SELECTION] = stored.get(SELECTION, "")
+    return {key: value for key, value in {**working, **accepted}.items() if value}
 
 
 def _accepted(request: Mapping[str, object], directory: str, language: Language) -> dict[str, str]:
@@ -217,8 +217,8 @@ def _cut(selection: str, language: Language) -> str:
     if len(selection) <= SELECTION_CHARS:
         return selection
     longest_note = note_left_out(len(selection), len(selection), language)
-    kept_chars = SELECTION_CHARS - len(longest_note)
-    return selection[:kept_chars] + note_left_out(len(selection) - kept_chars, len(selection), language)
+    retained_chars = SELECTION_CHARS - len(longest_note)
+    return selection[:retained_chars] + note_left_out(len(selection) - retained_chars, len(selection), language)
 
 
 LoadRules = Callable[[str], str]
@@ -306,8 +306,8 @@ class AppContextService:
         Raises `FileAccessError` or `DiskFullError` if the file can't be read or written; its content is unchanged then.
         """
         asked = {_LOADED_ROOT: plain_text(trigger.project_root or ""), _LOADED_DIGEST: trigger.rules_digest}
-        kept = self.persistent_store.snapshot()
-        if all(kept.get(key) == value for key, value in asked.items()):
+        retained = self.persistent_store.snapshot()
+        if all(retained.get(key) == value for key, value in asked.items()):
             return False
         rules = "" if trigger.project_root is None else self._load_rules(trigger.project_root)
         self.persistent_store.put_all({PROJECT_RULES: rules, **asked})

@@ -119,9 +119,9 @@ class PromptComposer:
         if execution is not None:
             volatile = execution.snapshot()
         layer = {} if self._layer is None else self._layer.snapshot()
-        kept = {**persistent, **layer, PROJECT_MEMORY: join_lines(memory)}
+        retained = {**persistent, **layer, PROJECT_MEMORY: join_lines(memory)}
         passing = {key: volatile.get(key, "") for key in _VOLATILE_KEYS_OF[task_type]}
-        return ComposedContext(render_block(PERSISTENT_HEADING, kept), render_block(VOLATILE_HEADING, passing))
+        return ComposedContext(render_block(PERSISTENT_HEADING, retained), render_block(VOLATILE_HEADING, passing))
 
     def compose(
         self,

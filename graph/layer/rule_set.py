@@ -156,8 +156,8 @@ class RuleSet(BaseModel):
 
     def renewed(self, found: RuleSet) -> RuleSet:
         """Returns the set with the files of all found folders replaced."""
-        kept = [file for file in self.files if file.folder not in found.folders]
-        files = sorted([*kept, *found.files], key=lambda file: file.folder.split("/") if file.folder else [])
+        retained = [file for file in self.files if file.folder not in found.folders]
+        files = sorted([*retained, *found.files], key=lambda file: file.folder.split("/") if file.folder else [])
         return RuleSet(
             files=tuple(files),
             folders=tuple(dict.fromkeys([*found.folders, *self.folders])),

@@ -69,11 +69,11 @@ class EndpointChat(ChatOpenAI):
         choices = chunk.get("choices") or [{}]
         delta = choices[0].get("delta") or {}
         if generation is not None:
-            kept = {name: delta[name] for name in _KEPT_FIELDS if delta.get(name)}
+            retained = {name: delta[name] for name in _KEPT_FIELDS if delta.get(name)}
             extras = [call.get("extra_content") for call in delta.get("tool_calls") or []]
             if any(extras):
-                kept["extra_content"] = extras
-            generation.message.additional_kwargs.update(kept)
+                retained["extra_content"] = extras
+            generation.message.additional_kwargs.update(retained)
         return generation
 
     def _get_request_payload(

@@ -499,12 +499,12 @@ class FoldWorker:
         try:
             if not self._stores.records.start(record, owner=plan.owner, expires_after_seconds=seconds):
                 return "left"
-            done, is_kept = self._ended(plan, record, stop)
+            done, is_saved = self._ended(plan, record, stop)
         except StoreError as error:
             _LOG.warning("fold of session=%s could not be kept: %s", plan.session_id, error.code)  # its row expires
             return "failed"
         _LOG.info("fold %s session=%s turns=%s outcome=%s", done.status, done.thread_id, done.turns, done.outcome)
-        if not is_kept:
+        if not is_saved:
             return "left"
         return "made" if done.status == "COMPLETED" else "failed"
 

@@ -250,8 +250,10 @@ def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> A
 
 def _without_thoughts(message: AIMessage) -> AIMessage:
     """Returns the answer as it is archived: what its provider wants back in this turn stays in the state alone."""
-    kept = {name: value for name, value in message.additional_kwargs.items() if name != RETURNED}
-    return message if kept == message.additional_kwargs else message.model_copy(update={"additional_kwargs": kept})
+    retained = {name: value for name, value in message.additional_kwargs.items() if name != RETURNED}
+    return (
+        message if retained == message.additional_kwargs else message.model_copy(update={"additional_kwargs": retained})
+    )
 
 
 def _runnable_calls(message: AIMessage) -> AIMessage:

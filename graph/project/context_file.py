@@ -166,11 +166,11 @@ class Memory(Part):
 
         Raises `ValidationError` if more than 500 are in force.
         """
-        kept = list(decisions)
-        over = len(kept) - _DECISIONS
-        for each in [each for each in kept if not each.in_force][: max(0, over)]:
-            kept.remove(each)
-        return self.changed(decisions=kept, last_decisions=[each.text for each in kept if each.in_force])
+        retained = list(decisions)
+        over = len(retained) - _DECISIONS
+        for each in [each for each in retained if not each.in_force][: max(0, over)]:
+            retained.remove(each)
+        return self.changed(decisions=retained, last_decisions=[each.text for each in retained if each.in_force])
 
     def with_all_decisions(self, at: datetime | None) -> Self:
         """Returns a copy with a decision for each text that only `last_decisions` has, such as a line added by hand."""

@@ -143,15 +143,15 @@ class RecordDecision(Operation):
         same = next((each for each in memory.decisions if each.in_force and each.text == self.text), None)
         if same is not None:
             return state, same.id
-        kept = [each.changed(in_force=False) if each.id == self.replaces else each for each in memory.decisions]
+        retained = [each.changed(in_force=False) if each.id == self.replaces else each for each in memory.decisions]
         made = Decision(
-            id=next_id("decision", [each.id for each in kept]),
+            id=next_id("decision", [each.id for each in retained]),
             text=self.text,
             date=self.at,
             source=self.source,
             replaces=self.replaces,
         )
-        return _with_memory(state, memory.with_decisions([*kept, made])), made.id
+        return _with_memory(state, memory.with_decisions([*retained, made])), made.id
 
 
 class ForgetDecision(Operation):
@@ -161,10 +161,10 @@ class ForgetDecision(Operation):
 
     def change(self, state: ProjectState) -> Change:
         memory = state.context.memory
-        kept = [each for each in memory.decisions if each.id != self.decision_id]
-        if len(kept) == len(memory.decisions):
+        retained = [each for each in memory.decisions if each.id != self.decision_id]
+        if len(retained) == len(memory.decisions):
             raise NotFoundError(self.decision_id)
-        return _with_memory(state, memory.with_decisions(kept)), self.decision_id
+        return _with_memory(state, memory.with_decisions(retained)), self.decision_id
 
 
 class NoteOpenFiles(Operation):
@@ -176,8 +176,8 @@ class NoteOpenFiles(Operation):
     def change(self, state: ProjectState) -> Change:
         memory = state.context.memory
         opened = list(dict.fromkeys(reversed(self.opened)))[::-1]
-        kept = [path for path in memory.open_files if path not in {*opened, *self.closed}]
-        paths = [*kept, *opened][-OPEN_FILES:]
+        retained = [path for path in memory.open_files if path not in {*opened, *self.closed}]
+        paths = [*retained, *opened][-OPEN_FILES:]
         times = {**memory.file_times, **dict.fromkeys(opened, self.at)}
         return _with_memory(
             state, memory.changed(open_files=paths, file_times={path: times[path] for path in paths if path in times})

@@ -184,12 +184,12 @@ class Snapshots:
         items = self.items()
         for each in items[KEPT:]:
             self._files.remove(each.name)
-        kept = items[:KEPT]
-        for each in reversed(kept):
+        retained = items[:KEPT]
+        for each in reversed(retained):
             if sum(self._files.sizes().values()) <= LARGEST_COPY_BYTES:
                 return
             self._drop_dialog(each.name)
-        for each in reversed(kept[1:]):
+        for each in reversed(retained[1:]):
             if sum(self._files.sizes().values()) <= LARGEST_COPY_BYTES:
                 return
             self._files.remove(each.name)

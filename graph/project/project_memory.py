@@ -177,17 +177,17 @@ class ProjectMemory:
 
     def snapshots(self) -> list[SnapshotItem]:
         """Returns the snapshots, newest first."""
-        with self._snapshots() as (_, kept):
-            return kept.items()
+        with self._snapshots() as (_, snapshots):
+            return snapshots.items()
 
     def restore(self, name: str) -> ProjectState:
         """Restores a snapshot; the current content becomes a snapshot too, damaged files are renamed.
 
         Raises `NotFoundError` for an unknown name.
         """
-        with self._snapshots() as (files, kept):
-            wanted = kept.read(name)
-            present = self._set_aside(files, kept)
+        with self._snapshots() as (files, snapshots):
+            wanted = snapshots.read(name)
+            present = self._set_aside(files, snapshots)
             applied = present.state.context.applied if present else {}
             state = wanted.repaired(self.now())
             state = ProjectState(state.context.changed(applied={**state.context.applied, **applied}), state.workflow)
@@ -195,8 +195,8 @@ class ProjectMemory:
 
     def start_over(self) -> ProjectState:
         """Empties the memory; the current content becomes a snapshot, damaged files are renamed."""
-        with self._snapshots() as (files, kept):
-            present = self._set_aside(files, kept)
+        with self._snapshots() as (files, snapshots):
+            present = self._set_aside(files, snapshots)
             return write_pair(files, self._new(), present, self.now())
 
     @contextmanager
@@ -227,11 +227,11 @@ class ProjectMemory:
         context, now = found.written.context, self.now()
         is_foreign = "applied" not in context.model_fields_set
         with files.folder(SNAPSHOTS) as below:
-            kept = Snapshots(below)
-            if is_foreign or kept.is_due(now, context.created_at or now):
-                kept.take(found.sources, now)
+            snapshots = Snapshots(below)
+            if is_foreign or snapshots.is_due(now, context.created_at or now):
+                snapshots.take(found.sources, now)
 
-    def _set_aside(self, files: Files, kept: Snapshots) -> FilePair | None:
+    def _set_aside(self, files: Files, snapshots: Snapshots) -> FilePair | None:
         """Saves the current content in a snapshot; if a file is damaged, renames both and returns None."""
         try:
             found = self._load(files)
@@ -240,5 +240,5 @@ class ProjectMemory:
                 if files.is_there(name):
                     files.rename(name, f"damaged-{self.now():%Y%m%dT%H%M%S%f}Z-{name}")
             return None
-        kept.take(found.sources, self.now())
+        snapshots.take(found.sources, self.now())
         return found

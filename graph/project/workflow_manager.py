@@ -134,8 +134,8 @@ class ForgetItem(Operation):
             changed = workflow.changed(plans=[each for each in workflow.plans if each.id != self.item_id])
         else:
             plan, task = _find_task(state, self.item_id)
-            kept = [each for each in plan.tasks if each.id != task.id]
-            changed = workflow.with_plan(plan.changed(tasks=kept))
+            retained = [each for each in plan.tasks if each.id != task.id]
+            changed = workflow.with_plan(plan.changed(tasks=retained))
         left = ProjectState(state.context, changed)
         return left.with_active(memory.active_plan_id, memory.active_task_id), self.item_id
 

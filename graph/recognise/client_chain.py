@@ -163,15 +163,15 @@ def _without_hidden_blocks(text: str) -> str:
     """
     tags = [(tag, str(tag[2] or tag[3]).lower()) for tag in _TAG.finditer(text)]
     last_end = {name: tag.start() for tag, name in tags if tag[1]}
-    kept, begin, inside = [], 0, ""
+    retained, begin, inside = [], 0, ""
     for tag, name in tags:
         is_begin = not tag[1] and (name == "think" or _TYPE.search(tag[4]) is not None)
         if not inside and is_begin and last_end.get(name, 0) > tag.start():
-            kept.append(text[begin : tag.start()])
+            retained.append(text[begin : tag.start()])
             inside = name
         elif inside == name and tag[1]:
             begin, inside = tag.end(), ""
-    return "".join([*kept, text[begin:]])
+    return "".join([*retained, text[begin:]])
 
 
 def _is_encodable(text: str) -> bool:

@@ -170,10 +170,10 @@ def _within_bound(words: Iterable[list[str]]) -> list[list[str]]:
     """Drops phrases beyond the limit: parts before stems, and stems before words."""
     by_rank = zip_longest(*(dict.fromkeys(phrases) for phrases in words))
     numbered = ((index, phrase) for rank in by_rank for index, phrase in enumerate(rank) if phrase is not None)
-    kept: dict[int, list[str]] = {}
+    retained: dict[int, list[str]] = {}
     for index, phrase in islice(numbered, MAX_PHRASES):
-        kept.setdefault(index, []).append(phrase)
-    return [kept[index] for index in sorted(kept)]
+        retained.setdefault(index, []).append(phrase)
+    return [retained[index] for index in sorted(retained)]
 
 
 def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:

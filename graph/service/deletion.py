@@ -17,7 +17,7 @@ from graph.worker.turn_runner import TurnRunner
 
 _LOG = logging.getLogger(__name__)
 # How long a session that was deleted can be brought back. The page offers it for ten seconds.
-KEPT_SECONDS: Final = 60.0
+RETENTION_SECONDS: Final = 60.0
 
 
 class SessionEraser:
@@ -34,14 +34,14 @@ class SessionEraser:
         fold_worker: FoldWorker,
         contexts: SessionContexts,
         project_turns: ProjectTurns | None,
-        kept_seconds: float = KEPT_SECONDS,
+        retention_seconds: float = RETENTION_SECONDS,
     ) -> None:
         self._stores = stores
         self._runner = runner
         self._fold_worker = fold_worker
         self._contexts = contexts
         self._project_turns = project_turns
-        self._kept_seconds = kept_seconds
+        self._retention_seconds = retention_seconds
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
         self._is_closed = False
@@ -80,7 +80,7 @@ class SessionEraser:
     def erase_later(self, session_id: str) -> None:
         """Ends the folds of a session that was marked as deleted, and has it erased once that can't be undone."""
         self._fold_worker.forget(session_id)
-        self.leaving[session_id] = time.monotonic() + self._kept_seconds
+        self.leaving[session_id] = time.monotonic() + self._retention_seconds
         self._look_later()
 
     def erase_expired(self, *, has_others: bool = False) -> None:
@@ -92,7 +92,7 @@ class SessionEraser:
         due = [session_id for session_id, moment in list(self.leaving.items()) if moment <= now]
         if not due and not has_others:
             return
-        expired = self._stores.sessions.expired(self._kept_seconds)
+        expired = self._stores.sessions.expired(self._retention_seconds)
         for session_id in due:
             self.leaving.pop(session_id, None)
         for session_id, owner in expired:
@@ -102,10 +102,10 @@ class SessionEraser:
                 continue  # another server has just erased it
             except (BusyError, StoreError) as error:
                 _LOG.warning("a deleted session was not erased: %s", error.code)
-                self.leaving[session_id] = now + self._kept_seconds
+                self.leaving[session_id] = now + self._retention_seconds
         if has_others:  # a server that was closed meanwhile would have erased these
             for session_id, _ in self._stores.sessions.expired(0.0):
-                self.leaving.setdefault(session_id, now + self._kept_seconds)
+                self.leaving.setdefault(session_id, now + self._retention_seconds)
         if self.leaving:
             self._look_later()
 
@@ -114,7 +114,7 @@ class SessionEraser:
         with self._lock:
             if self._is_closed or self._timer is not None:
                 return
-            self._timer = threading.Timer(self._kept_seconds, self._look)
+            self._timer = threading.Timer(self._retention_seconds, self._look)
             self._timer.name, self._timer.daemon = "erase", True
             self._timer.start()
 

@@ -160,8 +160,8 @@ class Inputs:
             ]
             before = self._stores.calls.before(call)
             # Another model has a cache of its own.
-            kept = same_blocks(before.manifest if before and before.model == call.model else (), call.manifest)
-            blocks = [replace(block, is_cacheable=is_kept) for block, is_kept in zip(blocks, kept, strict=True)]
+            retained = same_blocks(before.manifest if before and before.model == call.model else (), call.manifest)
+            blocks = [replace(block, is_cacheable=is_shared) for block, is_shared in zip(blocks, retained, strict=True)]
         return CallInput(
             attempt=call.attempt,
             ordinal=call.ordinal,
@@ -250,11 +250,11 @@ def _part(stores: ChatStores, session_id: str, block: Block, language: Language)
 
 
 def _context_block(stores: ChatStores, session_id: str, block: Block, language: Language) -> ContextBlock:
-    kind, kept_lines = read_name(block[1])
+    kind, sent_lines = read_name(block[1])
     whole = stores.blocks.get(session_id, kind, block[2])
-    if kept_lines is None:
+    if sent_lines is None:
         return whole
-    return replace(whole, text=cut_at(whole.text, kept_lines, language), kept_lines=kept_lines)
+    return replace(whole, text=cut_at(whole.text, sent_lines, language), sent_lines=sent_lines)
 
 
 def _sorted(system: SystemPart, parts: Sequence[Part]) -> tuple[SystemPart, list[HistoryEntry], list[AnyMessage]]:

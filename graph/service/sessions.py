@@ -23,7 +23,7 @@ from graph.layer.prompt_composer import memory_of
 from graph.node.fold_worker import FoldWorker
 from graph.search.term import excerpt, strict_words
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
-from graph.service.deletion import KEPT_SECONDS, SessionEraser
+from graph.service.deletion import RETENTION_SECONDS, SessionEraser
 from graph.service.turns import Turns
 from graph.store.database import Lease
 from graph.store.owner import OwnerUseStore
@@ -360,7 +360,7 @@ class Sessions:
     def delete_many(self, session_ids: Iterable[str]) -> tuple[str, ...]:
         """Marks sessions as deleted, and returns the ids of those that existed.
 
-        They are gone for everybody at once, can be brought back for `KEPT_SECONDS`, and are then erased in the
+        They are gone for everybody at once, can be brought back for `RETENTION_SECONDS`, and are then erased in the
         background.
         """
         deleted: list[str] = []
@@ -380,7 +380,7 @@ class Sessions:
         return tuple(
             session_id
             for session_id in dict.fromkeys(session_ids)
-            if self._stores.sessions.bring_back(session_id, self._owner, within_seconds=KEPT_SECONDS)
+            if self._stores.sessions.bring_back(session_id, self._owner, within_seconds=RETENTION_SECONDS)
         )
 
     def export(self, session_id: str, *, with_images: bool = True) -> tuple[str, ...]:

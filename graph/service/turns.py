@@ -453,10 +453,10 @@ class Turns:
             session = self._access.own(session_id)
             row = self._stores.turns.get(session_id, turn)
             asked = self._stores.archive.get(session_id, row.user_message_id).message
-            kept = self._stores.images.get(session_id, urls_of(asked))
+            retained = self._stores.images.get(session_id, urls_of(asked))
         text = words_of(asked) if text is None else _without_marks(text, len(urls_of(asked)))
         # An image that is no longer there leaves its reference behind, which no provider takes.
-        found = [image._replace(url=kept.get(image.url, image.url)) for image in images_of(asked)]
+        found = [image._replace(url=retained.get(image.url, image.url)) for image in images_of(asked)]
         images = [image for image in found if is_image_url(image.url)]
         with ExitStack() as undo:
             branch = self.fork(session_id, after_turn=turn - 1, client=options.client_name)
@@ -664,8 +664,8 @@ def import_history(
     referred = references_in(message for turn in turns for message in turn)
     with access.stores.database.write(lease) as connection:
         session = access.own(lease.session_id)
-        kept = {reference: url for reference, url in images.items() if reference in referred}
-        keep_images(connection, session.session_id, kept, owner=access.owner)
+        retained = {reference: url for reference, url in images.items() if reference in referred}
+        keep_images(connection, session.session_id, retained, owner=access.owner)
         return insert_turns(
             connection,
             turns,

@@ -135,8 +135,8 @@ def _copy_messages(connection: Connection, origin_id: str, new_id: str, after_tu
 def _copy_records(connection: Connection, origin_id: str, new_id: str) -> None:
     """Copies records that are or were active, and prepared ones, except merges, which are found by old record ids."""
     was_adopted = and_(IS_COMPLETED, _record.adopted_at.is_not(None))
-    kept = or_(was_adopted, and_(IS_PREPARED, _record.sources == ()))
-    query = select(record_table).where(_record.session_id == origin_id, kept).order_by(_record.sequence)
+    retained = or_(was_adopted, and_(IS_PREPARED, _record.sources == ()))
+    query = select(record_table).where(_record.session_id == origin_id, retained).order_by(_record.sequence)
     rows = [dict(row) for row in connection.execute(query).mappings()]
     ids: dict[str, str] = {row["id"]: f"rec-{secrets.token_urlsafe(9)}" for row in rows}
     for row in rows:

@@ -28,15 +28,15 @@ def to_values(record: Record) -> dict[str, object]:
 
 def to_record(row: Mapping[Any, Any]) -> Record:
     values = dict(row)
-    kept, missing = unpack_facts(values.pop("facts"), values["summary"])
-    return Record(**values, kept_facts=kept, missing_facts=missing)
+    retained, missing = unpack_facts(values.pop("facts"), values["summary"])
+    return Record(**values, kept_facts=retained, missing_facts=missing)
 
 
-def pack_facts(kept: Sequence[str], missing: Sequence[str], summary: str) -> bytes | None:
+def pack_facts(retained: Sequence[str], missing: Sequence[str], summary: str) -> bytes | None:
     """Packs both lists to a quarter of the size, as a zlib stream (RFC 1950) with the summary as its dictionary."""
-    if not (kept or missing):
+    if not (retained or missing):
         return None
-    facts = _SEPARATOR.join([str(len(kept)), *(plain_text(fact) for fact in (*kept, *missing))])
+    facts = _SEPARATOR.join([str(len(retained)), *(plain_text(fact) for fact in (*retained, *missing))])
     packer = zlib.compressobj(_LEVEL, zdict=_dictionary(summary))
     return packer.compress(facts.encode()) + packer.flush()
 
@@ -48,10 +48,10 @@ def unpack_facts(packed: bytes | None, summary: str) -> Facts:
     try:
         unpacker = zlib.decompressobj(zdict=_dictionary(summary))
         count, *facts = (unpacker.decompress(packed) + unpacker.flush()).decode().split(_SEPARATOR)
-        kept_count = int(count)
+        retained_count = int(count)
     except (zlib.error, ValueError):
         return (), ()
-    return tuple(facts[:kept_count]), tuple(facts[kept_count:])
+    return tuple(facts[:retained_count]), tuple(facts[retained_count:])
 
 
 def _dictionary(summary: str) -> bytes:

@@ -115,9 +115,9 @@ class ChatStores:
                 return Context(records, raw, [])
             hole = raw[0].position
             _LOG.warning("the records of session=%s leave position %d out; what follows is read raw", session_id, hole)
-            kept = [record for record in records if record.to_position < hole]
+            retained = [record for record in records if record.to_position < hole]
             raw = self.archive.live(session_id, from_position=hole, from_turn=from_turn)
-        return Context(kept, raw, records[len(kept) :])
+        return Context(retained, raw, records[len(retained) :])
 
     def pinned(self, session_id: str) -> tuple[Pin, ...]:
         """Returns the pinned messages since the last reset, in order."""

@@ -149,23 +149,23 @@ def _rows(connection: Connection, table: Table, session_id: str) -> Iterator[dic
 
 
 def _columns(table: Table) -> list[Column[Any]]:
-    kept = [column for column in table.c if column.name not in _LEFT_OUT.get(table.name, ())]
-    return [*kept, *_SPELLED.get(table.name, ())]
+    retained = [column for column in table.c if column.name not in _LEFT_OUT.get(table.name, ())]
+    return [*retained, *_SPELLED.get(table.name, ())]
 
 
 def _spelled(table: Table, row: dict[str, Any]) -> dict[str, Any]:
     if table is not record_table:
         return row
-    kept, missing = unpack_facts(row["facts"], row["summary"])
-    return {**row, "kept_facts": kept, "missing_facts": missing}
+    retained, missing = unpack_facts(row["facts"], row["summary"])
+    return {**row, "kept_facts": retained, "missing_facts": missing}
 
 
 def _packed(table: Table, row: dict[str, Any]) -> dict[str, Any]:
     if table is not record_table:
         return row
-    kept, missing = (row.pop(column.name, None) or () for column in _SPELLED[table.name])
+    retained, missing = (row.pop(column.name, None) or () for column in _SPELLED[table.name])
     sequence = next_sequence(record_table, row["session_id"])
-    return {**row, "sequence": sequence, "facts": pack_facts(kept, missing, row["summary"])}
+    return {**row, "sequence": sequence, "facts": pack_facts(retained, missing, row["summary"])}
 
 
 def _check_head(line: str) -> None:

@@ -112,28 +112,28 @@ def compaction_fold(snapshot: SessionSnapshot, preserve_messages: int) -> FoldSp
         return None
     raw = snapshot.complete_raw
     cut = unsent_count([entry.message for entry in raw], preserve_messages)
-    covered, kept = raw[:cut], raw[cut:]
+    covered, preserved = raw[:cut], raw[cut:]
     if not covered:
         return None
     spec = fold_of(
         snapshot.active, covered, kind="compaction", rate=snapshot.rate, language=snapshot.language, style="structured"
     )
-    max_tokens = min(SUMMARY_TOKENS, _half_tokens(spec.source_tokens, sum(entry.tokens for entry in kept)))
-    kept_turns = {entry.turn for entry in kept}
-    whole_turns = tuple(turn for turn in spec.turns if turn not in kept_turns)
+    max_tokens = min(SUMMARY_TOKENS, _half_tokens(spec.source_tokens, sum(entry.tokens for entry in preserved)))
+    preserved_turns = {entry.turn for entry in preserved}
+    whole_turns = tuple(turn for turn in spec.turns if turn not in preserved_turns)
     return replace(
         spec.bounded(max_tokens, most_chars=SUMMARY_CHARS),
         # A turn that is cut in two counts as covered only if no whole turn is covered.
         turns=whole_turns or spec.turns,
         context_messages=snapshot.message_count,
-        context_messages_after=len(kept) + 1,
+        context_messages_after=len(preserved) + 1,
         context_tokens=snapshot.context_tokens,
         answer_tokens=SUMMARY_TOKENS,
         is_exact=False,
     )
 
 
-def _half_tokens(covered_tokens: int, kept_tokens: int) -> int:
+def _half_tokens(covered_tokens: int, preserved_tokens: int) -> int:
     """Returns the summary's upper bound that halves the context, or at least the covered messages."""
-    half = (covered_tokens + kept_tokens) // 2 - kept_tokens
+    half = (covered_tokens + preserved_tokens) // 2 - preserved_tokens
     return half if half > covered_tokens // _LEAST_SHARE else covered_tokens // 2

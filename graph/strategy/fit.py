@@ -111,13 +111,13 @@ class Fitting:
     def _without_pins(self, fit: Fit) -> Fit:
         sizes = {item.id: item.tokens for item in fit.model_input.items if item.kind == PIN}
         excess = self._excess(fit.model_input)
-        kept = list(fit.system.pins)
+        retained = list(fit.system.pins)
         for pin in fit.system.pins:
             if excess <= 0:
                 break
-            kept.remove(pin)
+            retained.remove(pin)
             excess -= sizes.get(pin.message_id, 0)
-        return self._built(replace(fit.system, pins=tuple(kept)), fit.history, fit.messages)
+        return self._built(replace(fit.system, pins=tuple(retained)), fit.history, fit.messages)
 
     def _without_results(self, fit: Fit) -> Fit:
         while (excess := self._excess(fit.model_input)) > 0:

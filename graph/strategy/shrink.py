@@ -141,10 +141,10 @@ def cut_results(
         text, marks = text_of(cut[index]), cut[index].additional_kwargs
         tokens = estimate_tokens(text)
         whole_chars = int(marks.get(WHOLE_CHARS, len(text)))
-        kept_chars = int(marks.get(KEPT_CHARS, whole_chars))
+        retained_chars = int(marks.get(KEPT_CHARS, whole_chars))
         share = max(0.0, 1 - (excess_tokens + _NOTE_TOKENS) / max(1, tokens))
         keep = max(least_chars, int(len(text) * share))
-        if keep >= kept_chars:
+        if keep >= retained_chars:
             continue
         shorter = note_cut(text, keep, why="fit the window", language=language, whole_chars=whole_chars)
         if estimate_tokens(shorter) >= tokens:

@@ -39,8 +39,8 @@ class WindowStrategy:
         return ()
 
     def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:  # noqa: ARG002 - the protocol's; records of other strategies aren't sent
-        kept = [*extract_last_n_turns(messages, self.whole_turns), *extract_current_turn(messages)]
-        return assemble(system, (), kept)
+        retained = [*extract_last_n_turns(messages, self.whole_turns), *extract_current_turn(messages)]
+        return assemble(system, (), retained)
 
 
 _CLASSES = (IntervalStrategy, RollingStrategy, CompactionStrategy, WindowStrategy)

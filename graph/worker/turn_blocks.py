@@ -83,8 +83,8 @@ class TurnBlocks:
         except TurnfoldError as error:
             _LOG.warning("context of session=%s turn=%d not composed: %s", session_id, request.turn, error.code)
             standing, passing = request.front, ""
-        kept = self._blocks.keep(turn.lease, "front", undivided(standing.strip()), owner=turn.owner)
-        front = self._within(turn, kept)
+        retained = self._blocks.keep(turn.lease, "front", undivided(standing.strip()), owner=turn.owner)
+        front = self._within(turn, retained)
         passing = "\n\n".join(part for part in (undivided(passing.strip()), preamble) if part)
         return replace(turn, front=front, volatile=self._passing(turn, passing))
 
@@ -100,8 +100,8 @@ class TurnBlocks:
             return self._within(turn, newest)
         sent = self._calls.last_manifest(session_id)
         lost_tokens = sum(tokens for kind, name, _, tokens in sent if not _stands_before(kind, name))
-        kept = self._blocks.keep(turn.lease, "client", text, owner=turn.owner, lost_tokens=lost_tokens)
-        return self._within(turn, kept)
+        retained = self._blocks.keep(turn.lease, "client", text, owner=turn.owner, lost_tokens=lost_tokens)
+        return self._within(turn, retained)
 
     def _newest(self, turn: TurnContext, kind: BlockKind) -> ContextBlock | None:
         return self._within(turn, self._blocks.newest(turn.lease.session_id, kind))

@@ -83,7 +83,7 @@ _PARTLY: Final[Mapping[Language, str]] = {"ko": " / 일부만 표시됨", "en": 
 
 def note_cut(
     text: str,
-    kept_chars: int,
+    retained_chars: int,
     *,
     why: Literal["fit the window", "are shown"],
     language: Language,
@@ -91,7 +91,7 @@ def note_cut(
 ) -> str:
     """Cuts a long tool result and appends a note with both lengths; `whole_chars` is that before an earlier cut."""
     chars = len(text) if whole_chars is None else whole_chars
-    return f"{text[:kept_chars]}\n\n[cut: {kept_chars} of {chars} characters {why}{_PARTLY[language]}]"
+    return f"{text[:retained_chars]}\n\n[cut: {retained_chars} of {chars} characters {why}{_PARTLY[language]}]"
 
 
 # Seed 001's own words, the same in both languages.

@@ -49,7 +49,7 @@ def chromium_path(playwright: Playwright) -> str | None:
 def started(
     folder: Path, settings: Mapping[str, str], *, script: Path = ROOT / "app.py", port: int = 0
 ) -> Iterator[str]:
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "VIRTUAL_ENV") if name in os.environ}
+    retained = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "VIRTUAL_ENV") if name in os.environ}
     command = [sys.executable, "-m", "streamlit", "run", str(script)]
     command += ["--server.headless=true", f"--server.port={port}"]
     with (folder / "server.log").open("w+") as log:
@@ -57,7 +57,7 @@ def started(
         process = subprocess.Popen(
             command,
             cwd=folder,
-            env={**kept, **settings, "TURNFOLD_DATA_DIR": str(folder / "data"), **OWN},
+            env={**retained, **settings, "TURNFOLD_DATA_DIR": str(folder / "data"), **OWN},
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,

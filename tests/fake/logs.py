@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def kept_logging() -> Iterator[None]:
+def restored_logging() -> Iterator[None]:
     named = [each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger)]
-    kept = [(each, each.handlers[:], each.level, each.propagate) for each in (logging.root, *named)]
+    retained = [(each, each.handlers[:], each.level, each.propagate) for each in (logging.root, *named)]
     try:
         yield
     finally:
         logging.captureWarnings(capture=False)
-        for logger, handlers, level, propagates in kept:
+        for logger, handlers, level, propagates in retained:
             logger.handlers[:] = handlers
             logger.setLevel(level)
             logger.propagate = propagates

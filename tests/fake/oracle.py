@@ -120,5 +120,5 @@ def check_sent(truth: Truth, sent: Sequence[AnyMessage], span: Span) -> None:
 def state_ids(settings: Settings, session_id: str) -> list[str]:
     """The ids of the messages that graph state holds."""
     with closing(open_checkpoints(settings)) as checkpointer:
-        kept = checkpointer.get_tuple({"configurable": {"thread_id": session_id}})
-    return [] if kept is None else [str(message.id) for message in kept.checkpoint["channel_values"]["messages"]]
+        stored = checkpointer.get_tuple({"configurable": {"thread_id": session_id}})
+    return [] if stored is None else [str(message.id) for message in stored.checkpoint["channel_values"]["messages"]]

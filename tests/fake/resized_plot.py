@@ -113,8 +113,8 @@ class ResizedPlot(Plot):
         query = "SELECT text FROM context_block WHERE session_id = ? AND kind = 'client' ORDER BY version DESC LIMIT 1"
         newest = "".join(text for (text,) in self.chat.rows(query, self._session_id))
         sent = next((block.text for block in call.blocks if block.id == "client"), None) or ""
-        kept = sent.removesuffix(BLOCK_CUT["ko"])
-        assert sent == newest or (kept != sent and newest.startswith(kept))
+        retained = sent.removesuffix(BLOCK_CUT["ko"])
+        assert sent == newest or (retained != sent and newest.startswith(retained))
 
     def _options(self) -> TurnOptions:
         return replace(super()._options(), client=self._client)

@@ -33,8 +33,8 @@ class ScriptedBranches:
     def branch(self, session_id: str, turn: int, text: str, options: TurnOptions) -> StartedTurn:
         identifier = self.new_id()
         origin = self.stored[session_id]
-        kept = [replace(kept, is_last=False) for kept in origin.turns[: turn - 1]]
-        made = replace(origin, turns=kept, records=[], forked_from=session_id, forked_after=turn - 1)
+        retained = [replace(retained, is_last=False) for retained in origin.turns[: turn - 1]]
+        made = replace(origin, turns=retained, records=[], forked_from=session_id, forked_after=turn - 1)
         self.stored[identifier] = made
         try:
             return StartedTurn(identifier, self.send(identifier, text, message_id="branch", options=options))

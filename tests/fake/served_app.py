@@ -26,7 +26,7 @@ def refused_start(folder: Path, **settings: str) -> str:
     done = subprocess.run(
         _command(ROOT / "app.py", 0),
         cwd=folder,
-        env={**_kept(), **settings},
+        env={**_retained(), **settings},
         capture_output=True,
         text=True,
         timeout=60,
@@ -45,7 +45,7 @@ def served(
     """Starts the server of a script over the files in a folder; yields its process and port."""
     port = free_port()
     environment = {
-        **_kept(),
+        **_retained(),
         "OPENAI_BASE_URL": url,
         "OPENAI_API_KEY": KEY,
         "CHAT_MODEL": "scripted-model",
@@ -70,7 +70,7 @@ def _command(script: str | Path, port: int) -> list[str]:
     return [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true", f"--server.port={port}"]
 
 
-def _kept() -> dict[str, str]:
+def _retained() -> dict[str, str]:
     """What a server is given of the tests' own environment."""
     return {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
 

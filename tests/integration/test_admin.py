@@ -16,7 +16,7 @@ from graph.value.error import SignInError
 from graph.value.event import TurnFinished
 from tests.fake.body import shape
 from tests.fake.chat import Chat, question
-from tests.fake.logs import kept_logging
+from tests.fake.logs import restored_logging
 from tests.fake.open_chat import MakeSettings, OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_server import FakeOpenAI
@@ -30,7 +30,7 @@ def admin(make_settings: MakeSettings, monkeypatch: pytest.MonkeyPatch) -> Admin
 
     def run(*words: object, folder: Path | None = None) -> int:
         monkeypatch.setenv("TURNFOLD_DATA_DIR", str(folder or make_settings().turnfold_data_dir))
-        with kept_logging():
+        with restored_logging():
             return main([str(word) for word in words])
 
     return run

@@ -107,8 +107,8 @@ def test_each_request_of_a_front_end_is_what_its_user_did(open_chat: OpenChat, s
         assert replay(served, server, name) == DECIDED[name]
     titles = [what for what in DECIDED[name] if what == SIDE_REQUEST]
     assert chat.rows("SELECT count(*) FROM aside_call") == [(len(titles),)]
-    kept = chat.rows("SELECT content FROM message")
-    assert not [content for (content,) in kept if "### Task" in content or "5-word" in content]
+    retained = chat.rows("SELECT content FROM message")
+    assert not [content for (content,) in retained if "### Task" in content or "5-word" in content]
     service = chat.service.for_owner(OWNER)
     shown = [
         [(turn.user_text, turn.answer_text) for turn in service.turns.transcript(item.session_id, last=10).turns]

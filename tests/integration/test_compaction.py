@@ -99,8 +99,8 @@ def test_the_seeds_checklist(chat_with: OpenChat, server: FakeOpenAI) -> None:
     assert (record.context_messages, record.context_messages_after) == (2 * (number - 1), 5)
     query = "SELECT sum(tokens) FROM message WHERE session_id = ? AND turn BETWEEN ? AND ?"
     assert chat.rows(query, chat.session_id, 1, number - 1) == [(record.context_tokens,)]
-    ((kept,),) = chat.rows(query, chat.session_id, number - 2, number - 1)
-    assert record.context_tokens_after == kept + record.summary_tokens
+    ((retained,),) = chat.rows(query, chat.session_id, number - 2, number - 1)
+    assert record.context_tokens_after == retained + record.summary_tokens
 
     # It comes again, and the tokens fall by half each time.
     numbers = [number, ask_until_compacted(chat)]

@@ -35,13 +35,13 @@ def test_a_program_runs_its_own_tools_and_missing_or_unknown_results_are_named(c
     assert [call.id for call in first.calls] == ["call-1", "call-2"]
     assert first.end.finish_reason == "tool_calls"
     assert first.end.usage == ClientUsage(100, 20, 64)
-    before, kept = counts(chat), list(program.messages)
+    before, retained = counts(chat), list(program.messages)
     for results, named in ((["call-1"], "call-2"), (["call-1", "call-2", "call-3"], "call-3")):
-        program.messages = [*kept, *(result(call, "grass") for call in results)]
+        program.messages = [*retained, *(result(call, "grass") for call in results)]
         with pytest.raises(InputError, match=named):
             program.begin()
         assert counts(chat) == before
-    program.messages = [*kept, result("call-2", "blue"), result("call-1", "green")]
+    program.messages = [*retained, result("call-2", "blue"), result("call-1", "green")]
     second = program.take(program.begin())
     assert (second.session_id, second.turn) == (first.session_id, 1)
     assert second.completion.id != first.completion.id

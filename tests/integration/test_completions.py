@@ -172,7 +172,7 @@ def test_an_edit_forks_once_and_going_back_returns_to_the_first_branch(
     program = begin(chat, hint=CHAT_ID)
     go(program, 1, 5)
     session = program.ask(question(6)).session_id
-    kept = list(program.messages)
+    retained = list(program.messages)
     program.messages = program.messages[:8]
     edited = program.ask("질문 5번을 고쳤습니다. 서버는 부산에 둡니다. 예산은 얼마입니까?")
     assert (edited.turn, edited.matched) == (5, "fork")
@@ -181,7 +181,7 @@ def test_an_edit_forks_once_and_going_back_returns_to_the_first_branch(
     body = server.bodies("chat")[-1]
     assert summaries(body) == [(1, 3)]
     assert faults(body["messages"]) == []
-    program.messages = kept
+    program.messages = retained
     back = program.ask(question(7))
     assert (back.session_id, back.turn) == (session, 7)
     # Another model's answer in the middle forks there, and is kept.
@@ -311,7 +311,7 @@ def test_a_busy_session_refuses_another_question_and_a_refused_one_stops_nothing
 ) -> None:
     program = begin(chat)
     program.ask(question(1))
-    kept = list(program.messages)
+    retained = list(program.messages)
     server.script(hang("The migration ", "is on the 10th"))
     program.messages.append(user(question(2)))
     reading = program.begin()
@@ -322,7 +322,7 @@ def test_a_busy_session_refuses_another_question_and_a_refused_one_stops_nothing
         ([user(question(3))], BusyError),
         ([user(question(2)), assistant("The migr"), user(too_long)], InputError),
     ):
-        program.messages = [*kept, *said]
+        program.messages = [*retained, *said]
         with pytest.raises(error):
             program.begin()
     assert counts(chat) == before

@@ -229,10 +229,10 @@ def test_the_next_input_is_the_same_without_the_checkpoints(
 def test_a_state_that_lags_behind_the_archive_is_rebuilt(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 2)
     checkpoints = chat.service.settings.checkpoint_path
-    with closing(sqlite3.connect(":memory:")) as kept, closing(sqlite3.connect(checkpoints)) as connection:
-        connection.backup(kept)
+    with closing(sqlite3.connect(":memory:")) as retained, closing(sqlite3.connect(checkpoints)) as connection:
+        connection.backup(retained)
         chat.ask(3, 3)
-        kept.backup(connection)
+        retained.backup(connection)
     assert names(chat.say(question(4)))[-1] == "TurnFinished"
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
 

@@ -51,8 +51,8 @@ def test_the_role_has_its_limits_makes_tables_and_no_roles_and_nobody_else_gets_
 
 
 def test_the_password_is_that_of_the_secret(made: PostgresServer) -> None:
-    kept = dict(made.execute("SELECT rolname, rolpassword FROM pg_authid"))
-    _, salted, keys = kept[ROLE].split("$")
+    retained = dict(made.execute("SELECT rolname, rolpassword FROM pg_authid"))
+    _, salted, keys = retained[ROLE].split("$")
     rounds, salt = salted.split(":")
     key = hashlib.pbkdf2_hmac("sha256", PASSWORD.encode(), b64decode(salt), int(rounds))
     stored = hashlib.sha256(hmac.digest(key, b"Client Key", "sha256")).digest()

@@ -8,7 +8,7 @@ import pytest
 from graph.core.language import session_language
 from graph.fold.spec import target_chars
 from graph.service import ChatService
-from graph.service.deletion import KEPT_SECONDS
+from graph.service.deletion import RETENTION_SECONDS
 from graph.service.sessions import EXAMPLE_MODEL, ExampleLanguage
 from graph.value.error import DatabaseError, NotFoundError
 from graph.value.event import TurnFinished
@@ -43,7 +43,7 @@ def test_example_has_seven_turns_and_two_folds(alone: Chat, server: FakeOpenAI, 
     turns, records = example.turns, service.folds.records(example.session_id)
     assert [(turn.number, turn.status) for turn in turns] == [(number, "finished") for number in range(1, 8)]
     assert example.covered == [(1, 2, 3), (4, 5, 6)]
-    for record, block, kept in zip(records, (turns[:3], turns[3:6]), KEPT[language], strict=True):
+    for record, block, retained in zip(records, (turns[:3], turns[3:6]), KEPT[language], strict=True):
         said = "".join(turn.user_text + turn.answer_text for turn in block)
         assert record.original_chars == len(said)
         assert record.summary_chars == len(record.summary)
@@ -52,7 +52,7 @@ def test_example_has_seven_turns_and_two_folds(alone: Chat, server: FakeOpenAI, 
         assert record.summary_tokens < record.source_tokens
         assert (record.kind, record.outcome, record.model) == ("interval", "compressed", EXAMPLE_MODEL)
         assert (record.input_tokens, record.output_tokens) == (0, 0)
-        for fact in kept:
+        for fact in retained:
             assert fact in said
             assert fact in record.summary
     archive = service._engine.stores.chat.archive  # noqa: SLF001  # nobody but a test has to know
@@ -79,7 +79,7 @@ def test_example_is_opened_again_and_made_anew_only_when_deleted_for_good(alone:
     assert sessions.open_example("ko") == first
     assert sessions.get(first).title == "내가 고친 이름"
     sessions.delete_many([first])
-    alone.change(f"UPDATE session SET deleted_at = deleted_at - {round(KEPT_SECONDS * 1_000_000)}")  # noqa: S608  # a number of our own
+    alone.change(f"UPDATE session SET deleted_at = deleted_at - {round(RETENTION_SECONDS * 1_000_000)}")  # noqa: S608  # a number of our own
     assert sessions.open_example("ko") == first
     assert sessions.get(first).title != "내가 고친 이름"
     sessions.delete(first)

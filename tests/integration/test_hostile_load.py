@@ -156,9 +156,9 @@ def test_no_log_has_a_token_or_a_text_and_no_file_or_refusal_a_token(app: Server
     assert "TurnFinished" in written
     assert "canary" not in written
     assert "카나리아" not in written
-    kept = b"".join(file.read_bytes() for file in (app.folder / "data").rglob("*") if file.is_file())
-    assert CANARY.encode() not in kept
-    assert WRONG.encode() not in kept
+    retained = b"".join(file.read_bytes() for file in (app.folder / "data").rglob("*") if file.is_file())
+    assert CANARY.encode() not in retained
+    assert WRONG.encode() not in retained
 
 
 @pytest.mark.slow

@@ -248,7 +248,7 @@ def test_a_call_that_never_was_is_not_found(chat: Chat) -> None:
 # What a provider may have kept of it
 
 
-def kept(call: CallInput) -> list[str]:
+def retained(call: CallInput) -> list[str]:
     return [block.kind for block in call.blocks if block.is_cacheable]
 
 
@@ -259,11 +259,11 @@ def test_a_call_has_before_it_what_the_last_one_of_its_model_was_sent(chat: Chat
     failed, first, second = chat.service.inputs.of_turn(chat.session_id, 1)
     assert (failed.error_code, failed.attempt, failed.is_verified) == ("authentication", 1, True)
     assert (first.error_code, first.attempt, first.is_verified) == ("", 2, True)
-    assert (kept(first), first.cacheable_tokens) == ([], 0)  # nothing was kept of a call that failed
+    assert (retained(first), first.cacheable_tokens) == ([], 0)  # nothing was kept of a call that failed
     assert second.cacheable_tokens == first.sent_tokens
     chat.ask(2, 3)
     third = last_call(chat, 3)
-    assert kept(third) == ["system", *["message"] * 5, "tools"]
+    assert retained(third) == ["system", *["message"] * 5, "tools"]
     assert third.cacheable_tokens == third.sent_tokens - sum(block.tokens for block in third.blocks[6:8])
     chat.say(question(4), options=TurnOptions(model="other-model"))
     assert last_call(chat, 4).cacheable_tokens == 0
@@ -271,8 +271,8 @@ def test_a_call_has_before_it_what_the_last_one_of_its_model_was_sent(chat: Chat
 
 def test_a_fold_leaves_the_prompt_and_the_records_before_it(chat: Chat) -> None:
     chat.ask(1, 8)
-    assert kept(last_call(chat, 4)) == ["system", "tools"]
-    assert kept(last_call(chat, 7)) == ["system", "record", "tools"]
+    assert retained(last_call(chat, 4)) == ["system", "tools"]
+    assert retained(last_call(chat, 7)) == ["system", "record", "tools"]
     assert [(block.kind, block.turns) for block in last_call(chat, 8).blocks] == [
         ("system", ()),
         ("record", (1, 2, 3)),

@@ -54,15 +54,15 @@ def test_any_text_is_there_after_a_restart(file: Path, entries: dict[str, str]) 
     store = open_store(file)
     store.clear()
     store.put_all(entries)
-    kept = {key.replace("\x00", "\ufffd"): value.replace("\x00", "\ufffd") for key, value in entries.items()}
-    assert dict(open_store(file).snapshot()) == kept
+    retained = {key.replace("\x00", "\ufffd"): value.replace("\x00", "\ufffd") for key, value in entries.items()}
+    assert dict(open_store(file).snapshot()) == retained
 
 
 def test_two_processes_lose_nothing_of_each_other(file: Path) -> None:
     writers = [start_writer(file, name, 100) for name in ("a", "b")]
     assert [len(writer.communicate()[0].splitlines()) for writer in writers] == [100, 100]
-    kept = open_store(file).snapshot()
-    assert dict(kept) == {f"{name}-{number}": str(number) for name in "ab" for number in range(1, 101)}
+    retained = open_store(file).snapshot()
+    assert dict(retained) == {f"{name}-{number}": str(number) for name in "ab" for number in range(1, 101)}
 
 
 def test_opening_deletes_what_was_left_of_this_file_alone(file: Path) -> None:
@@ -192,7 +192,7 @@ def test_the_lines_of_turns_that_earlier_versions_kept_are_deleted(tmp_path: Pat
     rules.refresh_persistent_if_needed(PersistentRefreshTrigger("/a", "digest"))
     (file,) = tmp_path.glob(f"*/{NAME}")
     name = "execution-summary-cache.json"
-    for kept in (name, f"{name}.lock", f"{name}.damaged-0123456789ab", f".tmp-{name}-abc"):
-        (file.parent / kept).write_text("{}")
+    for retained in (name, f"{name}.lock", f"{name}.damaged-0123456789ab", f".tmp-{name}-abc"):
+        (file.parent / retained).write_text("{}")
     registry(tmp_path, Rules())
     assert names_beside(file) == [NAME, f"{NAME}.lock"]

@@ -31,8 +31,8 @@ def volatile_of(body: Body) -> dict[str, str]:
 
 def persistent(data_dir: Path) -> dict[str, str]:
     (path,) = (data_dir / "context").rglob("persistent-context.json")
-    kept: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-    return kept
+    retained: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return retained
 
 
 def test_section_5_the_rules_in_the_root_are_kept_as_project_rules(rooted: Rooted, server: FakeOpenAI) -> None:
@@ -104,7 +104,7 @@ def test_section_5_1_the_server_says_its_directory_only_a_caller_a_file(rooted: 
 
 
 def test_section_3_2_and_5_a_request_is_merged_or_stands_alone(rooted: Rooted, server: FakeOpenAI) -> None:
-    for policy, kept in (("merge", ("/srv/b.py", "b = 1")), ("request", (None, None))):
+    for policy, retained in (("merge", ("/srv/b.py", "b = 1")), ("request", (None, None))):
         chat = rooted.start(context_volatile=policy)
         for name in ("a", "b"):
             chat.say(question(1), options=rooted.options(currentFile=f"/srv/{name}.py", selection=f"{name} = 1"))
@@ -113,4 +113,4 @@ def test_section_3_2_and_5_a_request_is_merged_or_stands_alone(rooted: Rooted, s
         assert "a = 1" not in "".join(content_of(message) for message in server.bodies("chat")[-1]["messages"])
         chat.say("그래서?")
         told = volatile_of(server.bodies("chat")[-1])
-        assert (told.get("currentFile"), told.get("selection")) == kept
+        assert (told.get("currentFile"), told.get("selection")) == retained

@@ -10,7 +10,7 @@ import pytest
 
 from graph.server.log import in_turn, set_up_logging
 from tests.fake.chat import Chat, question
-from tests.fake.logs import kept_logging
+from tests.fake.logs import restored_logging
 from tests.fake.openai_reply import failure, text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -21,7 +21,7 @@ KEY = "sk-scripted-key-of-the-tests"
 def lines() -> Iterator[io.StringIO]:
     """The server's logging, into a text; whatever was set up before comes back."""
     stream = io.StringIO()
-    with kept_logging():
+    with restored_logging():
         set_up_logging("INFO", stream)
         yield stream
 
@@ -68,7 +68,7 @@ def test_of_an_exception_its_kind_and_place_are_logged_but_not_its_words(lines: 
 
 def test_what_a_library_says_is_one_short_line_even_if_it_has_set_up_logging_for_itself() -> None:
     stream, own = io.StringIO(), io.StringIO()
-    with kept_logging():
+    with restored_logging():
         library = logging.getLogger("some.server")
         library.addHandler(logging.StreamHandler(own))
         library.setLevel(logging.INFO)

@@ -17,7 +17,7 @@ from graph.store.schema import METADATA, search_session_table
 from graph.value.event import TurnFinished
 from tests.fake.body import shape
 from tests.fake.chat import question
-from tests.fake.logs import kept_logging
+from tests.fake.logs import restored_logging
 from tests.fake.open_chat import MakeSettings, OpenChat
 from tests.fake.openai_reply import ScriptedCall, failure, text, tools
 from tests.fake.openai_server import FakeOpenAI
@@ -39,7 +39,7 @@ def admin(make_settings: MakeSettings, monkeypatch: pytest.MonkeyPatch) -> Admin
     monkeypatch.setenv("TURNFOLD_DATA_DIR", str(make_settings().turnfold_data_dir))
 
     def run(*words: object) -> int:
-        with kept_logging():
+        with restored_logging():
             return main([str(word) for word in words])
 
     return run

@@ -287,8 +287,8 @@ def test_a_lease_runs_out_by_the_databases_clock(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.leases.release(lease)
     lost = short.acquire(SESSION)
-    kept = stores.leases.acquire(SESSION, wait_seconds=60)
-    assert kept.fence == lost.fence + 1
+    retained = stores.leases.acquire(SESSION, wait_seconds=60)
+    assert retained.fence == lost.fence + 1
     with pytest.raises(LeaseLostError):
         stores.begin(lost, "q1")
 

@@ -98,8 +98,8 @@ def test_each_owners_dialog_is_summarised_into_his_own_summary(
         chat = in_project(service, rooted, owner, question(1))
         chat.say(question(2))
         wait_for_notes(chat)
-    kept = {owner: ContextManager(rooted.project.memory(owner)).data.conversation.running_summary for owner in made}
-    assert kept == made
+    retained = {owner: ContextManager(rooted.project.memory(owner)).data.conversation.running_summary for owner in made}
+    assert retained == made
 
 
 def test_a_summary_that_waits_for_one_owner_does_not_do_for_another(

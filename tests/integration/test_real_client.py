@@ -313,11 +313,11 @@ def test_parallel_calls_are_answered_in_any_order_and_several_rounds_are_one_tur
         ("call-2", "look", {"path": "나.py"}),
     )
     assert {"look", "get_current_time", "recall"} <= set(tool_names(last_body(server)))
-    kept = list(program.messages)
+    retained = list(program.messages)
     with pytest.raises(openai.BadRequestError) as refused:
         program.answer({"call-2": "둘"})
     assert (refused.value.code, "call-1" in refused.value.message) == ("unanswered_call", True)
-    program.messages = kept
+    program.messages = retained
     server.script(tools(ScriptedCall("look", "{}", "call-3")), text("끝났습니다."))
     assert [call[0] for call in program.answer({"call-2": "둘", "call-1": "하나"}).calls] == ["call-3"]
     results = [message for message in last_body(server)["messages"] if message["role"] == "tool"]

@@ -47,11 +47,13 @@ def other_words(file: Path) -> None:
         (session_id,) = rows.execute("SELECT DISTINCT thread_id FROM checkpoints").fetchone()
         rows.close()
         config: RunnableConfig = {"configurable": {"thread_id": session_id, "checkpoint_ns": ""}}
-        kept = checkpointer.get_tuple(config)
-        assert kept is not None
-        kept.checkpoint["channel_values"]["messages"][-1].content = "모두 지우라고 하셨습니다."
-        changed = {**kept.checkpoint, "id": str(uuid6())}
-        checkpointer.put(kept.config, cast("Checkpoint", changed), kept.metadata, kept.checkpoint["channel_versions"])
+        retained = checkpointer.get_tuple(config)
+        assert retained is not None
+        retained.checkpoint["channel_values"]["messages"][-1].content = "모두 지우라고 하셨습니다."
+        changed = {**retained.checkpoint, "id": str(uuid6())}
+        checkpointer.put(
+            retained.config, cast("Checkpoint", changed), retained.metadata, retained.checkpoint["channel_versions"]
+        )
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,9 @@ KEPT, MISSING = ("OPS-4711", "180만 원", "야간버스는 절대", "src/main.p
 @example([""], [], "")
 @example(["a\0b", "\ud800"], ["줄\n바꿈"], "\ud800\0")
 @example([], ["only missing"], SUMMARY)
-def test_facts_come_back_in_their_order(kept: list[str], missing: list[str], summary: str) -> None:
-    expected = tuple(plain_text(fact) for fact in kept), tuple(plain_text(fact) for fact in missing)
-    assert unpack_facts(pack_facts(kept, missing, summary), plain_text(summary)) == expected
+def test_facts_come_back_in_their_order(retained: list[str], missing: list[str], summary: str) -> None:
+    expected = tuple(plain_text(fact) for fact in retained), tuple(plain_text(fact) for fact in missing)
+    assert unpack_facts(pack_facts(retained, missing, summary), plain_text(summary)) == expected
 
 
 def test_a_fact_that_stands_in_the_summary_takes_a_few_bytes_and_what_is_no_list_is_none() -> None:

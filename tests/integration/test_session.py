@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from graph.service import ChatService
-from graph.service.deletion import KEPT_SECONDS, SessionEraser
+from graph.service.deletion import RETENTION_SECONDS, SessionEraser
 from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnfoldError
 from graph.value.event import TurnFinished, TurnStopped
 from graph.value.view import TurnOptions
@@ -225,8 +225,8 @@ def test_chat_is_found_by_what_was_said_in_it(alone: Chat, server: FakeOpenAI) -
 
 
 def test_deleted_session_leaves_nothing_behind_also_if_it_ran(alone: Chat, server: FakeOpenAI) -> None:
-    kept = Chat(alone.service)
-    kept.ask(1, 1)
+    retained = Chat(alone.service)
+    retained.ask(1, 1)
     alone.ask(1, 4)
     server.script(hang("여기까지"))
     alone.start(question(5))
@@ -236,11 +236,11 @@ def test_deleted_session_leaves_nothing_behind_also_if_it_ran(alone: Chat, serve
     assert isinstance(list(heard)[-1], TurnStopped)
     server.wait_until(lambda fake: fake.open_count == 0)
     for table in ("session", "turn", "message", "record", "context_reset", "model_call", "lease"):
-        assert kept.rows(f"SELECT count(*) FROM {table} WHERE session_id = ?", alone.session_id) == [(0,)]  # noqa: S608  # names of our own
-    assert ids(kept) == [kept.session_id]
+        assert retained.rows(f"SELECT count(*) FROM {table} WHERE session_id = ?", alone.session_id) == [(0,)]  # noqa: S608  # names of our own
+    assert ids(retained) == [retained.session_id]
     with pytest.raises(NotFoundError):
         alone.service.turns.transcript(alone.session_id)
-    kept.ask(2, 2)
+    retained.ask(2, 2)
 
 
 def make_older(chat: Chat, seconds: float) -> None:
@@ -258,12 +258,12 @@ def is_erased(chat: Chat, session_id: str) -> bool:
 
 def test_deleted_sessions_are_gone_at_once_and_can_be_brought_back(alone: Chat, server: FakeOpenAI) -> None:
     alone.ask(1, 4)
-    kept = Chat(alone.service)
-    kept.ask(1, 1)
+    retained = Chat(alone.service)
+    retained.ask(1, 1)
     sessions, session_id = alone.service.sessions, alone.session_id
     shown = alone.turns, alone.covered
     assert sessions.delete_many([session_id, "no-such-session", session_id]) == (session_id,)
-    assert ids(alone) == ids(alone, also=session_id) == ids(alone, search="김민수") == [kept.session_id]
+    assert ids(alone) == ids(alone, also=session_id) == ids(alone, search="김민수") == [retained.session_id]
     assert sessions.count() == 1
     for use in (
         sessions.get,
@@ -277,7 +277,7 @@ def test_deleted_sessions_are_gone_at_once_and_can_be_brought_back(alone: Chat, 
     with pytest.raises(NotFoundError):
         alone.start(question(5))
     assert sessions.delete_many([session_id]) == ()
-    assert sessions.undo_delete([session_id, kept.session_id, "no-such-session"]) == (session_id,)
+    assert sessions.undo_delete([session_id, retained.session_id, "no-such-session"]) == (session_id,)
     assert sessions.undo_delete([session_id]) == ()
     assert (alone.turns, alone.covered) == shown
     alone.ask(5, 5)
@@ -305,16 +305,16 @@ def test_what_was_deleted_is_kept_for_a_minute_and_no_list_erases_it(open_chat: 
     sessions, session_id = chat.service.sessions, chat.session_id
     eraser = chat.service._engine.eraser  # noqa: SLF001  # a minute passes for this test alone
     sessions.delete_many([session_id])
-    make_older(chat, KEPT_SECONDS / 2)
+    make_older(chat, RETENTION_SECONDS / 2)
     eraser.leaving[session_id] = 0.0  # as if this server's clock ran ahead
     eraser.erase_expired()
     open_chat().service.sessions.list()
     assert sessions.undo_delete([session_id]) == (session_id,)
     assert isinstance(chat.say(question(2))[-1], TurnFinished)
     sessions.delete_many([session_id])
-    make_older(chat, KEPT_SECONDS)
+    make_older(chat, RETENTION_SECONDS)
     assert sessions.undo_delete([session_id]) == ()
-    eraser.leaving[session_id] -= KEPT_SECONDS
+    eraser.leaving[session_id] -= RETENTION_SECONDS
     sessions.list()
     assert is_stored(chat, session_id)
     eraser.erase_expired()
@@ -332,7 +332,7 @@ def test_what_was_deleted_is_erased_in_the_background_also_of_other_owners(open_
         fold_worker=engine.fold_worker,
         contexts=engine.contexts,
         project_turns=None,
-        kept_seconds=0.1,
+        retention_seconds=0.1,
     )
     with closing(eraser):
         for _ in range(2):  # what waits is looked at again
@@ -350,18 +350,18 @@ def test_server_that_starts_erases_what_others_left(open_chat: OpenChat) -> None
     chats = [first, Chat(first.service), Chat(first.service)]
     for chat in chats:
         chat.ask(1, 1)
-    old, young, kept = (chat.session_id for chat in chats)
+    old, young, retained = (chat.session_id for chat in chats)
     first.service.sessions.delete_many([old])
-    make_older(first, KEPT_SECONDS)
+    make_older(first, RETENTION_SECONDS)
     first.service.sessions.delete_many([young])
     first.close()
     again = open_chat(turnfold_owner="second")
-    assert [is_stored(again, each) for each in (old, young, kept)] == [False, True, True]
+    assert [is_stored(again, each) for each in (old, young, retained)] == [False, True, True]
     eraser = again.service._engine.eraser  # noqa: SLF001  # a minute passes for this test alone
-    make_older(again, KEPT_SECONDS)
-    eraser.leaving.update({session_id: moment - KEPT_SECONDS for session_id, moment in eraser.leaving.items()})
+    make_older(again, RETENTION_SECONDS)
+    eraser.leaving.update({session_id: moment - RETENTION_SECONDS for session_id, moment in eraser.leaving.items()})
     eraser.erase_expired()
-    assert [is_stored(again, each) for each in (young, kept)] == [False, True]
+    assert [is_stored(again, each) for each in (young, retained)] == [False, True]
 
 
 def test_program_begins_anew_where_its_session_was_deleted(alone: Chat) -> None:

@@ -222,8 +222,8 @@ def test_a_file_without_some_of_its_calls_has_savings_and_its_lists_name_its_own
     chat.service.folds.compact(chat.session_id)
     chat.ask(6, 7)
     entries = [json.loads(line) for line in chat.service.sessions.export(chat.session_id)]
-    kept = [entry for entry in entries if entry.get("table") != "model_call" or entry["row"]["turn"] not in {2, 6}]
-    (copied,) = chat.service.sessions.import_session(map(json.dumps, kept))
+    retained = [entry for entry in entries if entry.get("table") != "model_call" or entry["row"]["turn"] not in {2, 6}]
+    (copied,) = chat.service.sessions.import_session(map(json.dumps, retained))
     copy = Chat(chat.service, copied)
     assert copy.service.folds.savings(copied).unsent_tokens
     assert [len(copy.service.inputs.of_turn(copied, turn)) for turn in (1, 3, 7)] == [1, 1, 1]
@@ -383,7 +383,7 @@ def test_a_chat_with_large_pictures_is_told_to_be_large_and_comes_back_without_t
         chat.service.turns.send(chat.session_id, question(number), images=[photo[:-number]])
         chat.events()
     size = sessions.export_size(chat.session_id)
-    exported = {kept: sessions.export(chat.session_id, with_images=kept) for kept in (True, False)}
+    exported = {retained: sessions.export(chat.session_id, with_images=retained) for retained in (True, False)}
     assert size == tuple(sum(len(line) + 1 for line in lines) for lines in exported.values())
     assert size.without_images < 50_000 < 2**22 < size.whole
     assert all(line.isascii() for lines in exported.values() for line in lines)

@@ -31,11 +31,13 @@ def test_calls_of_an_attempt_are_numbered_as_they_come_and_found_by_what_they_ar
         stores.make_call("f", 2, usage_input_tokens=120),
         stores.make_call("g", 2, attempt=2, error_code="provider"),
     ]
-    kept = [stores.calls.add(lease, call, OWNER) for call in made]
-    assert [call.ordinal for call in kept] == [1, 1, 2, 3, 4, 5, 1]
-    assert kept == [replace(call, ordinal=stored.ordinal) for call, stored in zip(made, kept, strict=True)]
-    assert [stores.calls.add(lease, call, OWNER) for call in made] == kept  # as behind a commit that nobody heard of
-    assert stores.calls.of_turn(SESSION, 2) == kept[1:]
+    retained = [stores.calls.add(lease, call, OWNER) for call in made]
+    assert [call.ordinal for call in retained] == [1, 1, 2, 3, 4, 5, 1]
+    assert retained == [replace(call, ordinal=stored.ordinal) for call, stored in zip(made, retained, strict=True)]
+    assert [
+        stores.calls.add(lease, call, OWNER) for call in made
+    ] == retained  # as behind a commit that nobody heard of
+    assert stores.calls.of_turn(SESSION, 2) == retained[1:]
     assert stores.calls.last_answered(SESSION) == (SESSION, 100, 120)
     assert stores.calls.unsent_tokens(SESSION) == 200 + 50 + 200
     costs = stores.calls.costs(SESSION, 2, 1)
@@ -48,7 +50,7 @@ def test_calls_of_an_attempt_are_numbered_as_they_come_and_found_by_what_they_ar
     stores.leases.release(lease)
     with pytest.raises(LeaseLostError):
         stores.calls.add(lease, stores.make_call("late", 2), OWNER)
-    assert stores.calls.of_turn(SESSION, 2) == kept[1:]
+    assert stores.calls.of_turn(SESSION, 2) == retained[1:]
 
 
 def manifest(turn: int) -> Manifest:
@@ -76,11 +78,11 @@ def test_a_call_whose_row_could_not_be_written_is_no_base_of_the_next(stores: St
     lease = stores.make_session()
     for name in ("one", "two", "three"):
         stores.run_turn(lease, name)
-    kept = [stores.calls.add(lease, stores.make_call("c1", 1, manifest=manifest(1)), OWNER)]
+    retained = [stores.calls.add(lease, stores.make_call("c1", 1, manifest=manifest(1)), OWNER)]
     with pytest.raises(DatabaseError):
         stores.calls.add(lease, stores.make_call("c2", 2, model=None, manifest=manifest(2)), OWNER)
-    kept.append(stores.calls.add(lease, stores.make_call("c3", 3, manifest=manifest(3)), OWNER))
-    assert [call for turn in (1, 2, 3) for call in stores.calls.of_turn(SESSION, turn)] == kept
+    retained.append(stores.calls.add(lease, stores.make_call("c3", 3, manifest=manifest(3)), OWNER))
+    assert [call for turn in (1, 2, 3) for call in stores.calls.of_turn(SESSION, turn)] == retained
 
 
 def test_rows_of_an_older_database_are_read_and_gone_on_from(stores: StoreSet) -> None:

@@ -100,9 +100,9 @@ def test_prune_keeps_the_newest_two_and_their_writes_of_that_thread_alone(checkp
     checkpointer.prune_thread("s1")
     assert list(checkpointer.list(thread())) == newest
     assert list(checkpointer.list(thread("other"))) == other
-    kept = {entry.config["configurable"]["checkpoint_id"] for entry in newest}
+    retained = {entry.config["configurable"]["checkpoint_id"] for entry in newest}
     written = checkpointer.conn.execute("SELECT DISTINCT checkpoint_id FROM writes WHERE thread_id = 's1'").fetchall()
-    assert {row[0] for row in written} <= kept
+    assert {row[0] for row in written} <= retained
 
 
 def test_prune_keeps_the_new_turn_after_the_clock_was_set_back(checkpointer: Checkpointer) -> None:

@@ -33,14 +33,14 @@ def test_each_change_is_a_version_that_stays_readable(stores: StoreSet) -> None:
         stores.blocks.get(SESSION, "front", 4)
     with pytest.raises(NotFoundError):
         stores.blocks.get(SESSION, "volatile", 2)
-    kept = stores.blocks.newest(SESSION, "front")
+    retained = stores.blocks.newest(SESSION, "front")
     stores.sessions.update(SESSION, OWNER, strategy="rolling", compression_rate=0.5)
     stores.run_turn(lease, "one")
-    assert stores.blocks.newest(SESSION, "front") == kept
+    assert stores.blocks.newest(SESSION, "front") == retained
     stores.leases.release(lease)
     with pytest.raises(LeaseLostError):
         stores.blocks.keep(lease, "front", "late", owner=OWNER)
-    assert stores.blocks.newest(SESSION, "front") == kept
+    assert stores.blocks.newest(SESSION, "front") == retained
 
 
 def test_sessions_have_blocks_of_their_own(stores: StoreSet) -> None:
@@ -54,10 +54,10 @@ def test_sessions_have_blocks_of_their_own(stores: StoreSet) -> None:
 
 @settings(max_examples=at_most(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(get_args(BlockKind)), TEXTS)))
-def test_whatever_is_kept_comes_back_by_its_version(stores: StoreSet, kept: list[tuple[BlockKind, str]]) -> None:
+def test_whatever_is_kept_comes_back_by_its_version(stores: StoreSet, retained: list[tuple[BlockKind, str]]) -> None:
     lease = stores.make_session(uuid.uuid4().hex)
     said: dict[BlockKind, list[str]] = {kind: [""] for kind in get_args(BlockKind)}
-    for kind, text in kept:
+    for kind, text in retained:
         block = stores.blocks.keep(lease, kind, text, owner=OWNER)
         if said[kind][-1] != plain_text(text):
             said[kind].append(plain_text(text))
@@ -76,8 +76,8 @@ def test_another_project_ends_the_front_and_what_was_sent_stays(stores: StoreSet
         {"has_memory": False},
     )
     for number, change in enumerate(changes):
-        kept = stores.blocks.keep(lease, "front", "the first", owner=OWNER)
-        assert kept == ContextBlock("front", 2 * number + 1, "the first")
+        retained = stores.blocks.keep(lease, "front", "the first", owner=OWNER)
+        assert retained == ContextBlock("front", 2 * number + 1, "the first")
         for _ in range(2):
             stores.sessions.update(SESSION, OWNER, **change)
             assert stores.blocks.newest(SESSION, "front") is None

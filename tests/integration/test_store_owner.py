@@ -128,7 +128,7 @@ def test_a_sign_in_is_forgotten_once_no_cookie_can_be_as_old(stores: StoreSet) -
 def test_any_owner_can_be_withdrawn(stores: StoreSet, owner: str) -> None:
     stores.owners.withdraw(owner)
     assert stores.owners.is_withdrawn(owner)
-    assert plain_text(owner) in {kept.owner for kept in stores.owners.withdrawn()}
+    assert plain_text(owner) in {retained.owner for retained in stores.owners.withdrawn()}
     assert stores.owners.readmit(owner)
 
 
@@ -337,9 +337,9 @@ def test_newest_agreement_of_one_owner_and_root_counts_whatever_the_clock_says(s
     stores.make_session()
     stores.agreements.agree(OWNER, ROOT, digest="aa", rules='{"files": []}')
     stores.clock.move(-3_600)
-    kept = stores.agreements.agree(OWNER, ROOT, digest="bb", rules='{"files": ["AGENTS.md"]}')
-    assert kept == RuleAgreement("bb", '{"files": ["AGENTS.md"]}', stores.clock())
-    assert stores.agreements.newest(OWNER, ROOT) == kept
+    retained = stores.agreements.agree(OWNER, ROOT, digest="bb", rules='{"files": ["AGENTS.md"]}')
+    assert retained == RuleAgreement("bb", '{"files": ["AGENTS.md"]}', stores.clock())
+    assert stores.agreements.newest(OWNER, ROOT) == retained
     stores.agreements.agree(OWNER, ROOT, digest="aa", rules='{"files": []}')
     stores.sessions.delete("s1", OWNER)
     newest = stores.agreements.newest(OWNER, ROOT)

@@ -133,8 +133,8 @@ def test_text_that_came_too_late_is_dropped_but_what_it_cost_counts(stores: Stor
     stores.complete(stores.make_record("next"))
     done = late.with_changes(status="COMPLETED", summary="too late", input_tokens=700, output_tokens=90, is_usage=True)
     assert not stores.records.end(done)
-    kept = stores.records.get(SESSION, "late")
-    assert (kept.status, kept.summary, kept.input_tokens, kept.is_usage) == ("FAILED", "", 700, True)
+    retained = stores.records.get(SESSION, "late")
+    assert (retained.status, retained.summary, retained.input_tokens, retained.is_usage) == ("FAILED", "", 700, True)
     assert stores.records.sums(SESSION).input_tokens == 700
 
 

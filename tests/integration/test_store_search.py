@@ -95,12 +95,12 @@ def test_a_session_is_found_by_its_best_message_that_has_every_word(stores: Stor
 def test_a_deleted_session_leaves_nothing_in_the_index(stores: StoreSet, lease: Lease) -> None:
     empty = indexed_bytes(stores)
     talk(stores, stores.make_session("kept"), ("부산 여행", "좋습니다."))
-    kept = indexed_bytes(stores)
+    retained = indexed_bytes(stores)
     talk(stores, lease, *((f"예산 {number}번 질문입니다.", f"{number}번 답은 제주도입니다.") for number in range(40)))
-    assert indexed_bytes(stores) > kept + 500
+    assert indexed_bytes(stores) > retained + 500
     stores.sessions.delete(SESSION, OWNER)
     stores.search.forget_deleted()
-    assert empty < indexed_bytes(stores) <= kept + 20
+    assert empty < indexed_bytes(stores) <= retained + 20
     assert stores.search.sessions(OWNER, "제주도", limit=5) == {}
     assert stores.search.sessions(OWNER, "부산", limit=5) == {"kept": Hit(1, 1)}
     with stores.database.write() as connection:

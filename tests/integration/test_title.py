@@ -93,15 +93,15 @@ def test_question_that_is_asked_anew_in_a_branch_has_the_branch_titled(chat: Cha
     server.script(text(TITLE), text(OTHERS), kind="title")
     chat.ask(1, 2)
     wait_for_tries(chat, 1)
-    kept = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=2))
+    retained = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=2))
     branch = Chat(chat.service, chat.service.turns.edit(chat.session_id, 1, question(7)))
     branch.events()
     branch.say(question(8))
     wait_for_tries(branch, 1)
-    kept.say(question(3))
-    wait_for_others(kept)
-    assert (chat.view.title, branch.view.title, kept.view.title) == (TITLE, OTHERS, TITLE)
-    assert (tries(chat), tries(kept)) == ([(20, "")], [])
+    retained.say(question(3))
+    wait_for_others(retained)
+    assert (chat.view.title, branch.view.title, retained.view.title) == (TITLE, OTHERS, TITLE)
+    assert (tries(chat), tries(retained)) == ([(20, "")], [])
 
 
 def test_what_a_title_costs_is_counted_apart_from_turns_and_folds(open_chat: OpenChat, server: FakeOpenAI) -> None:

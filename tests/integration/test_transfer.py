@@ -23,7 +23,7 @@ from graph.value.view import TurnOptions
 from tests.fake.body import system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.context_source import FRONT, ScriptedContext
-from tests.fake.logs import kept_logging
+from tests.fake.logs import restored_logging
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.postgres import PostgresServer
@@ -73,7 +73,7 @@ def test_import_belongs_to_the_owner_who_imports(
     (tmp_path / "all.jsonl").write_text("\n".join(exported))
     monkeypatch.setenv("TURNFOLD_DATA_DIR", str(tmp_path / "other"))
     monkeypatch.setenv("TURNFOLD_OWNER", "somebody-else")
-    with kept_logging():
+    with restored_logging():
         assert main(["import", str(tmp_path / "all.jsonl")]) == 0
     chat = open_chat("exported", turnfold_data_dir=tmp_path / "other", turnfold_owner="somebody-else")
     assert [item.session_id for item in chat.service.sessions.list()] == ["exported"]

@@ -67,17 +67,19 @@ async def take(request: Request) -> Response:
 
 
 @contextmanager
-def serving(most: int = 1024 * MEGABYTE, *, kept: tuple[int, int] = (0, 0), seconds: float = 20.0) -> Iterator[Served]:
+def serving(
+    most: int = 1024 * MEGABYTE, *, retained: tuple[int, int] = (0, 0), seconds: float = 20.0
+) -> Iterator[Served]:
     """Serves a server without a sign-in, whose tabs keep so many files and bytes already."""
     settings, budget = Settings(_env_file=None), Budget(most)  # type: ignore[call-arg]  # the base class's own argument
-    guard = Middleware(UploadGuard, lambda: settings, security, lambda _: kept, budget=budget)
+    guard = Middleware(UploadGuard, lambda: settings, security, lambda _: retained, budget=budget)
     app = Starlette(routes=[Route("/_stcore/upload_file/{tab}/{id}", take, methods=["PUT"])], middleware=[guard])
     with bounded_connections(1_000, seconds=seconds), Loopback(app, lambda: None) as loopback:
         yield Served(loopback.port, budget)
 
 
 def test_files_under_way_count_for_their_tab_and_give_their_places_back() -> None:
-    with serving(kept=(2, 0)) as served, ExitStack() as stack:
+    with serving(retained=(2, 0)) as served, ExitStack() as stack:
         opened = [stack.enter_context(served.sending("a")) for _ in range(MAX_FILES - 2)]
         served.wait_for(len(opened) * LENGTH)
         with served.sending("a") as one_more:
@@ -98,9 +100,11 @@ def test_files_under_way_count_for_their_tab_and_give_their_places_back() -> Non
                 assert answer_of(again)[0] == 204
 
 
-@pytest.mark.parametrize(("most", "kept"), [(4 * MEGABYTE, 0), (1024 * MEGABYTE, 254 * MEGABYTE)], ids=["all", "kept"])
-def test_files_under_way_count_for_all_tabs_by_their_length(most: int, kept: int) -> None:
-    with serving(most, kept=(0, kept)) as served, ExitStack() as stack:
+@pytest.mark.parametrize(
+    ("most", "retained"), [(4 * MEGABYTE, 0), (1024 * MEGABYTE, 254 * MEGABYTE)], ids=["all", "retained"]
+)
+def test_files_under_way_count_for_all_tabs_by_their_length(most: int, retained: int) -> None:
+    with serving(most, retained=(0, retained)) as served, ExitStack() as stack:
         opened = [stack.enter_context(served.sending(f"tab-{number}", MEGABYTE)) for number in range(2)]
         served.wait_for(2 * MEGABYTE)
         with served.sending("c") as one_more:

@@ -306,7 +306,7 @@ _REVIEW: Final = (
         ("    labelled = spec.label + text", "    labelled = text"),
         ("len(shorter) <= most_chars and is_within(shorter, spec)", "is_within(shorter, spec)"),
         ("return text[: ends[-1]].rstrip()", "return text[: ends[0]].rstrip()"),
-        ("kept == best.text.strip() and not best.is_cut", "kept == best.text.strip()"),
+        ("shortened == best.text.strip() and not best.is_cut", "shortened == best.text.strip()"),
     ),
 )
 
@@ -363,8 +363,8 @@ _STRATEGY: Final = (
         ("snapshot.context_tokens * snapshot.correction >= threshold_of", "snapshot.context_tokens >= threshold_of"),
         ("<= limits.preserve_recent_messages + _SPARE_MESSAGES", "< limits.preserve_recent_messages + _SPARE_MESSAGES"),
         ("if not limits.enable_auto_compaction or not should_compact", "if not should_compact"),
-        ("covered, kept = raw[:cut], raw[cut:]", "covered, kept = raw[: cut + 1], raw[cut + 1 :]"),
-        ("if turn not in kept_turns)", ")"),
+        ("covered, preserved = raw[:cut], raw[cut:]", "covered, preserved = raw[: cut + 1], raw[cut + 1 :]"),
+        ("if turn not in preserved_turns)", ")"),
     ),
     *_group(
         "strategy",
@@ -405,7 +405,7 @@ _STRATEGY: Final = (
         "graph/strategy/strategies.py",
         "unit/test_strategy_window",
         ("*extract_current_turn(messages)]", "*messages[-1:]]"),
-        ("return assemble(system, (), kept)", "return assemble(system, history, kept)"),
+        ("return assemble(system, (), retained)", "return assemble(system, history, retained)"),
     ),
 )
 

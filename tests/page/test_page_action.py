@@ -112,7 +112,7 @@ class About(Chat):
         (plan,) = self.service.projects.get(self.root).plans
         return plan
 
-    def kept(self) -> dict[str, object]:
+    def stored(self) -> dict[str, object]:
         """All rows of the server, of whomever, and the owner's memory of the project."""
         rows: dict[str, object] = {name: self.rows(f"SELECT * FROM {name}") for name in TABLES}  # noqa: S608  # names of our own
         return {**rows, "plan": self.plan} if self.root else rows
@@ -495,11 +495,11 @@ def test_action_works_for_its_owner_and_changes_nothing_for_anybody_else(site: S
 
     about = site.new(site.opened)
     press = next(act.story(about))
-    before = about.kept()
+    before = about.stored()
     assert visit(about, press, hours=-1) == ["sign_in"]
     if act.refusal is not None:
         assert visit(about, press) == [act.refusal] * bool(act.refusal)
-    assert about.kept() == before
+    assert about.stored() == before
     about.end()
 
 

@@ -45,9 +45,9 @@ def test_a_card_says_how_many_facts_are_kept_and_lists_the_missing_ones_first(
     page: AppTest, service: ScriptedService
 ) -> None:
     identifier = store_session(service, 7)
-    kept, missing = ("PEP 703", "10월 14일", "[x](y)"), ("python3.13t", "--enable-experimental-jit")
+    shown, missing = ("PEP 703", "10월 14일", "[x](y)"), ("python3.13t", "--enable-experimental-jit")
     records = [make_record((1, 2, 3)), make_record((4, 5, 6))]
-    service.stored[identifier].records = [records[0], replace(records[1], kept_facts=kept, missing_facts=missing)]
+    service.stored[identifier].records = [records[0], replace(records[1], kept_facts=shown, missing_facts=missing)]
     open_page(page, identifier)
     assert [box.label for box in page.expander if "사실" in box.label] == [":orange[사실 3/5 유지]"]
     assert "PEP 703" not in page_text(page)

@@ -40,7 +40,7 @@ def test_a_branch_is_made_of_a_chat_in_the_list(page: AppTest, service: Scripted
 
 
 def test_ticked_chats_are_deleted_and_come_back(page: AppTest, service: ScriptedService) -> None:
-    kept, gone, opened = (store_session(service, 1) for _ in range(3))
+    retained, gone, opened = (store_session(service, 1) for _ in range(3))
     open_page(page, opened).button(key="icon_select").click().run()
     assert page.button(key="delete_ticked").disabled
     assert not [key for key in keys(page) if key.startswith("menu_")]
@@ -48,11 +48,11 @@ def test_ticked_chats_are_deleted_and_come_back(page: AppTest, service: Scripted
         page.checkbox(key=f"tick_{identifier}").check().run()
     assert page.button(key="delete_ticked").label == "2개 삭제"
     page.button(key="delete_ticked").click().run()
-    assert list(service.stored) == [kept]
+    assert list(service.stored) == [retained]
     assert "session" not in page.query_params
     assert "delete_ticked" not in keys(page)
     page.button(key="undo_delete").click().run()
-    assert set(service.stored) == {kept, gone, opened}
+    assert set(service.stored) == {retained, gone, opened}
     assert page.query_params["session"] == opened
     assert "undo_delete" not in keys(page)
 

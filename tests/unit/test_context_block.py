@@ -156,13 +156,13 @@ def test_a_cut_block_is_whole_lines_and_says_that_it_is_cut(text: str, most_toke
     sent = whole.within(most_tokens, language)
     assert (sent == whole) is (estimate_tokens(text) <= most_tokens)
     if sent != whole:
-        *kept, note = sent.text.split("\n")
+        *retained, note = sent.text.split("\n")
         assert estimate_tokens(sent.text) <= max(most_tokens, estimate_tokens(note))
-        assert text.split("\n")[: len(kept)] == kept
+        assert text.split("\n")[: len(retained)] == retained
         assert note == BLOCK_CUT[language]
         assert sent.within(most_tokens, language).text == sent.text
         # What was sent is made again of the whole block and its name, also of one that was cut twice.
         for cut in (sent, sent.within(most_tokens // 2, language)):
-            assert read_name(cut.name) == ("client", cut.kept_lines)
-            assert cut.text == cut_at(text, cut.kept_lines or 0, language)
+            assert read_name(cut.name) == ("client", cut.sent_lines)
+            assert cut.text == cut_at(text, cut.sent_lines or 0, language)
     assert read_name(whole.name) == ("client", None)

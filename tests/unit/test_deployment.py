@@ -118,9 +118,9 @@ def test_secrets_are_neither_committed_nor_sent_to_the_image() -> None:
 def test_the_image_has_all_that_the_server_is_made_of(image: str) -> None:
     build = image.rpartition("\nFROM ")[0]
     copied = {line.split()[1] for line in build.splitlines() if line.startswith("COPY ")}
-    kept = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    retained = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert {"api", "component", "graph", "prompt", "app.py", ".streamlit"} < copied
-    assert {name.partition("/")[0] for name in copied} == {name.partition("/")[0] for name in kept}
+    assert {name.partition("/")[0] for name in copied} == {name.partition("/")[0] for name in retained}
 
 
 def test_the_proxy_streams_at_the_paths_of_the_routes_and_takes_bodies_as_large_as_the_servers_do(nginx: str) -> None:

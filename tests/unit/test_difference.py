@@ -28,8 +28,8 @@ def test_both_texts_come_back_whole(old: str, new: str) -> None:
 
 @given(TEXTS, TEXTS)
 def test_the_same_words_stand_unmarked_in_both(old: str, new: str) -> None:
-    kept = ["".join(piece.text for piece in side if not piece.is_changed).split() for side in compared(old, new)]
-    assert kept[0] == kept[1]
+    retained = ["".join(piece.text for piece in side if not piece.is_changed).split() for side in compared(old, new)]
+    assert retained[0] == retained[1]
 
 
 @given(TEXTS)

@@ -3,7 +3,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graph.fold.fact import Fact, facts_in, facts_line, facts_of, kept_in, missing_from
+from graph.fold.fact import Fact, facts_in, facts_line, facts_of, missing_from, present_in
 from tests.fake.drawn import at_most
 
 _PARTICLES = ("", "은", "는", "이", "가", "을", "를", "에서", "으로", "까지", "이고", "입니다")
@@ -14,7 +14,7 @@ _TEXTS = st.text(max_size=300) | st.text(
 )
 
 
-def _is_kept(fact_text: str, text: str) -> bool:
+def _is_present(fact_text: str, text: str) -> bool:
     return not missing_from(facts_in(fact_text), text)
 
 
@@ -49,7 +49,7 @@ def _is_kept(fact_text: str, text: str) -> bool:
 )
 def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -> None:
     assert facts_in(fact)
-    assert _is_kept(fact, text)
+    assert _is_present(fact, text)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -
 )
 def test_another_value_keeps_no_fact(fact: str, text: str) -> None:
     assert facts_in(fact)
-    assert not _is_kept(fact, text)
+    assert not _is_present(fact, text)
 
 
 def test_kept_and_missing_facts_are_all_facts_in_their_order() -> None:
     facts = facts_in("AUTH-4821, 3박, 도쿄역, 180만 원")
     summary = "도쿄역, auth-4821"
-    assert [fact.text for fact in kept_in(facts, summary)] == ["AUTH-4821", "도쿄역"]
+    assert [fact.text for fact in present_in(facts, summary)] == ["AUTH-4821", "도쿄역"]
     assert [fact.text for fact in missing_from(facts, summary)] == ["3박", "180만 원"]
 
 

@@ -100,9 +100,9 @@ def test_identifiers_survive_three_levels_and_each_block_keeps_some() -> None:
     first = [picked(merge_fold(records[index : index + 8], 0.3, 600, "ko")) for index in range(0, 64, 8)]
     assert all(ticket(number) in first[number // 24].summary for number in range(192))
     second = picked(merge_fold(first, 0.3, 600, "ko"))
-    kept = [number for number in range(192) if ticket(number) in second.summary]
-    assert len(kept) >= 0.35 * 192
-    assert {number // 24 for number in kept} == set(range(8))
+    retained = [number for number in range(192) if ticket(number) in second.summary]
+    assert len(retained) >= 0.35 * 192
+    assert {number // 24 for number in retained} == set(range(8))
     assert RULE in second.summary
     assert second.summary_tokens <= 600
 

@@ -28,7 +28,7 @@ def test_what_a_summary_lacks_stands_in_a_line_behind_it() -> None:
     checked = checked_text("(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함.", source)
     assert checked.text.splitlines()[0] == "(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함."
     assert checked.text.splitlines()[1].startswith("사실: ")
-    assert {"K7QX2M", "180만 원", "1월 24일"} <= set(checked.kept)
+    assert {"K7QX2M", "180만 원", "1월 24일"} <= set(checked.retained)
     assert checked.missing == ()
 
 
@@ -56,8 +56,8 @@ def test_with_its_line_a_summary_stays_within_its_target_and_its_source(
     assert checked.text == text or estimate_tokens(source.label + checked.text) <= (
         source.max_tokens or source.source_tokens
     )
-    assert set(names[:told]) <= set(checked.kept)
-    assert sorted({*checked.kept, *checked.missing} & set(names)) == sorted(set(names))
+    assert set(names[:told]) <= set(checked.retained)
+    assert sorted({*checked.retained, *checked.missing} & set(names)) == sorted(set(names))
 
 
 def test_english_sessions_have_an_english_line() -> None:
@@ -72,14 +72,14 @@ def test_the_marks_of_a_summary_are_no_facts() -> None:
         SystemMessage("[4-6턴] (4턴) 출발."),
     ]
     checked = checked_text("K7QX2M을 예약함.", source_of(*summaries, style="merge"))
-    assert (checked.kept, checked.missing) == (("K7QX2M",), ())
+    assert (checked.retained, checked.missing) == (("K7QX2M",), ())
 
 
 def test_a_long_list_of_a_tool_is_compared_by_its_weightiest_facts() -> None:
     listed = " ".join(f"{number} kg" for number in range(1, 500))
     checked = checked_text("표를 봄.", source_of(HumanMessage("K7QX2M"), ToolMessage(listed, tool_call_id="c")))
-    assert len(checked.kept) + len(checked.missing) == MOST_FACTS
-    assert checked.kept[0] == "K7QX2M"
+    assert len(checked.retained) + len(checked.missing) == MOST_FACTS
+    assert checked.retained[0] == "K7QX2M"
 
 
 def test_a_prohibition_that_was_pasted_is_no_fact_of_the_users() -> None:
@@ -88,12 +88,12 @@ def test_a_prohibition_that_was_pasted_is_no_fact_of_the_users() -> None:
     )
     source = source_of(HumanMessage(pasted), AIMessage("I see. " * 60), language="en")
     checked = checked_text("(turn 1) The reviewer's note was discussed.", source)
-    assert not [fact for fact in (*checked.kept, *checked.missing) if "안 됩니다" in fact]
-    assert [fact for fact in checked.kept if fact.startswith("Never restart pay-worker-3")]
+    assert not [fact for fact in (*checked.retained, *checked.missing) if "안 됩니다" in fact]
+    assert [fact for fact in checked.retained if fact.startswith("Never restart pay-worker-3")]
 
 
 def test_a_small_number_alone_does_not_stand_in_the_line() -> None:
     source = source_of(HumanMessage("답은 7, 42, 4417, 6초와 K7QX2M입니다. " + LONG))
     checked = checked_text("(1턴) 답을 적음.", source)
-    assert {"4417", "6초", "K7QX2M"} <= set(checked.kept)
+    assert {"4417", "6초", "K7QX2M"} <= set(checked.retained)
     assert {"7", "42"} <= set(checked.missing)

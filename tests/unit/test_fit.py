@@ -202,8 +202,8 @@ def test_no_input_passes_the_limit_if_the_prompt_the_question_and_its_newest_cal
     assert faults(convert_to_openai_messages(list(fitted.messages))) == []
     assert fitted.messages[-1].id == session.opened[-1].id
     assert len(session.specs) <= 4
-    kept = [entry.turn for entry in session.snapshot.raw]
-    assert not kept or kept[-1] == session.snapshot.complete_turns
+    retained = [entry.turn for entry in session.snapshot.raw]
+    assert not retained or retained[-1] == session.snapshot.complete_turns
     check_names(session, fitted)
 
 
@@ -236,11 +236,11 @@ def check_names(session: Session, fitted: ModelInput) -> None:
             whole_result = said[item.id].text
             assert sent[item.id] == note_cut(whole_result, item.version, why="fit the window", language="ko")
         if item.kind == "context":
-            kind, kept_lines = read_name(item.id)
+            kind, sent_lines = read_name(item.id)
             block = whole[kind]
-            text = block.text if kept_lines is None else cut_at(block.text, kept_lines, "ko")
+            text = block.text if sent_lines is None else cut_at(block.text, sent_lines, "ko")
             assert any(text in message.text for message in fitted.messages)
-            assert (BLOCK_CUT["ko"] in text) is (kept_lines is not None)
+            assert (BLOCK_CUT["ko"] in text) is (sent_lines is not None)
     assert {read_name(item.id)[0] for item in fitted.items if item.kind == "context"} == set(whole)
     pinned = [item.id for item in fitted.items if item.kind == "pin"]
     assert pinned == [pin.message_id for pin in session.system.pins if pin.message_id in pinned]

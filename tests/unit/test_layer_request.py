@@ -65,10 +65,10 @@ def test_relative_paths_are_resolved_against_the_servers_directory_and_those_too
 def test_a_long_selection_is_cut_where_one_can_see_it(language: Language, note: str) -> None:
     said = "가나다" * 3_000
     cut = app_context().update_volatile_from_request({"selection": said}, language)["selection"]
-    kept, _, end = cut.rpartition("\n")
+    retained, _, end = cut.rpartition("\n")
     assert end == note
-    assert said.startswith(kept)
-    assert f"{len(said) - len(kept):,}" in note
+    assert said.startswith(retained)
+    assert f"{len(said) - len(retained):,}" in note
     assert len(cut) <= SELECTION_CHARS
     for length in (SELECTION_CHARS - 1, SELECTION_CHARS, SELECTION_CHARS + 1, SELECTION_CHARS + 60):
         cut = app_context().update_volatile_from_request({"selection": "a" * length}, language)["selection"]

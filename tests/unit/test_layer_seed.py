@@ -49,9 +49,9 @@ def test_section_2_each_scope_and_kind_has_a_store_of_its_own(tmp_path: Path) ->
     turn = execution_tree("1", "물음", {})
     stores: list[ContextStore] = [service.persistent_store, service.volatile_store, turn, layer_of_tools({})]
     app, tree, layer = ContextScope.APP, ContextScope.EXECUTION_TREE, ContextScope.LAYER
-    kept, passing = PersistenceKind.PERSISTENT, PersistenceKind.VOLATILE
+    retained, passing = PersistenceKind.PERSISTENT, PersistenceKind.VOLATILE
     pairs = [(store.scope, store.persistence_kind) for store in stores]
-    assert pairs == [(app, kept), (app, passing), (tree, passing), (layer, kept)]
+    assert pairs == [(app, retained), (app, passing), (tree, passing), (layer, retained)]
 
 
 def test_section_2_one_persistent_store_is_one_file(tmp_path: Path) -> None:

@@ -75,13 +75,13 @@ def test_a_series_comes_back_over_lists_of_an_older_database_and_calls_that_were
     manifests: list[Manifest], of_older: set[int], lost: set[int]
 ) -> None:
     texts: list[str] = []
-    kept: list[Manifest] = []
+    retained: list[Manifest] = []
     for index, manifest in enumerate(manifests):
         text = old(manifest) if index in of_older else encode_manifest(manifest, texts)
         if index not in lost:
             texts.append(text)
-            kept.append(manifest)
-    assert [decode_manifest(texts[: index + 1]) for index in range(len(texts))] == kept
+            retained.append(manifest)
+    assert [decode_manifest(texts[: index + 1]) for index in range(len(texts))] == retained
 
 
 @given(series(), st.sets(st.integers(0, 8)))
@@ -89,14 +89,14 @@ def test_where_lists_are_missing_those_that_need_them_are_empty_and_all_can_be_r
     manifests: list[Manifest], lost: set[int]
 ) -> None:
     texts = write_all(manifests)
-    kept = [index for index in range(len(texts)) if index not in lost]
+    retained = [index for index in range(len(texts)) if index not in lost]
     assert without_gaps(texts) == texts
-    mended = without_gaps([texts[index] for index in kept])
-    for number, index in enumerate(kept):
+    mended = without_gaps([texts[index] for index in retained])
+    for number, index in enumerate(retained):
         if decode_manifest(mended[: number + 1]) not in (manifests[index], ()):
             # A difference fits any list of as many blocks; that it was another one the input's hash tells.
             assert len(decode_manifest(mended[:number])) == len(manifests[index - 1])
-    assert len(decode_all(mended)) == len(kept)
+    assert len(decode_all(mended)) == len(retained)
     assert without_gaps(["{", "[5]", *texts])[:2] == ["[0]", "[0]"]
 
 

@@ -20,7 +20,7 @@ def record(name: str, version: int = 1) -> Block:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "kept"),
+    ("before", "after", "retained"),
     [
         ((), (SYSTEM, message("q1"), TOOLS), ()),
         ((SYSTEM, message("q1")), (SYSTEM, message("q1"), message("a1"), message("q2")), (0, 1)),
@@ -35,15 +35,17 @@ def record(name: str, version: int = 1) -> Block:
         ((("system", "chat", 2, 70), TOOLS), (SYSTEM, TOOLS), ()),
     ],
 )
-def test_blocks_are_kept_until_the_first_that_differs(before: Manifest, after: Manifest, kept: tuple[int, ...]) -> None:
-    assert [index for index, is_kept in enumerate(same_blocks(before, after)) if is_kept] == list(kept)
+def test_blocks_are_kept_until_the_first_that_differs(
+    before: Manifest, after: Manifest, retained: tuple[int, ...]
+) -> None:
+    assert [index for index, is_shared in enumerate(same_blocks(before, after)) if is_shared] == list(retained)
 
 
 @given(st.lists(st.sampled_from("abcde"), max_size=8), st.lists(st.sampled_from("abcde"), max_size=8))
 def test_what_is_kept_is_a_beginning_of_both(before: list[str], after: list[str]) -> None:
-    kept = same_blocks(tuple(map(message, before)), tuple(map(message, after)))
-    count = sum(kept)
-    assert kept == (True,) * count + (False,) * (len(after) - count)
+    retained = same_blocks(tuple(map(message, before)), tuple(map(message, after)))
+    count = sum(retained)
+    assert retained == (True,) * count + (False,) * (len(after) - count)
     assert before[:count] == after[:count]
     assert before[count : count + 1] != after[count : count + 1] or count == len(after) == len(before)
 

@@ -71,8 +71,8 @@ def test_unknown_fields_are_kept_at_every_level(
         parse("workflow.json", json.dumps(workflow).encode(), WorkflowFile),
     ).repaired(NOW)
     changed = state.with_active("plan_001", None)
-    kept = changed.context.changed(memory=changed.context.memory.with_decisions([Decision(id="d", text="결정")]))
-    assert is_within(context, json.loads(render(kept)))
+    retained = changed.context.changed(memory=changed.context.memory.with_decisions([Decision(id="d", text="결정")]))
+    assert is_within(context, json.loads(render(retained)))
     assert is_within(workflow, json.loads(render(changed.workflow)))
 
 
@@ -167,7 +167,7 @@ def test_limits_stand_in_the_constructor_and_on_the_way_of_every_change() -> Non
 @example("The date was fixed and the port is 8501. " * 40)
 def test_a_summary_is_cut_to_its_language_s_limit(text: str) -> None:
     limit = summary_limit_chars(text)
-    kept = Conversation(running_summary=text).running_summary
+    retained = Conversation(running_summary=text).running_summary
     assert limit in {400, 700}
-    assert len(kept) <= limit
-    assert kept == text or len(text) > limit
+    assert len(retained) <= limit
+    assert retained == text or len(text) > limit

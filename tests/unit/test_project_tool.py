@@ -62,14 +62,14 @@ def test_a_decision_is_kept_or_replaces_another_and_all_are_answered(context: To
     assert {each.source for each in project.context().data.memory.decisions} == {"model"}
     result = decide(context, "문서는 두고", replaces="decision_002", said="네")  # a whole message, though short
     assert "문서를 고친다" not in result
-    kept = project.context().data.memory.last_decisions
-    assert kept == ("API 호환성을 유지한다", "문서는 두고")
+    retained = project.context().data.memory.last_decisions
+    assert retained == ("API 호환성을 유지한다", "문서는 두고")
     unknown = "decision_9" + "9" * 500
     result = fail(context, "record_decision", text="포트는 9090", said="API 호환성은", replaces=unknown)
     assert result.startswith("There is no id 'decision_9")
     assert "- decision_001 (" in result
     assert len(result) < 300
-    assert project.context().data.memory.last_decisions == kept
+    assert project.context().data.memory.last_decisions == retained
 
 
 def test_what_the_user_did_not_say_is_not_recorded(context: ToolContext, project: Project) -> None:

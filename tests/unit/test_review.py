@@ -204,7 +204,7 @@ def test_a_draft_that_broke_off_is_to_be_mended_and_else_loses_its_unfinished_se
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "retained"),
     [
         ("하나입니다. 둘입니다. 셋이", "하나입니다. 둘입니다."),
         ("하나입니다. 둘입니다.", "하나입니다. 둘입니다."),
@@ -213,5 +213,5 @@ def test_a_draft_that_broke_off_is_to_be_mended_and_else_loses_its_unfinished_se
         ("한마디", "한마디…"),
     ],
 )
-def test_a_text_that_broke_off_ends_with_its_last_whole_sentence(text: str, kept: str) -> None:
-    assert until_last_sentence(text) == kept
+def test_a_text_that_broke_off_ends_with_its_last_whole_sentence(text: str, retained: str) -> None:
+    assert until_last_sentence(text) == retained

@@ -51,8 +51,8 @@ def test_cleaned_text_is_clean_and_what_was_taken_out_is_counted_and_shown(text:
     cleaned = clean_rules(text)
     again = clean_rules(cleaned.text)
     assert (again.text, again.invisible_count, again.comment_count) == (cleaned.text, 0, 0)
-    kept = {sign for sign in cleaned.text if unicodedata.category(sign) in {"Cc", "Cf", "Cs"}}
-    assert kept <= {"\n", "\t", "\u200c", "\u200d"}
+    retained = {sign for sign in cleaned.text if unicodedata.category(sign) in {"Cc", "Cf", "Cs"}}
+    assert retained <= {"\n", "\t", "\u200c", "\u200d"}
     assert "<!--" not in cleaned.text
     assert show_unseen(text).count("⟦U+") - text.count("⟦U+") == cleaned.invisible_count
 

@@ -159,9 +159,9 @@ def test_a_query_has_no_more_phrases_than_the_bound(text: str) -> None:
 
 @given(st.lists(st.sampled_from([f"{noun}{particle}" for noun in NOUNS for particle in PARTICLES]), min_size=1))
 def test_every_word_keeps_its_own_form_before_any_gets_another(words: list[str]) -> None:
-    kept = broad_words(" ".join(words))
-    assert [phrases[0] for phrases in kept] == list(dict.fromkeys(words))[:MAX_PHRASES]
-    assert sum(len(phrases) for phrases in kept) <= MAX_PHRASES
+    retained = broad_words(" ".join(words))
+    assert [phrases[0] for phrases in retained] == list(dict.fromkeys(words))[:MAX_PHRASES]
+    assert sum(len(phrases) for phrases in retained) <= MAX_PHRASES
 
 
 def test_what_recall_found_and_what_nobody_said_is_not_searchable() -> None:

@@ -147,8 +147,8 @@ def test_the_longest_tool_result_is_cut_first_and_says_how_much_is_missing() -> 
 def test_a_cut_result_is_listed_with_the_characters_that_were_kept() -> None:
     messages = cut_results(tool_turn(1, LONG * 5)[:-1], 1_000, "ko")
     item = next(item for item in assemble(SYSTEM, [], messages).items if item.kind == "cut")
-    kept = int(text_of(messages[2]).rpartition("[cut: ")[2].split()[0])
-    assert (item.id, item.version) == ("tc1-0", kept)
+    retained = int(text_of(messages[2]).rpartition("[cut: ")[2].split()[0])
+    assert (item.id, item.version) == ("tc1-0", retained)
 
 
 def test_the_oldest_record_goes_first_then_the_oldest_turn_with_its_calls_and_results() -> None:

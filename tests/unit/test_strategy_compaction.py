@@ -30,7 +30,7 @@ def filled(tokens: int) -> Limits:
     return Limits(max_context_tokens=tokens * 4, compaction_threshold=0.25)
 
 
-def kept_after(turns: list[list[AnyMessage]], preserve: int = 4) -> list[str]:
+def preserved_after(turns: list[list[AnyMessage]], preserve: int = 4) -> list[str]:
     snapshot = snapshot_of(turns)
     spec = compaction_fold(snapshot, preserve)
     assert spec is not None
@@ -100,18 +100,20 @@ def test_the_trigger_follows_the_usage_that_the_provider_reports() -> None:
 
 
 def test_the_last_four_messages_stay() -> None:
-    assert kept_after([plain_turn(n, LONG) for n in range(1, 6)]) == ["u4", "a4", "u5", "a5"]
+    assert preserved_after([plain_turn(n, LONG) for n in range(1, 6)]) == ["u4", "a4", "u5", "a5"]
 
 
 def test_the_preserved_messages_of_the_seed_end_in_a_tool_turn() -> None:
-    assert kept_after([*[plain_turn(n, LONG) for n in range(1, 5)], tool_turn(5)]) == ["u5", "k5", "tc5-0", "a5"]
+    assert preserved_after([*[plain_turn(n, LONG) for n in range(1, 5)], tool_turn(5)]) == ["u5", "k5", "tc5-0", "a5"]
 
 
 @pytest.mark.parametrize("preserve", [1, 2, 3, 4, 5, 6])
 def test_tool_pairs_are_kept_whole(preserve: int) -> None:
-    kept = kept_after([plain_turn(1, LONG), tool_turn(2, LONG, calls=4), tool_turn(3, LONG, calls=2)], preserve)
-    assert not kept[0].startswith("t")
-    assert len(kept) >= preserve
+    retained = preserved_after(
+        [plain_turn(1, LONG), tool_turn(2, LONG, calls=4), tool_turn(3, LONG, calls=2)], preserve
+    )
+    assert not retained[0].startswith("t")
+    assert len(retained) >= preserve
 
 
 def test_the_tokens_fall_by_at_least_half_even_if_the_summary_is_as_long_as_it_may_be() -> None:
@@ -227,7 +229,7 @@ def test_a_turn_that_is_cut_in_two_is_not_listed_as_covered() -> None:
     snapshot = snapshot_of([plain_turn(1, LONG), tool_turn(2, LONG, calls=1), tool_turn(3, LONG, calls=6)])
     spec = compaction_fold(snapshot, 4)
     assert spec is not None
-    kept = [entry.message for entry in snapshot.raw if entry.position > spec.to_position]
-    assert isinstance(kept[0], AIMessage)
-    assert isinstance(kept[1], ToolMessage)
+    retained = [entry.message for entry in snapshot.raw if entry.position > spec.to_position]
+    assert isinstance(retained[0], AIMessage)
+    assert isinstance(retained[1], ToolMessage)
     assert spec.turns == (1, 2)

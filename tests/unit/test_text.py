@@ -127,8 +127,8 @@ def test_sentences_end_where_people_end_them() -> None:
 
 @given(st.text(alphabet="가나다라. !?a1\n-", max_size=300))
 def test_no_letter_is_lost_in_sentences(text: str) -> None:
-    kept = "".join(split_sentences(text))
-    assert [c for c in kept if c.isalnum()] == [c for c in text if c.isalnum()]
+    retained = "".join(split_sentences(text))
+    assert [c for c in retained if c.isalnum()] == [c for c in text if c.isalnum()]
 
 
 def test_terms_are_words_with_content_whatever_their_endings() -> None:

@@ -96,7 +96,7 @@ def test_closed_turn_is_complete_without_orphan_calls() -> None:
 
 def test_partial_text_is_kept_and_marked_unless_it_is_blank_or_was_said_before_a_call() -> None:
     asked, said = OPEN[:1], OPEN[:2]
-    for messages, partial, kept in (
+    for messages, partial, retained in (
         (asked, "여기까지", "여기까지"),
         (asked, " \n", NO_ANSWER),
         (said, "먼저 시각을", NO_ANSWER),
@@ -107,7 +107,7 @@ def test_partial_text_is_kept_and_marked_unless_it_is_blank_or_was_said_before_a
         (OPEN, "먼저 시각을 알아보겠습니다. 지금은", "먼저 시각을 알아보겠습니다. 지금은"),
     ):
         answer = close(messages, partial)[-1]
-        assert answer.content == kept
-        assert closed_mark(answer) == {"closed": "failed", "code": "deadline", "is_partial": kept != NO_ANSWER}
+        assert answer.content == retained
+        assert closed_mark(answer) == {"closed": "failed", "code": "deadline", "is_partial": retained != NO_ANSWER}
     assert closed_mark(AIMessage("a")) is None
     assert closed_mark(AIMessage("a", additional_kwargs={"turnfold": {"unreadable_calls": []}})) is None

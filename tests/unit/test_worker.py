@@ -406,11 +406,11 @@ def test_next_call_is_watched_after_the_last_one_has_ended() -> None:
 
 
 def test_values_that_were_put_last_are_kept() -> None:
-    kept: Newest[str, int] = Newest(2)
+    retained: Newest[str, int] = Newest(2)
     for name, value in [("a", 1), ("b", 2), ("a", 3), ("c", 4)]:
-        kept.put(name, value)
-    assert (kept.get("a"), kept.get("b"), kept.get("c")) == (3, None, 4)
-    assert ("a" in kept, "b" in kept, len(kept)) == (True, False, 2)
-    kept.drop("a")
-    kept.drop("b")
-    assert (kept.get("a"), len(kept)) == (None, 1)
+        retained.put(name, value)
+    assert (retained.get("a"), retained.get("b"), retained.get("c")) == (3, None, 4)
+    assert ("a" in retained, "b" in retained, len(retained)) == (True, False, 2)
+    retained.drop("a")
+    retained.drop("b")
+    assert (retained.get("a"), len(retained)) == (None, 1)
