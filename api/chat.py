@@ -167,7 +167,7 @@ class ChatWriter:
             items = list(run)
             if kind is TokenDelta or kind is ThoughtDelta:
                 text = "".join(event.text for _, event in items if isinstance(event, TokenDelta | ThoughtDelta))
-                yield self._id(items[-1][0]) + self._chunks.given(kind(text))
+                yield self._id(items[-1][0]) + self._chunks.delta(kind(text))
                 continue
             for seq, event in items:
                 # After a snapshot the client can't compute from the deltas alone which text is void.

@@ -63,7 +63,7 @@ class ChunkWriter:
         """Returns a text delta; "" only keeps the connection alive."""
         return self._before_text + _escaped(plain_text(text)) + self._after_text
 
-    def said(self, event: TokenDelta | ThoughtDelta) -> bytes:
+    def delta(self, event: TokenDelta | ThoughtDelta) -> bytes:
         """Returns a delta of the text, or of the model's thoughts in the field that front ends know."""
         if isinstance(event, TokenDelta):
             return self.text(event.text)
@@ -205,7 +205,7 @@ async def stream_lines(
             for event in _with_deltas_joined(events):
                 match event:
                     case TokenDelta(text) | ThoughtDelta(text) if text:
-                        yield writer.said(event)
+                        yield writer.delta(event)
                         silent_since, has_text = now(), has_text or isinstance(event, TokenDelta)
                     case ToolStarted():
                         has_text = False

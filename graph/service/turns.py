@@ -308,7 +308,7 @@ class Turns:
         log = TurnLog(
             turn.number,
             turn.attempt,
-            values="\n\n".join(answers_in(resumed)),
+            text="\n\n".join(answers_in(resumed)),
             steps=tuple(steps_in(resumed)),
             thoughts=self._stores.turns.thoughts(session_id, turn.number) if resumed else "",
             thought_seconds=turn.thought_seconds,

@@ -60,7 +60,7 @@ def test_a_chat_of_a_program_is_folded_as_any_other_and_has_its_name(
         assert answer.headers["x-turnfold-turn"] == str(number)
     assert here.covered == [(1, 2, 3)]
     assert "[1-3턴]" in system_prompt(server.bodies("chat")[-1])
-    assert answer.told[-3].value["figures"]["folded_turns"] == 3
+    assert answer.received[-3].value["figures"]["folded_turns"] == 3
     assert (here.view.client, here.last_turn.client) == ("editor", "editor")
 
 
@@ -78,7 +78,7 @@ def test_the_same_message_once_more_makes_no_second_turn(served: ServedChat, ser
     body = {"message": question(1), "options": {"message_id": "message-1"}}
     first, second = served.send(body), served.send(body)
     assert first.session_id == second.session_id
-    assert essence_of(first.told) == essence_of(second.told)
+    assert essence_of(first.received) == essence_of(second.received)
     assert len(server.bodies("chat")) == 1
     assert served.send(body, token=STRANGER).session_id != first.session_id
 
@@ -101,15 +101,15 @@ def test_a_project_that_the_context_names_is_the_sessions_and_its_rules_must_be_
     with ServedChat(chat.service) as served:
         answer = served.send(body)
         told = {"metadata": {"conversationId": answer.session_id, "rules": "not_agreed"}}
-        assert answer.told[0].data == json.dumps(told, separators=(",", ":"))
+        assert answer.received[0].data == json.dumps(told, separators=(",", ":"))
         assert "네 칸" not in str(server.bodies("chat")[-1])
         rooted.agree(chat)
         answer = served.send({**body, "session_id": answer.session_id})
-        assert answer.told[0].value == {"metadata": {"conversationId": answer.session_id}}
+        assert answer.received[0].value == {"metadata": {"conversationId": answer.session_id}}
         assert "네 칸" in str(server.bodies("chat")[-1])
         rooted.write("AGENTS.md", "들여쓰기는 두 칸으로 합니다.")
         answer = served.send({**body, "session_id": answer.session_id})
-        assert answer.told[0].value["metadata"]["rules"] == "changed"
+        assert answer.received[0].value["metadata"]["rules"] == "changed"
     assert chat.service.sessions.get(answer.session_id).project_root == rooted.root
 
 
@@ -148,16 +148,16 @@ def test_a_turn_that_waits_for_a_program_is_told_and_goes_on_under_places_of_its
     server.script(tools(ScriptedCall("look", "{}", "call-1"), answer="보겠습니다."), text("보았습니다."))
     chat.say("무엇이 보이나요?", options=asked_by(tools=(tool("look"),)))
     waiting = served.follow(chat.session_id)
-    assert waiting.told[-3].name == "action_required"
-    assert [call["name"] for call in waiting.told[-3].value["calls"]] == ["look"]
-    assert waiting.told[-2].value["choices"][0]["finish_reason"] == "tool_calls"
-    assert served.follow(chat.session_id, waiting.told[-2].id).status == 204
+    assert waiting.received[-3].name == "action_required"
+    assert [call["name"] for call in waiting.received[-3].value["calls"]] == ["look"]
+    assert waiting.received[-2].value["choices"][0]["finish_reason"] == "tool_calls"
+    assert served.follow(chat.session_id, waiting.received[-2].id).status == 204
     results = [result(step.call_id, "고양이") for step in chat.last_turn.steps]
     chat.service.turns.resume(chat.session_id, results, options=asked_by(tools=(tool("look"),)))
-    told = served.follow(chat.session_id, waiting.told[-4].id).told
+    told = served.follow(chat.session_id, waiting.received[-4].id).received
     assert told[0].name == "snapshot"
     assert text_of(told) == "보겠습니다.\n\n보았습니다."
-    assert not {each.id for each in told} & {each.id for each in waiting.told if each.id}
+    assert not {each.id for each in told} & {each.id for each in waiting.received if each.id}
 
 
 def test_a_model_that_breaks_off_is_retried_and_the_client_told_what_stays(
@@ -165,7 +165,7 @@ def test_a_model_that_breaks_off_is_retried_and_the_client_told_what_stays(
 ) -> None:
     lost = raw(chunk({"content": "버려질 말 "}), '{"error": {"message": "overloaded", "code": 503}}')
     server.script(lost, text("새 답변"))
-    told = served.send({"message": question(1)}).told
+    told = served.send({"message": question(1)}).received
     assert [each.value for each in told if each.name == "answer_restarted"] == [{"text": ""}]
     assert text_of(told) == "새 답변"
 
@@ -183,8 +183,8 @@ def test_after_a_kill_of_the_server_there_is_a_snapshot(open_chat: OpenChat, ser
             )
             process.kill()
             process.wait()
-            told = served.follow(chat.session_id, "1.1.3").told
-            assert (running.told[0].name, running.told[0].value["text"]) == ("snapshot", "부분 답변 ")
+            told = served.follow(chat.session_id, "1.1.3").received
+            assert (running.received[0].name, running.received[0].value["text"]) == ("snapshot", "부분 답변 ")
             ended = told[-4:]
             assert [each.name for each in ended] == ["snapshot", "turn_failed", "", ""]
             assert (ended[0].value["status"], ended[0].value["text"]) == ("failed", "부분 답변")
@@ -225,6 +225,6 @@ def test_hostile_texts_are_said_as_they_can_be(served: ServedChat, chat: Chat) -
     said = "\u202eعربي 👩‍👩‍👧 \x00 \ud800 data: [DONE]\r\n\r\nevent: x\u2028끝"
     body = json.dumps({"message": said, "context": {"selection": said, "": said}}).encode()
     answer = served.ask("POST", "/chat", content=body)
-    assert answer.told[-1].data == "[DONE]"
+    assert answer.received[-1].data == "[DONE]"
     [turn] = Chat(chat.service, answer.session_id).turns
     assert turn.user_text == said.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
