@@ -275,7 +275,7 @@ def _unfit(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
     if draft.is_extracted:
         return None
     text = draft.text.strip()
-    sources = [text_of(message) for message in spec.messages if not isinstance(message, SystemMessage)]
+    sources = [text_of(each) for each in spec.messages if not isinstance(each, SystemMessage)]
     if not spec.is_merge and is_copy(text, sources):
         return "copy"
     if has_own_markup(text, sources):

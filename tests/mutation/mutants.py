@@ -165,7 +165,7 @@ _CORE: Final = (
         "graph/fold/review.py",
         "unit/test_fact_asked",
         (" if not isinstance(message, SystemMessage)]", "]"),
-        ("len(gone) >= len(asked) * _GONE_SHARE", "len(gone) == len(asked)"),
+        ("share >= _GONE_SHARE", "share >= 1"),
         ("own_lines(text_of(message), script)", "text_of(message)"),
         ("and not held.has(fact)", ""),
     ),
