@@ -229,6 +229,7 @@ class ModelSummariser:
                 deadline_seconds=None if ends_at is None else max(0.0, ends_at - time.monotonic()),
                 attempts=attempts,
                 on_text=call.hear,
+                on_thought=call.note_thought,
                 on_restart=call.restart,
             )
 
@@ -256,11 +257,11 @@ class _DraftCall:
 
     Args:
         request: What is sent.
-        on_text: Receives each piece of text.
+        on_text: Receives each piece of text, "" for one of the thoughts.
         window_tokens: The window that a limited answer must fit into; None for no limit.
 
     Attributes:
-        said: The text of the newest attempt.
+        draft_text: Of the newest attempt.
         most_tokens: The limit that is sent if the fold has none of its own; None for none.
     """
 
@@ -277,6 +278,10 @@ class _DraftCall:
         self.draft_text += text
         self._on_text(text)
         self._end.hear(text)
+
+    def note_thought(self, _: str) -> None:
+        """Passes on that the stream moves; thoughts are no part of the draft."""
+        self._on_text("")
 
     def restart(self) -> None:
         self._said_before += self.draft_text
