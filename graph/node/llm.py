@@ -16,7 +16,7 @@ from langgraph.runtime import Runtime
 
 from graph.core.model_input import ModelInput, SystemPart
 from graph.core.snapshot import SessionSnapshot
-from graph.core.turn import MARK, RETURNED, extract_current_turn, image_parts
+from graph.core.turn import LOOKED_UP, MARK, RETURNED, extract_current_turn, image_parts
 from graph.fold.request import LastInput
 from graph.fold.spec import FoldSpec
 from graph.model.chunk import Answer
@@ -141,6 +141,8 @@ class LlmNode:
                 name, partial(self._answer, turn, state, call, tools, guard, fit)
             )
         message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
+        if turn.looked_up and not any(isinstance(each, AIMessage) for each in extract_current_turn(state["messages"])):
+            message.additional_kwargs[LOOKED_UP] = [*turn.looked_up]
         archive_messages(deps, turn, [_without_thoughts(message)])
         if call.answered is not None and not message.tool_calls:
             self._remember(turn, name, call.answered, tools, message)

@@ -16,13 +16,14 @@ from langchain_core.tools import BaseTool
 from graph.core.attached import references_in, with_images
 from graph.core.model_input import CONTEXT, InputItem, ModelInput
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
-from graph.core.turn import REPETITION, extract_current_turn, image_parts, text_of, without_images
+from graph.core.turn import RECALL_TOOL, REPETITION, extract_current_turn, image_parts, text_of, without_images
 from graph.model.caller import ChatRunnable, Phase
 from graph.model.chunk import Answer, Usage
 from graph.model.early_end import EarlyEnd, EarlyEndSignal
 from graph.node.state import ChatState, NodeDeps, TurnContext
 from graph.store.call import ModelCall
 from graph.store.database import outlast
+from graph.tool.recall import look_up
 from graph.tool.registry import ToolContext
 from graph.tool.tool_context import PastTurns, SideCall
 from graph.value.client import ClientOptions
@@ -35,6 +36,7 @@ _ANSWER_SHARE: Final = 0.75
 _LEAST_ANSWER_TOKENS: Final = 256
 _MOST_ANSWER_TOKENS: Final = 16_384
 _LIMITS: Final = {"max_tokens", "max_completion_tokens"}
+_LOOKED_UP_SHARE: Final = 10  # of the input
 
 
 class AnswerCall:
@@ -236,6 +238,17 @@ def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
         user_words=partial(_user_words, deps, turn),
     )
     return [tool for tool in deps.tools(context) if turn.offers(tool.name)]
+
+
+def looked_up(deps: NodeDeps, turn: TurnContext, question: str) -> str:
+    """Returns the folded turns to set before a question if the turn's model takes no tools, rendered; "" for none."""
+    models = deps.models
+    has_tools = models.takes_tools(models.known_name(turn.row.model)) or bool(turn.client_tools)
+    if has_tools or not turn.strategy.sends_records or not turn.offers(RECALL_TOOL):
+        return ""
+    folded = {number for record in deps.stores.records.active(turn.lease.session_id) for number in record.turns}
+    most_tokens = models.input_tokens(turn.row.model) // _LOOKED_UP_SHARE
+    return look_up(_past_turns(deps, turn), question, folded, turn.language, max_tokens=most_tokens)
 
 
 def _past_turns(deps: NodeDeps, turn: TurnContext) -> PastTurns:

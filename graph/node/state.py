@@ -80,6 +80,7 @@ class TurnContext:
         client: What the program that asks adds to the turn; None for the page.
         is_resumed: The turn goes on behind a program's answers to its calls.
         thinking: How much the model is to think, "" for its own measure.
+        looked_up: Turns set before the question for a model that can't call `recall`.
         tools_off: Tools of ours that a program has replaced by its own of the same name, in this session for good.
     """
 
@@ -102,6 +103,7 @@ class TurnContext:
     tools_off: frozenset[str] = frozenset()
     pins: tuple[Pin, ...] = ()
     thinking: Thinking = ""
+    looked_up: tuple[int, ...] = ()
 
     @property
     def system(self) -> SystemPart:

@@ -199,6 +199,13 @@ def has_content_of(text: str, query: str) -> bool:
     return all(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words)
 
 
+def count_content_of(text: str, query: str) -> tuple[int, int]:
+    """Returns how many of a query's words a text has, in any form or part, and how many there are but stop words."""
+    normal = unicodedata.normalize("NFC", text)
+    words = [word for word in _words(query) if not _is_stop_word(word)]
+    return sum(_find(normal, _surfaces([*_forms(word), *_parts(word)])) >= 0 for word in words), len(words)
+
+
 def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
     """Returns the part of a text, at most `limit_chars` long, with most of the words; "…" marks omissions."""
     if len(text) <= limit_chars:

@@ -23,7 +23,7 @@ from graph.model.factory import ChatModels, open_models
 from graph.model.spending import Spending
 from graph.node.builder import build_graph
 from graph.node.fold_worker import FoldWorker
-from graph.node.model_call import tools_of
+from graph.node.model_call import looked_up, tools_of
 from graph.node.recovery import StateRecovery
 from graph.node.state import NodeDeps
 from graph.server.identity import NAME_CHARS, ApiToken, Identity, SignIn, is_name, new_token
@@ -352,7 +352,12 @@ def open_service(
             fold_worker=fold_worker,
             limiter=limiter,
             blocks=TurnBlocks(
-                context or without_project, opened.chat.blocks, opened.chat.calls, chat_models, partial(tools_of, deps)
+                context or without_project,
+                opened.chat.blocks,
+                opened.chat.calls,
+                chat_models,
+                partial(tools_of, deps),
+                partial(looked_up, deps),
             ),
             projects=projects,
             max_workers=settings.concurrent_turns,

@@ -9,6 +9,7 @@ from typing import Final
 
 from langchain_core.tools import BaseTool
 
+from graph.core.attached import own_words
 from graph.core.model_input import CONTEXT
 from graph.core.pin import (
     LARGEST_SHARES,
@@ -19,7 +20,7 @@ from graph.core.pin import (
     budget_tokens,
     fitting,
 )
-from graph.core.turn import headed, undivided
+from graph.core.turn import headed, undivided, words_of
 from graph.model.factory import ChatModels
 from graph.node.state import TurnContext
 from graph.recognise.client_turns import preamble_block
@@ -28,6 +29,7 @@ from graph.store.project import ContextBlockStore
 from graph.strategy.base import room_within
 from graph.value.error import TurnfoldError
 from prompt.system.framing import CLIENT_HEADING
+from prompt.tool.words import recalled_numbers
 
 _LOG = logging.getLogger(__name__)
 # Limit for a program's instructions: their share of a window of a million tokens, more than any model needs.
@@ -47,12 +49,14 @@ class TurnBlocks:
         calls: CallStore,
         models: ChatModels,
         tools: Callable[[TurnContext], Sequence[BaseTool]],
+        look_up: Callable[[TurnContext, str], str],
     ) -> None:
         self._source = source
         self._blocks = blocks
         self._calls = calls
         self._models = models
         self._tools = tools
+        self._look_up = look_up
 
     def added_to(self, turn: TurnContext, request: ContextRequest) -> TurnContext:
         """Returns the turn with its pins and blocks.
@@ -72,9 +76,12 @@ class TurnBlocks:
             front = None if source is None else self._newest(turn, "front")
             return replace(turn, front=front, volatile=self._newest(turn, "volatile"))
         preamble = preamble_block(turn.client.preamble, turn.language) if turn.client else ""
+        found = self._look_up(turn, own_words(words_of(request.message)))
+        turn = replace(turn, looked_up=recalled_numbers(found))
+        preamble = "\n\n".join(filter(None, (preamble, found)))
         if source is None:
             # An empty block is stored, too, so that the newest is this turn's when the turn is resumed.
-            return replace(turn, volatile=self._passing(turn, preamble)) if turn.client else turn
+            return replace(turn, volatile=self._passing(turn, preamble)) if turn.client or found else turn
         newest = self._blocks.newest(session_id, "front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
         request = replace(request, front=newest.text if newest else "", tools=tools)

@@ -14,7 +14,7 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graph.core.turn import MARK, closed_mark, text_of
+from graph.core.turn import LOOKED_UP, MARK, RECALL_TOOL, closed_mark, text_of
 from graph.recognise.client_turns import waiting_calls
 from graph.server.metrics import Metrics, TurnEnd
 from graph.store.turn import TurnRow
@@ -370,6 +370,8 @@ def steps_in(messages: Sequence[AnyMessage]) -> Iterable[ToolStep]:
     """Returns the tool calls in order; those without a result are running."""
     results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
     for message in messages:
+        if turns := message.additional_kwargs.get(LOOKED_UP):
+            yield ToolStep(f"look-up-{message.id}", RECALL_TOOL, "{}", "", "done", 0.0, tuple(turns))
         for call in message.tool_calls if isinstance(message, AIMessage) else []:
             arguments = json.dumps(call["args"], ensure_ascii=False)
             result = results.get(str(call["id"]))

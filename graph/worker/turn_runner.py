@@ -14,7 +14,7 @@ from typing import Final, Literal, cast
 from langchain_core.messages import AnyMessage
 
 from graph.core.pin import ContextRequest
-from graph.core.turn import ClosedStatus
+from graph.core.turn import RECALL_TOOL, ClosedStatus
 from graph.node.builder import ChatGraph
 from graph.node.fold_worker import FoldWorker
 from graph.node.recovery import StateRecovery, config_of
@@ -26,7 +26,7 @@ from graph.store.database import outlast
 from graph.store.stores import ChatStores
 from graph.store.turn import PartialText, TurnKey, TurnRow
 from graph.value.error import ClosingError, InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
-from graph.value.event import ActionRequired, Event, TurnFailed, TurnStarted, TurnStopped
+from graph.value.event import ActionRequired, Event, ToolFinished, ToolStarted, TurnFailed, TurnStarted, TurnStopped
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.turn_blocks import TurnBlocks
@@ -216,6 +216,10 @@ class TurnRunner:
             "tool_rounds": 0,
         }
         context = self._blocks.added_to(job.context, job.request)
+        if context.looked_up:
+            call_id = f"look-up-{job.number}"
+            context.emit(ToolStarted(call_id, RECALL_TOOL, "{}"))
+            context.emit(ToolFinished(call_id, RECALL_TOOL, "", is_error=False, seconds=0.0, turns=context.looked_up))
         if self._projects is not None:  # behind what the session begins with, or this message would be part of it
             self._projects.begin(job.request)
         self._graph.invoke(cast("ChatState", update), config_of(job.session_id), context=context, durability="sync")

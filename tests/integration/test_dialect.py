@@ -14,6 +14,7 @@ from api.problem import problem_of_failure
 from graph.model.factory import open_models
 from graph.value.error import ContextLengthError, ModelError, ThoughtLimitError
 from graph.value.event import TurnFailed, TurnFinished
+from tests.fake.body import content_of
 from tests.fake.chat import question
 from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.open_chat import OpenChat
@@ -49,6 +50,31 @@ def test_model_without_tools_is_asked_once_more_without_them_and_then_never_with
     assert sum("takes no tools" in record.getMessage() for record in caplog.records) == 1
     (option,) = chat.service.sessions.model_options()
     assert not option.has_tools
+
+
+def test_folded_turns_are_looked_up_for_a_model_without_tools(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    server.respond_with(takes_no_tools("ollama"))
+    chat = open_chat()
+    chat.ask(1, 1)
+    chat.say("호텔 예약 번호는 K7QX2M이고 조식이 나옵니다.")
+    chat.ask(3, 7)
+    assert chat.covered[0] == (1, 2, 3)
+    chat.say("호텔 예약 번호가 뭐였죠?")
+    asked = content_of(server.bodies("chat")[-1]["messages"][-1])
+    assert "예약 번호는 K7QX2M이고" in asked.partition("호텔 예약 번호가 뭐였죠?")[0]
+    assert '<turn number="2">' in asked
+    step = chat.turns[-1].steps[0]
+    assert (step.name, step.turns, step.status) == ("recall", (2,), "done")
+    inputs = chat.service.inputs.of_turn(chat.session_id, chat.turns[-1].number)
+    (call,) = (call for call in inputs if call.kind == "answer")
+    assert call.is_verified
+    found = sum(block.tokens for block in call.blocks if block.kind == "context")
+    assert 0 < found <= chat.service.folds.gauge(chat.session_id).window_tokens / 10
+    # A question that no folded turn answers, and one about a turn that is sent anyway.
+    for words in ("바다거북은 몇 년을 사나요?", "바다거북은 왜 오래 사나요?"):
+        chat.say(words)
+        assert "<recalled>" not in content_of(server.bodies("chat")[-1]["messages"][-1])
+        assert chat.turns[-1].steps == ()
 
 
 def test_small_talk_first_finds_it_out_as_well(open_chat: OpenChat, server: FakeOpenAI) -> None:

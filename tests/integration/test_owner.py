@@ -47,6 +47,7 @@ from tests.fake.sign_in import PROVIDER
 # What a method needs beside the session's id.
 ARGUMENTS: Final[dict[str, object]] = {
     "strategy": "interval",
+    "reference": "image:none",
     "text": question(9),
     "title": "내 것",
     "record_id": "record-1",
