@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -148,7 +149,7 @@ _REFUSAL: Final = re.compile(
     r"|(?:죄송|미안)[^.\n]{0,60}(?:수\s?없|어렵|못\s?[하합])|AI\s?(?:언어\s?)?모델(?:로서|이))",
     re.IGNORECASE,
 )
-_LEAST_SENTENCES: Final = 6
+_LEAST_TIMES: Final = 5
 _DISTINCT_SENTENCES: Final = 2 / 3
 
 
@@ -163,10 +164,15 @@ def is_refusal(draft: str) -> bool:
     return bool(_REFUSAL.match(draft)) and not _TURN_MARK.search(draft)
 
 
-def is_repetitive(draft: str) -> bool:
-    """Returns True if under two thirds of a draft's sentences differ."""
-    sentences = [_squeeze(sentence).casefold() for sentence in _SENTENCE_END.split(draft) if sentence.strip(" -*•\t")]
-    return len(sentences) >= _LEAST_SENTENCES and len({*sentences}) < len(sentences) * _DISTINCT_SENTENCES
+def is_repetitive(draft: str, said: Iterable[str] = ()) -> bool:
+    """Returns True if under two thirds of a draft's sentences differ, and one of them is said five times or more.
+
+    Sentences that the source repeats, too, don't count.
+    """
+    source = _squeeze("\n".join(said)).casefold()
+    squeezed = (_squeeze(sentence).casefold() for sentence in _SENTENCE_END.split(draft) if sentence.strip(" -*•\t"))
+    counts = Counter(sentence for sentence in squeezed if source.count(sentence) <= 1)
+    return max(counts.values(), default=0) >= _LEAST_TIMES and len(counts) < counts.total() * _DISTINCT_SENTENCES
 
 
 SMALL_TARGET_CHARS: Final = 80
@@ -282,9 +288,9 @@ def _unfit(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
         return "markup"
     if (is_answer(text) or is_refusal(text)) and visible_chars(text) >= _least_chars(draft, spec):
         return "answer"
-    if is_repetitive(text):
-        return "repetition"
-    return None if is_written_in(text, _scripts_of(spec)) else "language"
+    if not is_written_in(text, _scripts_of(spec)):
+        return "language"
+    return "repetition" if is_repetitive(text, sources) else None
 
 
 def _scripts_of(spec: FoldSpec) -> frozenset[str]:

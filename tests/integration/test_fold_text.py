@@ -58,7 +58,7 @@ def test_a_flawed_draft_is_mended_behind_itself_and_the_second_one_adopted(
 
 WEAK = {
     "summary_answer": (DRAFTS["answer"][0],) * 2,
-    "summary_repetition": ("I'm sorry. I'm sorry for any misunderstanding. " * 12,) * 2,
+    "summary_repetition": ("같은 말을 되풀이합니다. 그래서 다시 말씀드립니다. " * 12,) * 2,
     "summary_markup": ('<m turn="2" from="user">I just want to get everything ready before you leave.',) * 2,
     "summary_lacking": (korean(300).strip(), korean(320).strip()),
 }

@@ -94,7 +94,7 @@ def test_each_owners_dialog_is_summarised_into_his_own_summary(
     made = {KIM: "서버를 옮기기로 했습니다.", LEE: "포트를 바꾸기로 했습니다."}
     for owner, summary in made.items():
         server.script(text(summary), kind="summary")
-        server.script(text("짧은 답"), text("".join(f"긴 답의 {part}번째 말입니다. " for part in range(400))))
+        server.script(text("짧은 답"), text("".join(f"긴 답의 {part}번째 말입니다. " for part in range(235))))
         chat = in_project(service, rooted, owner, question(1))
         chat.say(question(2))
         wait_for_notes(chat)

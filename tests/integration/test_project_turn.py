@@ -247,7 +247,7 @@ def test_too_much_dialog_is_summarised_behind_an_answer_or_the_next(rooted: Root
     chat = rooted.open()
     server.script(failure(500), text("서버를 옮기기로 했습니다."), kind="summary")
     server.script(
-        text("짧은 답"), text("".join(f"긴 답의 {part}번째 말입니다. " for part in range(400))), text("짧은 답")
+        text("짧은 답"), text("".join(f"긴 답의 {part}번째 말입니다. " for part in range(235))), text("짧은 답")
     )
     chat.say(question(1), options=replace(rooted.options(), strategy="window"))
     wait_for_notes(chat)
@@ -267,7 +267,7 @@ def test_a_summary_that_hangs_holds_up_no_turn_and_no_end(rooted: Rooted, server
     chat = rooted.open(context_strategy="window")
     server.script(hang(), kind="summary", may_stay=True)
     for number in range(1, 5):
-        server.script(text("".join(f"긴 답 {number}의 {part}번째 말입니다. " for part in range(250))))
+        server.script(text("".join(f"긴 답 {number}의 {part}번째 말입니다. " for part in range(140))))
         assert isinstance(chat.say(question(number), options=rooted.options())[-1], TurnFinished)
     chat.close()
     assert [role for role, _ in rooted.noted()][-2:] == ["user", "assistant"]

@@ -7,6 +7,7 @@ import pytest
 from graph.server.settings import Settings
 from tests.fake.body import content_of, roles
 from tests.fake.chat import Chat, names, question
+from tests.fake.draft import VARIED
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, Reply, failure, hang, text
 from tests.fake.openai_responder import answer_body
@@ -85,7 +86,8 @@ def test_versions_grow_from_the_summary_before_and_the_new_messages(chat_with: O
 def test_the_summary_is_asked_for_as_the_seed_says_and_ends_with_a_whole_sentence_where_it_is_cut(
     chat_with: OpenChat, server: FakeOpenAI
 ) -> None:
-    cut = text((SENTENCE * 12)[:-10], finish_reason="length")
+    dates = "".join(f"10월 {number}일에 하고 예산은 {number}20만 원입니다. " for number in range(1, 6))
+    cut = text(f"{SENTENCE}{dates}{''.join(VARIED[:10])}"[:-5], finish_reason="length")
     server.script(cut, cut, kind="summary")
     chat = chat_with(**ROLLING, chat_summary_model="a-small-model")
     chat.ask(1, 5)
@@ -96,7 +98,10 @@ def test_the_summary_is_asked_for_as_the_seed_says_and_ends_with_a_whole_sentenc
     assert prompts(server)[0].startswith("Summarize the following conversation concisely")
     assert 'Conversation:\n<m turn="1" from="user">질문 1번' in prompts(server)[0]
     (record,) = chat.service.folds.records(chat.session_id)
-    assert (record.outcome, split_facts(record.summary)[0]) == ("shortened", (SENTENCE * 11).strip())
+    assert (record.outcome, split_facts(record.summary)[0]) == (
+        "shortened",
+        f"{SENTENCE}{dates}{''.join(VARIED[:9])}".strip(),
+    )
     assert 0 < record.summary_tokens <= 1_024
 
 

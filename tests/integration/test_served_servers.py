@@ -132,7 +132,7 @@ def test_health_says_when_the_database_is_gone(server: FakeOpenAI, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("content", "told", "advice"),
+    ("content", "received", "advice"),
     [
         (b"my diary, " * 1_000, "not_a_database", "make restore"),
         ("9999", "newer_database", "Update Turnfold"),

@@ -13,6 +13,7 @@ from graph.value.event import TurnFinished
 from graph.value.record import HistoryEntry, to_entry
 from tests.fake.body import content_of, summaries, system_prompt, tool_names
 from tests.fake.chat import Chat, question
+from tests.fake.draft import korean
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Body, ScriptedCall, failure, text, tools
 from tests.fake.openai_server import FakeOpenAI
@@ -86,7 +87,7 @@ def test_a_user_who_changes_language_changes_nothing_that_was_sent(
     first, second = (english, question) if is_english else (question, english)
     for number in range(1, 5):
         say(chat, first(number))
-    server.script(text("서버 이전은 10월 5일로 정했습니다. " * 20), kind="summary")
+    server.script(text(f"서버 이전은 10월 5일로 정했습니다. {korean(500)}"), kind="summary")
     for number in range(5, 9):
         say(chat, second(number))
     if not is_english:

@@ -299,7 +299,7 @@ _REVIEW: Final = (
         ("        return 1\n", "        return spec.asked_chars * _LEAST_SHARE\n"),
         ("< SMALL_TARGET_CHARS and not spec.is_bound", "< SMALL_TARGET_CHARS"),
         ("if not spec.is_merge and is_copy(text, sources):", "if is_copy(text, sources):"),
-        ('return None if is_written_in(text, _scripts_of(spec)) else "language"', "return None"),
+        ("if not is_written_in(text, _scripts_of(spec)):", "if False:"),
         ("abs(math.log(", "-abs(math.log("),
         ("until_last_sentence(text) if draft.is_cut else text", "text"),
         ("is_bounded and _is_smaller(text, spec)", "is_bounded"),

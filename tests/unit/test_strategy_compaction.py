@@ -13,6 +13,7 @@ from graph.strategy.base import Limits
 from graph.strategy.compaction import CompactionStrategy, compaction_fold, should_compact
 from graph.value.record import Record, to_entry
 from prompt.summary import compaction_generator
+from tests.fake.draft import korean
 from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
 
 SYSTEM = SystemPart("You help.", 1)
@@ -123,7 +124,7 @@ def test_the_tokens_fall_by_at_least_half_even_if_the_summary_is_as_long_as_it_m
         )
         spec = compaction_fold(snapshot, 4)
         assert spec is not None
-        review = review_drafts([SummaryDraft("(1턴) " + LONG * 10, 0, 0, is_usage=False)], spec)
+        review = review_drafts([SummaryDraft("(1턴) " + korean(len(LONG) * 10), 0, 0, is_usage=False)], spec)
         after = estimate_tokens(spec.label + review.text) + sum(
             entry.tokens for entry in snapshot.raw if entry.position > spec.to_position
         )
