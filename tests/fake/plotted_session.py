@@ -153,7 +153,7 @@ class PlottedSession:
         calls = len(self.model.inputs) + rounds + 1
         self._start(self._question())
         self.chat.wait_until(lambda: len(self.model.inputs) == calls)
-        if text:
+        if text.strip():  # blanks alone may stand before thoughts
             self.chat.wait_until_live(lambda live: live.text == text)
 
     def _hang_in_tool(self, rounds: int) -> None:
