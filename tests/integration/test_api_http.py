@@ -456,7 +456,7 @@ def test_the_servers_end_is_no_success(completions: ScriptedCompletions) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_open_streams_and_then_the_server(number: signal.Signals) -> None:
-    command = [sys.executable, "-m", "tests.fake.ending_door"]
+    command = [sys.executable, "-m", "tests.fake.ending_api"]
     with ExitStack() as stack:
         server = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
         stack.callback(server.kill)
