@@ -43,7 +43,7 @@ lint: $(TESTS)
 	$(BIN)/mypy
 
 unit: $(TESTS)
-	$(BIN)/python -m pytest tests/unit -n 2
+	$(BIN)/python -m pytest tests/unit -n 2 -m "not slow"
 
 fast: $(TESTS)
 	$(PYTEST) -m "not slow"
