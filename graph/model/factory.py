@@ -21,8 +21,7 @@ from graph.core.model_options import knows_thinking, options_of, with_thinking
 from graph.core.turn import EMBEDDED_MODEL
 from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
-from graph.model.local_server import LocalServer
-from graph.model.sight import Sight
+from graph.model.local_server import ImageSupport, LocalServer
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
 from graph.model.tool_choice import ToolChoice
 from graph.offline.chat_model import OfflineChat
@@ -55,7 +54,7 @@ class ChatModels:
         self.tool_choice = ToolChoice()
         self._settings = settings
         self._server = LocalServer(self._ask_server)
-        self._sight = Sight(self._ask_server)
+        self._image_support = ImageSupport(self._ask_server)
         self._catalog = Catalog(self._list_models, complete=self._server.complete if settings.openai_base_url else None)
         self._learned_windows: dict[str, int] = {}
         caller.ask_progress = self._ask_progress
@@ -186,11 +185,13 @@ class ChatModels:
         if self._settings.openai_base_url:
             entries = self._known_entries()
             listed = next((entry.takes_images for entry in entries if entry.name == resolved), None)
-        return self._sight.takes_images(resolved, listed=listed, can_ask=self._settings.openai_base_url is not None)
+        return self._image_support.takes_images(
+            resolved, listed=listed, can_ask=self._settings.openai_base_url is not None
+        )
 
     def note_no_images(self, name: str) -> None:
         """Remembers that the server has just refused an image for this model."""
-        self._sight.note_refusal(self.known_name(name))
+        self._image_support.note_refusal(self.known_name(name))
 
     def input_tokens(self, name: str) -> int:
         """Returns the largest whole input for a session's model: the guard's share of the context window."""

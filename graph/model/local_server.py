@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -13,6 +14,7 @@ ServerKind = Literal["", "llama.cpp", "lm studio", "ollama"]
 Ask = Callable[[str, Mapping[str, Any] | None], Mapping[str, Any]]
 
 _MOST_SHOWN: Final = 50
+_FRESH_SECONDS: Final = 300.0
 _NUM_CTX: Final = re.compile(r"^num_ctx\s+(\d+)", re.MULTILINE)
 
 
@@ -86,3 +88,40 @@ class LocalServer:
             self._windows[entry.name] = loaded
         size = self._windows.get(entry.name, entry.window_tokens)
         return replace(entry, window_tokens=size, is_provisional=not is_size(loaded))
+
+
+class ImageSupport:
+    """Which models take images; known for five minutes, as a model of the same name may be another one then.
+
+    Args:
+        ask: Returns the JSON object at a path of the server, or posts a body there; {} if there is none.
+        clock: A monotonic clock in seconds.
+    """
+
+    def __init__(self, ask: Ask, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._known: dict[str, tuple[bool, float]] = {}
+
+    def takes_images(self, name: str, *, listed: bool | None, can_ask: bool) -> bool:
+        """Returns False if a model is known to take none; `listed` is what the server's list of models says."""
+        takes, until = self._known.get(name, (True, float("-inf")))
+        if self._clock() < until:
+            return takes
+        if listed is None and can_ask:
+            listed = self._ask_server(name)
+        takes = listed is not False
+        self._known[name] = takes, self._clock() + _FRESH_SECONDS
+        return takes
+
+    def note_refusal(self, name: str) -> None:
+        self._known[name] = False, self._clock() + _FRESH_SECONDS
+
+    def _ask_server(self, name: str) -> bool | None:
+        """Asks llama.cpp, then Ollama."""
+        kinds = self._ask("/props", None).get("modalities")
+        vision = kinds.get("vision") if isinstance(kinds, Mapping) else None
+        if isinstance(vision, bool):
+            return vision
+        features = self._ask("/api/show", {"model": name}).get("capabilities")
+        return "vision" in features if isinstance(features, list) else None
