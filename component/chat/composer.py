@@ -23,7 +23,7 @@ from component.panel import record_action, summary_panel
 from component.widget import error_box, show_error
 
 _HEARD: Final = "heard"
-_TOLD: Final = 8  # the newest are enough: the script repeats messages without a report
+_MOST_REPORTED: Final = 8  # the newest are enough: the script repeats messages without a report
 _ID: Final = re.compile(r"[0-9a-f]{24}")
 
 
@@ -57,7 +57,7 @@ def take_sent(sent: object) -> None:
 def draw_outbox() -> None:
     """Reports the results of the newest messages to the script, in an invisible element."""
     delivery.note_automatic()  # drawn along with other changes
-    newest = list(st.session_state.get(_HEARD, {}).items())[-_TOLD:]
+    newest = list(st.session_state.get(_HEARD, {}).items())[-_MOST_REPORTED:]
     taken = " ".join(key for key, session in newest if session is not None)
     refused = " ".join(key for key, session in newest if session is None)
     read = attaching.mark()

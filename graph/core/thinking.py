@@ -29,8 +29,8 @@ _END_TAGS: Final = (
 )
 _LONGEST: Final = max(map(len, _END_TAGS))
 _MOST_HEAD_CHARS: Final = 200
-# An answer that tells of so many end tags is about them; each costs a look at all of the text before it.
-_MOST_TOLD: Final = 20
+# An answer that mentions so many end tags is about them; each costs a look at all of the text before it.
+_MOST_MENTIONS: Final = 20
 _FIRST_SIGNS: Final = "<◁["
 _QUOTES: Final = "`'\"‘’“”«»「『(（["
 _SENTENCE_END: Final = re.compile(r"[.!?…。！？:：)\]]\Z")
@@ -77,8 +77,8 @@ class ThinkingSplitter:
         self._ends = _LONE_END
         self._buffer = ""
         self._before = ""  # the last character taken
-        self._said: list[str] = []
-        self._told_count = 0
+        self._emitted: list[str] = []
+        self._mention_count = 0
         self._has_block = self._has_channel = False
         self._thought, self._text, self._is_revoked = "", "", False
 
@@ -95,7 +95,7 @@ class ThinkingSplitter:
         self._buffer += piece
         while self._buffer and self._take(is_over):
             pass
-        self._said.append(self._text)
+        self._emitted.append(self._text)
         return Split(self._thought, self._text, self._is_revoked)
 
     # Each takes something off the buffer, and returns False once it needs the next piece.
@@ -123,7 +123,7 @@ class ThinkingSplitter:
         if at < 0 and not is_over and len(self._buffer) < _MOST_HEAD_CHARS:
             return False
         if at < 0:  # no head
-            self._say(1)
+            self._emit(1)
             self._take = self._take_text
             return True
         channel = _CHANNEL.search(self._buffer, 0, at)
@@ -154,27 +154,27 @@ class ThinkingSplitter:
         ends = _TEXT_END if self._has_channel else _LONE_END
         for tag in ends.finditer(self._buffer):
             if tag[0].startswith("<|"):
-                self._say(tag.start())
+                self._emit(tag.start())
                 self._drop("" if self._buffer.startswith(_HEADS) else tag[0])
                 self._take = self._take_start
                 return True
             if tag.end() == len(self._buffer) and not is_over:
-                self._say(tag.start())
+                self._emit(tag.start())
                 return False
-            if self._told_count >= _MOST_TOLD:
+            if self._mention_count >= _MOST_MENTIONS:
                 continue
-            said = "".join(self._said) + self._text + self._buffer[: tag.start()]
-            if _is_end(said, self._buffer[tag.end() : tag.end() + 1], has_block=self._has_block):
-                self._is_revoked = any(self._said)
+            before = "".join(self._emitted) + self._text + self._buffer[: tag.start()]
+            if _is_end(before, self._buffer[tag.end() : tag.end() + 1], has_block=self._has_block):
+                self._is_revoked = any(self._emitted)
                 self._thought, self._text = self._thought + self._text, ""
                 self._think(tag.start())
                 self._drop(tag[0])
-                self._said.clear()
+                self._emitted.clear()
                 self.has_ended_alone, self._has_block = not self._has_block, True
                 self._take = self._take_start
                 return True
-            self._told_count += 1
-        self._say(len(self._buffer) - (0 if is_over else _held(self._buffer)))
+            self._mention_count += 1
+        self._emit(len(self._buffer) - (0 if is_over else _held(self._buffer)))
         return False
 
     def _char_before(self, at: int) -> str:
@@ -184,7 +184,7 @@ class ThinkingSplitter:
         self._thought += self._buffer[:chars]
         self._drop(self._buffer[:chars])
 
-    def _say(self, chars: int) -> None:
+    def _emit(self, chars: int) -> None:
         self._text += self._buffer[:chars]
         self._drop(self._buffer[:chars])
 
@@ -202,10 +202,15 @@ def _held(buffer: str) -> int:
     return 0
 
 
-def _is_end(said: str, after: str, *, has_block: bool) -> bool:
-    """Returns True if an end tag between these ends thoughts, and isn't one that the answer tells of."""
-    line = said[said.rfind("\n") + 1 :]
-    if _MENTION.search(said) or len(_FENCE.findall(said)) % 2 or line.count("`") % 2 or _CODE_INDENT.fullmatch(line):
+def _is_end(before: str, after: str, *, has_block: bool) -> bool:
+    """Returns True if an end tag between these ends thoughts, and isn't one that the answer mentions."""
+    line = before[before.rfind("\n") + 1 :]
+    if (
+        _MENTION.search(before)
+        or len(_FENCE.findall(before)) % 2
+        or line.count("`") % 2
+        or _CODE_INDENT.fullmatch(line)
+    ):
         return False
     if has_block:  # these thoughts have ended before
         return not line.strip() and after in ("", "\n", "\r")
