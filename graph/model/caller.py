@@ -333,12 +333,12 @@ class _Call:
             raise SilenceError(silence)
         if not self._asked.done():
             return progress
-        told = None if error_of(self._asked) else self._asked.result()
-        if told is None or told == progress:
+        newer = None if error_of(self._asked) else self._asked.result()
+        if newer is None or newer == progress:
             raise SilenceError(silence)
         self._forget_asked()
         signs.hear()
-        return told
+        return newer
 
     def _forget_asked(self) -> None:
         if self._asked is not None:

@@ -97,7 +97,7 @@ class AnswerBuilder:
         beside = plain_text(thought_in(fields) or thought_blocks(chunk.content))
         if isinstance(fields.get("reasoning_content"), str):
             self._returned.append(plain_text(fields["reasoning_content"]))
-        said = self._take(self._splitter.add(text), beside)
+        split = self._take(self._splitter.add(text), beside)
         self.has_chunk = True
         if isinstance(chunk, AIMessageChunk):
             extras = fields.get("extra_content") or []
@@ -121,14 +121,14 @@ class AnswerBuilder:
                 _count(chunk.usage_metadata["output_tokens"]),
                 _count(details.get("cache_read")),
             )
-        return said
+        return split
 
     def end(self) -> Said:
         """Returns what was kept back; call it once, after the last chunk and before `build`."""
-        said, is_cut = self._take(self._splitter.end()), self._finish_reason in (None, "length")
+        split, is_cut = self._take(self._splitter.end()), self._finish_reason in (None, "length")
         self.ends_alone = self._splitter.has_ended_alone or (self.ends_alone and is_cut)
         if not self._splitter.is_unended or is_cut:
-            return said
+            return split
         # It didn't think: its text was only held to be thoughts.
         self._pieces, self._thoughts = ["".join(self._thoughts)], []
         return Said(text=self._pieces[0], is_revoked=True)

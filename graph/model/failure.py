@@ -163,13 +163,13 @@ def reason_of(body: object, *, depth: int = 4) -> str:
         return "; ".join(filter(None, (reason_of(part, depth=depth - 1) for part in body[:3])))
     if not isinstance(body, Mapping) or not depth:
         return ""
-    said = next(filter(None, (reason_of(body.get(name), depth=depth - 1) for name in _REASON_FIELDS)), "")
-    place = body.get("loc")
-    where = ".".join(str(part) for part in place) if isinstance(place, list) else ""
+    reason = next(filter(None, (reason_of(body.get(name), depth=depth - 1) for name in _REASON_FIELDS)), "")
+    location = body.get("loc")
+    where = ".".join(str(part) for part in location) if isinstance(location, list) else ""
     # A router's own sentence says only that a provider failed.
     inner = body.get("metadata")
     raw = reason_of(inner.get("raw"), depth=depth - 1) if isinstance(inner, Mapping) else ""
-    return ": ".join(filter(None, (where, said, raw if raw != said else "")))
+    return ": ".join(filter(None, (where, reason, raw if raw != reason else "")))
 
 
 def overflow_window(error: APIError) -> int | None:

@@ -49,10 +49,10 @@ class LocalServer:
         return tuple(entries)
 
     def _of_llama(self, entries: Sequence[CatalogEntry]) -> tuple[CatalogEntry, ...] | None:
-        said = self._ask("/props", None).get("default_generation_settings")
-        if not isinstance(said, Mapping):
+        settings = self._ask("/props", None).get("default_generation_settings")
+        if not isinstance(settings, Mapping):
             return None
-        size = said.get("n_ctx")
+        size = settings.get("n_ctx")
         if len(entries) != 1 or not is_size(size):  # a router of several models tells none
             return tuple(entries)
         return (replace(entries[0], window_tokens=size),)
@@ -76,8 +76,8 @@ class LocalServer:
         """Adds what a model can do, and the window that its file sets; the one of its training isn't in force."""
         if not self._shown.get(entry.name):
             self._shown[entry.name] = self._ask("/api/show", {"model": entry.name})
-        said = self._shown[entry.name]
-        features, parameters = said.get("capabilities"), said.get("parameters")
+        shown = self._shown[entry.name]
+        features, parameters = shown.get("capabilities"), shown.get("parameters")
         if isinstance(features, list):
             entry = replace(entry, features=frozenset(map(str, features)))
         size = _NUM_CTX.search(parameters) if isinstance(parameters, str) else None

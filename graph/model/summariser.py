@@ -183,11 +183,11 @@ class ModelSummariser:
         Raises:
             TurnStoppedSignal: `stop` was set.
         """
-        told = request.messages[-1].text
-        size = max(1, _READ_TOKENS * len(told) // max(1, estimate_tokens(told)))
+        source = request.messages[-1].text
+        size = max(1, _READ_TOKENS * len(source) // max(1, estimate_tokens(source)))
         ends_at = None if deadline_seconds is None else time.monotonic() + deadline_seconds
-        for end in range(size, len(told), size):
-            messages = [*request.messages[:-1], HumanMessage(told[:end])]
+        for end in range(size, len(source), size):
+            messages = [*request.messages[:-1], HumanMessage(source[:end])]
 
             def call(model: ChatRunnable, messages: Sequence[BaseMessage] = messages) -> Answer:
                 return self._caller.call(
@@ -295,8 +295,8 @@ class _DraftCall:
 
     def _limit_tokens(self, window_tokens: int) -> int:
         """Returns four times the longest text that is asked for, with room for thoughts, within the window."""
-        told = self.request.messages[-1].text
-        tokens = self.request.most_chars * estimate_tokens(told) // max(1, len(told))
+        source = self.request.messages[-1].text
+        tokens = self.request.most_chars * estimate_tokens(source) // max(1, len(source))
         left_tokens = int((window_tokens - self.asked_tokens) * _LEFT_SHARE)
         return max(_LEAST_TOKENS, min(left_tokens, max(_THOUGHT_TOKENS, tokens * _REASONING_FACTOR)))
 
