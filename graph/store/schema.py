@@ -259,6 +259,8 @@ record_table = Table(
     ),
     Column("facts", LargeBinary, nullable=True),  # `row.pack_facts`
     Column("wish", PlainText, nullable=False, server_default=""),
+    Column("needed_rate", Float, nullable=False, server_default="0"),
+    Column("invented_facts", JsonTuple, nullable=False, server_default="[]"),
     PrimaryKeyConstraint("session_id", "sequence", name="record_key"),
     UniqueConstraint("id", name="record_id").ddl_if(dialect="sqlite"),
     UniqueConstraint("session_id", "id", name="record_id_in_session").ddl_if(dialect="postgresql"),

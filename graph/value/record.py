@@ -51,6 +51,8 @@ class Record:
         context_messages: Number of messages in the context before a compaction; a summary counts as one.
         kept_facts: Facts of the source in the summary, weightiest first; () without a comparison.
         wish: The user's instruction beside the length, "" for none.
+        needed_rate: The rate that the target was raised to because the block is full of facts; 0 if it wasn't.
+        invented_facts: Numbers, dates, amounts and identifiers of the summary that nothing before it has.
     """
 
     id: str
@@ -91,6 +93,8 @@ class Record:
     kept_facts: tuple[str, ...] = ()
     missing_facts: tuple[str, ...] = ()
     wish: str = ""
+    needed_rate: float = 0.0
+    invented_facts: tuple[str, ...] = ()
 
     @property
     def source_count(self) -> int:

@@ -59,6 +59,8 @@ def test_record_comes_back_as_it_was_made(stores: StoreSet) -> None:
         sources=("ra", "rb"),
         seconds=1.5,
         kept_facts=("K7QX2M", "야간버스는 절대"),
+        needed_rate=0.38,
+        invented_facts=("990만 원",),
         missing_facts=("180만 원", '"python3.13t"'),
     )
     done = stores.complete(record, "요약\n'quoted'; 😀")
