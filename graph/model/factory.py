@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AnyMessage
@@ -38,6 +38,7 @@ _NO_KEY: Final = "not-needed"
 _LIST_SECONDS: Final = 5.0
 _ASK_SECONDS: Final = 2.0
 _LOG = logging.getLogger(__name__)
+InPlaceMode = Literal["auto", "always", "never"]
 _ListEntries = Callable[[], Sequence[CatalogEntry]]
 
 
@@ -66,6 +67,27 @@ class ChatModels:
     def default_name(self) -> str:
         """The model of a new session; "" while it depends on the endpoint's list and the list is unknown."""
         return self.known_name("")
+
+    @property
+    def has_one_slot(self) -> bool:
+        """Whether the endpoint answers one request at a time, so that what a user says must go first.
+
+        By the settings, else by what the server tells, else by its address.
+        """
+        settings = self._settings
+        if settings.model_slots is None and settings.openai_base_url:
+            self._known_entries()  # the slots are asked for with them
+            if self._server.slots is not None:
+                return self._server.slots == 1
+        return settings.has_one_slot
+
+    @property
+    def in_place(self) -> InPlaceMode:
+        """Which folds are requested in place: by default all on one slot, where a quoted source evicts the chat."""
+        mode = self._settings.fold_in_place
+        if self._settings.is_offline:
+            return "never"
+        return "always" if mode == "auto" and self.has_one_slot else mode
 
     def known_name(self, name: str) -> str:
         """Resolves a name without asking the endpoint; returns it unchanged if that fails."""
@@ -136,7 +158,7 @@ class ChatModels:
             name,
             tool_choice=self.tool_choice,
             attempts=self._settings.model_attempts,
-            is_limited=self._settings.has_one_slot,
+            is_limited=self.has_one_slot,
             window_tokens=self.window_tokens(name),
         )
 

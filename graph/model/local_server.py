@@ -1,4 +1,4 @@
-"""Asks servers of local models what their list of models doesn't tell, above all the context window in force."""
+"""Asks servers of local models what their list of models doesn't tell: the context window in force, the slots."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ class LocalServer:
 
     Attributes:
         kind: The kind of server, "" for any other or as long as it isn't known.
+        slots: How many requests it answers at once; None if it doesn't tell.
     """
 
     def __init__(self, ask: Ask) -> None:
         self.kind: ServerKind = ""
+        self.slots: int | None = None
         self._ask = ask
         self._windows: dict[str, int] = {}
         self._shown: dict[str, Mapping[str, Any]] = {}
@@ -49,7 +51,9 @@ class LocalServer:
         return tuple(entries)
 
     def _of_llama(self, entries: Sequence[CatalogEntry]) -> tuple[CatalogEntry, ...] | None:
-        settings = self._ask("/props", None).get("default_generation_settings")
+        props = self._ask("/props", None)
+        settings, slots = props.get("default_generation_settings"), props.get("total_slots")
+        self.slots = slots if is_size(slots) else None
         if not isinstance(settings, Mapping):
             return None
         size = settings.get("n_ctx")

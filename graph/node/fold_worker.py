@@ -30,7 +30,7 @@ from graph.fold.request import (
 )
 from graph.fold.review import WEAK_CODES, Flaw, SummaryDraft, flaw_of, review_drafts
 from graph.fold.spec import FoldSpec, source_key
-from graph.model.factory import ChatModels
+from graph.model.factory import ChatModels, InPlaceMode
 from graph.model.spending import Spending
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
 from graph.node.job_queue import JobQueue, Lane
@@ -53,7 +53,6 @@ from graph.value.record import Record
 
 _LOG = logging.getLogger(__name__)
 
-InPlaceMode = Literal["auto", "always", "never"]
 _MOST_INPUTS: Final = 64
 
 
@@ -62,10 +61,11 @@ class LastInputs:
 
     Args:
         calls: The calls of the sessions, with what the endpoint reported of them.
-        mode: "auto" asks in place where the endpoint's cache makes that cheaper, "always" wherever it's possible.
+        mode: Returns "auto" to ask in place where the endpoint's cache makes that cheaper, "always" to do so wherever
+            it's possible, "never" to quote.
     """
 
-    def __init__(self, calls: CallStore, mode: InPlaceMode) -> None:
+    def __init__(self, calls: CallStore, mode: Callable[[], InPlaceMode]) -> None:
         self._calls = calls
         self._mode = mode
         self._inputs: Newest[str, LastInput] = Newest(_MOST_INPUTS)
@@ -84,7 +84,7 @@ class LastInputs:
 
     def keep(self, session_id: str, last: LastInput) -> None:
         """Remembers a session's last input, in place of the one before."""
-        if self._mode != "never":
+        if self._mode() != "never":
             self._inputs.put(session_id, last)
 
     def forget(self, session_id: str) -> None:
@@ -103,7 +103,7 @@ class LastInputs:
         request = request_in_place(last, spec)
         if request is None or not self._fits(session_id, last, request, spec, summariser):
             return None
-        if self._mode == "auto":
+        if self._mode() == "auto":
             is_cached = self._calls.reads_cache(session_id)
             if not is_cached or price_in_place(last, request) >= price_quoted(spec, summariser.source_tokens):
                 return None
@@ -198,9 +198,7 @@ class FoldWorker:
         spending: Counts the cost of folds.
         clock: Returns the current time, UTC.
         deadline_seconds: How long one draft may take; None for no limit but silence.
-        in_place: Which folds are asked for behind the chat itself; see `LastInputs`.
-        has_one_slot: Whether the endpoint answers one request at a time, so that folds must give way to turns.
-        quiet_seconds: See `JobQueue`.
+        quiet_seconds: See `JobQueue`; counts on one slot only.
 
     Attributes:
         last_inputs: What the chat models were last sent.
@@ -214,20 +212,17 @@ class FoldWorker:
         spending: Spending,
         clock: Callable[[], datetime],
         deadline_seconds: float | None,
-        in_place: InPlaceMode,
-        has_one_slot: bool = False,
         quiet_seconds: float = 0.0,
     ) -> None:
-        self.last_inputs = LastInputs(stores.calls, in_place)
+        self.last_inputs = LastInputs(stores.calls, lambda: models.in_place)
         self._stores = stores
         self._models = models
         self._spending = spending
         self._clock = clock
         self._deadline_seconds = deadline_seconds
         self._longest_seconds = deadline_seconds or _LONGEST_SECONDS
-        self._has_one_slot = has_one_slot
         self._terms = SessionTerms(stores.archive)
-        self._queue = JobQueue("fold", quiet_seconds=quiet_seconds)
+        self._queue = JobQueue("fold", quiet_seconds=lambda: quiet_seconds if models.has_one_slot else 0.0)
         # By lane, the key of the fold to be tried again, and its draft with what is wrong with it.
         self._unmended: Newest[Lane, tuple[str, tuple[SummaryDraft, Flaw]]] = Newest(_KEPT_DRAFTS)
         spending.metrics.watch("folds_waiting", "Folds that are queued or being made.", self._queue.count)
@@ -258,13 +253,12 @@ class FoldWorker:
 
     def hold(self, session_id: str) -> None:
         """A turn begins: on one slot folds give way to it until `release`; elsewhere they go on beside it."""
-        if self._has_one_slot:
+        if self._models.has_one_slot:
             self._queue.hold(session_id)
 
     def release(self, session_id: str) -> None:
         """The turn has ended."""
-        if self._has_one_slot:
-            self._queue.release(session_id)
+        self._queue.release(session_id)
 
     def remember(self, session_id: str, last: LastInput) -> None:
         """Remembers what a session's chat model was last sent and answered, for folds that are asked for behind it."""
@@ -302,7 +296,7 @@ class FoldWorker:
         """
         if not self.may_wait(plan.session_id):
             return False
-        if self._has_one_slot:
+        if self._models.has_one_slot:
             is_firm, is_queued = self._queue.is_firm(plan.lane, plan.key), self._queue.has(plan.lane, plan.key)
             return is_firm or (not is_queued and self._is_under_way(plan))
         return self._is_under_way(plan) or not self._failures(plan)
@@ -325,7 +319,7 @@ class FoldWorker:
         self._queue.put(plan.lane, plan.key, partial(self._work, plan), is_urgent=True)
         until, pause = time.monotonic() + seconds, _POLL_SECONDS
         while (record := self.prepared(plan)) is None:
-            if self._has_one_slot:
+            if self._models.has_one_slot:
                 until = max(until, (self._moved.get(plan.key) or 0.0) + seconds)
             left_seconds = until - time.monotonic()
             if left_seconds <= 0 or not self._is_under_way(plan) or stop.wait(min(pause, left_seconds)):
@@ -337,7 +331,7 @@ class FoldWorker:
             record = self.prepared(plan)
             if record is not None:
                 self._overdue.drop(plan.session_id)
-            elif self._has_one_slot:
+            elif self._models.has_one_slot:
                 self._queue.withdraw(plan.lane, plan.key, stops_running=True)
         return record
 
@@ -584,7 +578,7 @@ class FoldWorker:
                     self._unmended.put(plan.lane, (plan.key, flawed))
                     break
         except TurnStoppedSignal as signal:
-            if flawed is not None and self._has_one_slot:  # it gives way to a turn, and is mended after that
+            if flawed is not None and self._models.has_one_slot:  # it gives way to a turn, and is mended after that
                 self._unmended.put(plan.lane, (plan.key, flawed))
                 lost += drafts
                 drafts.clear()
@@ -611,7 +605,7 @@ class FoldWorker:
         in_place = self.last_inputs.request_for(plan.session_id, plan.spec, plan.summariser)
         if in_place is None:
             return ask
-        if self._has_one_slot and not plan.may_retry and self._stores.calls.reads_cache(plan.session_id):
+        if self._models.has_one_slot and not plan.may_retry and self._stores.calls.reads_cache(plan.session_id):
             plan.summariser.read_ahead(in_place, stop=stop, deadline_seconds=self._deadline_seconds)
         return partial(_in_place_or_quoted, ask, in_place)
 

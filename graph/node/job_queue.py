@@ -57,11 +57,13 @@ class JobQueue:
     Args:
         what: What is made, for the names of the threads and the log.
         max_threads: How many jobs run at once.
-        quiet_seconds: After a turn, how long to wait before a job begins that no turn stops; other jobs wait for a
-            tenth of it, so that a message that follows at once finds the server free.
+        quiet_seconds: Returns how long to wait after a turn before a job begins that no turn stops; other jobs wait
+            for a tenth of it, so that a message that follows at once finds the server free.
     """
 
-    def __init__(self, what: str, *, max_threads: int = _MAX_THREADS, quiet_seconds: float = 0.0) -> None:
+    def __init__(
+        self, what: str, *, max_threads: int = _MAX_THREADS, quiet_seconds: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self._what = what
         self._quiet_seconds = quiet_seconds
         self._lock = threading.RLock()  # put_all calls put
@@ -200,7 +202,7 @@ class JobQueue:
 
     def _run(self, lane: Lane, job: _Job) -> None:
         if lane[1] is not None and not job.is_urgent:
-            job.stop.wait(self._quiet_seconds * (1 if job.stops >= _MOST_STOPS else _SHORT_SHARE))
+            job.stop.wait(self._quiet_seconds() * (1 if job.stops >= _MOST_STOPS else _SHORT_SHARE))
         job.is_working = not job.stop.is_set()  # without the lock: put_all holds it until the last job is queued
         goes_on = not job.is_working
         try:

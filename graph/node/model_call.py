@@ -111,7 +111,7 @@ class AnswerCall:
     def _limited(self, model: ChatRunnable, model_input: ModelInput) -> ChatRunnable:
         """Returns the model with a limit on its answer where a weak one would keep the only slot busy for ever."""
         deps, client = self._deps, self._turn.client
-        if not deps.settings.has_one_slot or (client and _LIMITS & client.sampling.keys()):
+        if not deps.models.has_one_slot or (client and _LIMITS & client.sampling.keys()):
             return model
         window_tokens = deps.models.window_tokens(deps.models.known_name(self._turn.row.model))
         sent_tokens = model_input.sent_tokens * deps.stores.calls.correction(self._turn.lease.session_id)

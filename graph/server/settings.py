@@ -278,20 +278,13 @@ class Settings(BaseSettings):
 
     @property
     def has_one_slot(self) -> bool:
-        """True if the endpoint answers one request at a time, as most local servers do: what a user says goes first.
+        """Whether the endpoint is taken to answer one request at a time, as long as it doesn't tell.
 
-        Default: true for a server in the own network.
+        Default: true for a server in the own network, as most local servers have one slot.
         """
         if self.model_slots is not None:
             return self.model_slots == 1
         return bool(self.openai_base_url) and is_in_own_network(urlsplit(self.openai_base_url or "").hostname or "")
-
-    @property
-    def in_place(self) -> Literal["auto", "always", "never"]:
-        """Which folds are requested in place: by default all on one slot, where a quoted source evicts the chat."""
-        if self.is_offline:
-            return "never"
-        return "always" if self.fold_in_place == "auto" and self.has_one_slot else self.fold_in_place
 
     @property
     def limits(self) -> Limits:

@@ -299,9 +299,7 @@ def open_service(
             spending=spending,
             clock=now,
             deadline_seconds=settings.fold_deadline_seconds,
-            in_place=settings.in_place,
-            has_one_slot=settings.has_one_slot,
-            quiet_seconds=settings.fold_wait_seconds if settings.has_one_slot else 0.0,
+            quiet_seconds=settings.fold_wait_seconds,
         )
         stack.callback(fold_worker.close)
         titles = None

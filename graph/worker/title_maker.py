@@ -96,18 +96,20 @@ class TitleMaker:
         self._model_name = settings.chat_summary_model
         self._deadline_seconds = settings.fold_deadline_seconds
         self._last_inputs = last_inputs
-        self._has_one_slot = settings.has_one_slot
-        quiet_seconds = settings.fold_wait_seconds if self._has_one_slot else 0.0
-        self._queue = JobQueue("title", max_threads=_MAX_THREADS, quiet_seconds=quiet_seconds)
+        self._queue = JobQueue(
+            "title",
+            max_threads=_MAX_THREADS,
+            quiet_seconds=lambda: settings.fold_wait_seconds if models.has_one_slot else 0.0,
+        )
 
     def hear(self, session: SessionRow, event: Event) -> None:
         """Takes the next event of a turn of a session, which is as it was when the turn began."""
-        if self._has_one_slot and isinstance(event, TurnStarted):
+        if isinstance(event, TurnStarted) and self._models.has_one_slot:
             self._queue.hold(session.session_id)
         if isinstance(event, TurnFinished) and event.turn >= TITLED_TURNS and _is_untitled(session):
             make = partial(self._make, session.session_id, session.owner)
             self._queue.put((session.session_id, True), "title", make)
-        if self._has_one_slot and isinstance(event, LAST_EVENTS):
+        if isinstance(event, LAST_EVENTS):
             self._queue.release(session.session_id)
 
     def is_idle(self, session_id: str) -> bool:
@@ -149,7 +151,7 @@ class TitleMaker:
         if not messages or session.title != title_of(text_of(messages[0])):
             return None
         name, language = self._models.resolve(self._model_name or session.model), session_language(messages[0])
-        if self._has_one_slot:
+        if self._models.has_one_slot:
             last = self._last_inputs.get(session_id)
             if last is not None and last.model == name:
                 return _Asked(session, name, messages, title_in_place(last, language), last.tools)
@@ -166,7 +168,7 @@ class TitleMaker:
             StoreError: It couldn't be kept.
         """
         messages: list[str] = []
-        end = EarlyEnd(_MOST_CHARS if self._has_one_slot else None)
+        end = EarlyEnd(_MOST_CHARS if self._models.has_one_slot else None)
 
         def hear(text: str) -> None:
             messages.append(text)

@@ -33,7 +33,7 @@ def refuses(parameter: str, reply: Reply) -> Responder:
     return lambda body: reply if parameter in body else answer_body(body)
 
 
-def pages_of(kind: str, window_tokens: int, *, model: str = "scripted-model") -> Mapping[str, object]:
+def pages_of(kind: str, window_tokens: int, *, model: str = "scripted-model", slots: int = 1) -> Mapping[str, object]:
     """What a server of this kind says of its model's window, by path, beside its list of models."""
 
     def show(asked: Body) -> Body:
@@ -45,7 +45,7 @@ def pages_of(kind: str, window_tokens: int, *, model: str = "scripted-model") ->
 
     of_kind: dict[str, Mapping[str, object]] = {
         "llama.cpp": {
-            "/props": {"default_generation_settings": {"n_ctx": window_tokens, "n_predict": -1}, "total_slots": 1}
+            "/props": {"default_generation_settings": {"n_ctx": window_tokens, "n_predict": -1}, "total_slots": slots}
         },
         "lm studio": {
             "/api/v0/models": {

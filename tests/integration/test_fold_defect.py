@@ -73,7 +73,6 @@ def test_a_fold_that_ends_by_a_defect_stays_in_progress_nowhere(
             spending=Spending(stores.use, (BrokenMetrics if broken == "metrics" else Metrics)()),
             clock=stores.clock,
             deadline_seconds=10,
-            in_place="never",
         )
         worker.wait(FoldPlan(SESSION, OWNER, spec, summariser, "key"), 10, threading.Event())
         worker.close()

@@ -109,6 +109,29 @@ def test_window_is_read_from_the_list(server: FakeOpenAI) -> None:
         assert models.window_tokens("context_length") == 9_000
 
 
+@pytest.mark.parametrize(
+    ("says", "model_slots", "has_one_slot"),
+    [(4, None, False), (1, None, True), (4, 1, True), (1, 4, False), (None, None, True), ("many", None, True)],
+)
+def test_slots_are_those_of_the_setting_else_of_the_server_else_of_its_address(
+    server: FakeOpenAI, says: object, model_slots: int | None, *, has_one_slot: bool
+) -> None:
+    said = {} if says is None else {"total_slots": says}
+    server.pages = {"/props": {"default_generation_settings": {"n_ctx": 4_096}, **said}}
+    with open_models(settings_of(openai_base_url=server.url, model_slots=model_slots)) as models:
+        models.options()
+        server.wait_until(lambda _: models.reported_window_tokens("scripted-model") == 4_096)
+        assert models.has_one_slot is has_one_slot
+        assert models.in_place == ("always" if has_one_slot else "auto")
+    with open_models(settings_of(openai_base_url=server.url, model_slots=1, fold_in_place="never")) as models:
+        assert (models.has_one_slot, models.in_place) == (True, "never")
+
+
+def test_nothing_is_asked_in_place_offline() -> None:
+    with open_models(settings_of(model_slots=1)) as models:
+        assert models.in_place == "never"
+
+
 WINDOWS = {
     "gpt-5": 272_000, "gpt-5-mini": 272_000, "gpt-5-2025-08-07": 272_000, "gpt-4.1": 1_047_576,
     "gpt-4o-2024-08-06": 128_000, "openai/gpt-4o": 128_000, "OpenAI/GPT-4o-mini-2024-07-18": 128_000,

@@ -14,6 +14,7 @@ from tests.fake.caching import CachingResponder
 from tests.fake.chat import Chat, question, text_of
 from tests.fake.one_slot import OneSlot
 from tests.fake.open_chat import OpenChat
+from tests.fake.openai_dialect import pages_of
 from tests.fake.openai_reply import hang, text
 from tests.fake.openai_responder import answer_body
 from tests.fake.openai_server import FakeOpenAI
@@ -182,6 +183,26 @@ def test_a_request_is_read_bit_by_bit_so_that_a_turn_can_come_between(
     assert max(read) <= 64
     chat.ask(4, 4)
     assert chat.covered == [(1, 2, 3)]
+
+
+@pytest.mark.parametrize(("slots", "gives_way"), [(1, True), (2, False)])
+def test_slots_that_the_server_tells_count_where_none_are_set(
+    open_chat: OpenChat, server: FakeOpenAI, slots: int, *, gives_way: bool
+) -> None:
+    server.pages = dict(pages_of("llama.cpp", 100_000, slots=slots))
+    chat = open_chat(**ONE_SLOT | {"model_slots": None})
+    server.script(hang("서버"), kind="summary")
+    say_all(chat, 1, 3)
+    wait_for_hanging(server)
+    events = chat.say(question(4))
+    assert isinstance(events[-1], TurnFinished)
+    # Stopped and made again, or waited for as long as a turn waits, and left to go on beside it.
+    assert any(isinstance(event, FoldWaiting) for event in events) is not gives_way
+    if gives_way:
+        chat.wait_for_folds()
+    assert len(server.bodies("summary")) == 1 + gives_way
+    assert server.hanging_count == (not gives_way)
+    server.end_hanging()
 
 
 # Titles

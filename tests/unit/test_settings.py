@@ -228,10 +228,6 @@ def test_endpoint_has_a_url_of_http(url: str) -> None:
 def test_server_in_the_own_network_has_one_slot_unless_its_user_says_more(
     url: str | None, *, has_one_slot: bool
 ) -> None:
-    settings = settings_of(openai_base_url=url, openai_api_key="k")
-    assert settings.has_one_slot is has_one_slot
-    assert settings.in_place == ("always" if has_one_slot else "auto")
+    assert settings_of(openai_base_url=url, openai_api_key="k").has_one_slot is has_one_slot
     assert not settings_of(openai_base_url=url, openai_api_key="k", model_slots=4).has_one_slot
-    told = settings_of(openai_base_url=url, openai_api_key="k", model_slots=1, fold_in_place="never")
-    assert (told.has_one_slot, told.in_place) == (True, "never")
-    assert settings_of(openai_base_url=None, openai_api_key=None).in_place == "never"
+    assert settings_of(openai_base_url=url, openai_api_key="k", model_slots=1).has_one_slot

@@ -34,7 +34,7 @@ class Works:
     """Puts work into a queue that tells when it begins, and goes on once it's let go or told to stop."""
 
     def __init__(self, max_threads: int, quiet_seconds: float = 0.0) -> None:
-        self.queue = JobQueue("fold", max_threads=max_threads, quiet_seconds=quiet_seconds)
+        self.queue = JobQueue("fold", max_threads=max_threads, quiet_seconds=lambda: quiet_seconds)
         self.started: list[str] = []
         self.ended: list[str] = []
         self._gates: dict[str, threading.Event] = {}
