@@ -52,6 +52,10 @@ class ScriptedChat(BaseChatModel):
     def inputs(self) -> list[list[AnyMessage]]:
         return list(self._inputs)
 
+    def hear(self, messages: Sequence[BaseMessage]) -> None:
+        """Keeps an input."""
+        self._inputs.append(list(messages))  # type: ignore[arg-type]  # whoever calls sends messages of these kinds
+
     def script(self, *answers: ScriptedAnswer) -> None:
         self._script.extend(answers)
 
@@ -77,7 +81,7 @@ class ScriptedChat(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,  # noqa: ARG002  # the base class's signature
         **kwargs: Any,  # noqa: ANN401, ARG002  # the base class's signature
     ) -> AsyncIterator[ChatGenerationChunk]:
-        self._inputs.append(list(messages))  # type: ignore[arg-type]  # whoever calls sends messages of these kinds
+        self.hear(messages)
         answer = self.reply_to(messages)
         for piece in filter(None, answer.pieces):
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 
 from tests.fake.drawn import at_most
+from tests.fake.kind_plot import KindPlot
+from tests.fake.openai_server import FakeOpenAI
 from tests.fake.plot import Plot
 from tests.fake.postgres import PostgresServer
 from tests.fake.resized_plot import ResizedPlot
+from tests.fake.server_kind import KINDS, ServerKind
 
 pytestmark = pytest.mark.both_engines
 
@@ -61,16 +64,21 @@ OpenPlot = Callable[..., AbstractContextManager[Plot]]
 
 @pytest.fixture
 def open_plot(engine: str, request: pytest.FixtureRequest) -> OpenPlot:
-    """Opens a story of its own for each example."""
+    """Opens a story of its own for each example: over a scripted model, or over a server of a kind."""
     is_postgres = engine == "postgres"
     server: PostgresServer | None = request.getfixturevalue("postgres") if is_postgres else None
     template: str = request.getfixturevalue("postgres_template") if is_postgres else ""
 
     @contextmanager
-    def opened(*, words: str = "", **changes: object) -> Iterator[Plot]:
+    def opened(*, words: str = "", kind: ServerKind | None = None, **changes: object) -> Iterator[Plot]:
         url = server.make_database(template) if server else ""
         with tempfile.TemporaryDirectory() as folder:
-            plot = Plot(Path(folder), SecretStr(url) if url else None, words=words, **changes)
+            here, database = Path(folder), SecretStr(url) if url else None
+            if kind is None:
+                plot = Plot(here, database, words=words, **changes)
+            else:
+                endpoint: FakeOpenAI = request.getfixturevalue("server")
+                plot = KindPlot(here, database, endpoint, kind, words=words, **changes)
             try:
                 yield plot
             finally:
@@ -115,10 +123,11 @@ def test_every_turn_is_sent_once_in_a_story(open_plot: OpenPlot, steps: list[Ste
 
 @pytest.mark.sqlite
 @pytest.mark.timeout(900)
-@repeatable(30)
-@given(st.lists(STEPS, max_size=12))
-def test_every_turn_is_sent_once_whatever_happens(open_plot: OpenPlot, steps: list[Step]) -> None:
-    with open_plot() as plot:
+@repeatable(45)
+@given(KINDS, st.lists(STEPS | st.tuples(st.just("serve"), KINDS), max_size=12))
+def test_every_turn_is_sent_once_whatever_happens(open_plot: OpenPlot, kind: ServerKind, steps: list[Step]) -> None:
+    """Neither is a thought of the model sent, folded or found."""
+    with open_plot(kind=kind) as plot:
         play(plot, steps)
         end_well(plot)
 
