@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import Any, Final, NamedTuple
@@ -16,6 +17,7 @@ from graph.core.thinking import Split, ThinkingSplitter, thought_blocks, thought
 from graph.core.turn import RETURNED, text_of
 from graph.value.error import BadResponseError, CutStreamError, EmptyAnswerError, RefusedError, ThoughtLimitError
 
+_IN_PIECES: Final = ("reasoning.text", "reasoning.summary")
 # More than any model takes; the sums over many calls still fit a column of 31 bits.
 _MOST_TOKENS: Final = 2**24
 
@@ -77,6 +79,7 @@ class AnswerBuilder:
         self._splitter = ThinkingSplitter(ends_alone=ends_alone)
         self._thoughts: list[str] = []
         self._returned: list[str] = []
+        self._details: list[Mapping[str, Any]] = []
         self._pieces: list[str] = []
         self._calls: list[_Call] = []
         self._call_at: dict[int, _Call] = {}
@@ -97,6 +100,8 @@ class AnswerBuilder:
         beside = plain_text(thought_in(fields) or thought_blocks(chunk.content))
         if isinstance(fields.get("reasoning_content"), str):
             self._returned.append(plain_text(fields["reasoning_content"]))
+        details = fields.get("reasoning_details")
+        self._details += [each for each in (details if isinstance(details, list) else ()) if isinstance(each, Mapping)]
         split = self._take(self._splitter.add(text), beside)
         self.has_chunk = True
         if isinstance(chunk, AIMessageChunk):
@@ -199,10 +204,12 @@ class AnswerBuilder:
         return Answer(message, self._usage)
 
     def _to_return(self) -> dict[str, Any]:
-        """Returns what some providers want back with the calls, in the same turn: DeepSeek, Kimi, Gemini."""
+        """Returns what DeepSeek, Kimi, Gemini, OpenRouter and others want back with the calls, in the same turn."""
         returned: dict[str, Any] = {}
         if self._calls and any(self._returned):
             returned["reasoning_content"] = "".join(self._returned)
+        if self._calls and self._details:
+            returned["reasoning_details"] = plain_value(_whole_details(self._details))
         if any(call.extra_content for call in self._calls):
             valid = [call for call in self._calls if call.name and _parse(call.arguments) is not None]
             returned["extra_content"] = [plain_value(call.extra_content) for call in valid]
@@ -212,6 +219,26 @@ class AnswerBuilder:
 def _count(reported: int | None) -> int:
     """Clamps a reported number of tokens to a plausible range."""
     return min(max(0, reported or 0), _MOST_TOKENS)
+
+
+def _whole_details(fragments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Joins the pieces of OpenRouter's numbered blocks of text; a signature may come in a piece of its own."""
+    blocks: dict[str, list[Mapping[str, Any]]] = {}
+    for place, fragment in enumerate(fragments):
+        kind, index = fragment.get("type"), fragment.get("index")
+        has_more = kind in _IN_PIECES and index is not None
+        blocks.setdefault(f"{kind} {index}" if has_more else str(place), []).append(fragment)
+    return [_joined(pieces) for pieces in blocks.values()]
+
+
+def _joined(pieces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    whole: dict[str, Any] = {}
+    for piece in pieces:
+        whole |= {name: value for name, value in piece.items() if value is not None or name not in whole}
+    for name in {"text", "summary"} & whole.keys():
+        if texts := [piece[name] for piece in pieces if isinstance(piece.get(name), str)]:
+            whole[name] = "".join(texts)
+    return whole
 
 
 def _is_next_call(known: _Call, fragment: ToolCallChunk) -> bool:

@@ -20,6 +20,8 @@ from graph.value.error import BadResponseError
 
 # Fields of a piece of an answer that LangChain drops.
 _KEPT_FIELDS: Final = ("refusal", *THOUGHT_FIELDS)
+# Fields of an answer with calls that its provider wants back.
+_WITH_CALLS: Final = ("reasoning_content", "reasoning_details")
 
 
 class EndpointChat(ChatOpenAI):
@@ -97,8 +99,8 @@ class EndpointChat(ChatOpenAI):
 def _give_back(returned: Mapping[str, Any], sent: dict[str, Any]) -> None:
     """Adds to an answer of the open turn what its provider wants back with the calls; LangChain drops it."""
     calls = sent.get("tool_calls", [])
-    if calls and "reasoning_content" in returned:
-        sent["reasoning_content"] = returned["reasoning_content"]
+    if calls:
+        sent.update((name, value) for name, value in returned.items() if name in _WITH_CALLS)
     for call, extra_content in zip(calls, returned.get("extra_content", []), strict=False):
         if extra_content:
             call["extra_content"] = extra_content

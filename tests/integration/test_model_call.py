@@ -28,6 +28,7 @@ from tests.fake.model_caller import KEY, Caller, settings_of
 from tests.fake.openai_reply import (
     CACHED_USAGE,
     THINKING,
+    Body,
     Reply,
     ScriptedCall,
     Thinking,
@@ -225,6 +226,51 @@ def test_a_model_that_sends_end_tags_alone_is_known_from_its_second_answer_on(ca
     assert (call.revoked, call.heard) == (2, ["I don't think."])
     call()
     assert (call.revoked, call.heard[1:]) == (2, ["Nor", " now."])
+
+
+def test_details_of_thoughts_go_back_whole_with_the_calls_whatever_pieces_they_came_in(call: Caller) -> None:
+    """As OpenRouter wants them: a block's text comes in pieces of one index, its signature last and without text."""
+
+    def piece(text: str | None = None, **more: object) -> dict[str, object]:
+        said = {} if text is None else {"text": text}
+        return {"type": "reasoning.text", **said, "format": "anthropic-claude-v1", "index": 0, **more}
+
+    first, second = ({"type": "reasoning.encrypted", "data": data, "id": data, "index": 0} for data in ("YQ==", "Yg=="))
+    summary = {"type": "reasoning.summary", "summary": "**Adding", "index": 1}
+    unnumbered = {"type": "reasoning.text", "text": None}
+    deltas: list[Body] = [
+        {
+            "role": "assistant",
+            "content": "",
+            "reasoning": "17 times ",
+            "reasoning_details": [piece("17 times ", id=None)],
+        },
+        {"reasoning": "23 é.", "reasoning_details": [piece("23 é.", signature=None), summary]},
+        {"reasoning_details": [piece(signature="c2ln+/="), {**summary, "summary": "** it up"}]},
+        {"reasoning_details": [first, unnumbered]},
+        {"reasoning_details": [second, unnumbered, "odd"]},
+    ]
+    calls = [{"index": 0, "id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}]
+    call.server.script(
+        raw(*map(chunk, deltas), chunk({"tool_calls": calls}), chunk({}, finish_reason="tool_calls")),
+        raw(*map(chunk, deltas), chunk({"content": "391"}), chunk({}, finish_reason="stop")),
+    )
+    message = call().message
+    told = [call.input[1], message, ToolMessage("391", tool_call_id="c1")]
+    chat = call.models.chat("scripted-model")
+    sent = request_body(chat, "", told, (), tool_choice=None)["messages"][1]
+    assert sent["reasoning_details"] == [
+        piece("17 times 23 é.", id=None, signature="c2ln+/="),
+        {**summary, "summary": "**Adding** it up"},
+        first,
+        unnumbered,
+        second,
+        unnumbered,
+    ]
+    assert "reasoning_content" not in sent
+    later = request_body(chat, "", [*told, AIMessage("7"), HumanMessage("And now?")], (), tool_choice=None)
+    assert later["messages"][1].keys() == {"role", "content", "tool_calls"}
+    assert call().message.additional_kwargs == {}
 
 
 def test_thoughts_of_a_failed_attempt_are_void_and_another_attempt_is_made(call: Caller) -> None:

@@ -153,18 +153,25 @@ def test_thoughts_are_exported_imported_and_copied_with_their_turn(chat: Chat, s
         assert chat.service.turns.transcript(session_id).turns[-1].thought_seconds > 0
 
 
-def calls_thinking(call: ScriptedCall, thought: str, **extra: object) -> Reply:
+DETAILS: Final = {
+    "reasoning_content": THOUGHT,
+    "reasoning_details": [{"type": "reasoning.text", "text": THOUGHT, "signature": "c2ln+/=", "index": 0}],
+}
+
+
+def calls_thinking(call: ScriptedCall, *, form: str = "reasoning_content", **extra: object) -> Reply:
     function = {"name": call.name, "arguments": call.arguments}
     delta = {"index": 0, "id": call.id, "type": "function", "function": function, **extra}
     return raw(
-        chunk({"role": "assistant", "reasoning_content": thought}),
+        chunk({"role": "assistant", form: DETAILS[form]}),
         chunk({"tool_calls": [delta]}),
         chunk({}, finish_reason="tool_calls"),
     )
 
 
-def test_what_a_provider_wants_back_goes_back_within_the_turn_alone(chat: Chat, server: FakeOpenAI) -> None:
-    """As DeepSeek, Kimi and Gemini have it: refused without it, and not wanted after the turn."""
+@pytest.mark.parametrize("form", DETAILS)
+def test_what_a_provider_wants_back_goes_back_within_the_turn_alone(chat: Chat, server: FakeOpenAI, form: str) -> None:
+    """As DeepSeek, Kimi, Gemini and OpenRouter have it: refused without it, and not wanted after the turn."""
     signature = {"google": {"thought_signature": "c2ln+/="}}
 
     def strict(body: Body) -> Reply:
@@ -173,12 +180,14 @@ def test_what_a_provider_wants_back_goes_back_within_the_turn_alone(chat: Chat, 
         for place in calling:
             message = body["messages"][place]
             is_open = place > last
-            if (message.get("reasoning_content") == THOUGHT) != is_open:
-                return failure(400, "The reasoning_content in the thinking mode must be passed back")
+            if {name: message[name] for name in DETAILS if name in message} != (
+                {form: DETAILS[form]} if is_open else {}
+            ):
+                return failure(400, f"The {form} in the thinking mode must be passed back")
             if (message["tool_calls"][0].get("extra_content") == signature) != is_open:
                 return failure(400, "Function call is missing a thought_signature")
         rounds = sum(place > last for place in calling)
-        return calls_thinking(CLOCK, THOUGHT, extra_content=signature) if rounds < 2 else text("It is noon.")
+        return calls_thinking(CLOCK, form=form, extra_content=signature) if rounds < 2 else text("It is noon.")
 
     server.script(*[strict] * 7, may_stay=True)
     for number in (1, 2):
@@ -194,7 +203,7 @@ def test_it_goes_back_too_behind_what_a_program_answered(chat: Chat, server: Fak
     program = resending.begin(chat, user=chat.session_id)
     program.options = {"tools": (tool("look"),)}
     look = ScriptedCall("look", "{}", "call-1")
-    server.script(calls_thinking(look, THOUGHT), thinking("reasoning_content", "So green.", "Green."))
+    server.script(calls_thinking(look), thinking("reasoning_content", "So green.", "Green."))
     first = program.ask(question(1))
     program.messages.append(resending.result("call-1", "green"))
     second = program.take(program.begin())
