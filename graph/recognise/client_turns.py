@@ -61,6 +61,20 @@ def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str) -> list[list[
     return history.end()
 
 
+def join_questions(
+    history: Sequence[ClientMessage], asked: ClientMessage
+) -> tuple[tuple[ClientMessage, ...], ClientMessage]:
+    """Returns the history without the questions at its end, which nobody answered, and the question joined with them.
+
+    As turns of their own they would be closed as stopped, and the model be asked the last one alone.
+    """
+    answered = len(history)
+    while answered and history[answered - 1].role == "user":
+        answered -= 1
+    (joined,) = _joined((*history[answered:], asked)) if answered < len(history) else (asked,)
+    return tuple(history[:answered]), joined
+
+
 class _History:
     def __init__(self, id_prefix: str, language: Language) -> None:
         self._turns: list[list[AnyMessage]] = []

@@ -14,7 +14,7 @@ from graph.core.attached import urls_of
 from graph.core.turn import closed_mark, text_of, words_of
 from graph.model.factory import ChatModels
 from graph.recognise.client_chain import ArchivedTurn, ChainKey, FingerprintHash, FingerprintRow, canonical
-from graph.recognise.client_turns import newest_calls
+from graph.recognise.client_turns import join_questions, newest_calls
 from graph.recognise.decide import Decision, decide, is_side_request
 from graph.recognise.match import Case, is_started_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
@@ -276,14 +276,14 @@ class Completions:
         return self._send(session_id, request, decision)
 
     def _send(self, session_id: str, request: ClientRequest, decision: Decision) -> int:
-        asked = request.messages[-1]
+        history, asked = join_questions(decision.imported, request.messages[-1])
         return self._turns.send(
             session_id,
             asked.text,
             images=asked.images,
             options=_options_of(request, decision),
             wait_seconds=AFTERMATH_SECONDS if decision.stop_first else 0.0,
-            decision=decision,
+            decision=replace(decision, imported=history),
         )
 
     @contextmanager

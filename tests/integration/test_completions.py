@@ -72,6 +72,49 @@ def test_a_conversation_that_is_held_twice_is_two_sessions_and_two_owners_share_
     assert counts(chat)[:3] == before[:3]
 
 
+def test_questions_in_a_row_that_nobody_answered_are_one(chat: Chat, server: FakeOpenAI, grown: Grown) -> None:
+    program = begin(chat)
+    program.messages = [user("what is the capital city of ontario?"), user("And the lake?")]
+    first = program.ask("and tell me about its history.")
+    said = "what is the capital city of ontario?\n\nAnd the lake?\n\nand tell me about its history."
+    assert (first.turn, first.matched, grown()) == (1, "new", [1, 1, 2])
+    assert [content_of(message) for message in server.bodies("chat")[-1]["messages"][1:]] == [said]
+    assert chat.service.turns.transcript(first.session_id).turns[0].user_text == said
+    # The program sends them as they were, before an answer and behind one.
+    program.messages.append(user(question(2)))
+    second = program.ask(question(3))
+    third = program.ask(question(4))
+    assert [(reading.session_id, reading.turn) for reading in (second, third)] == [
+        (first.session_id, 2),
+        (first.session_id, 3),
+    ]
+    assert second.matched == third.matched == "history"
+    assert shape(server.bodies("chat")[-1])[-2:] == [2, 4]
+    assert f"{question(2)}\n\n{question(3)}" in content_of(server.bodies("chat")[-1]["messages"][-3])
+    # Asked again as a whole they are the same turn; one that failed here stays a turn of its own.
+    program.messages.pop()
+    again = program.take(program.begin())
+    assert (again.session_id, again.turn) == (first.session_id, 3)
+    server.script(failure(400), to="질문 5번")
+    program.messages.append(user(question(5)))
+    assert isinstance(program.begin().last, TurnFailed)
+    assert program.ask(question(6)).turn == 5
+    assert content_of(server.bodies("chat")[-1]["messages"][-1]) == question(6)
+    assert grown() == [1, 5, 11]
+
+
+def test_a_foreign_history_is_imported_without_its_open_questions(chat: Chat, server: FakeOpenAI, grown: Grown) -> None:
+    program = begin(chat)
+    picture = "data:image/png;base64,iVBORw0KGgo="
+    program.messages = [user("Hi"), assistant("Hello!"), user("What is this?", picture), user("And that?", picture)]
+    reading = program.ask("Tell me both.")
+    assert (reading.turn, grown()[:2]) == (2, [1, 2])
+    assert faults(server.bodies("chat")[-1]["messages"]) == []
+    last = server.bodies("chat")[-1]["messages"][-1]["content"]
+    assert [part["type"] for part in last] == ["text", "image_url", "image_url"]
+    assert last[0]["text"] == "What is this?\n\nAnd that?\n\nTell me both."
+
+
 def test_a_title_request_leaves_no_trace(chat: Chat, server: FakeOpenAI) -> None:
     program = begin(chat, hint=CHAT_ID)
     first = program.ask(question(1))
@@ -147,7 +190,8 @@ def test_a_session_that_is_named_goes_on_without_its_history_and_keeps_all_that_
     assert (reading.session_id, reading.matched) == (program.fields["session"], "header")
     page = Chat(chat.service, reading.session_id)
     assert isinstance(page.say(question(4))[-1], TurnFinished)
-    assert [turn.user_text for turn in page.turns] == [question(number) for number in range(1, 5)]
+    at_once = f"{question(2)}\n\n{question(3)}"
+    assert [turn.user_text for turn in page.turns] == [question(1), at_once, question(4)]
     body = server.bodies("chat")[-2]
     assert sum(question(2) in content_of(message) for message in body["messages"]) == 1
     assert faults(body["messages"]) == []
