@@ -52,6 +52,12 @@ TITLES = {
     "…": "",
     "": "",
     "\u200b\n\u3164": "",
+    # Our own markup, which weak models repeat.
+    '<m turn="2" from="user">': "",
+    '<m turn="2" from="user">Office move': "",
+    "<source>\n사무실 이사\n</source>": "",
+    'Title: <m turn="1" from="assistant">': "",
+    "<facts>": "",
     "I am sorry, " + "but I can't help with that " * 5: "",
 }
 
