@@ -162,8 +162,8 @@ _END: Final = r"(?![0-9A-Za-z_])"
 
 
 _MONTH: Final = (
-    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?"
-    r"|Nov(?:ember)?|Dec(?:ember)?)\.?"
+    r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
 )
 _DAY: Final = r"[0-9]{1,2}(?:st|nd|rd|th)?"
 _YEAR: Final = r"(?:,?\s[0-9]{4})?"
@@ -215,7 +215,13 @@ _UNIT: Final = (
     r"|people|percent|feet|inches|retries|ms|km|kg|cm|mm|[KMGT]i?B|[kMG]bps|[kMG]?Hz|s|h|m|g|x)"
 )
 _LIST_MARK: Final = r"(?:(?<=^)|(?<=^[\s|*-])|(?<=^\s\s)|(?<=^\| ))[0-9]{1,2}[.)]\s"
+# Whole, as its parts would be three facts: 0113 496 0144, (02) 123-4567, +82 10 1234 5678.
+_PHONE: Final = (
+    r"(?:\+[0-9]{1,3}[ .-](?:\(0\)[ .-]?)?[0-9]{1,4}|\([0-9]{2,5}\)|0[0-9]{1,4})"
+    r"[ .-]?[0-9]{3,4}[ .-][0-9]{4}(?![0-9A-Za-z_])"
+)
 NUMBERS: Final = (
+    rf"{START}{_PHONE}",
     rf"{START}{CHAIN}\s?(?:%|°C?|℃)",
     rf"{START}{CHAIN}[A-Za-z]{{1,4}}{_END}",
     rf"{START}{CHAIN}[\s-]?{_UNIT}{_END}",
