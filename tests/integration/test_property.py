@@ -179,8 +179,8 @@ def some_quick(all_stories: list[list[Step]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("steps", [*all_stories[:2], *marked])
 
 
-def change_context(open_plot: OpenPlot, steps: list[Step]) -> None:
-    with open_plot(**EARLY) as plot:
+def change_context(open_plot: OpenPlot, steps: list[Step], kind: ServerKind | None = None) -> None:
+    with open_plot(kind=kind, **EARLY) as plot:
         play(plot, steps)
         end_well(plot)
 
@@ -192,9 +192,11 @@ def test_every_turn_is_sent_once_in_a_story_of_a_changed_context(open_plot: Open
 
 @pytest.mark.sqlite
 @repeatable(24)
-@given(st.lists(CONTEXT_STEPS, min_size=4, max_size=16))
-def test_every_turn_is_sent_once_whatever_is_done_to_the_context(open_plot: OpenPlot, steps: list[Step]) -> None:
-    change_context(open_plot, steps)
+@given(st.none() | KINDS, st.lists(CONTEXT_STEPS, min_size=4, max_size=16))
+def test_every_turn_is_sent_once_whatever_is_done_to_the_context(
+    open_plot: OpenPlot, kind: ServerKind | None, steps: list[Step]
+) -> None:
+    change_context(open_plot, steps, kind)
 
 
 INDEXES = st.integers(0, 4)
@@ -229,8 +231,8 @@ STEERED_STORIES: Final[list[list[Step]]] = [
 ]
 
 
-def steer(open_plot: OpenPlot, steps: list[Step]) -> None:
-    with open_plot(words=LONG, **EARLY) as plot:
+def steer(open_plot: OpenPlot, steps: list[Step], kind: ServerKind | None = None) -> None:
+    with open_plot(words=LONG, kind=kind, **EARLY) as plot:
         play(plot, [("ask",)] * 10)
         play(plot, steps)
         end_well(plot)
@@ -243,9 +245,11 @@ def test_every_turn_is_sent_once_in_a_story_of_steered_folds(open_plot: OpenPlot
 
 @pytest.mark.sqlite
 @repeatable(16)
-@given(st.lists(STEERING_STEPS, min_size=4, max_size=14))
-def test_every_turn_is_sent_once_however_folds_are_steered(open_plot: OpenPlot, steps: list[Step]) -> None:
-    steer(open_plot, steps)
+@given(st.none() | KINDS, st.lists(STEERING_STEPS, min_size=4, max_size=14))
+def test_every_turn_is_sent_once_however_folds_are_steered(
+    open_plot: OpenPlot, kind: ServerKind | None, steps: list[Step]
+) -> None:
+    steer(open_plot, steps, kind)
 
 
 @pytest.mark.slow
