@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from bench.local.proxy import Proxy, counting_proxy
 from bench.local.script import MESSAGES
 from bench.local.served import NoLocalModelError, install, served_model
+from graph.model.factory import open_models
 from graph.value.event import TurnFinished
 from tests.fake.open_chat import chat_opener, settings_maker
 from tests.fake.titled import tries
@@ -26,6 +28,19 @@ def proxy() -> Iterator[Proxy]:
     try:
         with served_model(install()) as address, counting_proxy(address) as proxy:
             yield proxy
+    except NoLocalModelError as error:
+        pytest.skip(f"no llama.cpp server with a model ({error})")
+
+
+def test_a_real_server_with_two_slots_is_not_taken_for_one_with_one(tmp_path: Path) -> None:
+    try:
+        with served_model(install(), slots=2) as address:
+            settings = settings_maker(tmp_path / "data", address)(model_slots=None)
+            with open_models(settings) as models:
+                until = time.monotonic() + _PATIENCE_SECONDS / 10
+                while models.has_one_slot:  # by its address, until it has told
+                    assert time.monotonic() < until
+                    time.sleep(0.1)
     except NoLocalModelError as error:
         pytest.skip(f"no llama.cpp server with a model ({error})")
 
