@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from itertools import filterfalse
 from typing import Final, Literal, NamedTuple
@@ -503,6 +503,7 @@ _KNOWN_TEXTS: Final = 64
 _MOST_FIRST: Final = 4_000
 _MOST_LAST: Final = 1_000
 _INSTRUCTIONS: Final = ("negation", "rule")
+_UNCOUNTED: Final = ("count", "vague")
 LINE_LABELS: Final[Mapping[Literal["ko", "en"], str]] = {"ko": "사실: ", "en": "Facts: "}
 
 
@@ -514,12 +515,16 @@ class Fact:
         text: As written, without a Korean particle behind it.
         key: `key_of`; for a rule or prohibition, its content words (`instruction_key`).
         weight: Cost of losing the fact; above 0.
+        is_of_user: True if the user said it; set by `facts_of`.
+        is_cell: True in a line that is a row of a table or the output of a machine.
     """
 
     kind: Kind
     text: str
     key: str
     weight: float = 1.0
+    is_of_user: bool = field(default=False, compare=False)
+    is_cell: bool = field(default=False, compare=False)
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -530,6 +535,11 @@ class Fact:
     def says_little(self) -> bool:
         """True for a number of one or two digits without a unit, meaningless out of context."""
         return self.text.isdigit() and len(self.text) <= _LITTLE_DIGITS
+
+    @property
+    def is_countable(self) -> bool:
+        """False for what is no loss alone: a count in words, a vague word, a bare small number, a table's cell."""
+        return self.kind not in _UNCOUNTED and not self.says_little and not self.is_cell
 
     @property
     def is_firm(self) -> bool:
@@ -637,7 +647,7 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
             identity = fact.identity
             known = heaviest.get(identity)
             if known is None or known.weight < weight:
-                heaviest[identity] = fact if share == 1 else Fact(fact.kind, fact.text, fact.key, weight)
+                heaviest[identity] = replace(fact, weight=weight, is_of_user=is_users)
     return _by_weight(heaviest.values())
 
 
