@@ -141,17 +141,22 @@ _CORE: Final = (
     ),
     *_group(
         "core",
-        "graph/fold/fact.py",
+        "graph/fold/fact_find.py",
         "unit/test_fact unit/test_fact_find",
         ('fact.kind == "vague" or (fact.kind in _INSTRUCTIONS and not is_users)', 'fact.kind == "vague"'),
         ("known.weight < weight", "known.weight > weight"),
-        ('is_negated=fact.kind == "negation"', "is_negated=False"),
         ("in filterfalse(is_repetition, messages)", "in messages"),
+    ),
+    *_group(
+        "core",
+        "graph/fold/fact_compare.py",
+        "unit/test_fact unit/test_fact_find",
+        ('is_negated=fact.kind == "negation"', "is_negated=False"),
         ("return fact.key in self._keys", "return fact.key.strip() in self._keys"),
     ),
     *_group(
         "core",
-        "graph/fold/fact.py",
+        "graph/fold/fact_rule.py",
         "unit/test_fact unit/test_fact_find",
         (
             "2 * sum(word in sentence.key for word in words) >= len(words)",

@@ -21,7 +21,7 @@ from graph.core.text import (
     plain_value,
     title_of,
 )
-from graph.fold.fact import strip_particle
+from graph.fold.fact_key import strip_particle
 from graph.value.error import InputError
 
 UNSEEN = [

@@ -1,0 +1,214 @@
+"""Finds the facts of texts and of messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from itertools import filterfalse
+from typing import Final
+
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
+
+from graph.core.turn import is_repetition, text_of
+from graph.fold.fact_key import inner_offsets, key_of, narrow
+from graph.fold.fact_pattern import PATTERNS, QUOTED, Kind
+from graph.fold.fact_rule import instruction_key, instructions_in
+
+_WEIGHTS: Final[dict[Kind, float]] = {
+    "negation": 10.0,
+    "rule": 9.0,
+    "identifier": 5.0,
+    "email": 5.0,
+    "link": 4.5,
+    "path": 4.5,
+    "code": 4.5,
+    "money": 4.0,
+    "date": 3.5,
+    "number": 3.0,
+    "name": 2.5,
+    "quoted": 2.0,
+    "count": 1.5,
+    "vague": 0.5,
+}
+_FIRM_WEIGHT: Final = 4.5
+_LITTLE_DIGITS: Final = 2
+_ANSWER_WEIGHT: Final = 0.5
+_TOOL_WEIGHT: Final = 0.4
+# A fold asks for the facts of each of its messages several times: for its request and for each draft.
+_KNOWN_TEXTS: Final = 64
+_MOST_FIRST: Final = 4_000
+_MOST_LAST: Final = 1_000
+_INSTRUCTIONS: Final = ("negation", "rule")
+_UNCOUNTED: Final = ("count", "vague")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Text that is right or wrong letter for letter: an identifier, a number, a date, a name, a prohibition.
+
+    Attributes:
+        text: As written, without a Korean particle behind it.
+        key: `key_of`; for a rule or prohibition, its content words (`instruction_key`).
+        weight: Cost of losing the fact; above 0.
+        is_of_user: True if the user said it; set by `facts_of`.
+        is_cell: True in a line that is a row of a table or the output of a machine.
+    """
+
+    kind: Kind
+    text: str
+    key: str
+    weight: float = 1.0
+    is_of_user: bool = field(default=False, compare=False)
+    is_cell: bool = field(default=False, compare=False)
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Equal for facts with the same meaning; a rule or prohibition never equals a fact of another kind."""
+        return self.kind if self.kind in _INSTRUCTIONS else "", self.key
+
+    @property
+    def says_little(self) -> bool:
+        """True for a number of one or two digits without a unit, meaningless out of context."""
+        return self.text.isdigit() and len(self.text) <= _LITTLE_DIGITS
+
+    @property
+    def is_countable(self) -> bool:
+        """False for what is no loss alone: a count in words, a vague word, a bare small number, a table's cell."""
+        return self.kind not in _UNCOUNTED and not self.says_little and not self.is_cell
+
+    @property
+    def is_firm(self) -> bool:
+        """True for rules, prohibitions and identifiers of weight, which take precedence over running text."""
+        return self.weight >= _FIRM_WEIGHT
+
+
+@lru_cache(maxsize=_KNOWN_TEXTS)
+def facts_in(text: str) -> tuple[Fact, ...]:
+    """Returns the facts of a text in order, each once by key; time is linear in the text.
+
+    No fact crosses the end of a line. Of pasted data with thousands of facts not all are returned; see `fact_spans`.
+    """
+    seen: dict[tuple[str, str], Fact] = {}
+    for _, _, fact in fact_spans(text):
+        seen.setdefault(fact.identity, fact)
+    return tuple(seen.values())
+
+
+def fact_spans(text: str) -> Iterator[tuple[int, int, Fact]]:
+    """Yields start, end and fact for each fact of a text; a quoted term, rule or prohibition may overlap others.
+
+    Beyond about 4,000 facts at the beginning and 1,000 at the end, only rules and prohibitions are searched, up to
+    4,000.
+    """
+    lines = text.split("\n")
+    facts_of_line = cache(_facts_of_line)  # pasted data may have a line many times
+    found: dict[int, tuple[tuple[int, int, Fact], ...]] = {}
+    for indexes, most in ((range(len(lines)), _MOST_FIRST), (reversed(range(len(lines))), _MOST_LAST)):
+        left = most
+        for index in indexes:
+            if left <= 0 or index in found:
+                break
+            found[index] = facts_of_line(lines[index])
+            left -= len(found[index])
+    offset = instructions = 0
+    for index, line in enumerate(lines):
+        if index not in found and instructions < _MOST_FIRST:
+            found[index] = facts_of_line(line, only_instructions=True)
+        for start, end, fact in found.get(index, ()):
+            instructions += is_instruction(fact)
+            yield offset + start, offset + end, fact
+        offset += len(line) + 1
+
+
+def _facts_of_line(line: str, *, only_instructions: bool = False) -> tuple[tuple[int, int, Fact], ...]:
+    left = {False: _MOST_FIRST, True: _MOST_FIRST}
+    found: list[tuple[int, int, Fact]] = []
+    for start, end, kind in sorted(
+        _scan(narrow(line), only_instructions=only_instructions), key=lambda scanned: scanned[:2]
+    ):
+        written = line[start:end]
+        if (
+            left[kind in _INSTRUCTIONS]
+            and (key := instruction_key(written) if kind in _INSTRUCTIONS else key_of(written)).strip()
+        ):
+            left[kind in _INSTRUCTIONS] -= 1
+            found.append((start, end, Fact(kind, written, key, _WEIGHTS[kind])))
+    return tuple(found)
+
+
+def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
+    """Returns the facts of messages, heaviest first and then in order; each once, by key.
+
+    The user's facts weigh most, then answers, then tool results. Rules and prohibitions count only in the user's
+    messages. Words too common to be compared and repetitions (`is_repetition`) are left out.
+    """
+    heaviest: dict[tuple[str, str], Fact] = {}
+    for message in filterfalse(is_repetition, messages):
+        is_users = isinstance(message, HumanMessage)
+        share = 1.0 if is_users else _TOOL_WEIGHT if isinstance(message, ToolMessage) else _ANSWER_WEIGHT
+        for fact in facts_in(text_of(message)):
+            if fact.kind == "vague" or (fact.kind in _INSTRUCTIONS and not is_users):
+                continue
+            weight = fact.weight * share
+            identity = fact.identity
+            known = heaviest.get(identity)
+            if known is None or known.weight < weight:
+                heaviest[identity] = replace(fact, weight=weight, is_of_user=is_users)
+    return by_weight(heaviest.values())
+
+
+def fact_as_written(text: str, known: Mapping[str, Fact]) -> Fact:
+    """Returns the fact stored as this text; `known` has facts that only their context identifies, by key."""
+    key = key_of(text)
+    found = facts_in(text)
+    whole = next((fact for fact in found if is_instruction(fact) or fact.key == key), known.get(key))
+    if whole is None:
+        return Fact("quoted", text, key, _WEIGHTS["quoted"])
+    return replace(whole, text=text, key=instruction_key(text) if is_instruction(whole) else key)
+
+
+def is_instruction(fact: Fact) -> bool:
+    return fact.kind in _INSTRUCTIONS
+
+
+def by_weight(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    return tuple(sorted(facts, key=lambda fact: -fact.weight))
+
+
+def _scan(line: str, *, only_instructions: bool) -> Iterator[tuple[int, int, Kind]]:
+    found = [
+        (*_span(match), kind)
+        for kind, patterns, needed in ([] if only_instructions else PATTERNS)
+        if needed.search(line)
+        for pattern in patterns
+        for match in pattern.finditer(line)
+    ]
+    quoted = [_span(match) for pattern in ([] if only_instructions else QUOTED) for match in pattern.finditer(line)]
+    instructions = list(instructions_in(line))
+    if not (found or quoted or instructions):
+        return
+    inner = inner_offsets(line)
+    taken = bytearray(len(line))
+    for start, end, kind in found:
+        # A fact that ends inside a number or a word would be a different fact.
+        if not inner[start] and not inner[end] and taken.find(1, start, end) < 0:
+            taken[start:end] = b"\x01" * (end - start)
+            yield start, end, kind
+    for start, last in quoted:
+        end = start + len(line[start:last].rstrip(".,!?"))
+        if not inner[start] and not inner[end]:
+            yield start, end, "quoted"
+    for start, end, instruction in instructions:
+        # A stretch of a long sentence begins and ends between words.
+        first = inner.find(0, start)
+        last = inner.rfind(0, first, end + 1)
+        if first < last:
+            yield first, last, instruction
+
+
+def _span(match: re.Match[str]) -> tuple[int, int]:
+    start, end = match.span("fact" if "fact" in match.re.groupindex else 0)
+    part = match.string[start:end]
+    return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
