@@ -39,8 +39,8 @@ class FactCase:
 
     @cached_property
     def named(self) -> tuple[Fact, ...]:
-        """All facts that count, as a request or a card names them."""
-        return tuple(fact for fact in facts_of([HumanMessage(text) for text in self.said]) if fact.is_countable)
+        """All facts that a request may name."""
+        return tuple(fact for fact in facts_of([HumanMessage(text) for text in self.said]) if not fact.says_little)
 
     @cached_property
     def garbage(self) -> tuple[str, ...]:

@@ -13,7 +13,8 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.turn import is_repetition, text_of
 from graph.fold.fact_key import inner_offsets, key_of, narrow
-from graph.fold.fact_pattern import PATTERNS, QUOTED, Kind
+from graph.fold.fact_noise import common_chars, is_table_row, machine_lines
+from graph.fold.fact_pattern import PATTERNS, QUOTED, SETTING, Kind
 from graph.fold.fact_rule import instruction_key, instructions_in
 
 _WEIGHTS: Final[dict[Kind, float]] = {
@@ -42,6 +43,7 @@ _MOST_FIRST: Final = 4_000
 _MOST_LAST: Final = 1_000
 _INSTRUCTIONS: Final = ("negation", "rule")
 _UNCOUNTED: Final = ("count", "vague")
+_WITH_UNIT: Final = ("money", "number", "date")
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,9 @@ def facts_in(text: str) -> tuple[Fact, ...]:
     """
     seen: dict[tuple[str, str], Fact] = {}
     for _, _, fact in fact_spans(text):
-        seen.setdefault(fact.identity, fact)
+        known = seen.setdefault(fact.identity, fact)
+        if known.is_cell and not fact.is_cell:
+            seen[fact.identity] = fact
     return tuple(seen.values())
 
 
@@ -103,6 +107,7 @@ def fact_spans(text: str) -> Iterator[tuple[int, int, Fact]]:
     4,000.
     """
     lines = text.split("\n")
+    cells = machine_lines(lines)
     facts_of_line = cache(_facts_of_line)  # pasted data may have a line many times
     found: dict[int, tuple[tuple[int, int, Fact], ...]] = {}
     for indexes, most in ((range(len(lines)), _MOST_FIRST), (reversed(range(len(lines))), _MOST_LAST)):
@@ -110,31 +115,32 @@ def fact_spans(text: str) -> Iterator[tuple[int, int, Fact]]:
         for index in indexes:
             if left <= 0 or index in found:
                 break
-            found[index] = facts_of_line(lines[index])
+            found[index] = facts_of_line(lines[index], is_cell=bool(cells[index]))
             left -= len(found[index])
     offset = instructions = 0
     for index, line in enumerate(lines):
         if index not in found and instructions < _MOST_FIRST:
-            found[index] = facts_of_line(line, only_instructions=True)
+            found[index] = facts_of_line(line, is_cell=bool(cells[index]), only_instructions=True)
         for start, end, fact in found.get(index, ()):
             instructions += is_instruction(fact)
             yield offset + start, offset + end, fact
         offset += len(line) + 1
 
 
-def _facts_of_line(line: str, *, only_instructions: bool = False) -> tuple[tuple[int, int, Fact], ...]:
+def _facts_of_line(line: str, *, is_cell: bool, only_instructions: bool = False) -> tuple[tuple[int, int, Fact], ...]:
     left = {False: _MOST_FIRST, True: _MOST_FIRST}
     found: list[tuple[int, int, Fact]] = []
-    for start, end, kind in sorted(
-        _scan(narrow(line), only_instructions=only_instructions), key=lambda scanned: scanned[:2]
-    ):
-        written = line[start:end]
-        if (
-            left[kind in _INSTRUCTIONS]
-            and (key := instruction_key(written) if kind in _INSTRUCTIONS else key_of(written)).strip()
-        ):
-            left[kind in _INSTRUCTIONS] -= 1
-            found.append((start, end, Fact(kind, written, key, _WEIGHTS[kind])))
+    # What a program printed forbids nothing; people write tables with pipes.
+    instructs = not is_cell or is_table_row(line)
+    scanned = _scan(narrow(line), only_instructions=only_instructions)
+    for start, end, kind in sorted(scanned, key=lambda each: each[:2]):
+        written, is_order = line[start:end], kind in _INSTRUCTIONS
+        if is_order and not instructs:
+            continue
+        key = instruction_key(written) if is_order else key_of(written)
+        if left[is_order] and key.strip():
+            left[is_order] -= 1
+            found.append((start, end, Fact(kind, written, key, _WEIGHTS[kind], is_cell=is_cell and not is_order)))
     return tuple(found)
 
 
@@ -142,21 +148,23 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
     """Returns the facts of messages, heaviest first and then in order; each once, by key.
 
     The user's facts weigh most, then answers, then tool results. Rules and prohibitions count only in the user's
-    messages. Words too common to be compared and repetitions (`is_repetition`) are left out.
+    messages. Left out are repetitions (`is_repetition`), words too common to be compared, cells of tables, and a number
+    that is said with its unit as well.
     """
     heaviest: dict[tuple[str, str], Fact] = {}
     for message in filterfalse(is_repetition, messages):
         is_users = isinstance(message, HumanMessage)
         share = 1.0 if is_users else _TOOL_WEIGHT if isinstance(message, ToolMessage) else _ANSWER_WEIGHT
         for fact in facts_in(text_of(message)):
-            if fact.kind == "vague" or (fact.kind in _INSTRUCTIONS and not is_users):
+            if fact.kind == "vague" or fact.is_cell or (fact.kind in _INSTRUCTIONS and not is_users):
                 continue
             weight = fact.weight * share
             identity = fact.identity
             known = heaviest.get(identity)
             if known is None or known.weight < weight:
                 heaviest[identity] = replace(fact, weight=weight, is_of_user=is_users)
-    return by_weight(heaviest.values())
+    with_unit = {fact.key.split()[0] for fact in heaviest.values() if fact.kind in _WITH_UNIT and " " in fact.key.strip()}
+    return by_weight(fact for fact in heaviest.values() if fact.key.strip() not in with_unit)
 
 
 def fact_as_written(text: str, known: Mapping[str, Fact]) -> Fact:
@@ -195,7 +203,14 @@ def _scan(line: str, *, only_instructions: bool) -> Iterator[tuple[int, int, Kin
         # A fact that ends inside a number or a word would be a different fact.
         if not inner[start] and not inner[end] and taken.find(1, start, end) < 0:
             taken[start:end] = b"\x01" * (end - start)
-            yield start, end, kind
+            if kind == "name":
+                start += common_chars(line[start:end])
+            if start < end:
+                yield start, end, kind
+    for match in [] if only_instructions else SETTING.finditer(line):
+        start, end = match.span()
+        if not inner[start] and not inner[end]:
+            yield start, end, "code"
     for start, last in quoted:
         end = start + len(line[start:last].rstrip(".,!?"))
         if not inner[start] and not inner[end]:

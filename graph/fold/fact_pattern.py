@@ -7,10 +7,24 @@ from typing import Final, Literal, NamedTuple
 
 from graph.fold.fact_key import CHAIN, NOUN_END, one_of
 
-_TITLE: Final = one_of("""
+TITLE: Final = one_of("""
 씨 과장 부장 차장 대리 팀장 사장 회장 대표 교수 박사 선생 의원 장관 총리 대통령 감독 기자 변호사 검사 판사 의사 간호사
 앵커 아나운서 작가 선수 코치 위원장 후보 대변인 원장 실장 국장 본부장 상무 전무 매니저 주임 가수
+수간호사 간호부장 사무장 원무과장 행정실장 부원장 센터장 지점장 점장 소장 반장 계장 이사 대표이사 부사장 수석 책임 선임
+연구원 연구소장 조교 주무관 사무관 약사 영양사 물리치료사 치위생사 세무사 회계사 노무사 법무사 변리사 설계사 엔지니어
+디자이너 개발자 기획자 인턴 사원 코디네이터 담당자
 """)
+_ROLE: Final = one_of("""
+과장 부장 차장 대리 팀장 사장 대표 교수 박사 변호사 간호사 수간호사 간호부장 사무장 원무과장 행정실장 원장 부원장 실장
+국장 본부장 상무 전무 매니저 주임 센터장 지점장 점장 소장 약사 영양사 세무사 회계사 노무사 법무사 연구원 조교 엔지니어
+디자이너 개발자 기획자 담당자
+""")
+_SAID_NAME: Final = r"(?=\s?님|\s씨|이?에요|예요|입니다|이라고|라고|이고(?![가-힣])|[이가은는](?![가-힣])|\s?[(,.)]|$)"
+_COMPANY: Final = one_of("""
+법무법인 세무법인 회계법인 특허법인 노무법인 의료법인 재단법인 사단법인 유한회사 주식회사
+""")
+# A verb before a title: 하는데 후보.
+_NO_VERB: Final = r"(?<![는데를며고면던럼게죠까요뿐된될됐했])(?<!한[테다])(?<!유능한)(?<!성실한)"
 _SURNAME: Final = (
     "[김이박최정강조윤장임한오서신권황안송류유홍전고문양손배백허남심노하곽성차주우구민진지엄채원천방공현함변염"
     "추도소석선설마길표명기반왕옥육인맹제모탁국]"
@@ -38,14 +52,17 @@ _NO_LATIN_NAME: Final = (
 )
 
 NAMES: Final = (
-    rf"(?<![가-힣])(?!{_NO_NAME})(?P<fact>{_SURNAME}[가-힣]{{1,2}})\s?{_TITLE}님?{NOUN_END}",
+    rf"(?<![가-힣])(?!{_NO_NAME})(?P<fact>{_SURNAME}[가-힣]{{1,2}}){_NO_VERB}\s?{TITLE}님?{NOUN_END}",
+    rf"(?<![가-힣]){_ROLE}\s(?!{_NO_NAME})(?P<fact>{_SURNAME}[가-힣]{{2}}){_SAID_NAME}",
+    rf"(?<![가-힣])(?:{_COMPANY}|㈜|\(주\))\s?[가-힣A-Za-z]{{2,10}}?{NOUN_END}",
     rf"(?<![가-힣])(?!{_NO_NAME})(?P<fact>{_SURNAME}[가-힣]{{2}})(?:님|\s(?:군|양)){NOUN_END}",
     r"(?<![가-힣])(?P<fact>[가-힣]{2,5})(?=\s?\([0-9]{2}(?:세\)|[)·,]))",
     rf"(?<![가-힣]){_NO_SIR}(?P<fact>[가-힣]{{2,6}})\s씨{NOUN_END}",
-    rf"(?<![가-힣]){_COMMON_SURNAME}(?:모\s?|\s)?{_TITLE}님?{NOUN_END}",
+    rf"(?<![가-힣])(?P<fact>{_COMMON_SURNAME}(?:모\s?|\s)?{TITLE})님?{NOUN_END}",
     r"이름[은이]\s(?P<fact>[가-힣]{2,5}?)(?=이?고|이?에요|예요|입니다|이?야|이?라)",
     r"(?<![가-힣])[저나]는\s(?P<fact>[가-힣]{2,5}?)(?=이?라고)",
     rf"(?<![0-9A-Za-z가-힣])[가-힣A-Za-z]{{2,10}}{_PLACE}{_NO_STATION}{NOUN_END}",
+    r"(?<![A-Za-z0-9_.'’-])[A-Z][A-Za-z0-9]{1,30}\+{1,2}(?![A-Za-z0-9_+])",
     rf"(?<=[a-z0-9,;:가-힣)] ){_NO_LATIN_NAME}{_LATIN_NAME}",
     rf"(?<![A-Za-z0-9_.'’-]){_LATIN_WORD}(?: {_LATIN_WORD}){{1,4}}(?![A-Za-z0-9_])",
     r"(?<![A-Za-z0-9_.-])[A-Z]{2,12}(?![A-Za-z0-9_])",
@@ -72,6 +89,7 @@ _WHEN: Final = (
 )
 
 DATES_BY_SIGN: Final = (
+    rf"{START}[0-9]{{1,2}}:[0-9]{{2}}[-~∼–][0-9]{{1,2}}:[0-9]{{2}}(?![0-9A-Za-z:])",
     rf"{START}[0-9]{{4}}(?:[-./][0-9]{{1,2}}){{2}}(?![0-9])",
     rf"{START}[0-9]{{4}}\. [0-9]{{1,2}}\. [0-9]{{1,2}}(?![0-9])",
     rf"{START}[0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?(?:\s?[ap]\.?m\.?|\s?[AP]M)?(?![0-9A-Za-z:])",
@@ -85,7 +103,9 @@ DATES: Final = (
     rf"{_PART_OF_DAY}{START}{CHAIN}여?\s?{_TIME_UNIT}(?:\s?{CHAIN}\s?{_TIME_UNIT})*(?:\s?반{NOUN_END})?{_WHEN}",
     rf"{START}{CHAIN}여?\s?{_DATE_UNIT}(?:\s?{CHAIN}\s?{_DATE_UNIT})*{_WHEN}",
 )
+_KO_HOUR: Final = one_of("한 두 세 네 다섯 여섯 일곱 여덟 아홉 열 열한 열두")
 DAYS: Final = (
+    rf"(?<![가-힣]){_PART_OF_DAY}{_KO_HOUR}\s?시(?![간즌])(?:\s?{CHAIN}\s?분|\s?반)?{NOUN_END}",
     r"(?<![가-힣])[월화수목금토일]요일",
     r"(?<![A-Za-z])(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day(?=s?(?![A-Za-z]))",
 )
@@ -135,6 +155,11 @@ _KO_COUNTED: Final = one_of("""
 편 장 살 곳 분 권 대 줄 골 쌍 채 회 건 방 손 배 표 원 갑 폭 판 달
 """)
 _EN_NUMBER: Final = "(?i:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|half an?)"
+# An option, a choice, how often: no fact outside its sentence.
+OPTIONS: Final = (
+    rf"{START}[0-9]{{1,2}}번(?!째|\s?(?:출구|게이트|승강장|버스|홈|방|국도|척추)){NOUN_END}",
+    rf"(?<![가-힣]){_KO_NUMBER}\s?(?:번|가지|곳|차례|종류){NOUN_END}",
+)
 COUNTS: Final = (
     rf"(?<![가-힣])(?!한편|한대|천장|세대|열병){_KO_NUMBER}\s?{_KO_COUNTED}{NOUN_END}",
     rf"(?<![A-Za-z]){_EN_NUMBER}[\s-]{_UNIT}{_END}",
@@ -176,9 +201,15 @@ _FILE_TYPE: Final = (
     "(?:py|js|tsx?|jsx|md|txt|json|ya?ml|toml|csv|sql|sh|pdf|xlsx?|docx?|pptx?|png|jpe?g|html?|css|go|rs|java|cpp|env"
     "|ini|cfg|conf|log|db|zip|lock)"
 )
+# A full stop behind a path isn't its own.
+_SEGMENT: Final = r"\.?[A-Za-z0-9_@+-]{1,80}+(?:\.[A-Za-z0-9_@+-]{1,80}+){0,8}+"
+_BRANCHES: Final = (
+    r"(?<![A-Za-z0-9_./-])(?:feature|feat|hotfix|bugfix|fix|release|chore|refactor|spike|origin|upstream|renovate)"
+    r"/[A-Za-z0-9][A-Za-z0-9._/-]{0,80}(?<![./-])",
+)
 _PATHS: Final = (
     r"(?<![A-Za-z0-9_])[A-Za-z]:\\[A-Za-z0-9_.\\-]{1,200}(?<![.])",
-    r"(?<![A-Za-z0-9_./~<가-힣-])(?:~|\.{1,2})?(?:/[A-Za-z0-9_.@+-]{1,80}+){2,20}(?<![.])",
+    rf"(?<![A-Za-z0-9_./~<가-힣-])(?:~|\.{{1,2}})?(?:/{_SEGMENT}){{2,20}}",
     r"(?<![A-Za-z0-9_./~<가-힣-])(?:~|\.{1,2})?/[A-Za-z][A-Za-z0-9_.-]{1,80}(?<![.])",
     r"(?<![A-Za-z0-9_./-])(?:[A-Za-z0-9_.-]{1,60}+/){1,20}[A-Za-z0-9_-]{1,60}+\.[A-Za-z][A-Za-z0-9]{0,9}",
     rf"(?<![A-Za-z0-9_./-])[A-Za-z0-9_-]{{1,60}}+(?:\.[a-z]{{1,10}})?\.{_FILE_TYPE}(?![A-Za-z0-9_])",
@@ -186,9 +217,36 @@ _PATHS: Final = (
 _LETTER_AND_DIGIT: Final = r"(?=[A-Za-z0-9_./-]{0,40}[0-9])(?=[A-Za-z0-9_./-]{0,40}[A-Za-z])"
 # 14GB, 2nd, 3.5x, 48-hour
 _NO_QUANTITY: Final = r"(?![0-9][0-9.,]{0,20}+(?:[A-Za-z]{1,4}(?![A-Za-z0-9_-])|-[a-z]{2}))"
+# Offsets within a program: 0x19
+_NO_OFFSET: Final = r"(?!0x[0-9A-Fa-f]{1,4}(?![0-9A-Za-z]))"
 _IDENTIFIERS: Final = (
-    rf"(?<![A-Za-z0-9_]){_NO_QUANTITY}{_LETTER_AND_DIGIT}[A-Za-z0-9_]{{1,60}}+(?:[-.][A-Za-z0-9_]{{1,60}}+){{0,6}}",
+    rf"(?<![A-Za-z0-9_]){_NO_QUANTITY}{_NO_OFFSET}{_LETTER_AND_DIGIT}[A-Za-z0-9_]{{1,60}}+(?:[-.][A-Za-z0-9_]{{1,60}}+){{0,6}}"
+    r"(?:\+{1,2}(?![A-Za-z0-9+]))?",
 )
+_DEVICES: Final = (r"(?<![A-Za-z0-9_-])[A-Z][A-Z0-9]{1,20}+(?:-[A-Z0-9]{2,20}+){1,4}(?![A-Za-z0-9_-])",)
+_SERVICE: Final = one_of("""
+svc service api db worker writer reader server proxy gateway cache queue client cli job cron agent bot ui web go js py rs
+sdk lib core broker consumer producer controller operator scheduler exporter loader store router prod staging
+""")
+# self-service, on-the-go: words, no names of services
+_NO_SERVICE: Final = (
+    r"(?!(?:self|non|re|pre|post|multi|cross|full|single|in|on|off|to|the|of|by|co|well|open|hard|all|per|third|customer"
+    r"|room|fast|slow|whole|part|low|high|hit|touch|thin|thick|fat|no|ready|night|day|long|short|good)-)"
+)
+_SERVICES: Final = (
+    rf"(?<![A-Za-z0-9_./-]){_NO_SERVICE}[a-z][a-z0-9]{{1,30}}+(?:-[a-z0-9]{{1,30}}){{0,4}}-{_SERVICE}(?![A-Za-z0-9_-])",
+    r"(?<![A-Za-z0-9_./@-])[a-z0-9][a-z0-9-]{0,40}+(?:\.[a-z0-9-]{1,40}+){0,5}"
+    r"\.(?:internal|local|lan|corp|com|net|org|io|kr|dev|cloud)(?::[0-9]{2,5})?(?![A-Za-z0-9_-])",
+)
+_SETTING_NAME: Final = (
+    r"(?<![A-Za-z0-9_./@-])[A-Za-z][A-Za-z0-9]{0,40}+(?:_[A-Za-z0-9]{1,40}+|\.(?!py|js|md|txt|ya?ml|toml|json)[a-z][a-z0-9]"
+    r"{1,40}+){1,8}"
+)
+_SETTING_VALUE: Final = rf"(?:true|false|True|False|on|off|null|None|{CHAIN}(?:ms|s|m|h|%|[KMG]i?B?)?)"
+SETTING: Final = re.compile(
+    rf"(?P<name>{_SETTING_NAME})(?:\s?=\s?|:\s|\s(?:at|to|is|stays|was)\s|[을를은는이가]\s)(?P<value>{_SETTING_VALUE})(?![A-Za-z0-9_])"
+)
+"""A setting with its value, matched independently of its name."""
 _CODE_WORDS: Final = (
     r"(?<![A-Za-z0-9_.])[a-z_][a-z0-9_]{1,39}+(?:\.[a-z_][a-z0-9_]{1,39}+){1,5}(?:\.[A-Z][A-Za-z0-9]{1,39}+)?(?!\()",
     r"(?<![A-Za-z0-9_])[A-Za-z0-9]{1,60}+(?:_[A-Za-z0-9]{1,60}+){1,10}",
@@ -208,13 +266,17 @@ _TABLE: Final[tuple[tuple[Kind, tuple[str, ...], str], ...]] = (
     ("link", _LINKS, "://"),
     ("email", _EMAILS, "@"),
     ("code", _CODES, "[`(]"),
+    ("code", _BRANCHES, "/"),
     ("path", _PATHS, r"[/.\\]"),
     ("date", DATES_BY_SIGN, "[0-9]"),
+    ("code", _SERVICES, "[-.]"),
     ("code", _CODE_WORDS, "[._A-Z]"),
     ("identifier", _IDENTIFIERS, "[0-9]"),
+    ("identifier", _DEVICES, "[A-Z]-[A-Z0-9]"),
     ("money", MONEY, _BESIDE_NUMBER),
     ("date", DATES, _BESIDE_NUMBER),
-    ("date", DAYS, "요일|day"),
+    ("date", DAYS, "요일|day|시"),
+    ("vague", OPTIONS, "번|가지|곳|차례|종류"),
     ("number", NUMBERS, "[0-9]"),
     ("name", NAMES, "[A-Z가-힣]"),
     ("vague", INDEFINITE, "몇"),
