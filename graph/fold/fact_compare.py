@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from graph.fold.fact_find import Fact, is_instruction
 from graph.fold.fact_key import key_of
-from graph.fold.fact_rule import SummarySentence, holds_instruction, summary_sentences
+from graph.fold.fact_rule import Clause, clauses_of, holds_instruction
 
 
 class HeldFacts:
@@ -15,7 +15,7 @@ class HeldFacts:
     def __init__(self, text: str = "") -> None:
         self._keys = ""
         self._lines: list[str] = []
-        self._sentences: list[SummarySentence] = []
+        self._clauses: list[Clause] = []
         for line in dict.fromkeys(text.split("\n")):
             self.add(line)
 
@@ -26,9 +26,10 @@ class HeldFacts:
     def has(self, fact: Fact) -> bool:
         if not is_instruction(fact):
             return fact.key in self._keys
-        while self._lines:
-            self._sentences += summary_sentences(self._lines.pop())
-        return holds_instruction(fact.key, self._sentences, is_negated=fact.kind == "negation")
+        for line in self._lines:
+            self._clauses += clauses_of(line)
+        self._lines.clear()
+        return holds_instruction(fact.text, self._clauses, is_negated=fact.kind == "negation")
 
 
 def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:

@@ -163,7 +163,9 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
             known = heaviest.get(identity)
             if known is None or known.weight < weight:
                 heaviest[identity] = replace(fact, weight=weight, is_of_user=is_users)
-    with_unit = {fact.key.split()[0] for fact in heaviest.values() if fact.kind in _WITH_UNIT and " " in fact.key.strip()}
+    with_unit = {
+        fact.key.split()[0] for fact in heaviest.values() if fact.kind in _WITH_UNIT and " " in fact.key.strip()
+    }
     return by_weight(fact for fact in heaviest.values() if fact.key.strip() not in with_unit)
 
 

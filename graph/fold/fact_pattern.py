@@ -63,8 +63,8 @@ NAMES: Final = (
     r"(?<![가-힣])[저나]는\s(?P<fact>[가-힣]{2,5}?)(?=이?라고)",
     rf"(?<![0-9A-Za-z가-힣])[가-힣A-Za-z]{{2,10}}{_PLACE}{_NO_STATION}{NOUN_END}",
     r"(?<![A-Za-z0-9_.'’-])[A-Z][A-Za-z0-9]{1,30}\+{1,2}(?![A-Za-z0-9_+])",
-    rf"(?<=[a-z0-9,;:가-힣)] ){_NO_LATIN_NAME}{_LATIN_NAME}",
     rf"(?<![A-Za-z0-9_.'’-]){_LATIN_WORD}(?: {_LATIN_WORD}){{1,4}}(?![A-Za-z0-9_])",
+    rf"(?<=[a-z0-9,;:가-힣)] ){_NO_LATIN_NAME}{_LATIN_NAME}",
     r"(?<![A-Za-z0-9_.-])[A-Z]{2,12}(?![A-Za-z0-9_])",
     r"(?<=[가-힣\s(·,])[A-Z][A-Za-z]{2,30}(?=[가-힣(·])",
 )
@@ -92,7 +92,7 @@ DATES_BY_SIGN: Final = (
     rf"{START}[0-9]{{1,2}}:[0-9]{{2}}[-~∼–][0-9]{{1,2}}:[0-9]{{2}}(?![0-9A-Za-z:])",
     rf"{START}[0-9]{{4}}(?:[-./][0-9]{{1,2}}){{2}}(?![0-9])",
     rf"{START}[0-9]{{4}}\. [0-9]{{1,2}}\. [0-9]{{1,2}}(?![0-9])",
-    rf"{START}[0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?(?:\s?[ap]\.?m\.?|\s?[AP]M)?(?![0-9A-Za-z:])",
+    rf"{START}[0-9]{{1,2}}:[0-9]{{2}}(?::[0-9]{{2}})?(?:\s?(?:[ap]m|[ap]\.m\.|[AP]M))?(?![0-9A-Za-z:])",
 )
 """Dates and times in figures only; tried before identifiers, which would match them too."""
 DATES: Final = (
@@ -128,8 +128,10 @@ _SPACED_COUNTER: Final = one_of("""
 """)
 _UNIT: Final = (
     r"(?:(?:millisecond|second|sec|minute|min|hour|hr|day|night|week|month|year|person|time|line|row|character|token"
-    r"|request|user|item|file|page|byte|mile|meter|metre|pound|degree|worker|retry|guest|ticket|room)s?"
-    r"|people|percent|feet|inches|retries|ms|km|kg|cm|mm|[KMGT]i?B|[kMG]bps|[kMG]?Hz|s|h|m|g|x)"
+    r"|request|user|item|file|page|byte|mile|meter|metre|pound|degree|worker|retry|guest|ticket|room|record|server|laptop"
+    r"|order|label|partition|message|replica|node|pod|seat|unit|email|customer|patient|employee|student|member|column|card"
+    r"|attempt|table|chair|car|bag|bottle|piece|lesson|session|case|class|school|site|store|branch|dollar|connection)s?"
+    r"|people|boxes|batches|copies|classes|branches|percent|feet|inches|retries|ms|km|kg|cm|mm|[KMGT]i?B|[kMG]bps|[kMG]?Hz|s|h|m|g|x)"
 )
 _LIST_MARK: Final = r"(?:(?<=^)|(?<=^[\s|*-])|(?<=^\s\s)|(?<=^\| ))[0-9]{1,2}[.)]\s"
 # Whole, as its parts would be three facts: 0113 496 0144, (02) 123-4567, +82 10 1234 5678.
@@ -158,7 +160,8 @@ _EN_NUMBER: Final = "(?i:two|three|four|five|six|seven|eight|nine|ten|eleven|twe
 # An option, a choice, how often: no fact outside its sentence.
 OPTIONS: Final = (
     rf"{START}[0-9]{{1,2}}번(?!째|\s?(?:출구|게이트|승강장|버스|홈|방|국도|척추)){NOUN_END}",
-    rf"(?<![가-힣]){_KO_NUMBER}\s?(?:번|가지|곳|차례|종류){NOUN_END}",
+    rf"(?<![가-힣]){_KO_NUMBER}\s?(?:번째|번|가지|곳|차례|종류){NOUN_END}",
+    rf"{START}[0-9]{{1,2}}(?:번째|차(?!전)){NOUN_END}",
 )
 COUNTS: Final = (
     rf"(?<![가-힣])(?!한편|한대|천장|세대|열병){_KO_NUMBER}\s?{_KO_COUNTED}{NOUN_END}",
@@ -276,7 +279,7 @@ _TABLE: Final[tuple[tuple[Kind, tuple[str, ...], str], ...]] = (
     ("money", MONEY, _BESIDE_NUMBER),
     ("date", DATES, _BESIDE_NUMBER),
     ("date", DAYS, "요일|day|시"),
-    ("vague", OPTIONS, "번|가지|곳|차례|종류"),
+    ("vague", OPTIONS, "번|가지|곳|차"),
     ("number", NUMBERS, "[0-9]"),
     ("name", NAMES, "[A-Z가-힣]"),
     ("vague", INDEFINITE, "몇"),

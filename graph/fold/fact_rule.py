@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -12,25 +12,50 @@ from graph.fold.fact_key import key_of, narrow, strip_particle
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
 _MAX_CHARS: Final = 120
 _KNOWN_WORDS: Final = 4_096
+_KNOWN_INSTRUCTIONS: Final = 1_024
 
 # Where an English order begins; elsewhere "always" and "never" are mostly narrative.
 _ORDER: Final = r"(?:^|[,;:]\s|\b(?:please|and|but|so)\s)"
+# "No tables" forbids; "No test today" and "No reply yet" tell.
+_NO_ORDER: Final = (
+    r"^no\s(?!one|matter|problem|worries|idea|way|doubt|luck|news|need|longer|rush|hurry|wonder|surprise|thanks?\b)"
+    r"(?![^.!?\n]{0,60}\b(?:today|tonight|yet|now|so\sfar|tomorrow|yesterday|since|this|was|were|is|are|has|have|had|found"
+    r"|left|here|there)\b)\w"
+)
+# 1월 24일은 안 돼요, 안 되겠어요: who has no time forbids nothing.
+_NO_TIME: Final = r"(?<![0-9]일[은는도])(?<![0-9]시[은는도])(?<![0-9]분[은는도])(?<![0-9]주[은는도])"
+# 1월 10일 말고 1월 3일로 당겨 주세요: a change.
+_NO_CHANGE: Final = (
+    r"(?<![0-9][일시분원개명번호층])(?<![0-9][일시분원개명번호층]\s)(?<!지\s)말고\s"
+    r"(?![^.!?\n]{0,40}?(?:[0-9]|당겨|당기|바꿔|바꾸|변경|옮겨|옮기|미뤄|미루|수정|고쳐|교체|정정))"
+)
+_ASKED_FOR: Final = r"[^.!?\n]{0,40}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합시다|해라|좋겠)"
 _FORBIDS: Final = re.compile(
     r"절대(?:로)?[^.!?\n]{0,40}?(?:안|못|말|마|않|없|금지|싫|빼)"
     r"|지\s?(?:마(?![가-힣]{0,12}(?:련|음))|말(?:아|고|것|기|자|라| 것))"
-    r"|(?:은|는|도|면|선|건)\s(?:절대(?:로)?\s)?안\s?(?:돼|되|됩)|(?:하|되|쓰|가|넣)면\s?안"
-    r"|(?<![가-힣])빼\s?(?:주|고|줘|달|라)|(?<![가-힣])(?:제외|금지|사양|불가)(?:하|해|로|입|예|이|[.!?]|$)"
+    rf"|(?:은|는|도|면|선|건){_NO_TIME}\s(?:절대(?:로)?\s)?안\s?(?:돼|되(?!겠|었)|됩)|(?:하|되|쓰|가|넣)면\s?안"
+    r"|(?:[은는을를도]\s(?:[^\s.!?]{1,12}\s){0,2}|(?<!에서)\s)빼\s?(?:주|고|줘|달|라)"
+    r"|(?<![가-힣])(?:제외|금지|사양|불가)(?:하|해|로|입|예|이|[.!?]|$)"
     r"|알레르기|알러지|못\s?먹|안\s?먹|(?<![가-힣])(?:피해|삼가)\s?(?:주|줘)|그만\s?(?:해|하)"
-    r"|(?:없이|말고|않게|않도록|않았으면)\s[^.!?\n]{0,40}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합시다|해라|좋겠)"
+    r"|(?<![가-힣])못\s(?:와|옵니|온[다대]|오[세시는고]|올\s|가[요고는]|갑니|간[다대]|나[와가]요|들어[와가]요|참석|드[세시]|마셔|마시)"
+    r"|(?:참석|출근|참여|이용|방문)(?:을|은|는)?\s?(?:못\s?(?:해|합|하[세시는고]|한[다대])|할\s수\s없)"
+    rf"|(?:없이|않게|않도록|않았으면)\s{_ASKED_FOR}|{_NO_CHANGE}{_ASKED_FOR}"
     rf"|(?i:{_ORDER}(?:(?:never|avoid|leave out|stop|no more|(?:do not|don['’]t)(?! worry| forget))\s\w)"
     r"|\b(?:must never|must not|mustn['’]t|not allowed|forbidden|allergic|under no circumstances|no longer allowed)\b"
-    r"|\b(?:you|we|they|it)\sshould(?:n['’]t|\snot|\snever)\s|^no\s(?!one|matter|problem|worries|idea|way|doubt)\w"
-    r"|\bI\s(?:don['’]t|do not|can['’]t|cannot)\s(?:want\s(?!to)|like|eat|drink)\b"
+    rf"|\b(?:you|we|they|it)\sshould(?:n['’]t|\snot|\snever)\s|{_NO_ORDER}"
+    r"|\bI\s(?:don['’]t|do not|can['’]t|cannot)\s(?:want\s(?!to)|like\s(?!the\b|this\b|that\b|it\b|how\b)|eat\b|drink\b)"
+    r"|\b(?:can['’]t|cannot)\s(?:come|attend|make\sit|join|travel|eat|drink)\b(?!\s(?:up|work|across|out)\b)"
     r"|\bwithout\s\w+[^.!?\n]{0,40}?\bplease\b)"
 )
+_APPROVAL: Final = r"(?:승인|결재|허락|동의|확인|검토)"
 _RULES: Final = re.compile(
     r"(?<![가-힣])(?:앞으로(?:는|도)?|항상|언제나|반드시|매번|꼭)\s[^.!?\n]{0,60}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합니다|해야|할\s?것|답해|써)"
-    rf"|(?i:\bfrom now on\b|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b))"
+    rf"|(?:마다|모든|먼저|전에)\s[^.!?\n]{{0,40}}?{_APPROVAL}[^.!?\n]{{0,12}}?(?:받아야|있어야|해야|필요)"
+    r"|(?:승인|결재|허락|동의)[을를이가도]?\s(?:꼭\s)?(?:받아야|있어야|필요)"
+    rf"|(?i:\bfrom now on\b|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b)"
+    r"|(?<!\bI\s)\b(?:must|needs?\sto|has\sto|have\sto)\s(?:also\s|always\s|first\s)?(?:be\s)?"
+    r"(?:approve|sign|confirm|review|check|authori[sz]e|clear|told|asked|copied)\w{0,3}\b[^.!?\n]{0,60}?"
+    r"\b(?:every|each|all|any|before|first)\b)"
 )
 # A question about a prohibition forbids nothing: "what did I say must never be used?".
 _ASKS: Final = re.compile(
@@ -50,16 +75,16 @@ _TOLD: Final = re.compile(
     r"|\b(?:i|we)\s+(?:do not|don['’]t|never)\s+(?:want|like|eat|drink|use|accept|allow)\b)"
 )
 _NEGATED: Final = re.compile(
-    r"않|못|금지|제외|싫|없|불가|피하|피할|피해|아니|아닌|안\s?(?:돼|되|됩|된|됨|먹|씀|쓰|함|하|할|해|타|감|가)|(?<![가-힣])안\s|지\s?[마말]"
+    r"않|못|금지|제외|싫|없|불가|불참|피하|피할|피해|아니|아닌|안\s?(?:돼|되|됩|된|됨|먹|씀|쓰|함|하|할|해|타|감|가)|(?<![가-힣])안\s|지\s?[마말]"
     r"|말\s?것|말고|(?<![가-힣])[빼뺀뺄]|사양|알레르기|알러지|그만|삼가|거부|반대"
     r"|(?i:\b(?:no|not|never|without|avoid\w*|exclud\w*|forb\w*|ban(?:ned|s)?|prohibit\w*|except|skip|allerg\w*|hate\w*"
-    r"|cannot|none|refus\w*|against|leave out|instead of)\b|n['’]t\b)"
+    r"|cannot|unable|none|refus\w*|against|leave out|instead of)\b|n['’]t\b)"
 )
 _HANGUL: Final = re.compile(r"[가-힣]+")
 _VERB_END: Final = re.compile(r"(?<=[가-힣]{2})(?:하지|하게|하고|하면|해서|하는|하기|지|게|서|면)$")
 _NO_CONTENT_LIST: Final = """
 절대 절대로 앞으로 앞으로는 앞으로도 항상 언제나 반드시 매번 꼭 그냥 그리고 그런데 제발 정말 아니 그건 그것 이건 이것
-저는 제가 나는 내가 우리 주세요 해 줘 주고 주십시오 돼요 돼 됩니다 되요 안 못 마 마세요 말아 말고 말아줘 말아주세요 빼
+저는 저희 제가 나는 내가 우리 아 음 건 것 거 게 수 할 한 할게요 되고 되는 되면 된 됨 함 함께 좀 더 다 때 주세요 해 줘 주고 주십시오 돼요 돼 됩니다 되요 안 못 마 마세요 말아 말고 말아줘 말아주세요 빼
 빼고 빼주세요 빼줘 있어요 있어 없이 하지 하면 금지 제외 알레르기 알러지 a an the to of in on at and or but for with is
 are be do don t not no never must mustn should shouldn please always i me my you your it this that from now every time
 make sure any so can avoid want like use using used
@@ -67,17 +92,40 @@ make sure any so can avoid want like use using used
 _NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
 
 
-class SummarySentence(NamedTuple):
-    """A sentence that an instruction is compared with: its key, and whether it is negated."""
+_ONLY: Final = re.compile(r"(?:[가-힣]만|밖에)(?![가-힣])|(?i:\bonly\b|\bjust\b)")
+# What allows the forbidden after all.
+_PERMITS: Final = re.compile(
+    r"괜찮(?!지)|[가-힣]도\s(?:됨|돼|된다|됩|되[고며는]|좋|무방)|(?<!불)가능(?!하지|\s?(?:하|한)?\s?[않안])|허용(?!하지|\s?안|되지)"
+    r"|상관\s?없|문제\s?없|무방|금지[^.!?\n]{0,8}?(?:해제|풀|철회|취소|아니|아님)"
+    r"|(?i:\b(?:is|are|it['’]s|was|were)\s(?:now\s|all\s)?(?:fine|ok|okay|allowed|permitted|possible)\b|\b(?:may|can)\snow\b"
+    r"|\bno\slonger\s(?:forbidden|banned|prohibited)\b|\bno(?:t\sa)?\sproblem\b|\bdon['’]t\smind\b|\bfeel\sfree\b)"
+)
+_PAUSE: Final = re.compile(r"[,;:]\s+")
+_CLAUSE: Final = re.compile(
+    r"[,;:]\s+|\s[—–]\s|(?<=[가-힣]고)\s|(?<=지만)\s|(?<=는데)\s|(?<=니까)\s|\s(?=(?:and|but|so|because)\s)",
+    re.IGNORECASE,
+)
+_LINK: Final = re.compile(r"(?:and|but|so|그리고|그런데|그러니까|다만)\s", re.IGNORECASE)
+_LATIN_END: Final = re.compile(r"(?<=[a-z]{4})(?:ings?|ed|es|s|ally|al|ly|e)$")
+
+
+class Clause(NamedTuple):
+    """A part of a sentence between pauses.
+
+    Attributes:
+        words: Its content words, as keys; those of Latin script end at their stem.
+    """
 
     key: str
+    words: tuple[str, ...]
     is_negated: bool
+    permits: bool
 
 
 def instructions_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]]]:
     """Yields start, end and kind of each sentence of a line that forbids something or sets a lasting rule.
 
-    A sentence longer than 120 characters gives the stretch around the matched words.
+    A sentence longer than 120 characters gives the clause of the matched words, or a stretch around them.
     """
     for start, end in _sentences(line):
         sentence = line[start:end]
@@ -87,8 +135,8 @@ def instructions_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "
             continue
         first, last = start, end
         if end - start > _MAX_CHARS:
-            middle = start + found.start()
-            first, last = max(start, middle - _MAX_CHARS // 2), min(end, middle + _MAX_CHARS // 2)
+            first, last = _clause_around(sentence, found)
+            first, last = start + first, start + last
         yield first, first + len(line[first:last].rstrip(" .!?。！？~…")), "negation" if forbidden else "rule"
 
 
@@ -99,29 +147,116 @@ def is_rule(sentence: str) -> bool:
 
 def instruction_key(sentence: str) -> str:
     """Returns the key of an instruction: the keys of its content words joined by "|"; "" without content words."""
-    plain = narrow(sentence)
+    return "|".join(_content_words(narrow(sentence)))
+
+
+def _content_words(plain: str) -> list[str]:
     words = dict.fromkeys(map(_key_of_word, _HANGUL.findall(plain)))
     others = dict.fromkeys(
         f" {token} " for token in key_of(plain).split() if token.isalnum() and not _HANGUL.match(token)
     )
-    return "|".join(word for word in [*words, *others] if word.strip() and word.strip() not in _NO_CONTENT)
+    return [word for word in [*words, *others] if word.strip() and word.strip() not in _NO_CONTENT]
 
 
-def summary_sentences(line: str) -> Iterator[SummarySentence]:
+def clauses_of(line: str) -> list[Clause]:
+    """Returns the clauses of a line; one without content of its own ("절대 안 됨") is a part of the one before it."""
     plain = narrow(line)
+    found: list[Clause] = []
     for start, end in _sentences(plain):
-        sentence = plain[start:end]
-        yield SummarySentence(key_of(sentence), bool(_NEGATED.search(sentence) or _FORBIDS.search(sentence)))
+        part = ""
+        known: Clause | None = None
+        for first, last in _split(_CLAUSE, plain[start:end]):
+            piece = plain[start + first : start + last]
+            joined = _clause(f"{part} {piece}") if known and not (known.words and _clause(piece).words) else None
+            if joined:
+                part = f"{part} {piece}"
+                found[-1] = known = joined
+            else:
+                part, known = piece, _clause(piece)
+                found.append(known)
+    return found
 
 
-def holds_instruction(key: str, sentences: Iterable[SummarySentence], *, is_negated: bool) -> bool:
-    """Returns True if a sentence has at least half of an instruction's words and, if required, is negated."""
-    words = key.split("|")
-    return any(
-        2 * sum(word in sentence.key for word in words) >= len(words)
-        for sentence in sentences
-        if sentence.is_negated or not is_negated
+def holds_instruction(instruction: str, clauses: Sequence[Clause], *, is_negated: bool) -> bool:
+    """Returns True if a text has each clause of an instruction that asks for something.
+
+    A clause is there if one of the text, or one with those beside it, has at least half of its content words; of a
+    prohibition, one that is negated and doesn't allow it after all ("쉬어도 됨").
+    """
+    asked = _asked(instruction)
+    if not asked:
+        return False
+    must_negate = any(clause.is_negated for clause in asked)
+    return all(
+        _holds(clause, clauses, is_negated=is_negated and (clause.is_negated or not must_negate)) for clause in asked
     )
+
+
+def _holds(asked: Clause, clauses: Sequence[Clause], *, is_negated: bool) -> bool:
+    for index, clause in enumerate(clauses):
+        if is_negated and (clause.permits or not clause.is_negated):
+            continue
+        own = _shared(asked, clause)
+        if 2 * len(own) >= len(asked.words):
+            return True
+        beside = (*clauses[max(0, index - 1) : index], *clauses[index + 1 : index + 2])
+        if own and 2 * len(own.union(*(_shared(asked, each) for each in beside if not each.permits))) >= len(
+            asked.words
+        ):
+            return True
+    return False
+
+
+def _shared(asked: Clause, clause: Clause) -> set[str]:
+    return {word for word in asked.words if word in clause.key}
+
+
+@lru_cache(maxsize=_KNOWN_INSTRUCTIONS)
+def _asked(instruction: str) -> tuple[Clause, ...]:
+    """Returns the clauses of an instruction that ask for something; all if none does or those have no content."""
+    plain = narrow(instruction)
+    parts = [plain[start:end] for start, end in _split(_CLAUSE, plain)]
+    asking = [_clause(part) for part in parts if is_rule(part) or _ONLY.search(part)]
+    asked = tuple(clause for clause in asking if clause.words)
+    whole = _clause(plain)
+    return asked or ((whole,) if whole.words else ())
+
+
+@lru_cache(maxsize=_KNOWN_WORDS)
+def _clause(text: str) -> Clause:
+    negated = bool(_NEGATED.search(text) or _FORBIDS.search(text))
+    return Clause(key_of(text), tuple(map(_latin_stem, _content_words(text))), negated, bool(_PERMITS.search(text)))
+
+
+def _latin_stem(word: str) -> str:
+    stem = _LATIN_END.sub("", word.strip())
+    return word if stem == word.strip() else f" {stem}"
+
+
+def _split(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for match in pattern.finditer(text):
+        if match.start() > start:
+            yield start, match.start()
+        start = match.end()
+    if start < len(text):
+        yield start, len(text)
+
+
+def _clause_around(sentence: str, found: re.Match[str]) -> tuple[int, int]:
+    """Returns where the clause of an instruction begins and ends, in a sentence that is too long to be named whole."""
+    place = found.start() + len(found[0]) - len(found[0].lstrip(",;: "))
+    for pattern in (_PAUSE, _CLAUSE):
+        spans = list(_split(pattern, sentence))
+        index = next((index for index, (_, end) in enumerate(spans) if place < end), len(spans) - 1)
+        start, end = spans[index]
+        if index and not _content_words(sentence[start:end]):
+            start = spans[index - 1][0]
+        link = _LINK.match(sentence, start)
+        start = link.end() if link else start
+        if end - start <= _MAX_CHARS:
+            return start, end
+    return max(0, place - _MAX_CHARS // 2), min(len(sentence), place + _MAX_CHARS // 2)
 
 
 def _sentences(line: str) -> Iterator[tuple[int, int]]:
