@@ -1,12 +1,25 @@
-"""Tells which facts a text holds, and which values a conversation replaced."""
+"""Tells which facts a text holds, and which values the user replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
 
-from graph.fold.fact_find import Fact, is_instruction
-from graph.fold.fact_key import key_of
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from graph.core.turn import text_of
+from graph.fold.fact_find import Fact, fact_spans, is_instruction
+from graph.fold.fact_key import key_of, narrow
+from graph.fold.fact_pattern import SETTING
 from graph.fold.fact_rule import Clause, clauses_of, holds_instruction
+from graph.fold.fact_value import Values, values_of
+
+_VALUED: Final = ("date", "money", "number", "count")
+# How far behind a setting's name its value may stand.
+_VALUE_CHARS: Final = 40
+_SETTING_VALUE: Final = re.compile(r" (true|false|on|off|null|none|[0-9][^ ]*) ")
 
 
 class HeldFacts:
@@ -16,6 +29,9 @@ class HeldFacts:
         self._keys = ""
         self._lines: list[str] = []
         self._clauses: list[Clause] = []
+        self._clause_lines = 0
+        self._values = Values()
+        self._value_lines = 0
         for line in dict.fromkeys(text.split("\n")):
             self.add(line)
 
@@ -24,12 +40,43 @@ class HeldFacts:
         self._lines.append(line)
 
     def has(self, fact: Fact) -> bool:
-        if not is_instruction(fact):
-            return fact.key in self._keys
-        for line in self._lines:
+        if is_instruction(fact):
+            return self._has_instruction(fact)
+        return fact.key in self._keys or self._has_value(fact)
+
+    def _has_instruction(self, fact: Fact) -> bool:
+        for line in self._lines[self._clause_lines :]:
             self._clauses += clauses_of(line)
-        self._lines.clear()
+        self._clause_lines = len(self._lines)
         return holds_instruction(fact.text, self._clauses, is_negated=fact.kind == "negation")
+
+    def _has_value(self, fact: Fact) -> bool:
+        """Whether the text has the fact in another form: 18:40 for 오후 6시 40분, 5명 for 다섯 명."""
+        if fact.kind == "code":
+            return self._has_setting(fact.text)
+        if fact.kind != "name" and fact.kind not in _VALUED:
+            return False
+        for line in self._lines[self._value_lines :]:
+            self._values.add(narrow(line))
+        self._value_lines = len(self._lines)
+        if fact.kind == "name":
+            return self._values.has_person(fact.text)
+        values = values_of(narrow(fact.text))
+        return fact.text in self._values.addresses or (values is not None and self._values.hold(values))
+
+    def _has_setting(self, text: str) -> bool:
+        setting = SETTING.fullmatch(text)
+        if setting is None:
+            return False
+        name, wanted = key_of(setting["name"]), key_of(setting["value"])
+        start = self._keys.find(name)
+        while start >= 0:
+            behind = start + len(name) - 1
+            found = _SETTING_VALUE.search(self._keys, behind, behind + _VALUE_CHARS)
+            if found and "\n" not in self._keys[behind : found.start()] and found[0] == wanted:
+                return True
+            start = self._keys.find(name, behind)
+        return False
 
 
 def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
@@ -39,8 +86,8 @@ def missing_from(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
 def present_in(facts: Iterable[Fact], text: str) -> tuple[Fact, ...]:
     """Returns the facts that a text contains, in order.
 
-    Spacing, case, separators and particles are ignored. A rule or prohibition matches a sentence with at least half of
-    its words; for a prohibition the sentence must be negated as well.
+    Spacing, case, separators and particles are ignored. Times, dates, amounts and counts may be written in another way,
+    and an amount may be rounded. A rule or prohibition is compared clause by clause (`holds_instruction`).
     """
     return _divide(facts, text)[0]
 

@@ -8,8 +8,8 @@ from typing import Final
 # The number of groups is bounded: a list of three-digit numbers looks like one number.
 _DIGITS: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,7}+(?![0-9])|[0-9]++)"
 # 6천520, 3억 5천만, 180만
-_AMOUNT: Final = rf"(?:{_DIGITS}(?:[십백천만억조]{{1,3}}+(?:\s?{_DIGITS})?+){{0,6}}+)"
-CHAIN: Final = rf"(?:{_AMOUNT}(?:[-./:~∼–]{_AMOUNT}){{0,8}}+)"
+AMOUNT: Final = rf"(?:{_DIGITS}(?:[십백천만억조]{{1,3}}+(?:\s?{_DIGITS})?+){{0,6}}+)"
+CHAIN: Final = rf"(?:{AMOUNT}(?:[-./:~∼–]{AMOUNT}){{0,8}}+)"
 """Regular expression of a whole number: thousands, decimals, Korean magnitudes, a range, a date or time in figures."""
 
 _TOKEN: Final = re.compile(rf"[0-9]++(?=[A-Za-z]+[0-9])[A-Za-z0-9]++|[A-Za-z][A-Za-z0-9]*+|{CHAIN}|[^\W_]|[%$€£¥₩+#°]")
