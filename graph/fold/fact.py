@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
-from graph.fold.fact_compare import HeldFacts, missing_from, present_in
+from graph.fold.fact_compare import HeldFacts, missing_from, present_in, superseded_in
 from graph.fold.fact_find import (
     Fact,
     by_weight,
@@ -34,6 +34,7 @@ __all__ = [
     "line_within",
     "missing_from",
     "present_in",
+    "superseded_in",
 ]
 
 LINE_LABELS: Final[Mapping[Literal["ko", "en"], str]] = {"ko": "사실: ", "en": "Facts: "}

@@ -33,6 +33,8 @@ _MACHINE: Final = re.compile(
     r"|^goroutine\s[0-9]|^\s{0,16}\S{1,200}\.go:[0-9]{1,6}\s\+0x|\(0x[0-9a-f]{2,16}[,)]|^Exception\sin\sthread"
     r"|^Msg\s[0-9]{1,6},\sLevel\s[0-9]"
 )
+# A call alone in its line, within a stack trace.
+_CALL: Final = re.compile(r"^\s{0,8}[\w.*/]{1,200}(?:\([\w*.]{1,80}\)[\w.]{1,200})?\([^()\n]{0,200}\)$")
 _LOG_PAIRS: Final = re.compile(r"(?:^|\s)(?:level|lvl|ts|time|msg|caller|logger|severity)=\S")
 _LEAST_PAIRS: Final = 2
 _HEADINGS: Final = re.compile(r"^\s{0,8}[A-Z][A-Z()%_-]{1,24}(?:\s{1,40}[A-Z][A-Z()%_-]{1,24}){2,12}\s{0,8}$")
@@ -72,6 +74,9 @@ def machine_lines(lines: Sequence[str]) -> bytearray:
             is_like = count in beside if gap is _VALUES else max(beside, default=0) >= _LEAST_GAPS
             if count >= _LEAST_GAPS and is_like:
                 marks[index] = 1
+    for index, line in enumerate(lines):
+        if not marks[index] and _CALL.search(line) and any(marks[max(0, index - 1) : index + 2]):
+            marks[index] = 1
     return marks
 
 

@@ -187,6 +187,12 @@ class Values:
         ]
         return bool(asked) and all(asked)
 
+    @property
+    def sorts(self) -> frozenset[str]:
+        """What is said at all: a time, a date, a weekday, an amount, a count of some unit."""
+        sets = (self.clocks, self.dates, self.weekdays, self.money, self.addresses)
+        return frozenset([str(index) for index, found in enumerate(sets) if found] + [unit for _, unit in self.counts])
+
     def has_person(self, name: str) -> bool:
         """Returns True if someone with this surname and title ("송 과장") is named in full."""
         asked = _PERSON.fullmatch(name)
