@@ -188,41 +188,45 @@ def by_weight(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 
 def _scan(line: str, *, only_instructions: bool) -> Iterator[tuple[int, int, Kind]]:
-    found = [
-        (*_span(match), kind)
-        for kind, patterns, needed in ([] if only_instructions else PATTERNS)
-        if needed.search(line)
-        for pattern in patterns
-        for match in pattern.finditer(line)
-    ]
-    quoted = [_span(match) for pattern in ([] if only_instructions else QUOTED) for match in pattern.finditer(line)]
+    plain, marked = ([], []) if only_instructions else (_matched(line), _marked(line))
     instructions = list(instructions_in(line))
-    if not (found or quoted or instructions):
+    if not (plain or marked or instructions):
         return
     inner = inner_offsets(line)
     taken = bytearray(len(line))
-    for start, end, kind in found:
+    for start, end, kind in plain:
         # A fact that ends inside a number or a word would be a different fact.
         if not inner[start] and not inner[end] and taken.find(1, start, end) < 0:
             taken[start:end] = b"\x01" * (end - start)
-            if kind == "name":
-                start += common_chars(line[start:end])
-            if start < end:
-                yield start, end, kind
-    for match in [] if only_instructions else SETTING.finditer(line):
-        start, end = match.span()
+            first = start + common_chars(line[start:end]) if kind == "name" else start
+            if first < end:
+                yield first, end, kind
+    for start, end, kind in marked:
         if not inner[start] and not inner[end]:
-            yield start, end, "code"
-    for start, last in quoted:
-        end = start + len(line[start:last].rstrip(".,!?"))
-        if not inner[start] and not inner[end]:
-            yield start, end, "quoted"
+            yield start, end, kind
     for start, end, instruction in instructions:
         # A stretch of a long sentence begins and ends between words.
         first = inner.find(0, start)
         last = inner.rfind(0, first, end + 1)
         if first < last:
             yield first, last, instruction
+
+
+def _matched(line: str) -> list[tuple[int, int, Kind]]:
+    return [
+        (*_span(match), kind)
+        for kind, patterns, needed in PATTERNS
+        if needed.search(line)
+        for pattern in patterns
+        for match in pattern.finditer(line)
+    ]
+
+
+def _marked(line: str) -> list[tuple[int, int, Kind]]:
+    """Returns what may overlap other facts: settings with their values, and quoted terms."""
+    settings: list[tuple[int, int, Kind]] = [(*match.span(), "code") for match in SETTING.finditer(line)]
+    quoted = [_span(match) for pattern in QUOTED for match in pattern.finditer(line)]
+    return settings + [(start, start + len(line[start:last].rstrip(".,!?")), "quoted") for start, last in quoted]
 
 
 def _span(match: re.Match[str]) -> tuple[int, int]:

@@ -99,7 +99,7 @@ def is_table_row(line: str) -> bool:
 
 
 def common_chars(name: str) -> int:
-    """Returns how many characters at the start of capitalised words are no name: SQL, abbreviations, sentence starts."""
+    """Returns how long a run of words that are no name is at the start: SQL, abbreviations, sentence starts."""
     start = 0
     for word in name.split(" "):
         if word.casefold() not in _COMMON:

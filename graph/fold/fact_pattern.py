@@ -207,8 +207,10 @@ _FILE_TYPE: Final = (
 # A full stop behind a path isn't its own.
 _SEGMENT: Final = r"\.?[A-Za-z0-9_@+-]{1,80}+(?:\.[A-Za-z0-9_@+-]{1,80}+){0,8}+"
 _BRANCHES: Final = (
-    r"(?<![A-Za-z0-9_./-])(?:feature|feat|hotfix|bugfix|fix|release|chore|refactor|spike|origin|upstream|renovate)"
-    r"/[A-Za-z0-9][A-Za-z0-9._/-]{0,80}(?<![./-])",
+    (
+        r"(?<![A-Za-z0-9_./-])(?:feature|feat|hotfix|bugfix|fix|release|chore|refactor|spike|origin|upstream|renovate)"
+        r"/[A-Za-z0-9][A-Za-z0-9._/-]{0,80}(?<![./-])"
+    ),
 )
 _PATHS: Final = (
     r"(?<![A-Za-z0-9_])[A-Za-z]:\\[A-Za-z0-9_.\\-]{1,200}(?<![.])",
@@ -223,13 +225,15 @@ _NO_QUANTITY: Final = r"(?![0-9][0-9.,]{0,20}+(?:[A-Za-z]{1,4}(?![A-Za-z0-9_-])|
 # Offsets within a program: 0x19
 _NO_OFFSET: Final = r"(?!0x[0-9A-Fa-f]{1,4}(?![0-9A-Za-z]))"
 _IDENTIFIERS: Final = (
-    rf"(?<![A-Za-z0-9_]){_NO_QUANTITY}{_NO_OFFSET}{_LETTER_AND_DIGIT}[A-Za-z0-9_]{{1,60}}+(?:[-.][A-Za-z0-9_]{{1,60}}+){{0,6}}"
-    r"(?:\+{1,2}(?![A-Za-z0-9+]))?",
+    (
+        rf"(?<![A-Za-z0-9_]){_NO_QUANTITY}{_NO_OFFSET}{_LETTER_AND_DIGIT}"
+        r"[A-Za-z0-9_]{1,60}+(?:[-.][A-Za-z0-9_]{1,60}+){0,6}(?:\+{1,2}(?![A-Za-z0-9+]))?"
+    ),
 )
 _DEVICES: Final = (r"(?<![A-Za-z0-9_-])[A-Z][A-Z0-9]{1,20}+(?:-[A-Z0-9]{2,20}+){1,4}(?![A-Za-z0-9_-])",)
 _SERVICE: Final = one_of("""
-svc service api db worker writer reader server proxy gateway cache queue client cli job cron agent bot ui web go js py rs
-sdk lib core broker consumer producer controller operator scheduler exporter loader store router prod staging
+svc service api db worker writer reader server proxy gateway cache queue client cli job cron agent bot ui web go js
+py rs sdk lib core broker consumer producer controller operator scheduler exporter loader store router prod staging
 """)
 # self-service, on-the-go: words, no names of services
 _NO_SERVICE: Final = (
@@ -238,8 +242,10 @@ _NO_SERVICE: Final = (
 )
 _SERVICES: Final = (
     rf"(?<![A-Za-z0-9_./-]){_NO_SERVICE}[a-z][a-z0-9]{{1,30}}+(?:-[a-z0-9]{{1,30}}){{0,4}}-{_SERVICE}(?![A-Za-z0-9_-])",
-    r"(?<![A-Za-z0-9_./@-])[a-z0-9][a-z0-9-]{0,40}+(?:\.[a-z0-9-]{1,40}+){0,5}"
-    r"\.(?:internal|local|lan|corp|com|net|org|io|kr|dev|cloud)(?::[0-9]{2,5})?(?![A-Za-z0-9_-])",
+    (
+        r"(?<![A-Za-z0-9_./@-])[a-z0-9][a-z0-9-]{0,40}+(?:\.[a-z0-9-]{1,40}+){0,5}"
+        r"\.(?:internal|local|lan|corp|com|net|org|io|kr|dev|cloud)(?::[0-9]{2,5})?(?![A-Za-z0-9_-])"
+    ),
 )
 _SETTING_NAME: Final = (
     r"(?<![A-Za-z0-9_./@-])[A-Za-z][A-Za-z0-9]{0,40}+(?:_[A-Za-z0-9]{1,40}+|\.(?!py|js|md|txt|ya?ml|toml|json)[a-z][a-z0-9]"

@@ -10,28 +10,43 @@ from typing import Final, NamedTuple
 from graph.fold.fact_key import AMOUNT, one_of
 from graph.fold.fact_pattern import TITLE
 
+_ONES: Final = ("", "한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉")
+_TENS: Final = {"": 0, "열": 10, "스물": 20, "서른": 30, "마흔": 40, "쉰": 50}
 _NATIVE: Final[Mapping[str, int]] = {
-    word: number
-    for number, words in enumerate(
-        "- 한:하나 두:둘 세:셋 네:넷 다섯 여섯 일곱 여덟 아홉 열 열한 열두 열세 열네 열다섯 열여섯 열일곱 열여덟 열아홉 스무".split()
-    )
-    for word in words.split(":")
-} | {
-    f"{tens}{ones}": 10 * number + unit
-    for number, tens in enumerate(("스물", "서른", "마흔", "쉰"), start=2)
-    for unit, ones in enumerate(("", "한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉"))
+    **{
+        f"{tens}{ones}": value + unit
+        for tens, value in _TENS.items()
+        for unit, ones in enumerate(_ONES)
+        if tens or ones
+    },
+    "스무": 20,
+    "하나": 1,
+    "둘": 2,
+    "셋": 3,
+    "넷": 4,
 }
+_TEENS: Final = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
+    "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)  # fmt: skip
 _ENGLISH: Final[Mapping[str, int]] = {
-    word: number
-    for number, word in enumerate(
-        "- one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen twenty".split()
-    )
-} | {"thirty": 30, "forty": 40, "fifty": 50}
-_KO_NUMBER: Final = one_of(" ".join(word for word in _NATIVE if word != "-"))
-_EN_NUMBER: Final = one_of(" ".join(word for word in _ENGLISH if word != "-"))
+    **{word: number for number, word in enumerate(_TEENS, start=1)},
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+}
+_KO_NUMBER: Final = one_of(" ".join(_NATIVE))
+_EN_NUMBER: Final = one_of(" ".join(_ENGLISH))
 
-_HALF_DAY: Final = 12 * 60
+_NOON_HOUR: Final = 12
+_DAY_HOURS: Final = 24
+_HOUR_MINUTES: Final = 60
+_HALF_DAY: Final = _NOON_HOUR * _HOUR_MINUTES
+# 밤 6시 is late, 밤 1시 isn't.
+_EVENING_HOUR: Final = 6
+_MOST_MONTHS: Final = 12
+_MOST_DAYS: Final = 31
+_LEAST_PLURAL: Final = 3
 _HOUR: Final = re.compile(
     rf"(?:(?P<part>오전|오후|새벽|아침|저녁|밤|낮)\s?)?(?<![0-9:.,])(?:(?P<figures>[0-9]{{1,2}})|(?<![가-힣])(?P<word>{_KO_NUMBER}))"
     r"\s?시(?![간즌])(?:\s?(?P<minute>[0-9]{1,2})\s?분|\s?(?P<half>반)(?![가-힣]{2}))?"
@@ -40,7 +55,7 @@ _HOUR: Final = re.compile(
 )
 _NOON: Final = re.compile(r"(?<![가-힣])(?P<noon>정오)|(?<![가-힣])자정|(?i:\b(?P<midday>noon)\b|\bmidnight\b)")
 
-_MONTHS: Final = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH: Final = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?"
     r"|Nov(?:ember)?|Dec(?:ember)?)\b\.?"
@@ -58,7 +73,7 @@ _NUMBER: Final = re.compile(r"[0-9]+")
 _YEAR: Final = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
 
 _WEEKDAYS: Final = "월화수목금토일"
-_EN_WEEKDAYS: Final = "mon tue wed thu fri sat sun".split()
+_EN_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WEEKDAY: Final = re.compile(
     r"(?<![가-힣])(?P<whole>[월화수목금토일])요일"
     r"|[(（\[]\s?(?P<bracketed>[월화수목금토일](?:\s?[·,/~∼–-]\s?[월화수목금토일]){0,6})(?=\s?[)）\],·/]|\s[0-9오])"
@@ -109,8 +124,8 @@ _UNITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("곳", "군데"), "곳"),
 }
 _COUNTER: Final = one_of("""
-명 분 사람 개월 개 달 주일 주 시간 초 퍼센트 프로 곳 군데 건 대 마리 권 장 병 잔 살 층 박 채 통 쪽 줄 표 방 팀 켤레 벌 세트 자리
-밀리초 킬로미터 킬로그램
+명 분 사람 개월 개 달 주일 주 시간 초 퍼센트 프로 곳 군데 건 대 마리 권 장 병 잔 살 층 박 채 통 쪽 줄 표 방 팀 켤레 벌
+세트 자리 밀리초 킬로미터 킬로그램
 """)
 _COUNT: Final = re.compile(
     rf"(?<![0-9A-Za-z.,:])(?P<number>[0-9][0-9,]{{0,15}}(?:\.[0-9]{{1,4}})?)\s?(?P<percent>%)"
@@ -227,19 +242,20 @@ def _clocks(line: str) -> Iterator[Clock]:
         written = match["figures"] or match["hour"]
         hour = int(written) if written else _NATIVE[match["word"]]
         minute = 30 if match["half"] else int(match["minute"] or match["minutes"] or 0)
-        if hour <= 24 and minute < 60:
+        if hour <= _DAY_HOURS and minute < _HOUR_MINUTES:
             yield _clock(hour, minute, part, is_padded=bool(written) and written.startswith("0"))
     for match in _NOON.finditer(line):
         yield Clock(_HALF_DAY if match["noon"] or match["midday"] else 0, is_certain=True)
 
 
 def _clock(hour: int, minute: int, part: str, *, is_padded: bool) -> Clock:
-    is_late = part in ("오후", "저녁", "p") or (part == "밤" and hour >= 6) or (part == "낮" and hour < 6)
-    if is_late and hour < 12:
-        hour += 12
-    elif part in ("오전", "새벽", "밤", "a") and hour == 12:
+    is_late = part in ("오후", "저녁", "p") or (part in ("밤", "낮") and (part == "밤") == (hour >= _EVENING_HOUR))
+    if is_late and hour < _NOON_HOUR:
+        hour += _NOON_HOUR
+    elif part in ("오전", "새벽", "밤", "a") and hour == _NOON_HOUR:
         hour = 0
-    return Clock((hour % 24) * 60 + minute, is_certain=bool(part) or is_padded or hour >= 12)
+    minutes = (hour % _DAY_HOURS) * _HOUR_MINUTES + minute
+    return Clock(minutes, is_certain=bool(part) or is_padded or hour >= _NOON_HOUR)
 
 
 def _is_same_clock(first: Clock, second: Clock) -> bool:
@@ -267,7 +283,7 @@ def _dates(line: str) -> Iterator[tuple[int, int, int]]:
             or match["more"]
         )
         for day in map(int, _NUMBER.findall(days)):
-            if 1 <= month <= 12 and 1 <= day <= 31:
+            if 1 <= month <= _MOST_MONTHS and 1 <= day <= _MOST_DAYS:
                 yield year, month, day
 
 
@@ -336,4 +352,4 @@ def _singular(word: str) -> str:
         return f"{word[:-3]}y"
     if word.endswith(("ches", "xes", "sses")):
         return word[:-2]
-    return word[:-1] if word.endswith("s") and len(word) > 2 else word
+    return word[:-1] if word.endswith("s") and len(word) >= _LEAST_PLURAL else word
