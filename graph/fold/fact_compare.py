@@ -55,7 +55,7 @@ _KO_CHANGED: Final = re.compile(
 )
 _CORRECTS: Final = re.compile(
     r"정정|잘못\s?(?:말|적|알려|썼|봤|드렸)|틀렸|오타|(?:^|[.!?]\s|아,?\s)아니(?:에요|예요|요|야)?[,.]?\s"
-    r"|(?i:\bcorrection\b|\bno,\s(?:it|that)['’]?s?\b|\bsorry,\s(?:it|that|not|make|I\smeant|the\sright)\b|\bI\smeant\b|\bactually,|\bscratch\sthat\b|\bmy\smistake\b|\btypo\b)"
+    r"|(?i:\bcorrection\b|\bno,\s(?:it|that)['’]?s?\b|\bno\swait\b|\bsorry,\s(?:it|that|not|make|I\smeant|the\sright)\b|\bI\smeant\b|\bactually,|\bscratch\sthat\b|\bmy\smistake\b|\btypo\b)"
 )
 _CUE_CHARS: Final = 60
 _CONTEXT_CHARS: Final = 60
@@ -152,9 +152,9 @@ class _Said(NamedTuple):
 def superseded_in(messages: Iterable[AnyMessage]) -> frozenset[tuple[str, str]]:
     """Returns the identities (`Fact.identity`) of values that a later sentence of the user replaced.
 
-    Recognised are "X 말고 Y", "X가 아니라 Y", "not X but Y", "Y, not X", "X → Y", "Y (was X)", a change from X to Y, and
-    a correction ("정정할게요, Y", "no, it is Y") of the one like value in the user's message before it. A value that the
-    user returns to counts again.
+    Recognised are "X 말고 Y", "X가 아니라 Y", "not X but Y", "Y, not X", "X → Y", "Y (was X)" and a change from X to Y;
+    and a correction ("정정할게요, Y", "no, it is Y") if there is one like value in it or the user's message before it.
+    A value that the user returns to counts again.
     """
     replaced: dict[tuple[str, str], None] = {}
     known: list[Fact] = []
@@ -239,7 +239,7 @@ def _is_like(first: Fact, second: Fact) -> bool:
     """Whether a value may stand in for another: of one kind, and both a day, a time, or with the same unit."""
     if first.kind != second.kind or first.identity == second.identity:
         return False
-    if first.kind not in _VALUED:
+    if first.kind not in _VALUED or first.text.isdigit() or second.text.isdigit():
         return True
     ones, others = values_of(narrow(first.text)), values_of(narrow(second.text))
     if ones is None or others is None:

@@ -149,7 +149,7 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
 
     The user's facts weigh most, then answers, then tool results. Rules and prohibitions count only in the user's
     messages. Left out are repetitions (`is_repetition`), words too common to be compared, cells of tables, and a number
-    that is said with its unit as well.
+    that is said with its unit or its setting as well.
     """
     heaviest: dict[tuple[str, str], Fact] = {}
     for message in filterfalse(is_repetition, messages):
@@ -163,10 +163,18 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
             known = heaviest.get(identity)
             if known is None or known.weight < weight:
                 heaviest[identity] = replace(fact, weight=weight, is_of_user=is_users)
-    with_unit = {
-        fact.key.split()[0] for fact in heaviest.values() if fact.kind in _WITH_UNIT and " " in fact.key.strip()
-    }
-    return by_weight(fact for fact in heaviest.values() if fact.key.strip() not in with_unit)
+    known = set(map(str.strip, _numbers_in(heaviest.values())))
+    return by_weight(fact for fact in heaviest.values() if fact.key.strip() not in known)
+
+
+def _numbers_in(facts: Iterable[Fact]) -> Iterator[str]:
+    """Yields the keys of numbers that a fact says with their unit, or as the value of a setting."""
+    for fact in facts:
+        setting = SETTING.fullmatch(fact.text) if fact.kind == "code" else None
+        if setting:
+            yield key_of(setting["value"])
+        elif fact.kind in _WITH_UNIT and " " in fact.key.strip():
+            yield fact.key.split()[0]
 
 
 def fact_as_written(text: str, known: Mapping[str, Fact]) -> Fact:

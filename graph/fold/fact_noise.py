@@ -59,6 +59,9 @@ let make give tell show explain check use try keep take put go see look note not
 only just even still yet both each every some any many much more most less least few other another
 first second third next last new old good bad great sure thanks thank hi hello hey dear sorry well right
 at of to for off up down over under out about into through per via
+ask call email send tell contact meet write read run start stop set open close book order buy pay move switch
+deploy restart verify roll fix submit finalize schedule wash sort create merge push pull test build install
+need want think like love prefer wait reminder back idle
 option step page part section chapter case item example answer question summary changed decided decision rule rules
 """
 _COMMON: Final = frozenset(_COMMON_LIST.split())

@@ -44,7 +44,7 @@ _PLACE: Final = one_of("""
 """)
 # 지역, 구역, 무역 …: words that end in 역 but are no stations.
 _NO_STATION: Final = "(?<![지무통방전영용해광현주단반번권수노병배]역)(?<![^입]구역)"
-_LATIN_WORD: Final = r"[A-Z][A-Za-z0-9]{1,30}+(?:['’&-][A-Za-z0-9]{1,30}+)?(?<!['’]s)"
+_LATIN_WORD: Final = r"[A-Z][A-Za-z0-9]{1,30}+(?:['’&][A-Za-z0-9]{1,30}+|-[A-Z0-9][A-Za-z0-9]{0,30}+)?(?<!['’]s)"
 _LATIN_NAME: Final = rf"{_LATIN_WORD}(?: {_LATIN_WORD}){{0,4}}(?![A-Za-z0-9_])"
 # Capitalised within a sentence, but no names.
 _NO_LATIN_NAME: Final = (
@@ -59,12 +59,16 @@ NAMES: Final = (
     r"(?<![가-힣])(?P<fact>[가-힣]{2,5})(?=\s?\([0-9]{2}(?:세\)|[)·,]))",
     rf"(?<![가-힣]){_NO_SIR}(?P<fact>[가-힣]{{2,6}})\s씨{NOUN_END}",
     rf"(?<![가-힣])(?P<fact>{_COMMON_SURNAME}(?:모\s?|\s)?{TITLE})님?{NOUN_END}",
-    r"이름[은이]\s(?P<fact>[가-힣]{2,5}?)(?=이?고|이?에요|예요|입니다|이?야|이?라)",
+    r"(?:이름|성함|성명)[은이]\s(?P<fact>[가-힣]{2,5}?)(?=이?고|이?에요|예요|입니다|이?야|이?라)",
     r"(?<![가-힣])[저나]는\s(?P<fact>[가-힣]{2,5}?)(?=이?라고)",
     rf"(?<![0-9A-Za-z가-힣])[가-힣A-Za-z]{{2,10}}{_PLACE}{_NO_STATION}{NOUN_END}",
     r"(?<![A-Za-z0-9_.'’-])[A-Z][A-Za-z0-9]{1,30}\+{1,2}(?![A-Za-z0-9_+])",
+    rf"(?<![A-Za-z0-9_.'’-])(?:Dr|Mr|Mrs|Ms|Prof)\.?\s(?P<fact>{_LATIN_NAME})",
+    rf"(?<![A-Za-z0-9_.'’-])St\.\s{_LATIN_NAME}",
     rf"(?<![A-Za-z0-9_.'’-]){_LATIN_WORD}(?: {_LATIN_WORD}){{1,4}}(?![A-Za-z0-9_])",
-    rf"(?<=[a-z0-9,;:가-힣)] ){_NO_LATIN_NAME}{_LATIN_NAME}",
+    rf"(?<=[a-z0-9,;가-힣] ){_NO_LATIN_NAME}{_LATIN_NAME}",
+    # Behind a colon an item or a sentence may begin.
+    rf"(?<=[:)] ){_NO_LATIN_NAME}{_LATIN_NAME}(?![ -][a-z])",
     r"(?<![A-Za-z0-9_.-])[A-Z]{2,12}(?![A-Za-z0-9_])",
     r"(?<=[가-힣\s(·,])[A-Z][A-Za-z]{2,30}(?=[가-힣(·])",
 )
@@ -118,7 +122,8 @@ MONEY: Final = (
 
 _COUNTER: Final = one_of("""
 킬로미터 킬로그램 센티미터 센티 킬로 미터 그램 리터 퍼센트 포인트 헥타르 기가바이트 메가바이트 기가 메가 바이트 페이지
-차례 가지 마리 그루 글자 단계 학년 학기 층 번째 번 개국 개 명 인분 인승 인치 인(?![데가지것분승치]) 건 회말 회초 회차
+차례 가지 마리 그루 글자 단계 학년 학기 층 번째 번지 번
+개국 개 명 인분 인승 인치 인(?![데가지것분승치]) 건 회말 회초 회차
 회 위 점대 점 살 세트 세 배 호선 호기 호 권 장 편 화 탄 기 대 곳 병 잔 쪽 자리 자 줄 등급 등 급 강 연승 승 패 골 표 석
 채 척 통 판 팀 사람 박 종류 종 부 막 라운드 차전 차 과목 문항 쌍 켤레 벌 평 도 단 집 발 루 홀 사 선 심
 """)
@@ -130,8 +135,9 @@ _UNIT: Final = (
     r"(?:(?:millisecond|second|sec|minute|min|hour|hr|day|night|week|month|year|person|time|line|row|character|token"
     r"|request|user|item|file|page|byte|mile|meter|metre|pound|degree|worker|retry|guest|ticket|room|record|server|laptop"
     r"|order|label|partition|message|replica|node|pod|seat|unit|email|customer|patient|employee|student|member|column|card"
-    r"|attempt|table|chair|car|bag|bottle|piece|lesson|session|case|class|school|site|store|branch|dollar|connection)s?"
-    r"|people|boxes|batches|copies|classes|branches|percent|feet|inches|retries|ms|km|kg|cm|mm|[KMGT]i?B|[kMG]bps|[kMG]?Hz|s|h|m|g|x)"
+    r"|attempt|table|chair|car|bag|bottle|piece|lesson|session|case|class|school|site|store|branch|dollar|connection|word"
+    r"|slide|paragraph|sentence|chapter|commit|approval|dose|tablet)s?"
+    r"|people|mg|ml|kWh|kW|dB|rpm|kcal|lbs?|oz|px|boxes|batches|copies|classes|branches|percent|feet|inches|retries|ms|km|kg|cm|mm|[KMGT]i?B|[kMG]bps|[kMG]?Hz|s|h|m|g|x)"
 )
 _LIST_MARK: Final = r"(?:(?<=^)|(?<=^[\s|*-])|(?<=^\s\s)|(?<=^\| ))[0-9]{1,2}[.)]\s"
 # Whole, as its parts would be three facts: 0113 496 0144, (02) 123-4567, +82 10 1234 5678.
@@ -220,8 +226,10 @@ _PATHS: Final = (
     rf"(?<![A-Za-z0-9_./-])[A-Za-z0-9_-]{{1,60}}+(?:\.[a-z]{{1,10}})?\.{_FILE_TYPE}(?![A-Za-z0-9_])",
 )
 _LETTER_AND_DIGIT: Final = r"(?=[A-Za-z0-9_./-]{0,40}[0-9])(?=[A-Za-z0-9_./-]{0,40}[A-Za-z])"
-# 14GB, 2nd, 3.5x, 48-hour
-_NO_QUANTITY: Final = r"(?![0-9][0-9.,]{0,20}+(?:[A-Za-z]{1,4}(?![A-Za-z0-9_-])|-[a-z]{2}))"
+# mid-50s, 14GB, 2nd, 3.5x, 48-hour
+_NO_QUANTITY: Final = (
+    r"(?!(?:to|mid|early|late|pre|post)-[0-9])(?![0-9][0-9.,]{0,20}+(?:[A-Za-z]{1,4}(?![A-Za-z0-9_-])|-[a-z]{2}))"
+)
 # Offsets within a program: 0x19
 _NO_OFFSET: Final = r"(?!0x[0-9A-Fa-f]{1,4}(?![0-9A-Za-z]))"
 _IDENTIFIERS: Final = (
@@ -258,6 +266,7 @@ SETTING: Final = re.compile(
 """A setting with its value, matched independently of its name."""
 _CODE_WORDS: Final = (
     r"(?<![A-Za-z0-9_.])[a-z_][a-z0-9_]{1,39}+(?:\.[a-z_][a-z0-9_]{1,39}+){1,5}(?:\.[A-Z][A-Za-z0-9]{1,39}+)?(?!\()",
+    r"(?<![A-Za-z0-9_.])[a-z_][a-z0-9_]{1,39}+\.[A-Z][A-Za-z0-9]{1,39}+(?!\()",
     r"(?<![A-Za-z0-9_])[A-Za-z0-9]{1,60}+(?:_[A-Za-z0-9]{1,60}+){1,10}",
     r"(?<![A-Za-z0-9_])[A-Za-z]{0,30}[a-z][A-Z][A-Za-z0-9]{1,40}",
 )

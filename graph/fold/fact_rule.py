@@ -9,16 +9,19 @@ from typing import Final, Literal, NamedTuple
 
 from graph.fold.fact_key import key_of, narrow, strip_particle
 
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+")
+_SENTENCE_END: Final = re.compile(
+    r"(?<=[.!?。！？])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<!\bMrs\.)(?<!e\.g\.)(?<!i\.e\.)\s+"
+)
 _MAX_CHARS: Final = 120
 _KNOWN_WORDS: Final = 4_096
 _KNOWN_INSTRUCTIONS: Final = 1_024
 
 # Where an English order begins; elsewhere "always" and "never" are mostly narrative.
-_ORDER: Final = r"(?:^|[,;:]\s|\b(?:please|and|but|so)\s)"
+_ORDER: Final = r"(?:^|[,;:—–]\s|\b(?:please|and|but|so)\s)"
+_NO_FORBIDDING: Final = r"(?! worry| forget| get me| stress| mind\b| bother)"
 # "No tables" forbids; "No test today" and "No reply yet" tell.
 _NO_ORDER: Final = (
-    r"^no\s(?!one|matter|problem|worries|idea|way|doubt|luck|news|need|longer|rush|hurry|wonder|surprise|thanks?\b)"
+    r"^no\s(?!wait|one|matter|problem|worries|idea|way|doubt|luck|news|need|longer|rush|hurry|wonder|surprise|thanks?\b)"
     r"(?![^.!?\n]{0,60}\b(?:today|tonight|yet|now|so\sfar|tomorrow|yesterday|since|this|was|were|is|are|has|have|had|found"
     r"|left|here|there)\b)\w"
 )
@@ -32,15 +35,17 @@ _NO_CHANGE: Final = (
 _ASKED_FOR: Final = r"[^.!?\n]{0,40}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합시다|해라|좋겠)"
 _FORBIDS: Final = re.compile(
     r"절대(?:로)?[^.!?\n]{0,40}?(?:안|못|말|마|않|없|금지|싫|빼)"
-    r"|지\s?(?:마(?![가-힣]{0,12}(?:련|음))|말(?:아|고|것|기|자|라| 것))"
+    r"|(?<!까)지\s?(?:마(?:세요|십시오|시[고길기]?|[라요셔]|[라자]고)?(?=[\s.,!?~…)\"'’”]|$)|말(?:아|고|것|기|자|라| 것))"
     rf"|(?:은|는|도|면|선|건){_NO_TIME}\s(?:절대(?:로)?\s)?안\s?(?:돼|되(?!겠|었)|됩)|(?:하|되|쓰|가|넣)면\s?안"
     r"|(?:[은는을를도]\s(?:[^\s.!?]{1,12}\s){0,2}|(?<!에서)\s)빼\s?(?:주|고|줘|달|라)"
     r"|(?<![가-힣])(?:제외|금지|사양|불가)(?:하|해|로|입|예|이|[.!?]|$)"
     r"|알레르기|알러지|못\s?먹|안\s?먹|(?<![가-힣])(?:피해|삼가)\s?(?:주|줘)|그만\s?(?:해|하)"
-    r"|(?<![가-힣])못\s(?:와|옵니|온[다대]|오[세시는고]|올\s|가[요고는]|갑니|간[다대]|나[와가]요|들어[와가]요|참석|드[세시]|마셔|마시)"
+    r"|(?<![가-힣])못\s(?:와|옵니|온[다대]|오[세시는고]|올\s|가[요고는]|갑니|간[다대]|나[와가]요|들어[와가]요|참석)"
+    r"|(?<![가-힣])못\s?(?:드[세시]|마셔|마시)"
+    r"|(?<![가-힣])못\s?하게\s?(?:해요|합니다|하세요|돼|되|해\s?주)"
     r"|(?:참석|출근|참여|이용|방문)(?:을|은|는)?\s?(?:못\s?(?:해|합|하[세시는고]|한[다대])|할\s수\s없)"
     rf"|(?:없이|않게|않도록|않았으면)\s{_ASKED_FOR}|{_NO_CHANGE}{_ASKED_FOR}"
-    rf"|(?i:{_ORDER}(?:(?:never|avoid|leave out|stop|no more|(?:do not|don['’]t)(?! worry| forget))\s\w)"
+    rf"|(?i:{_ORDER}(?:(?:never|avoid|leave out|stop|no more|(?:do not|don['’]t){_NO_FORBIDDING})\s\w)"
     r"|\b(?:must never|must not|mustn['’]t|not allowed|forbidden|allergic|under no circumstances|no longer allowed)\b"
     rf"|\b(?:you|we|they|it)\sshould(?:n['’]t|\snot|\snever)\s|{_NO_ORDER}"
     r"|\bI\s(?:don['’]t|do not|can['’]t|cannot)\s(?:want\s(?!to)|like\s(?!(?:the|this|that|it|how)\b)|eat\b|drink\b)"
@@ -53,6 +58,7 @@ _RULES: Final = re.compile(
     rf"|(?:마다|모든|먼저|전에)\s[^.!?\n]{{0,40}}?{_APPROVAL}[^.!?\n]{{0,12}}?(?:받아야|있어야|해야|필요)"
     r"|(?:승인|결재|허락|동의)[을를이가도]?\s(?:꼭\s)?(?:받아야|있어야|필요)"
     rf"|(?i:\bfrom now on\b|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b)"
+    rf"|{_ORDER}only\s[^.!?\n]{{1,40}}?\s(?:may|can|should|must|(?:is|are)\sallowed)\b"
     r"|(?<!\bI\s)\b(?:must|needs?\sto|has\sto|have\sto)\s(?:also\s|always\s|first\s)?(?:be\s)?"
     r"(?:approve|sign|confirm|review|check|authori[sz]e|clear|told|asked|copied)\w{0,3}\b[^.!?\n]{0,60}?"
     r"\b(?:every|each|all|any|before|first)\b)"

@@ -142,8 +142,12 @@ _CORE: Final = (
     *_group(
         "core",
         "graph/fold/fact_find.py",
-        "unit/test_fact unit/test_fact_find",
-        ('fact.kind == "vague" or (fact.kind in _INSTRUCTIONS and not is_users)', 'fact.kind == "vague"'),
+        "unit/test_fact unit/test_fact_find unit/test_fact_case",
+        (
+            'fact.kind == "vague" or fact.is_cell or (fact.kind in _INSTRUCTIONS and not is_users)',
+            'fact.kind == "vague" or fact.is_cell',
+        ),
+        ("fact.is_cell or (fact.kind", "(fact.kind"),
         ("known.weight < weight", "known.weight > weight"),
         ("in filterfalse(is_repetition, messages)", "in messages"),
     ),
@@ -157,11 +161,9 @@ _CORE: Final = (
     *_group(
         "core",
         "graph/fold/fact_rule.py",
-        "unit/test_fact unit/test_fact_find",
-        (
-            "2 * sum(word in sentence.key for word in words) >= len(words)",
-            "sum(word in sentence.key for word in words)",
-        ),
+        "unit/test_fact unit/test_fact_find unit/test_fact_case",
+        ("if 2 * len(own) >= len(asked.words):", "if own:"),
+        ("if is_negated and (clause.permits or not clause.is_negated):", "if is_negated and not clause.is_negated:"),
         ('"negation" if forbidden else "rule"', '"rule" if forbidden else "negation"'),
         ("and not _FIRST_PERSON.search(found.group())", ""),
     ),
