@@ -35,8 +35,10 @@ _NO_CHANGE: Final = (
 _ASKED_FOR: Final = r"[^.!?\n]{0,40}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합시다|해라|좋겠)"
 _FORBIDS: Final = re.compile(
     r"절대(?:로)?[^.!?\n]{0,40}?(?:안|못|말|마|않|없|금지|싫|빼)"
-    r"|(?<!까)지\s?(?:마(?:세요|십시오|시[고길기]?|[라요셔]|[라자]고)?(?=[\s.,!?~…)\"'’”]|$)|말(?:아|고|것|기|자|라| 것))"
-    rf"|(?:은|는|도|면|선|건){_NO_TIME}\s(?:절대(?:로)?\s)?안\s?(?:돼|되(?!겠|었)|됩)|(?:하|되|쓰|가|넣)면\s?안"
+    r"|(?<!까)지\s?(?:마(?:세요|십시오|시[고길기]?|[라요셔]|[라자]고)?(?=[\s.,!?~…)\"'’”]|$)"
+    r"|말(?:아|고|것|기|자|라| 것))"
+    rf"|(?:은|는|도|면|선|건){_NO_TIME}\s(?:절대(?:로)?\s)?안\s?(?:돼|되(?!겠|었)|됩)"
+    r"|(?:하|되|쓰|가|넣)면\s?안"
     r"|(?:[은는을를도]\s(?:[^\s.!?]{1,12}\s){0,2}|(?<!에서)\s)빼\s?(?:주|고|줘|달|라)"
     r"|(?<![가-힣])(?:제외|금지|사양|불가)(?:하|해|로|입|예|이|[.!?]|$)"
     r"|알레르기|알러지|못\s?먹|안\s?먹|(?<![가-힣])(?:피해|삼가)\s?(?:주|줘)|그만\s?(?:해|하)"
@@ -167,21 +169,13 @@ def _content_words(plain: str) -> list[str]:
 
 
 def clauses_of(line: str) -> list[Clause]:
-    """Returns the clauses of a line; one without content of its own ("절대 안 됨") is a part of the one before it."""
+    """Returns the clauses of a line; one without content ("…, 절대 안 됨") gives the sentence up to its end."""
     plain = narrow(line)
     found: list[Clause] = []
     for start, end in _sentences(plain):
-        part = ""
-        known: Clause | None = None
         for first, last in _split(_CLAUSE, plain[start:end]):
-            piece = plain[start + first : start + last]
-            joined = _clause(f"{part} {piece}") if known and not (known.words and _clause(piece).words) else None
-            if joined:
-                part = f"{part} {piece}"
-                found[-1] = known = joined
-            else:
-                part, known = piece, _clause(piece)
-                found.append(known)
+            clause = _clause(plain[start + first : start + last])
+            found.append(clause if clause.words else _clause(plain[start : start + last]))
     return found
 
 

@@ -3,7 +3,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graph.fold.fact import Fact, facts_in, facts_line, facts_of, missing_from, present_in
+from graph.fold.fact import Fact, facts_in, facts_line, facts_of, missing_from, present_in, superseded_in
 from tests.fake.drawn import at_most
 
 _PARTICLES = ("", "은", "는", "이", "가", "을", "를", "에서", "으로", "까지", "이고", "입니다")
@@ -45,6 +45,47 @@ def _is_present(fact_text: str, text: str) -> bool:
         ("새우는 빼 주세요", "새우 알레르기"),
         ("Never use print in this code.", "The user forbids it: no print."),
         ("From now on answer in one line.", "Rule: answers in one line."),
+        ("192.168.0.15", "DB는 192.168.0.15:1433"),
+        ("10.1.2.3:5432", "host 10.1.2.3, port 10.1.2.3:5432"),
+        ("8443", "10.20.30.40:8443"),
+        ("18:40", "교육 18:40–19:30"),
+        ("10:02", "outage (08:58–10:02)"),
+        ("12:00–14:30", "12시~14시 30분"),
+        ("오전 9시", "09:00에"),
+        ("오후 6시 40분", "6:40 PM"),
+        ("6:40 PM", "18시 40분"),
+        ("밤 11시 반", "23:30"),
+        ("오후 2시 15분", "2시 15분부터"),
+        ("다섯 명", "5명"),
+        ("12명", "열두 명"),
+        ("두 분", "2명"),
+        ("three nights", "3 nights"),
+        ("5 people", "five people"),
+        ("30초", "30 seconds"),
+        ("12%", "12퍼센트"),
+        ("금요일", "1월 22일(금)"),
+        ("금요일", "수·금만"),
+        ("Friday", "22 Jan (Fri)"),
+        ("2027년 1월 24일", "1) 2027년 1월 10일 2) 1월 24일"),
+        ("3월 15일", "3월 8일, 15일"),
+        ("3월 15일", "2027-03-15"),
+        ("March 8, 2027", "2027-03-08"),
+        ("15 March", "on March 8 and 15"),
+        ("97만 원", "970,400원"),
+        ("970,400원", "97만 원"),
+        ("$1.2k", "1,200 dollars"),
+        ("$14M", "$14,000,000"),
+        ("3억 5천만 원", "350,000,000원"),
+        ("송 과장님이요", "송지혜 과장"),
+        ("cap max_poll_records at 25", "max_poll_records=25"),
+        ("use_ssl=false예요", "use_ssl은 false"),
+        (
+            "진료를 하루라도 쉬는 건 절대 안 되고, 옮기는 작업은 일요일에만 할 수 있어요",
+            "진료를 쉬는 건 절대 안 됨. 이전 작업은 일요일에만.",
+        ),
+        ("앞으로 답변은 표 쓰지 말고 짧은 문장으로 해 주세요", "답변은 표 없이 짧은 문장으로."),
+        ("Dana must approve every batch.", "Every batch is approved by Dana."),
+        ("절대 야간버스는 안 돼요", "야간버스는, 손님이 원해도, 절대 안 됨"),
     ],
 )
 def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -> None:
@@ -80,6 +121,31 @@ def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -
         ("Never use print in this code.", "The code uses print."),
         ("Never restart the payment worker by hand.", "Never mind the payment."),
         ("17", ""),
+        ("192.168.0.15", "192.168.0.150:1433"),
+        ("오전 9시", "21:00"),
+        ("오전 9시", "오후 9시"),
+        ("18:40", "6:40 AM"),
+        ("두 분", "2분 뒤"),
+        ("다섯 명", "15명"),
+        ("3일", "2~3일"),
+        ("2시간 30분", "2시간"),
+        ("금요일", "금액은 (미정)"),
+        ("금요일", "토요일(토)"),
+        ("Friday", "Monday (Mon)"),
+        ("2027년 1월 24일", "2028년 1월 24일"),
+        ("2027년 1월 24일", "2027년 1월 10일, 2월 24일"),
+        ("11월 30일", "12월 30일, 11월 3일"),
+        ("900만 원", "990만 원"),
+        ("97만 원", "98만 원"),
+        ("1천만 원", "1,400만 원"),
+        ("$1,200", "1,200유로"),
+        ("송 과장님이요", "송지혜 부장, 김 과장"),
+        ("use_ssl=false예요", "use_ssl=true, debug=false"),
+        ("cap max_poll_records at 25", "max_poll_records 30, 25 files"),
+        ("진료를 하루라도 쉬는 건 절대 안 돼요", "진료를 하루쯤 쉬는 건 괜찮음."),
+        ("예약 문자는 밤에 보내지 마세요", "예약 문자는 밤에 보내도 됨. 전화는 하지 않음."),
+        ("Never restart the writer by day.", "It is fine to restart the writer by day; not on Sundays."),
+        ("야간버스는 절대 안 되고, 숙소는 반드시 1층으로 해 주세요", "야간버스는 안 됨."),
     ],
 )
 def test_another_value_keeps_no_fact(fact: str, text: str) -> None:
@@ -220,3 +286,58 @@ def test_what_recall_found_has_no_facts_of_its_own() -> None:
     found = ToolMessage("예약 번호는 KX-7781입니다.", tool_call_id="c", name="recall")
     searched = ToolMessage("편명은 BX-1234입니다.", tool_call_id="d", name="web_search")
     assert [fact.text for fact in facts_of([found, searched])] == ["BX-1234"]
+
+
+@pytest.mark.parametrize(
+    ("said", "replaced"),
+    [
+        (["1월 10일 말고 1월 3일로 당겨 주세요"], ["1월 10일"]),
+        (["14,382명이 아니라 14,328명이에요"], ["14,382명"]),
+        (["예약은 2027년 1월 10일이에요", "1월 10일 말고 1월 3일로 해 주세요"], ["2027년 1월 10일", "1월 10일"]),
+        (["환자는 14,382명이에요", "정정할게요, 14,328명이에요"], ["14,382명"]),
+        (["교육을 18:00에서 18:40으로 옮겼어요"], ["18:00"]),
+        (["서버실은 3층(이전 2층)이에요"], ["2층"]),
+        (["김 과장 말고 박 팀장으로 바꿔 주세요"], ["김 과장"]),
+        (["not 60 days but 45 days"], ["60 days"]),
+        (["It is 25 records, not 50 records."], ["50 records"]),
+        (["Make it 4 replicas, not 300."], ["300"]),
+        (["The window is 22:00.", "No, it is 23:00."], ["22:00"]),
+        (["Budget: $4,000 → $3,200."], ["$4,000"]),
+        (["We moved it to 15 March (was 8 March)."], ["8 March"]),
+        (["It was corrected from 29,106 to 21,906."], ["29,106"]),
+        (["AB-1234 is wrong, it is AB-1243"], ["AB-1234"]),
+        (["3월 8일 말고 3월 15일로 해요", "3월 15일 말고 다시 3월 8일로 해요"], ["3월 15일"]),
+    ],
+)
+def test_a_value_that_the_user_replaced_is_superseded(said: list[str], replaced: list[str]) -> None:
+    assert _superseded(said) == replaced
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["We are open from 9:00 to 18:00."],
+        ["일정은 09:00 → 10:30 → 12:00 순서예요"],
+        ["서울에서 1월 3일에 출발하고 1월 10일에 돌아와요"],
+        ["Not only 3 servers but also 12 laptops."],
+        ["3명이고 방은 2개예요", "아니에요, 괜찮아요. 2월 3일에 봐요"],
+        ["The talk is at 4pm.", "Sorry, I will be there at 5pm."],
+        ["9:00와 10:00에 만나요", "정정할게요, 11:00예요"],
+        ["환자는 14,382명이에요", "정정할게요, 3월 2일이에요"],
+    ],
+)
+def test_values_that_stand_beside_each_other_are_not_superseded(said: list[str]) -> None:
+    assert _superseded(said) == []
+
+
+def test_an_answer_supersedes_nothing_and_a_prohibition_is_no_value() -> None:
+    assert (
+        superseded_in([AIMessage("1월 10일 말고 1월 3일로 하시죠"), HumanMessage("표는 쓰지 말고 3줄로 해 주세요")])
+        == frozenset()
+    )
+
+
+def _superseded(said: list[str]) -> list[str]:
+    messages = [HumanMessage(text) for text in said]
+    replaced = superseded_in(messages)
+    return [fact.text for fact in facts_of(messages) if fact.identity in replaced]

@@ -1,5 +1,5 @@
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.fold.fact import Fact, facts_in, facts_of, is_instruction, missing_from
 
@@ -68,6 +68,24 @@ def _found(text: str) -> set[tuple[str, str]]:
         ("설정은 /etc/nginx/app.conf에 있어요", "path", "/etc/nginx/app.conf"),
         ("see src/app/main.py for it", "path", "src/app/main.py"),
         (r"C:\data\a.csv를 열어요", "path", r"C:\data\a.csv"),
+        ("정문은 12번지 옆이에요", "number", "12번지"),
+        ("공유기는 AX6000+예요", "identifier", "AX6000+"),
+        ("CHART-SVR은 2층에 있어요", "identifier", "CHART-SVR"),
+        ("it fails with 0x80070005 here", "identifier", "0x80070005"),
+        ("in /etc/label-svc/config.yaml. So edit it", "path", "/etc/label-svc/config.yaml"),
+        ("설정은 ~/deploy/prod.yaml.", "path", "~/deploy/prod.yaml"),
+        ("merge hotfix/idem-key first", "code", "hotfix/idem-key"),
+        ("restart label-svc now", "code", "label-svc"),
+        ("it answers at db-2.internal:5433 only", "code", "db-2.internal:5433"),
+        ("cap max_poll_records at 25", "code", "max_poll_records at 25"),
+        ("rrn_mask는 true로 둬요", "code", "rrn_mask는 true"),
+        ("it raises psycopg.OperationalError now", "code", "psycopg.OperationalError"),
+        ("휴진은 12:00–14:30이에요", "date", "12:00–14:30"),
+        ("점심은 두 시 반이에요", "date", "두 시 반"),
+        ("표은정 수간호사가 와요", "name", "표은정"),
+        ("저는 사무장 오세라예요", "name", "오세라"),
+        ("법무법인 도담에서 봐요", "name", "법무법인 도담"),
+        ("ask Dr. Halvorsen about it", "name", "Halvorsen"),
         ("두 사람이 가요", "count", "두 사람"),
         ("stay for three nights there", "count", "three nights"),
     ],
@@ -88,6 +106,15 @@ def test_each_kind_of_fact_is_found_without_its_particle(text: str, kind: str, f
         ("Keep it short, and never add comments.", "negation"),
         ("Make sure every answer has a source.", "rule"),
         ("You must not restart the worker.", "negation"),
+        ("임신 중이라 저녁 교육에 못 와요", "negation"),
+        ("아침 회의에는 참석 못 해요", "negation"),
+        ("건물주가 외벽 타공을 못 하게 해요", "negation"),
+        ("She can't attend evening sessions.", "negation"),
+        ("No bullet points please.", "negation"),
+        ("Keep it simple — don't add retries.", "negation"),
+        ("Tomasz has to approve every void batch.", "rule"),
+        ("배포할 때마다 팀장님 승인을 받아야 해요", "rule"),
+        ("Only Hiro may touch it.", "rule"),
         ("앞으로 표 대신 세 문장으로 답해 주세요", "rule"),
         ("From now on answer in one line.", "rule"),
     ],
@@ -119,6 +146,106 @@ def test_what_the_user_forbids_or_asks_for_is_found_as_a_whole_sentence(text: st
 )
 def test_plain_words_hold_no_fact(text: str) -> None:
     assert facts_in(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No test today, we ship.",
+        "No wait, five of them.",
+        "No changes since yesterday.",
+        "아, 그런데 1월 24일은 안 되겠어요",
+        "오후 3시는 안 돼요",
+        "1월 10일 말고 1월 3일로 당겨 주세요",
+        "김 과장 말고 박 팀장으로 바꿔 주세요",
+        "후보에서 빼 주세요",
+        "11시 30분까지 마케팅팀 회의를 잡아 주세요",
+        "I don't like the second draft",
+        "I have to check every room tonight",
+        "Don't get me wrong, I love it",
+    ],
+)
+def test_a_plan_a_change_and_a_taste_forbid_nothing(text: str) -> None:
+    assert not [fact for fact in facts_in(text) if is_instruction(fact)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "정해야 하는데 후보를 좀 추려 주세요",
+        "SELECT name FROM labels LEFT JOIN scans ON TRUE",
+        "Level 16, State 1, Line 1",
+        "The API returns JSON in UTC, the status is READY",
+        "2번으로 하고 세 가지 중에 한 번 더 골라요",
+        "the offset is 0x19 or +0x3c",
+        "- Laundry: Wash the whites",
+        "I am in my mid-40s",
+    ],
+)
+def test_capitals_options_and_fragments_name_nothing(text: str) -> None:
+    assert [fact.text for fact in facts_of([HumanMessage(text)]) if not fact.says_little] == []
+
+
+_POD = "label-svc-5d8f7-abcde   1/1     Running   3          31m"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "| 이름 | 금액 |\n|---|---|\n| 가온 | 98,000원 |",
+        f"NAME                    READY   STATUS    RESTARTS   AGE\n{_POD}",
+        "id,name,qty\n1,chair-12,49000\n2,desk-7,18900",
+        "품목\t수량\t단가\n의자\t12개\t49,000원",
+        "[2026-11-02 09:10:11] ERROR worker-3 job 88121 failed after 3 retries",
+        "level=info ts=11:02:03 msg=started port=8080",
+        "goroutine 17 [running]:\nmain.(*Writer).flush(0xc000a1e000, 0x3c)\n\t/src/writer.go:212 +0x19",
+        "\tat com.acme.pool.Pool.get(Pool.java:77)\nCaused by: java.io.IOException: reset",
+        "label-svc-5d8f7-abcde 212Mi 31m 4%",
+    ],
+)
+def test_a_row_of_a_table_and_what_a_program_printed_hold_no_facts(pasted: str) -> None:
+    cells = facts_in(pasted)
+    assert cells
+    assert all(fact.is_cell and not fact.is_countable for fact in cells)
+    assert facts_of([HumanMessage(f"{pasted}\nwhat is that?")]) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "김치,2명,180만 원,도쿄역",
+        "예산은  180만 원이고  3박이에요",
+        "Two spaces.  Always 14GB.  Then K7QX2M.",
+        "use_ssl=false ttl=30s",
+    ],
+)
+def test_a_sentence_that_resembles_a_row_keeps_its_facts(text: str) -> None:
+    facts = facts_of([HumanMessage(text)])
+    assert facts
+    assert not any(fact.is_cell for fact in facts)
+
+
+def test_what_the_user_names_of_a_table_counts() -> None:
+    facts = facts_of([HumanMessage(f"NAME      READY   AGE\n{_POD}\nWhy does label-svc-5d8f7-abcde restart?")])
+    assert [fact.text for fact in facts] == ["label-svc-5d8f7-abcde"]
+
+
+def test_people_forbid_in_tables_and_programs_do_not() -> None:
+    table = "| 항목 | 규칙 |\n|---|---|\n| 로그 | 절대 지우지 마세요 |"
+    log = "[2026-11-02 09:10:11] ERROR the column must not be null"
+    assert [fact.kind for fact in facts_of([HumanMessage(f"{table}\n{log}")])] == ["negation"]
+
+
+def test_a_number_beside_its_unit_or_its_setting_is_named_once() -> None:
+    said = "280,000원 들었고 한도는 280,000. retry_limit = 400, 다시 400."
+    assert {fact.text for fact in facts_of([HumanMessage(said)])} == {"280,000원", "retry_limit", "retry_limit = 400"}
+
+
+def test_who_said_a_fact_and_whether_it_counts_alone() -> None:
+    messages = [HumanMessage("K7QX2M이고 두 명, 7이에요."), AIMessage("JT-4821과 K7QX2M이군요.")]
+    facts = {fact.text: fact for fact in facts_of(messages)}
+    assert {text for text, fact in facts.items() if fact.is_of_user} == {"K7QX2M", "두 명", "7"}
+    assert {text for text, fact in facts.items() if fact.is_countable} == {"K7QX2M", "JT-4821"}
 
 
 @pytest.mark.parametrize(
@@ -172,6 +299,21 @@ def test_of_a_very_long_sentence_the_stretch_around_the_prohibition_is_taken() -
     assert "야간버스는 절대 안 돼요" in instruction.text
     assert len(instruction.text) <= 120
     assert missing_from([instruction], text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        (
+            f"{'we looked at the boards and ' * 5}it is late, and don't restart broker kafka-3",
+            "don't restart broker kafka-3",
+        ),
+        (f"{'컴퓨터가 자꾸 멈추고 ' * 12}, 진료 중에는 절대 끄지 마세요", "진료 중에는 절대 끄지 마세요"),
+        (f"{'the queue is long, ' * 8}but never delete the topic; {'it waits, ' * 8}", "never delete the topic"),
+    ],
+)
+def test_of_a_long_sentence_the_clause_of_the_prohibition_is_taken_whole(text: str, clause: str) -> None:
+    assert [fact.text for fact in facts_in(text) if is_instruction(fact)] == [clause]
 
 
 def test_a_wish_is_found_in_the_sentence_that_says_it() -> None:
