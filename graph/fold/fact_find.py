@@ -163,8 +163,8 @@ def facts_of(messages: Sequence[AnyMessage]) -> tuple[Fact, ...]:
             known = heaviest.get(identity)
             if known is None or known.weight < weight:
                 heaviest[identity] = replace(fact, weight=weight, is_of_user=is_users)
-    known = set(map(str.strip, _numbers_in(heaviest.values())))
-    return by_weight(fact for fact in heaviest.values() if fact.key.strip() not in known)
+    numbers = set(map(str.strip, _numbers_in(heaviest.values())))
+    return by_weight(fact for fact in heaviest.values() if fact.key.strip() not in numbers)
 
 
 def _numbers_in(facts: Iterable[Fact]) -> Iterator[str]:

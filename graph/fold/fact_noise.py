@@ -40,6 +40,7 @@ _LEAST_PAIRS: Final = 2
 _HEADINGS: Final = re.compile(r"^\s{0,8}[A-Z][A-Z()%_-]{1,24}(?:\s{1,40}[A-Z][A-Z()%_-]{1,24}){2,12}\s{0,8}$")
 
 _COMMON_LIST: Final = """
+dr mr mrs ms prof st
 select from where join left right inner outer full cross on and or not null is in as by order group having limit offset
 union all distinct insert into values update set delete create table alter drop index view primary key foreign
 references begin commit rollback exists between like case when then else end asc desc with count sum avg min max

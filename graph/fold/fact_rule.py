@@ -94,10 +94,10 @@ _NO_CONTENT_LIST: Final = """
 절대 절대로 앞으로 앞으로는 앞으로도 항상 언제나 반드시 매번 꼭 그냥 그리고 그런데 제발 정말 아니 그건 그것
 이건 이것 저는 저희 제가 나는 내가 우리 아 음 건 것 거 게 수 할 한 할게요 되고 되는 되면 된 됨 함 함께 좀 더
 다 때 주세요 해 줘 주고 주십시오 돼요 돼 됩니다 되요 안 못 마 마세요 말아 말고 말아줘 말아주세요 빼 빼고
-빼주세요 빼줘 있어요 있어 없이 하지 하면 금지 제외 알레르기 알러지 a an the to of in on at and or but for with
-is are be do don t not no never must mustn should shouldn please always i me my you your it this that from now
-every time make sure any so can avoid want like use using used 때마다 받아야 해야 필요 있어야 돼서 주실 않게
-않도록 않고 않음 없음
+빼주세요 빼줘 있어요 있어 없이 하지 하면 금지 제외 알레르기 알러지 m s re ve ll d a an the to of in on at and
+or but for with is are be do don t not no never must mustn should shouldn please always i me my you your it
+this that from now every time make sure any so can avoid want like use using used 때마다 받아야 해야 필요
+있어야 돼서 주실 않게 않도록 않고 않음 없음
 """
 _NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
 

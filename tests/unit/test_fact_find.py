@@ -1,5 +1,5 @@
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.fold.fact import Fact, facts_in, facts_of, is_instruction, missing_from
 
@@ -242,7 +242,7 @@ def test_a_number_beside_its_unit_or_its_setting_is_named_once() -> None:
 
 
 def test_who_said_a_fact_and_whether_it_counts_alone() -> None:
-    messages = [HumanMessage("K7QX2M이고 두 명, 7이에요."), AIMessage("JT-4821과 K7QX2M이군요.")]
+    messages: list[AnyMessage] = [HumanMessage("K7QX2M이고 두 명, 7이에요."), AIMessage("JT-4821과 K7QX2M이군요.")]
     facts = {fact.text: fact for fact in facts_of(messages)}
     assert {text for text, fact in facts.items() if fact.is_of_user} == {"K7QX2M", "두 명", "7"}
     assert {text for text, fact in facts.items() if fact.is_countable} == {"K7QX2M", "JT-4821"}
