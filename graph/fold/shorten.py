@@ -1,16 +1,18 @@
-"""Shortens a summary by dropping its sentences of least weight, wherever they are."""
+"""Shortens a summary by dropping the sentences, wherever they are, that together weigh least and are just enough."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final
 
-from graph.core.language import split_sentences
-from graph.fold.extract import cut_at_word, rank_sentences
-from graph.fold.fact import is_rule
+from graph.core.language import content_terms, split_sentences
+from graph.fold.extract import cut_at_word, weigh_kinds
+from graph.fold.fact import Fact, is_instruction, is_rule, key_of
 
 _TURN_MARK: Final = re.compile(r"^\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)\s*", re.IGNORECASE)
 _LIST_MARK: Final = re.compile(r"^\s*(?:(?:[-*•·▪]|#{1,6}|>|\d{1,3}[.)])\s+)*")
@@ -19,8 +21,14 @@ _CLAUSE_END: Final = re.compile(r"(?<=[,;、，；])\s+")
 _HEADLINE: Final = re.compile(r"^\s*(?:#{1,6}\s|(?:\d{1,3}[.)]\s+)?\*\*[^*]+\*\*:?\s*$)")
 
 _DECISION: Final = re.compile(
-    r"결정|확정|하기로|정했|정함|정하였|정해[지졌짐]"
-    r"|\b(?:decid|decision|agreed|settled|confirmed|chose|chosen)",
+    r"결정|확정|하기로|정했|정함|정하였|정해[지졌짐]|선택(?!지|을 기다)|채택"
+    # What was decided before and is so no more.
+    r"|취소|변경|정정|철회|번복|보류|연기|미룸|미뤘|미루기로|앞당|당김|당겨|당겼|늦춤|늦췄|바뀜|바뀌었|바뀐|바꿈|바꿨|말고|아니라"
+    r"|\((?:이전|처음|원래|기존|당초)"
+    r"|\b(?:decid|decision|agreed|settled|confirmed|chose|chosen|picked|changed|correct(?:ed|ion)|revers(?:ed|al)"
+    r"|revis(?:ed|ion)|revok|rescind|cancel|postpon|withdr[ae]w|supersed|overrul|switched|no longer|any ?more|after all"
+    r"|rather than|instead of)"
+    r"|\((?:was|were|formerly|previously|originally|before:|not)\b|\bnot\b[^.!?\n]{1,80}\bbut\b",
     re.IGNORECASE,
 )
 _QUESTION: Final = re.compile(
@@ -28,8 +36,12 @@ _QUESTION: Final = re.compile(
     r"|\b(?:asked|asks|asking|awaiting|waiting for|open question)\b",
     re.IGNORECASE,
 )
-# Marks and openings aren't counted, so `fits` is called only when the rough length is close.
-_ROUGH_SHARE: Final = 1.1
+# The search for the lightest set is exact up to so many steps, then in units of a few characters, then greedy.
+_MOST_STEPS: Final = 100_000
+_MOST_UNIT_CHARS: Final = 8
+_MOST_RESTORED: Final = 16
+_MOST_FACTS: Final = 300
+_TERM_WEIGHT: Final = 0.2
 _OPTION: Final = re.compile(r"^\(?\d{1,2}[).]")
 
 
@@ -41,29 +53,33 @@ class _Piece:
     text: str
 
 
-def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit: Callable[[str], bool]) -> str:
-    """Drops repetitions, then sentences with few facts, until the text fits into about `max_chars` characters.
+def shorten(
+    text: str,
+    fits: Callable[[str], bool],
+    *,
+    max_chars: int,
+    must_fit: Callable[[str], bool],
+    facts: Sequence[Fact] = (),
+) -> str:
+    """Drops the lightest set of sentences that is just enough for the text to fit into about `max_chars` characters.
 
-    The last question with its options, rules, prohibitions and decisions stay, even if the text remains too long; they
-    are dropped only for `must_fit`, the question last. A turn mark stays with the sentences of its turn. A single
-    sentence is cut at a word; one longer than half of `max_chars` is dropped by clauses.
+    A repetition weighs nothing, other sentences what they say that no other one does. The last question with its
+    options, rules, prohibitions, decisions, reversals and the only mention of one of `facts`, the user's, stay, even if
+    the text remains too long; they are dropped only for `must_fit`, in reverse order of this list. A turn mark stays
+    with the sentences of its turn. A single sentence is cut at a word; of one longer than half of `max_chars` clauses
+    are dropped.
     """
     if fits(text):
         return text
     pieces = [piece for whole in _pieces(text) for piece in _clauses(whole, max_chars // 2)]
     texts = [piece.text for piece in pieces]
     retained = dict(enumerate(pieces))
-    rough_chars = sum(len(each_text) + 1 for each_text in texts)
-    for index in _light(texts):
-        if len(retained) == 1 or (rough_chars <= max_chars * _ROUGH_SHARE and fits(_render(retained))):
+    light, mentions, firm, asked = _tiers(texts, facts)
+    losses = _losses(texts)
+    for tier, is_enough in ((light, fits), (mentions, must_fit), (firm, must_fit), (asked, must_fit)):
+        if is_enough(_render(retained)):
             break
-        rough_chars -= len(retained.pop(index).text) + 1
-    if not must_fit(_render(retained)):
-        dropped = [index for index in _weighty(texts) if index in retained][: len(retained) - 1]
-        # Bisects for the fewest pieces: the text gets shorter with each.
-        counts = range(len(dropped))
-        count = bisect_left(counts, x=True, key=lambda count: must_fit(_render(_without(retained, dropped[:count]))))
-        retained = _without(retained, dropped[:count])
+        retained = _without_lightest(retained, tier, losses, is_enough)
     shortened = _render(retained)
     is_enough = must_fit if len(retained) > 1 or _is_firm(shortened) else fits
     while len(shortened) > 1 and not is_enough(shortened):
@@ -71,23 +87,108 @@ def shorten(text: str, fits: Callable[[str], bool], *, max_chars: int, must_fit:
     return shortened
 
 
+def _tiers(texts: Sequence[str], facts: Sequence[Fact]) -> tuple[list[int], ...]:
+    """Returns the indexes of pieces that may go, only mentions of facts, rules and decisions, and the open question."""
+    asked = list(_question(texts))
+    first = {_key(text): index for index, text in reversed(list(enumerate(texts)))}
+    repeated = {index for index, text in enumerate(texts) if first[_key(text)] != index}
+    firm = [index for index, text in enumerate(texts) if index not in {*asked, *repeated} and _is_firm(text)]
+    mentions = sorted(_only_mentions(texts, facts, {*asked, *firm}) - {*asked, *firm})
+    stay = {*asked, *firm, *mentions}
+    return [index for index in range(len(texts)) if index not in stay], mentions, firm, asked
+
+
+def _only_mentions(texts: Sequence[str], facts: Sequence[Fact], staying: set[int]) -> set[int]:
+    """Returns a set of pieces that has each fact of the text which no piece of `staying` has."""
+    keys = [key_of(text) for text in texts]
+    whole = "\n".join(keys)
+    starts = list(accumulate((len(key) + 1 for key in keys), initial=0))
+    holders: list[list[int]] = []
+    for fact in [fact for fact in facts if not (fact.says_little or is_instruction(fact))][:_MOST_FACTS]:
+        found: list[int] = []
+        at = whole.find(fact.key)
+        while at >= 0:
+            found.append(bisect_right(starts, at) - 1)
+            at = whole.find(fact.key, starts[found[-1] + 1])
+        holders.append(found)
+    kept = set(staying)
+    for found in sorted(filter(None, holders), key=len):
+        if kept.isdisjoint(found):
+            kept.add(found[0])
+    return kept - staying
+
+
+def _losses(texts: Sequence[str]) -> list[float]:
+    """Returns what each piece says that no other one does: numbers, names, and words; 0 for a repetition."""
+    terms = {_key(text): frozenset(content_terms(text)) for text in texts}
+    counts = Counter(term for each in terms.values() for term in each)
+    seen: set[str] = set()
+    losses: list[float] = []
+    for text in texts:
+        key = _key(text)
+        own = sum(counts[term] == 1 for term in terms[key])
+        losses.append(0.0 if key in seen else weigh_kinds(text) + _TERM_WEIGHT * own)
+        seen.add(key)
+    return losses
+
+
+def _without_lightest(
+    retained: Mapping[int, _Piece],
+    droppable: Sequence[int],
+    losses: Sequence[float],
+    is_enough: Callable[[str], bool],
+) -> dict[int, _Piece]:
+    """Returns the pieces without the lightest droppable ones that are enough; without any of them if none are.
+
+    One piece always stays.
+    """
+    if len(droppable) == len(retained):
+        droppable = sorted(droppable, key=lambda index: losses[index])[: len(retained) - 1]
+    if not droppable or not is_enough(_render(_without(retained, droppable))):
+        return _without(retained, droppable)
+    sizes = [len(retained[index].text) + 1 for index in droppable]
+    lightest = _lightest_sets([losses[index] for index in droppable], sizes)
+
+    def left(chars: int) -> dict[int, _Piece]:
+        return _without(retained, (droppable[number] for number in lightest(chars)))
+
+    # The marks and openings that go with their sentences aren't counted, and a bound may be in tokens.
+    needed = bisect_left(range(sum(sizes)), x=True, key=lambda chars: is_enough(_render(left(chars))))
+    kept = left(needed)
+    dropped = sorted((index for index in droppable if index not in kept), key=lambda index: -losses[index])
+    for index in dropped[:_MOST_RESTORED]:
+        fuller = {**kept, index: retained[index]}
+        if losses[index] and is_enough(_render(fuller)):
+            kept = fuller
+    return kept
+
+
+def _lightest_sets(losses: Sequence[float], sizes: Sequence[int]) -> Callable[[int], Sequence[int]]:
+    """Returns a function from a number of characters to the numbers of the lightest pieces with so many in all."""
+    total = sum(sizes)
+    unit = -(-len(sizes) * total // _MOST_STEPS)
+    if unit > _MOST_UNIT_CHARS:
+        order = sorted(range(len(sizes)), key=lambda number: losses[number] / sizes[number])
+        reached = list(accumulate(sizes[number] for number in order))
+        return lambda chars: order[: bisect_left(reached, chars) + 1] if chars else ()
+    # By characters, the least loss of a set with so many at least, its own characters, and its pieces as bits.
+    best = [(0.0, 0, 0), *[(float("inf"), 0, 0)] * sum(size // unit for size in sizes)]
+    for number, (loss, size) in enumerate(zip(losses, sizes, strict=True)):
+        for chars in range(len(best) - 1, 0, -1):
+            before, its_size, pieces = best[max(0, chars - size // unit)]
+            candidate = before + loss, its_size + size, pieces | 1 << number
+            best[chars] = min(best[chars], candidate)
+
+    def lightest(chars: int) -> Sequence[int]:
+        pieces = best[min(-(-chars // unit), len(best) - 1)][2]
+        return [number for number in range(len(sizes)) if pieces >> number & 1]
+
+    return lightest
+
+
 def _without(retained: Mapping[int, _Piece], dropped: Iterable[int]) -> dict[int, _Piece]:
     gone = set(dropped)
     return {index: piece for index, piece in retained.items() if index not in gone}
-
-
-def _light(texts: Sequence[str]) -> list[int]:
-    """Returns the indexes of droppable pieces, lightest first: repetitions from the end on, then by weight."""
-    first = {_key(text): index for index, text in reversed(list(enumerate(texts)))}
-    repeated = [index for index in reversed(range(len(texts))) if first[_key(texts[index])] != index]
-    stay = {*repeated, *_question(texts), *(index for index, text in enumerate(texts) if _is_firm(text))}
-    return [*repeated, *(index for index in reversed(rank_sentences(texts)) if index not in stay)]
-
-
-def _weighty(texts: Sequence[str]) -> list[int]:
-    question = set(_question(texts))
-    ranked = list(reversed(rank_sentences(texts)))
-    return sorted(ranked, key=lambda index: index in question)
 
 
 def _is_firm(text: str) -> bool:

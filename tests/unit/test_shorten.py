@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graph.fold.fact import facts_in
 from graph.fold.shorten import shorten
 
 DRAFT = (
@@ -16,8 +17,15 @@ DRAFT = (
 ASKED_CHARS = 180
 
 
-def shortened(text: str, most_chars: int) -> str:
-    return shorten(text, lambda said: len(said) <= most_chars, max_chars=most_chars, must_fit=lambda _: True)
+def shortened(text: str, most_chars: int, *, said: str = "") -> str:
+    """Shortens a text without a hard limit; `said` is what the user said."""
+    return shorten(
+        text,
+        lambda shorter: len(shorter) <= most_chars,
+        max_chars=most_chars,
+        must_fit=lambda _: True,
+        facts=facts_in(said),
+    )
 
 
 def test_a_draft_of_1_7_times_loses_neither_its_last_question_nor_a_prohibition_nor_a_decision() -> None:
@@ -73,6 +81,124 @@ def test_an_english_draft_keeps_its_rules_and_its_question() -> None:
 def test_a_rule_stays_as_a_summary_puts_it(rule: str) -> None:
     said = "The weather was discussed at some length with several remarks. " * 2
     assert rule in shortened(f"{said}(turn 2) {rule} {said}", 60)
+
+
+REVERSALS = (
+    "(was 75 until turn 4)",
+    "Changed: the flag is off, so a rollback is possible after all.",
+    "Corrected: the total is lower.",
+    "The order of the batches is reversed.",
+    "Friday deploys are no longer planned.",
+    "Not Monday but Thursday.",
+    "The dinner was cancelled.",
+    "The review was postponed.",
+    "They switched to the other vendor.",
+    "The second quote supersedes the first.",
+    "They withdrew the offer.",
+    "Pickup instead of delivery.",
+    "납품은 금요일(이전 목요일).",
+    "변경: 되돌리기가 다시 가능함.",
+    "정정: 환자 수가 줄었음.",
+    "예약은 취소됨.",
+    "목요일 말고 금요일.",
+    "창고가 아니라 사무실.",
+    "사용자는 두 번째 안을 선택.",
+    "점검을 한 주 당김.",
+    "교육은 다음 달로 미룸.",
+    "처음 안은 철회함.",
+    "순서가 바뀌었음.",
+)
+
+
+@pytest.mark.parametrize("reversal", REVERSALS)
+def test_what_was_decided_otherwise_stays(reversal: str) -> None:
+    said = "The weather was discussed at some length with several remarks on the season. "
+    assert reversal in shortened(f"{said}(turn 2) {reversal} {said.replace('weather', 'garden')}", 60)
+
+
+APPROVAL = "Tomasz Bielak has to approve every void batch."
+VOIDS = (
+    f"(turn 7) {APPROVAL} Query: labels_purchased LEFT JOIN scan_events, purchased within 23 hours. "
+    "(turn 8) Changed: migration 0098 never ran in prod, flag ENABLE_0098 is off, legacy_ref is still there, "
+    "so rollback to v3.14.2 is possible after all. (turn 9) Before or after the voids?"
+)
+TABLES = (
+    "(4턴) 예약 표와 수납 표를 날짜로 묶어 조회함. 정정: 이전 작업 0098은 운영에서 실행된 적이 없고 "
+    "스위치 ENABLE_0098도 꺼져 있어 v3.14.2로 되돌리기가 가능함. (5턴) 담당자를 두 명 둘까요?"
+)
+TALK = (
+    "The team spoke about coffee. The long hall on the second floor was painted in a warm and friendly colour by two "
+    "painters from the village. Ann and Bob like music. Is that all?"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "over_chars", "dropped"),
+    [
+        (APPROVAL, VOIDS, 29, "Query: labels_purchased LEFT JOIN scan_events, purchased within 23 hours. "),
+        ("", TABLES, 12, "예약 표와 수납 표를 날짜로 묶어 조회함. "),
+        # One sentence that is enough alone, although others weigh less for their length.
+        ("", TALK, 20, "The team spoke about coffee. "),
+    ],
+)
+def test_the_lightest_sentences_go_that_are_just_enough(said: str, text: str, over_chars: int, dropped: str) -> None:
+    assert shortened(text, len(text) - over_chars, said=said) == text.replace(dropped, "")
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "stays"),
+    [
+        (
+            "담당은 송지혜 과장이고 전화는 010-7734-2068이에요.",
+            "(1턴) 담당 전화 010-7734-2068. 답은 2026년 3월 1일과 4월 2일과 6월 4일에 12건과 15건을 예로 들었다. 끝.",
+            "담당 전화 010-7734-2068.",
+        ),
+        (
+            "The venue is Hall B at Northgate and the DJ is Marlon.",
+            "(turn 1) The DJ is Marlon. Examples: $1,200 on 3 March 2026, $1,300 on 4 April and $900 in INC-4821. End.",
+            "The DJ is Marlon.",
+        ),
+        (
+            "로그는 /var/log/emr.log에 있어요.",
+            "(2턴) 로그 /var/log/emr.log. 예로 /opt/a/one.log /opt/b/two.log /opt/c/tri.log 3곳을 들고 12번 설명. 끝.",
+            "로그 /var/log/emr.log.",
+        ),
+    ],
+)
+def test_the_only_mention_of_what_the_user_said_stays(said: str, text: str, stays: str) -> None:
+    assert stays not in shortened(text, len(text) - 5)
+    assert stays in shortened(text, len(text) - 5, said=said)
+    assert stays in shortened(text, 60, said=said)
+
+
+def test_of_two_mentions_one_may_go() -> None:
+    text = "Call 555-0142. The number 555-0142 belongs to the vendor of the flowers and was repeated. Is that all?"
+    short = shortened(text, 40, said="The phone is 555-0142.")
+    assert short.count("555-0142") == 1
+
+
+def test_if_it_must_fit_only_mentions_go_before_rules() -> None:
+    text = "전화는 010-7734-2068. 야간버스는 절대 타지 않는다. 예산을 올릴까요?"
+
+    def fits(said: str) -> bool:
+        return len(said) <= 32
+
+    short = shorten(text, fits, max_chars=32, must_fit=fits, facts=facts_in("전화는 010-7734-2068이에요."))
+    assert short == "야간버스는 절대 타지 않는다. 예산을 올릴까요?"
+
+
+@given(
+    st.lists(
+        st.sampled_from([f"{thing} {count}개를 보았다." for thing in "산강집길" for count in range(1, 9)]), unique=True
+    ),
+    st.integers(10, 200),
+)
+def test_nothing_that_went_would_still_fit(sentences: list[str], most_chars: int) -> None:
+    text = " ".join([*sentences, "또 무엇을 볼까요?"])
+    short = shortened(text, most_chars)
+    left = [sentence for sentence in sentences if sentence in short]
+    for sentence in set(sentences) - set(left):
+        assert len(short) + 1 + len(sentence) > most_chars
 
 
 def test_repetitions_go_first() -> None:
