@@ -44,6 +44,7 @@ def begin_record(session_id: str, spec: FoldSpec, *, model: str, source_key: str
         context_messages_after=spec.context_messages_after,
         context_tokens=spec.context_tokens,
         wish=spec.instruction,
+        needed_rate=spec.needed_rate,
     )
 
 

@@ -84,9 +84,8 @@ def requests_for(spec: FoldSpec, source_tokens: int) -> Iterator[SummaryRequest]
     numbered = zip(map(without_images, spec.messages), spec.message_turns or count_turns(spec.messages), strict=True)
     parts = list(_split(numbered, source_tokens))
     sizes = [sum_tokens(message for message, _ in part) for part in parts]
-    asked_chars = min(spec.target_chars, MAX_TARGET_CHARS)
     for index, (part, size) in enumerate(zip(parts, sizes, strict=True)):
-        chars = max(1, int(asked_chars * (size / sum(sizes) if sum(sizes) else 1.0)))
+        chars = max(1, int(spec.asked_chars * (size / sum(sizes) if sum(sizes) else 1.0)))
         prompt = get_prompt(
             [message for message, _ in part],
             chars,
@@ -222,7 +221,7 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
     if not sources:
         return None
     language = language_of(spec.messages, spec.language)
-    aim_chars, most_chars = lengths_of(spec.target_chars, style)
+    aim_chars, most_chars = lengths_of(spec.asked_chars, style)
     ends_with_answer = spec.source_ids[-1] == str(last.answer.id)
     instruction = in_place_generator.get_prompt(
         style,
@@ -235,7 +234,7 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
         has_previous=bool(spec.sources),
     )
     # Facts of the user only: the others are in the input above, and tokens of this list aren't cached.
-    task = with_facts(instruction, asked, min(spec.target_chars, MAX_TARGET_CHARS), spec)
+    task = with_facts(instruction, asked, spec.asked_chars, spec)
     sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(task)]
     return SummaryRequest(sent, aim_chars, most_chars, language, last.tools)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
-from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.language import is_written_in, own_lines, user_language, user_scripts
 from graph.core.text import estimate_tokens
@@ -53,6 +53,27 @@ def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: L
     sources = [_own(message, script) for message in messages if not isinstance(message, SystemMessage)]
     facts = facts_of(sources)
     return _fitting((fact for fact in facts if script == "ko" or not _HANGUL.search(fact.text)), target_chars)
+
+
+# Measured on short blocks in both languages: a complete note of what was said takes 1.4 to 1.9 times the user's facts.
+_NOTE_SHARE: Final = 1.6
+
+
+def needed_chars(messages: Sequence[AnyMessage], language: Language) -> int:
+    """Estimates the length of a summary that has room for the facts of what was said, with some words around each.
+
+    Facts of the answers alone count half. Pasted text, code, tables and tool results don't count.
+    """
+    script = _script(messages, language)
+    spoken = [message for message in messages if not isinstance(message, SystemMessage | ToolMessage)]
+    prose = [message.model_copy(update={"content": _prose(text_of(message), script)}) for message in spoken]
+    users = [message for message in prose if isinstance(message, HumanMessage)]
+    chars = sum(len(fact.text) for said in (prose, users) for fact in facts_of(said) if not fact.says_little)
+    return int(_NOTE_SHARE * chars / 2)
+
+
+def _prose(text: str, script: str) -> str:
+    return "\n".join(line for line in own_lines(text, script).split("\n") if not line.lstrip().startswith("|"))
 
 
 def pasted_instructions(messages: Sequence[AnyMessage], language: Language) -> frozenset[tuple[str, str]]:
@@ -176,10 +197,13 @@ def is_repetitive(draft: str, said: Iterable[str] = ()) -> bool:
 
 
 SMALL_TARGET_CHARS: Final = 80
-# A draft within these shares of the requested length is unchanged; a longer one is shortened to the share below.
+# Below this share of the requested length a draft that lacks named facts has room for them.
 MIN_SHARE: Final = 0.6
-MAX_SHARE: Final = 1.3
-SHORTENED_SHARE: Final = 1.25
+# Up to this share a draft is taken as it is: a second call costs many times the tokens that it would save, and details.
+# The following folds are asked for less instead (`graph.strategy.interval`).
+MAX_SHARE: Final = 1.6
+# The same for a draft beyond its bound in tokens, of which code would have to drop the rest.
+_MAX_OVER_SHARE: Final = 1.3
 _FIRM_SHARE: Final = 2
 # A draft below this share of the requested length is hollow: a refusal, a heading, a full stop. The share is smaller
 # where the requested length is only an upper bound.
@@ -261,13 +285,15 @@ def flaw_of(draft: SummaryDraft, spec: FoldSpec) -> Flaw | None:
     kind = "empty" if not visible_chars(text) else _unfit(draft, spec)
     if kind is None and draft.is_cut:
         kind = "cut"
-    kind = kind or _wrong_length(draft, spec)
-    if kind not in (None, "short"):
+    if kind is None and _is_long(text, spec):
+        kind = "long"
+    if kind:
         return Flaw(kind)
-    lack = _lack(text, draft, spec)
-    if lack.is_large or kind:
-        return Flaw(kind or "lacking", lack.missing)
-    return None
+    lack, chars = _lack(text, draft, spec), visible_chars(text)
+    has_room = not spec.is_bound and chars < spec.asked_chars * MIN_SHARE
+    if chars < _least_chars(draft, spec) or (has_room and lack.missing):
+        return Flaw("short", lack.missing)
+    return Flaw("lacking", lack.missing) if lack.is_large else None
 
 
 def _lack(text: str, draft: SummaryDraft, spec: FoldSpec) -> Lack:
@@ -309,12 +335,8 @@ def _least_chars(draft: SummaryDraft, spec: FoldSpec) -> float:
     return max(1, spec.asked_chars * (_LEAST_BOUND_SHARE if spec.is_bound else _LEAST_SHARE))
 
 
-def _wrong_length(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
-    text = draft.text.strip()
-    if len(text) > spec.asked_chars * MAX_SHARE:
-        return "long"
-    least_chars = _least_chars(draft, spec) if spec.is_bound else spec.asked_chars * MIN_SHARE
-    return "short" if visible_chars(text) < least_chars else None
+def _is_long(text: str, spec: FoldSpec) -> bool:
+    return len(text) > spec.asked_chars * (MAX_SHARE if is_within(text, spec) else _MAX_OVER_SHARE)
 
 
 def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
@@ -322,8 +344,8 @@ def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
 
     A draft is adopted only if it isn't hollow, is a summary (no copy, answer, repetition or text in our own markup) in
     an allowed script, and is smaller than its source in characters and in tokens, label included. A repaired one must
-    have two thirds of the user's named facts. Beyond 130 % of the requested length sentences of least
-    weight are dropped; a draft that broke off loses its unfinished last sentence. A small source (target under 80
+    have two thirds of the user's named facts. Beyond 160 % of the requested length the lightest sentences are dropped
+    that are just enough; a draft that broke off loses its unfinished last sentence. A small source (target under 80
     characters) without an adoptable draft is quoted verbatim.
     """
     written = [draft for draft in drafts if visible_chars(draft.text)]
@@ -367,23 +389,30 @@ def visible_chars(text: str) -> int:
 
 
 def _within_bounds(text: str, spec: FoldSpec) -> str:
-    """Returns the text within 130 % of the requested length and the bound in tokens, shortened if necessary.
+    """Returns the text within 160 % of the requested length and the bound in tokens, shortened if necessary.
 
-    Rules and decisions alone may take up to twice the requested length.
+    Rules, decisions and the user's facts alone may take up to twice the requested length.
     """
-    aim_chars, most_chars = int(spec.asked_chars * SHORTENED_SHARE), spec.asked_chars * _FIRM_SHARE
+    aim_chars, most_chars = int(spec.asked_chars * MAX_SHARE), spec.asked_chars * _FIRM_SHARE
 
     def is_allowed(shorter: str) -> bool:
         return len(shorter) <= most_chars and is_within(shorter, spec)
 
-    if len(text) <= spec.asked_chars * MAX_SHARE and is_allowed(text):
+    if len(text) <= aim_chars and is_allowed(text):
         return text
     return shorten(
         text,
         lambda shorter: len(shorter) <= aim_chars and is_allowed(shorter),
         max_chars=aim_chars,
         must_fit=is_allowed,
+        facts=_users_facts(spec),
     )
+
+
+def _users_facts(spec: FoldSpec) -> tuple[Fact, ...]:
+    script = _script(spec.messages, spec.language)
+    users = [_own(message, script) for message in spec.messages if isinstance(message, HumanMessage)]
+    return spec.carried if spec.is_merge else (*spec.carried, *facts_of(users))
 
 
 def is_within(text: str, spec: FoldSpec) -> bool:

@@ -107,6 +107,9 @@ class FoldSpec:
         carried: Facts of the replaced records, heaviest first.
         instruction: The user's instruction for the summary.
         set_aside: Id of a record to be activated again instead of making a new one.
+        less_chars: How much less than the target is asked for, as earlier folds took more than theirs. Not hashed: a
+            prepared fold stays good if one before it is adopted, edited or undone meanwhile; the next one makes up.
+        needed_rate: The rate that the target was raised to, so that the block's facts have room; 0 if it wasn't.
     """
 
     kind: RecordKind
@@ -141,11 +144,13 @@ class FoldSpec:
     carried: tuple[Fact, ...] = ()
     instruction: str = ""
     set_aside: str = ""
+    less_chars: int = 0
+    needed_rate: float = 0.0
 
     @property
     def asked_chars(self) -> int:
-        """Length requested by the prompt: the target within the prompts' limit."""
-        return max(1, min(self.target_chars, MAX_TARGET_CHARS))
+        """Length requested by the prompt: the target within the prompts' limit, less what earlier folds took more."""
+        return max(1, min(self.target_chars, MAX_TARGET_CHARS) - self.less_chars)
 
     @property
     def label(self) -> str:
@@ -161,6 +166,13 @@ class FoldSpec:
     def stands_verbatim(self) -> bool:
         """True if the source is so short that no call can pay off; it is quoted instead."""
         return self.kind == "interval" and self.source_chars < VERBATIM_CHARS
+
+    def with_room_for(self, needed_chars: int) -> FoldSpec:
+        """Returns the fold with a target that has room for its facts: `needed_chars`, at most half of the source."""
+        needed_rate = min(MAX_RATE, round(needed_chars / max(1, self.source_chars), 2))
+        if needed_rate <= self.rate or self.target_chars >= MAX_TARGET_CHARS:
+            return self
+        return replace(self, target_chars=target_chars(self.source_chars, needed_rate), needed_rate=needed_rate)
 
     def bounded(self, max_tokens: int, *, most_chars: int | None = None) -> FoldSpec:
         """Returns the fold with an upper bound in tokens (estimated) and a matching target, at most `most_chars`."""

@@ -541,7 +541,7 @@ class FoldWorker:
             return done
         # Another try of a model that answers like this would cost the same and be no better.
         picked = ExtractiveSummariser().summarise(
-            plan.spec.messages, plan.spec.target_chars, counts=self._terms.counts(plan.session_id)
+            plan.spec.messages, plan.spec.asked_chars, counts=self._terms.counts(plan.session_id)
         )
         mended = end([picked], "", lost=[*drafts, *lost], is_fallback=True)
         return mended.with_changes(error_code=done.error_code) if mended.status == "COMPLETED" else done
@@ -568,7 +568,7 @@ class FoldWorker:
             for is_last in (False, True) if flawed is None else (True,):
                 if self._stores.records.get(record.thread_id, record.id).status != "IN_PROGRESS":
                     return drafts, lost, DISCARDED_CODE  # no longer needed: don't pay for another call
-                generate_summary(spec.messages, spec.target_chars, partial(summarise, flawed=flawed), drafts=drafts)
+                generate_summary(spec.messages, spec.asked_chars, partial(summarise, flawed=flawed), drafts=drafts)
                 self._unmended.drop(plan.lane)
                 flaw = flaw_of(drafts[-1], spec)
                 if flaw is None or is_last:

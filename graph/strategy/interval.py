@@ -6,16 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from math import ceil
+from typing import Final
 
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import text_of
-from graph.fold.spec import VERBATIM_CHARS, FoldSpec, due_blocks, fold_of, next_block, target_chars
+from graph.fold.review import MAX_SHARE, needed_chars
+from graph.fold.spec import VERBATIM_CHARS, FoldSpec, due_blocks, fold_of, next_block
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
 from graph.value.record import ArchivedMessage, Record
 from graph.value.view import NextFold
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
+
+# However much earlier folds took, a block is asked for so much of its target that a draft within it is never too long.
+_LEAST_ASKED_SHARE: Final = 1 / MAX_SHARE
 
 
 class IntervalStrategy:
@@ -35,13 +41,15 @@ class IntervalStrategy:
         block = next_block(snapshot.complete_turns, after)
         entries = [entry for entry in raw if entry.turn <= block.last_turn]
         chars = sum(entry.chars for entry in entries)
+        summary_chars = chars
+        if chars >= VERBATIM_CHARS:
+            spec = sized(fold_of((), entries, kind="interval", rate=snapshot.rate, language=snapshot.language))
+            summary_chars = min(spec.target_chars, MAX_TARGET_CHARS)
         return NextFold(
             turns=tuple(range(block.first_turn, block.last_turn + 1)),
             turns_left=max(0, block.last_turn - snapshot.complete_turns),
             original_chars=chars,
-            summary_chars=min(target_chars(chars, snapshot.rate), MAX_TARGET_CHARS)
-            if chars >= VERBATIM_CHARS
-            else chars,
+            summary_chars=summary_chars,
             is_due=block.last_turn <= snapshot.complete_turns,
         )
 
@@ -65,7 +73,9 @@ class IntervalStrategy:
 
 
 def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
+    """Yields the due blocks; the oldest ones are asked for less while the session's folds are over their targets."""
     fold = partial(fold_of, (), kind="interval", rate=snapshot.rate, language=snapshot.language)
+    over_chars = excess_chars(snapshot.active)
     for part, record in _parts(snapshot):
         if record is not None:
             yield replace(fold(part), set_aside=record.id)
@@ -73,8 +83,24 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
         for block in due_blocks(snapshot.complete_turns, part[0].turn - 1):
             source = [entry for entry in part if block.first_turn <= entry.turn <= block.last_turn]
             if source:
-                spec = fold(source)
-                yield replace(spec, before=_text_before(snapshot, spec.from_position))
+                spec = sized(fold(source))
+                less_chars = min(over_chars, spec.asked_chars - ceil(spec.asked_chars * _LEAST_ASKED_SHARE))
+                over_chars -= less_chars
+                yield replace(spec, less_chars=less_chars, before=_text_before(snapshot, spec.from_position))
+
+
+def sized(spec: FoldSpec) -> FoldSpec:
+    """Returns a block with a target that has room for its facts."""
+    return spec if spec.stands_verbatim else spec.with_room_for(needed_chars(spec.messages, spec.language))
+
+
+def excess_chars(active: Sequence[Record]) -> int:
+    """Returns by how many characters the summaries of blocks are longer than their targets in all, at least 0.
+
+    What the user edited doesn't count, nor do blocks that stand verbatim or are merged.
+    """
+    folds = [record for record in active if record.kind == "interval" and not record.edited]
+    return max(0, sum(record.summary_chars - min(record.target_chars, MAX_TARGET_CHARS) for record in folds))
 
 
 def _parts(snapshot: SessionSnapshot) -> Iterator[tuple[list[ArchivedMessage], Record | None]]:

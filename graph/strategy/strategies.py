@@ -14,7 +14,7 @@ from graph.fold.spec import FoldSpec, PromptStyle, fold_of
 from graph.strategy import compaction, rolling
 from graph.strategy.base import Limits, Strategy
 from graph.strategy.compaction import CompactionStrategy
-from graph.strategy.interval import IntervalStrategy
+from graph.strategy.interval import IntervalStrategy, sized
 from graph.strategy.merge import merge_fold
 from graph.strategy.rolling import RollingStrategy
 from graph.value.record import ArchivedMessage, Record, RecordKind
@@ -101,7 +101,7 @@ def regeneration_fold(
     spec = fold_of(sources, entries, kind=kind, rate=rate, language=language, style=_STYLES.get(kind, "plain"))
     spec = replace(spec, turns=record.turns, until_message_id=record.covered_until_message_id)
     if kind == "interval":
-        return spec
+        return sized(spec)
     max_tokens, max_chars = _LIMITS[kind]
     return replace(
         spec.bounded(max_tokens, most_chars=min(max_chars, spec.target_chars)),

@@ -56,6 +56,47 @@ def test_a_flawed_draft_is_mended_behind_itself_and_the_second_one_adopted(
     assert not re.search("[A-Za-z]{3,}", content_of(second[3]).replace("source", ""))
 
 
+def test_a_draft_half_longer_is_taken_as_it_is_and_the_next_fold_is_asked_for_less(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    target = target_of(TRIP)
+    draft = summary_of(int(target * 1.5))
+    first = fold(chat, server, TRIP, draft)
+    assert first is not None
+    assert (first.summary, first.outcome, first.target_chars, first.needed_rate) == (draft, "compressed", target, 0)
+    chat.ask(5, 7)
+    (second,) = [record for record in chat.service.folds.records(chat.session_id) if record.turns[0] == 4]
+    less_chars = min(len(draft) - target, int(second.target_chars * (1 - 1 / 1.6)))
+    assert [len(request) for request in requests(server)] == [2, 2]
+    asked_chars = second.target_chars - less_chars
+    assert f"공백 포함 {round(asked_chars * 0.85)}자쯤, 많아도 {round(asked_chars * 1.25)}자." in content_of(
+        requests(server)[1][1]
+    )
+
+
+def test_a_block_full_of_facts_is_asked_for_more_than_the_rate(chat: Chat, server: FakeOpenAI) -> None:
+    talk = [
+        (
+            "납품일은 11월 30일, 금액은 900만 원, 계약 번호는 AK-3301, 계좌는 하나은행 110-234-567890이에요.",
+            "네, 말씀하신 대로 적어 두고 필요할 때 다시 확인하겠습니다. 선금은 얼마로 할까요?",
+        ),
+        (
+            "선금은 180만 원이요. 담당은 송지혜 과장, 전화 010-7734-2068, 검수는 12월 5일 오전 9시부터예요.",
+            "네, 담당과 연락할 곳을 함께 적어 두었습니다. 검수는 누가 하시나요?",
+        ),
+        (
+            "검수는 오세라 대리요. 로그는 /var/log/emr.log, 서버는 192.168.0.15, 용량은 212GB, 환자는 14,328명이에요.",
+            "확인했습니다. 담당은 누구인가요?",
+        ),
+    ]
+    record = fold(chat, server, talk)
+    assert record is not None
+    assert record.compression_rate == 0.3
+    assert 0.4 <= record.needed_rate <= 0.5
+    assert record.target_chars == int(record.original_chars * record.needed_rate)
+    assert f"공백 포함 {round(record.target_chars * 0.85)}자쯤" in content_of(requests(server)[0][1])
+
+
 WEAK = {
     "summary_answer": (DRAFTS["answer"][0],) * 2,
     "summary_repetition": ("같은 말을 되풀이합니다. 그래서 다시 말씀드립니다. " * 12,) * 2,

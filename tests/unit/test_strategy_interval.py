@@ -3,14 +3,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.snapshot import SessionSnapshot
-from graph.fold.spec import source_key
+from graph.fold.record import begin_record
+from graph.fold.spec import FoldSpec, source_key
 from graph.strategy.base import Limits
 from graph.strategy.interval import IntervalStrategy
 from graph.value.record import Record
-from tests.fake.snapshot import adopted, archived, plain_turn, record_of, snapshot_of
+from tests.fake.snapshot import NOON, adopted, archived, plain_turn, record_of, snapshot_of
 
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. " * 12
 
@@ -128,3 +131,146 @@ def test_a_front_takes_room_from_the_records() -> None:
     # What was made for a larger model is cut for this one: it never takes all the room.
     crowded = replace(snapshot, front_tokens={"front": 90_000, "client": 900}, pin_tokens=4_000)
     assert crowded.within(6_000).input_tokens == 6_000 - 2_000 - 900 - 750
+
+
+def blocks_of(snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
+    return IntervalStrategy(Limits()).due_folds(snapshot)
+
+
+def taken(number: int, target_chars: int, summary_chars: int) -> Record:
+    record = record_of((3 * number - 2, 3 * number - 1, 3 * number), "요약", record_id=f"r{number}")
+    return record.with_changes(target_chars=target_chars, summary_chars=summary_chars)
+
+
+def next_block_after(*records: Record) -> FoldSpec:
+    first = 3 * len(records) + 1
+    (spec,) = blocks_of(snapshot_of([plain_turn(n, LONG) for n in range(first, first + 3)], records))
+    return spec
+
+
+def test_what_earlier_folds_took_too_much_the_next_one_is_asked_less() -> None:
+    target = next_block_after().target_chars
+    assert next_block_after().asked_chars == target
+    for records, less_chars in (
+        ([taken(1, 900, 1_000)], 100),
+        ([taken(1, 900, 1_000), taken(2, 900, 1_020)], 220),
+        ([taken(1, 900, 1_000), taken(2, 900, 870)], 70),
+        ([taken(1, 900, 700)], 0),
+        # More than 6,000 characters are never asked for.
+        ([taken(1, 9_000, 6_100)], 100),
+    ):
+        spec = next_block_after(*records)
+        assert (spec.target_chars, spec.asked_chars, spec.less_chars) == (target, target - less_chars, less_chars)
+    # Never so much less that a draft within the block's own target would be too long.
+    spec = next_block_after(taken(1, 900, 5_000))
+    assert target / 1.6 <= spec.asked_chars <= target / 1.6 + 1
+
+
+@pytest.mark.parametrize("changes", [{"edited": True}, {"kind": "verbatim"}, {"kind": "merge"}, {"kind": "compaction"}])
+def test_what_no_model_was_asked_for_by_the_rate_is_not_made_up_for(changes: dict[str, object]) -> None:
+    assert next_block_after(taken(1, 900, 1_300).with_changes(**changes)).less_chars == 0
+
+
+def test_of_several_due_blocks_the_oldest_makes_up_first() -> None:
+    record = taken(1, 900, 1_500)
+    first, second, third = blocks_of(snapshot_of([plain_turn(n, LONG) for n in range(4, 13)], [record]))
+    assert (first.less_chars, third.less_chars) == (first.target_chars - first.asked_chars, 0)
+    assert first.less_chars + second.less_chars == 600
+
+
+def test_a_prepared_fold_is_not_thrown_away_because_another_took_too_much() -> None:
+    specs = [next_block_after(taken(1, 900, chars)) for chars in (900, 905, 1_400)]
+    assert [spec.asked_chars for spec in specs] == sorted({spec.asked_chars for spec in specs}, reverse=True)
+    assert len({source_key(spec, model="m", prompt_version="2") for spec in specs}) == 1
+
+
+@given(
+    st.lists(st.tuples(st.floats(1.04, 1.6), st.floats(0.8, 1.25)), min_size=4, max_size=16),
+)
+def test_the_folds_of_a_session_are_as_long_as_their_targets_on_average(blocks: list[tuple[float, float]]) -> None:
+    records: list[Record] = []
+    for number, (share, size) in enumerate(blocks, start=1):
+        first = 3 * number - 2
+        words = LONG[: int(len(LONG) * size / 1.3)]
+        (spec,) = blocks_of(snapshot_of([plain_turn(n, words) for n in range(first, first + 3)], records))
+        records.append(taken(number, spec.target_chars, int(spec.asked_chars * share)))
+    achieved = sum(record.summary_chars for record in records) / sum(record.target_chars for record in records)
+    assert 0.8 <= achieved <= 1.2
+
+
+DENSE_KO = (
+    "납품일은 11월 30일, 금액은 900만 원, 계약 번호는 AK-3301이에요. 입금 계좌는 하나은행 110-234-567890이고요.",
+    "네. 11월 30일 납품, 900만 원으로 적어 둘게요. 선금은 270만 원이면 될까요?",
+    "선금은 180만 원이요. 담당은 송지혜 과장, 전화 010-7734-2068, 검수는 12월 5일 오전 9시부터 오세라 대리가 합니다.",
+    "네. 토요일 작업은 없는 것으로 두겠습니다.",
+    "로그는 /var/log/emr.log, 서버는 192.168.0.15예요. 용량은 212GB, 환자는 14,328명이에요.",
+    "확인했습니다. 담당은 누구인가요?",
+)
+DENSE_EN = (
+    "Deploy v3.14.2 failed at 08:58, pod label-writer-7d9f, error ORA-00060. Ticket INC-4821.",
+    "Noted. Is flag ENABLE_0098 on in prod?",
+    "It's off. Cap max_poll_records at 25, 21,906 labels, 40 a batch, until 2026-11-30 17:00. Use scripts/void.py.",
+    "Fine, 548 batches then. Who approves them?",
+    "Tomasz Bielak. Budget $4,200, contact ops@northgate.example, host 10.0.4.17, port 8443.",
+    "All noted.",
+)
+FILLER = {
+    "ko": "먼저 범위를 나누고 각 단계를 맡을 사람을 정해 두는 편이 안전합니다. 안내문은 짧게 쓰면 충분합니다. ",
+    "en": "It is safer to split the work into stages first. Keep the notice short and tell everybody in time. ",
+}
+
+
+def said(texts: tuple[str, ...], filler: str = "") -> list[list[AnyMessage]]:
+    return [
+        [
+            HumanMessage(texts[2 * turn], id=f"u{turn + 1}"),
+            AIMessage(f"{texts[2 * turn + 1]} {filler}".strip(), id=f"a{turn + 1}"),
+        ]
+        for turn in range(3)
+    ]
+
+
+def block_of(turns: list[list[AnyMessage]], *, rate: float = 0.3, language: str = "ko") -> FoldSpec:
+    (spec,) = blocks_of(replace(snapshot_of(turns), rate=rate, language=language))
+    return spec
+
+
+@pytest.mark.parametrize(("language", "texts"), [("ko", DENSE_KO), ("en", DENSE_EN)])
+def test_a_block_full_of_facts_gets_a_larger_target(language: str, texts: tuple[str, ...]) -> None:
+    spec = block_of(said(texts), language=language)
+    assert 0.38 <= spec.needed_rate <= 0.5
+    assert spec.target_chars == int(spec.original_chars * spec.needed_rate)
+    assert spec.rate == 0.3
+    assert begin_record("s", spec, model="m", source_key="k", created_at=NOON).needed_rate == spec.needed_rate
+    following = IntervalStrategy(Limits()).next_fold(replace(snapshot_of(said(texts)), language=language))
+    assert following.summary_chars == spec.target_chars
+    # With a larger rate there is room enough, and with long answers, too.
+    for roomy in (
+        block_of(said(texts), rate=0.5, language=language),
+        block_of(said(texts, FILLER[language] * 8), language=language),
+    ):
+        assert (roomy.needed_rate, roomy.target_chars) == (0, int(roomy.original_chars * roomy.rate))
+
+
+def test_pasted_text_code_tables_and_tool_results_ask_for_no_room() -> None:
+    rows = [f"{name}-{number} 2026-03-{number} {number}00원" for number in range(11, 30) for name in ("AK", "BL")]
+    plain = "그 표를 정리해 주세요. 어떤 순서로 읽으면 좋을까요?"
+    for pasted in (
+        "\n".join(["```", *rows, "```"]),
+        "\n".join(f"| {row} |" for row in rows),
+        "\n".join(f"> {row}" for row in rows),
+    ):
+        turns = said((f"{plain}\n{pasted}", "네.", plain, f"네.\n{pasted}", plain, "네."))
+        assert block_of(turns).needed_rate == 0
+    turns = said((plain, "네.", plain, "네.", plain, "네."))
+    turns[1].insert(1, ToolMessage("\n".join(rows), tool_call_id="c", id="t2"))
+    assert block_of(turns).needed_rate == 0
+
+
+def test_a_target_never_passes_half_of_the_source_nor_what_is_asked_at_most() -> None:
+    def listed(first: int, last: int) -> tuple[str, ...]:
+        return tuple(", ".join(f"AK-{number * 7 + turn}" for number in range(first, last)) for turn in range(6))
+
+    assert block_of(said(listed(100, 160)), language="en").needed_rate == 0.5
+    spec = block_of(said(listed(1_000, 1_800)), language="en")
+    assert (spec.needed_rate, spec.asked_chars) == (0, 6_000)

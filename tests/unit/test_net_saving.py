@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from prompt.system.framing import Language
+from tests.fake.saving_chat import SHARES, play
+
+TURNS = 40
+DICE = random.Random(38)  # noqa: S311  # the same drafts each time
+DRAWN = [[round(DICE.uniform(1.04, 1.6), 2) for _ in range(TURNS // 3)] for _ in range(3)]
+
+
+@pytest.mark.parametrize("shares", [SHARES, (1.04,), (1.3,), *DRAWN], ids=lambda shares: f"{shares[0]}-{len(shares)}")
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_folds_have_saved_more_than_they_cost_from_turn_13_on(language: Language, shares: tuple[float, ...]) -> None:
+    played = play(language, shares, turns=TURNS)
+    assert played.positive_from <= 13
+    assert played.calls <= 1.1 * len(played.targets)
+    assert 0.8 <= sum(played.achieved[:5]) / sum(played.targets[:5]) <= 1.2
+    assert 0.8 <= sum(played.achieved) / sum(played.targets) <= 1.2
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_folds_of_the_longest_drafts_that_are_taken_save_a_block_later(language: Language) -> None:
+    played = play(language, (1.6,), turns=TURNS)
+    assert played.positive_from <= 14
+    assert played.calls <= 1.1 * len(played.targets)
+    assert 0.8 <= sum(played.achieved) / sum(played.targets) <= 1.2
