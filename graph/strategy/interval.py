@@ -84,9 +84,13 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
             source = [entry for entry in part if block.first_turn <= entry.turn <= block.last_turn]
             if source:
                 spec = sized(fold(source))
-                less_chars = min(over_chars, spec.asked_chars - ceil(spec.asked_chars * _LEAST_ASKED_SHARE))
+                less_chars = 0 if spec.stands_verbatim else min(over_chars, _most_less(spec.asked_chars))
                 over_chars -= less_chars
                 yield replace(spec, less_chars=less_chars, before=_text_before(snapshot, spec.from_position))
+
+
+def _most_less(chars: int) -> int:
+    return chars - ceil(chars * _LEAST_ASKED_SHARE)
 
 
 def sized(spec: FoldSpec) -> FoldSpec:

@@ -192,7 +192,7 @@ def play(
         sent = strategy.assemble(system, [to_entry(record) for record in active], raw)
         whole = strategy.assemble(system, [], [entry.message for entry in entries[: 2 * number - 1]])
         net += input_price * (whole.sent_tokens - sent.sent_tokens)
-        manifest = [(item.kind, item.id, item.version, item.tokens) for item in sent.items]
+        manifest = tuple((item.kind, item.id, item.version, item.tokens) for item in sent.items)
         if is_cached and before is not None:
             net -= (1 - CACHED_PRICE) * lost_tokens(before, manifest)
         before = manifest
@@ -206,15 +206,18 @@ def play(
 def _fold(
     spec: FoldSpec, share: float, last: LastInput | None, played: Played, *, is_cached: bool
 ) -> tuple[Record | None, float]:
-    request, first_cost = _request(spec, last)
+    """Returns the record of a fold, None if no draft was taken, and what its one or two calls cost."""
+    request, read_tokens = _request(spec, last)
     drafts: list[SummaryDraft] = []
     cost, flaw = 0.0, None
     for _ in range(2):
-        chars = request.most_chars if flaw else int(spec.asked_chars * share)
+        chars = int(spec.asked_chars * share)
+        if flaw is not None:
+            behind = messages_behind(request, 0, drafts[-1], flaw)
+            again = sum_tokens(request.messages) * (CACHED_PRICE if is_cached else 1)
+            read_tokens, chars = again + sum_tokens(behind), request.most_chars
         text = draft_of_chars(spec, chars)
-        behind = [] if flaw is None else messages_behind(request, 0, drafts[-1], flaw)
-        read = first_cost if flaw is None else sum_tokens(request.messages) * (CACHED_PRICE if is_cached else 1)
-        cost += read + sum(estimate_tokens(message.text) for message in behind) + OUTPUT_PRICE * estimate_tokens(text)
+        cost += read_tokens + OUTPUT_PRICE * estimate_tokens(text)
         played.calls += 1
         drafts.append(SummaryDraft(text, 0, 0, is_usage=True))
         flaw = flaw_of(drafts[-1], spec)

@@ -13,6 +13,7 @@ from graph.fold.spec import FoldSpec, source_key
 from graph.strategy.base import Limits
 from graph.strategy.interval import IntervalStrategy
 from graph.value.record import Record
+from prompt.system.framing import Language
 from tests.fake.snapshot import NOON, adopted, archived, plain_turn, record_of, snapshot_of
 
 LONG = "구매 담당자가 지난주 회의에서 정한 내용을 정리해 두었고 다음 달 3일까지 검토합니다. " * 12
@@ -176,6 +177,10 @@ def test_of_several_due_blocks_the_oldest_makes_up_first() -> None:
     first, second, third = blocks_of(snapshot_of([plain_turn(n, LONG) for n in range(4, 13)], [record]))
     assert (first.less_chars, third.less_chars) == (first.target_chars - first.asked_chars, 0)
     assert first.less_chars + second.less_chars == 600
+    # A block that stands verbatim is asked of nobody.
+    turns = [plain_turn(n, "") for n in (4, 5, 6)] + [plain_turn(n, LONG) for n in (7, 8, 9)]
+    verbatim, asked = blocks_of(snapshot_of(turns, [taken(1, 900, 1_000)]))
+    assert (verbatim.stands_verbatim, verbatim.less_chars, asked.less_chars) == (True, 0, 100)
 
 
 def test_a_prepared_fold_is_not_thrown_away_because_another_took_too_much() -> None:
@@ -230,13 +235,13 @@ def said(texts: tuple[str, ...], filler: str = "") -> list[list[AnyMessage]]:
     ]
 
 
-def block_of(turns: list[list[AnyMessage]], *, rate: float = 0.3, language: str = "ko") -> FoldSpec:
+def block_of(turns: list[list[AnyMessage]], *, rate: float = 0.3, language: Language = "ko") -> FoldSpec:
     (spec,) = blocks_of(replace(snapshot_of(turns), rate=rate, language=language))
     return spec
 
 
 @pytest.mark.parametrize(("language", "texts"), [("ko", DENSE_KO), ("en", DENSE_EN)])
-def test_a_block_full_of_facts_gets_a_larger_target(language: str, texts: tuple[str, ...]) -> None:
+def test_a_block_full_of_facts_gets_a_larger_target(language: Language, texts: tuple[str, ...]) -> None:
     spec = block_of(said(texts), language=language)
     assert 0.38 <= spec.needed_rate <= 0.5
     assert spec.target_chars == int(spec.original_chars * spec.needed_rate)
