@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
 from graph.core.language import split_sentences
 from graph.core.model_input import lost_tokens, system_part
 from graph.core.snapshot import SessionSnapshot
-from graph.core.text import estimate_tokens, sum_tokens
+from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
 from graph.fold.record import begin_record, end_record
 from graph.fold.request import (
@@ -214,8 +214,8 @@ def _fold(
         chars = int(spec.asked_chars * share)
         if flaw is not None:
             behind = messages_behind(request, 0, drafts[-1], flaw)
-            again = sum_tokens(request.messages) * (CACHED_PRICE if is_cached else 1)
-            read_tokens, chars = again + sum_tokens(behind), request.most_chars
+            again = _tokens(request.messages) * (CACHED_PRICE if is_cached else 1)
+            read_tokens, chars = again + _tokens(behind), request.most_chars
         text = draft_of_chars(spec, chars)
         cost += read_tokens + OUTPUT_PRICE * estimate_tokens(text)
         played.calls += 1
@@ -226,6 +226,10 @@ def _fold(
     started = begin_record("s", spec, model="m", source_key=f"{spec.from_position}", created_at=NOON)
     done = end_record(started.with_changes(id=f"r{spec.from_position}"), spec, drafts, "", seconds=0.0)
     return (done if done.status == "COMPLETED" else None), cost
+
+
+def _tokens(messages: Sequence[BaseMessage]) -> int:
+    return sum(estimate_tokens(message.text) for message in messages)
 
 
 def _request(spec: FoldSpec, last: LastInput | None) -> tuple[SummaryRequest, float]:
