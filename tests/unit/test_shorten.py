@@ -175,6 +175,10 @@ def test_of_two_mentions_one_may_go() -> None:
     text = "Call 555-0142. The number 555-0142 belongs to the vendor of the flowers and was repeated. Is that all?"
     short = shortened(text, 40, said="The phone is 555-0142.")
     assert short.count("555-0142") == 1
+    # A rule stays anyhow, and so does what it mentions.
+    text = "번호 010-7734-2068을 두 번 말함. 010-7734-2068로는 절대 전화하지 않음. 예산을 올릴까요?"
+    short = shortened(text, len(text) - 5, said="전화는 010-7734-2068이에요.")
+    assert short == "010-7734-2068로는 절대 전화하지 않음. 예산을 올릴까요?"
 
 
 def test_if_it_must_fit_only_mentions_go_before_rules() -> None:
@@ -205,6 +209,8 @@ def test_repetitions_go_first() -> None:
     text = "값은 42이다. " * 5 + "색은 파랑."
     short = shortened(text, 20)
     assert short == "값은 42이다. 색은 파랑."
+    heavy = "예산은 320만 원이고 계약은 AK-3301이다."
+    assert shortened(f"{heavy} 날씨가 좋았다. {heavy} 끝?", 42) == f"{heavy} 날씨가 좋았다. 끝?"
 
 
 def test_lines_keep_their_marks_and_code_stays_whole() -> None:
@@ -229,6 +235,11 @@ def test_if_it_must_fit_the_last_question_goes_last() -> None:
     text = "몇 시에 갈까요? 야간버스는 절대 타지 않는다. 호텔은 닛코로 정했다. 예산을 올릴까요?"
     short = shorten(text, lambda said: len(said) <= 20, max_chars=20, must_fit=lambda said: len(said) <= 20)
     assert short == "예산을 올릴까요?"
+    asked = "예산을 320만 원으로 올릴까요?"
+    short = shorten(
+        f"{asked}\n(1) 네", lambda said: len(said) <= 18, max_chars=18, must_fit=lambda said: len(said) <= 18
+    )
+    assert short == asked
 
 
 @given(
