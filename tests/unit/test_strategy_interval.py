@@ -190,7 +190,7 @@ def test_a_prepared_fold_is_not_thrown_away_because_another_took_too_much() -> N
 
 
 @given(
-    st.lists(st.tuples(st.floats(1.04, 1.6), st.floats(0.8, 1.25)), min_size=4, max_size=16),
+    st.lists(st.tuples(st.floats(1.04, 1.6), st.floats(0.9, 1.1)), min_size=4, max_size=16),
 )
 def test_the_folds_of_a_session_are_as_long_as_their_targets_on_average(blocks: list[tuple[float, float]]) -> None:
     records: list[Record] = []
