@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage
 
 from graph.core.model_input import CUT, KEPT_CHARS, assemble, system_part
-from graph.fold.request import LastInput, price_in_place, price_quoted, request_in_place
+from graph.fold.request import LastInput, price_in_place, price_quoted, request_in_place, requests_for
 from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.base import Limits
 from graph.strategy.rolling import RollingStrategy
@@ -42,6 +42,17 @@ def test_a_request_is_the_input_its_answer_and_the_instruction() -> None:
     assert request.messages[:-1] == [*last.model_input.messages, last.answer]
     assert "4-6턴" in request.messages[-1].text
     assert "«Q4 서버를 옮기는 날은" in request.messages[-1].text
+
+
+def test_both_requests_ask_for_what_earlier_folds_left_of_the_target() -> None:
+    spec = spec_of(TURNS)
+    spec = replace(spec, less_chars=spec.target_chars // 4)
+    quoted, in_place = next(iter(requests_for(spec, 100_000))), request_in_place(last_of(TURNS), spec)
+    assert in_place is not None
+    for request in (quoted, in_place):
+        aim_chars, most_chars = round(spec.asked_chars * 0.85), round(spec.asked_chars * 1.25)
+        assert (request.aim_chars, request.most_chars) == (aim_chars, most_chars)
+        assert f"공백 포함 {aim_chars}자쯤, 많아도 {most_chars}자." in request.messages[-1].text
 
 
 @given(st.sampled_from(range(8)), st.sampled_from(["x", "날 날", "14"]))
