@@ -14,6 +14,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, Too
 from langchain_core.messages.utils import convert_to_openai_messages
 
 from graph.core.manifest import Block, Manifest
+from graph.core.open_question import without_answered
 from graph.core.pin import PIN, ContextBlock, Pin, place_pins, unsent
 from graph.core.text import estimate_tokens, message_tokens
 from graph.core.turn import extract_current_turn, label_of, labelled, with_words, words_of
@@ -193,7 +194,7 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     raw = raw_messages(messages, system.language)
     if system.note and raw and isinstance(raw[-1], ToolMessage):
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
-    placed = place_pins(history, unsent(system.pins, raw))
+    placed = place_pins(without_answered(history, system.language), unsent(system.pins, raw))
     prompt = render_system(system, placed)
     items = [record_item(entry, system.language) for entry in placed]
     items[:0] = [_block_item(block, _prompt_tokens(block.text)) for block in system.standing]

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from graph.core.open_question import without_answered
 from graph.core.pin import LARGEST_SHARES, BlockKind, budget_tokens
-from graph.value.record import ArchivedMessage, Record
+from graph.value.record import ArchivedMessage, HistoryEntry, Record, to_entry
 from prompt.system.framing import Language
 
 
@@ -58,9 +59,14 @@ class SessionSnapshot:
         return [entry for entry in self.raw if entry.turn <= self.complete_turns]
 
     @property
+    def history(self) -> list[HistoryEntry]:
+        """The active records as they are sent."""
+        return without_answered([to_entry(record) for record in self.active], self.language)
+
+    @property
     def context_tokens(self) -> int:
         """Estimate for the context: the active records and the raw messages of complete turns."""
-        record_tokens = sum(record.summary_tokens for record in self.active)
+        record_tokens = sum(entry["summary_tokens"] for entry in self.history)
         return record_tokens + sum(entry.tokens for entry in self.complete_raw)
 
     @property

@@ -32,8 +32,8 @@ _DECISION: Final = re.compile(
     re.IGNORECASE,
 )
 _QUESTION: Final = re.compile(
-    r"[?？]|물음|물었|묻는|묻고|질문함|답을 기다|선택을 기다|고르라"
-    r"|\b(?:asked|asks|asking|awaiting|waiting for|open question)\b",
+    r"[?？]|질문\s?[:：]|물음|물었|묻는|묻고|질문함|답을 기다|선택을 기다|고르라"
+    r"|\b(?:asked|asks|asking|awaiting|waiting for|open question)\b|\bquestion\s?:",
     re.IGNORECASE,
 )
 # The search for the lightest set is exact up to so many steps, then in units of a few characters, then greedy.

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
+from graph.core.open_question import without_question
 from graph.core.text import measure
 from graph.core.turn import label_of, labelled, text_of
 from graph.fold.fact import Fact
@@ -242,12 +243,14 @@ def fold_of_messages(
 
 
 def previous_summary(active: Sequence[Record], language: Language) -> list[SystemMessage]:
-    """Returns the active summaries as one message for the summariser."""
+    """Returns the active summaries as one message for the summariser; the newest alone has its open question."""
     if not active:
         return []
     if len(active) == 1:
         return [SystemMessage(active[0].summary)]
-    return [SystemMessage("\n".join(labelled(label_of(record.turns, language), record.summary) for record in active))]
+    texts = [*(without_question(record.summary) for record in active[:-1]), active[-1].summary]
+    labels = [label_of(record.turns, language) for record in active]
+    return [SystemMessage("\n".join(map(labelled, labels, texts)))]
 
 
 def source_key(spec: FoldSpec, *, model: str, prompt_version: str) -> str:

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from graph.core.attached import references_in, shortened_url, with_images
 from graph.core.manifest import Block
 from graph.core.model_input import CONTEXT, CUT, SHORTENED, TOOLS, ModelInput, SystemPart, same_blocks, stored_system
+from graph.core.open_question import without_answered
 from graph.core.pin import PIN, ContextBlock, Pin, cut_at, pin_of, read_name
 from graph.core.turn import EMBEDDED_MODEL, text_of
 from graph.model.factory import ChatModels, request_body
@@ -225,7 +226,9 @@ def _parts(stores: ChatStores, call: ModelCall) -> list[Part]:
     except KeyError:  # of a version that was never released
         system = None
     language = system.language if system else "ko"
-    return [system, *(_part(stores, call.session_id, block, language) for block in call.manifest[1:])]
+    parts = [_part(stores, call.session_id, block, language) for block in call.manifest[1:]]
+    records = iter(without_answered([part for part in parts if isinstance(part, dict)], language))
+    return [system, *(next(records) if isinstance(part, dict) else part for part in parts)]
 
 
 def _part(stores: ChatStores, session_id: str, block: Block, language: Language) -> Part:

@@ -17,6 +17,7 @@ from graph.core.model_input import (
     assemble,
     record_item,
 )
+from graph.core.open_question import without_answered
 from graph.core.pin import place_pins, unsent
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens
@@ -69,7 +70,7 @@ class CompactionStrategy:
         """
         if not history:
             return assemble(system, (), messages)
-        placed = place_pins(history, unsent(system.pins, messages))
+        placed = place_pins(without_answered(history, system.language), unsent(system.pins, messages))
         summary = f"{COMPACTION_HEADING}\n\n{render_summary(placed, system.language)}"
         if messages and not isinstance(messages[0], HumanMessage):
             messages = [HumanMessage("", id=SUMMARY_PREFIX + history[-1]["id"]), *messages]

@@ -10,6 +10,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.model_input import History, InputItem, Messages, ModelInput, SystemPart, assemble, line_of, record_item
+from graph.core.open_question import without_answered
 from graph.core.pin import Pin, place_pins, unsent
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens
@@ -74,7 +75,7 @@ class RollingStrategy:
         if not self._limits.rolling_sends_unsummarised:
             sent = recent[unsent_count(recent, self._limits.app_context_recent_messages) :]
         whole = [message for message in sent if len(_all_words(message)) <= INPUT_CHARS]
-        placed = place_pins(history, unsent(system.pins, [*whole, *opened]))
+        placed = place_pins(without_answered(history, system.language), unsent(system.pins, [*whole, *opened]))
         if not opened or (not placed and len(recent) <= 1):
             return base
         current = words_of(opened[0])

@@ -285,8 +285,26 @@ def test_a_fold_leaves_the_prompt_and_the_records_before_it(chat: Chat) -> None:
     assert chat.service.inputs.called_turns(chat.session_id) == tuple(range(1, 9))
     fork = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=2))
     assert fork.service.inputs.called_turns(fork.session_id) == ()
-    fork.say(question(3))
+    fork.ask(3, 3)
     assert fork.service.inputs.called_turns(fork.session_id) == (3,)
+
+
+def test_a_record_is_sent_without_its_question_once_the_next_one_stands(chat: Chat, server: FakeOpenAI) -> None:
+    summaries = [
+        "\n".join([*(f"({turn}턴) {question(turn)[:70]}" for turn in range(first, first + 3)), f"질문: {first}번은요?"])
+        for first in (1, 4)
+    ]
+    server.script(*map(text, summaries), kind="summary")
+    chat.ask(1, 8)
+    before, after = last_call(chat, 6), last_call(chat, 7)
+    assert [record.summary for record in chat.service.folds.records(chat.session_id)] == summaries
+    assert [block.text for block in before.blocks if block.kind == "record"] == [summaries[0]]
+    left = summaries[0].rpartition("\n")[0]
+    assert [block.text for block in after.blocks if block.kind == "record"] == [left, summaries[1]]
+    # What is left is where the input before began, so that all of it may be cached.
+    assert retained(after) == ["system", "record", "tools"]
+    check_as_sent(chat, server.bodies("chat"))
+    check_blocks(after, server.bodies("chat")[-2])
 
 
 def test_the_whole_history_since_the_last_reset_is_what_the_full_tokens_count(chat: Chat, server: FakeOpenAI) -> None:
