@@ -11,12 +11,14 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from graph.core.cost import Saved, saved_by_model, savings_of
-from graph.core.language import session_language
+from graph.core.language import session_language, split_sentences
 from graph.core.model_input import system_part
 from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text
-from graph.core.turn import label_of
+from graph.core.turn import label_of, text_of
+from graph.fold.fact import fact_as_written, facts_in, present_in
+from graph.fold.fact_carry import without_line
 from graph.fold.fact_check import compare_facts
 from graph.fold.review import quote
 from graph.fold.spec import FoldSpec, round_rate
@@ -31,11 +33,22 @@ from graph.strategy.compaction import CompactionStrategy, compaction_fold
 from graph.strategy.strategies import Strategies, regeneration_fold
 from graph.value.error import InputError, NotFoundError
 from graph.value.record import ArchivedMessage, Record, RecordKind
-from graph.value.view import ChartPoint, Gauge, NextFold, PinnedMessage, PinView, Savings, SavingsMoney, Statistics
-from prompt.system.framing import Language
+from graph.value.view import (
+    ChartPoint,
+    Gauge,
+    MissingFact,
+    NextFold,
+    PinnedMessage,
+    PinView,
+    Savings,
+    SavingsMoney,
+    Statistics,
+)
+from prompt.system.framing import TURN_QUOTE, SPEAKER, Language
 
 COMPACTION: Final = CompactionStrategy.name
 MOST_INSTRUCTION_CHARS: Final = 300
+_MOST_CLAUSE_CHARS: Final = 200
 _NO_COST: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "seconds": 0.0, "error_code": ""}
 
 Command = Literal["compact", "reset"]
@@ -337,10 +350,48 @@ class Folds:
             summary_tokens=estimate_tokens(spec.label + text),
             kept_facts=kept_facts,
             missing_facts=missing_facts,
+            invented_facts=tuple(
+                fact for fact in record.invented_facts if present_in([fact_as_written(fact, {})], text)
+            ),
             wish="",
             edited=True,
         )
         return self._added(edited, of=record_id)
+
+    @staticmethod
+    def lacks_firm(record: Record) -> bool:
+        """Whether a rule, a prohibition or an identifier is missing from a summary."""
+        return any(fact_as_written(text, {}).is_firm for text in record.missing_facts)
+
+    def missing_facts(self, session_id: str, record_id: str) -> tuple[MissingFact, ...]:
+        """Returns the facts that a summary lacks, weightiest first, each where the covered messages have it."""
+        self._access.own(session_id)
+        record = self._stores.records.get(session_id, record_id)
+        entries = self._covered_messages(record) if record.missing_facts else []
+        # What the user said precedes what an answer repeats.
+        entries.sort(key=lambda entry: entry.message.type != "human")
+        return tuple(_place_of(fact, entries) for fact in record.missing_facts)
+
+    def add_fact(self, session_id: str, record_id: str, fact: str) -> Record:
+        """Adds the sentence that has a missing fact to a summary, by an `edit`, which see; of its active version.
+
+        Returns that version as it is if the fact isn't missing from it any more.
+        """
+        self._access.own(session_id)
+        record = self._active_version(self._stores.records.get(session_id, record_id))
+        if record is None:
+            raise InputError("not_active")
+        missing = self.missing_facts(session_id, record.id)
+        place = next((place for place in missing if place.text == fact), None)
+        if place is None:
+            return record
+        language = self._language(session_id)
+        added = place.clause
+        if place.message_id:
+            speaker = SPEAKER[language][place.role]
+            added = TURN_QUOTE[language].format(turn=place.turn, speaker=speaker, text=added)
+        text = without_line(record.summary)  # the line of facts stays the last
+        return self.edit(session_id, record.id, f"{text}\n{added}{record.summary[len(text) :]}")
 
     def remake(self, session_id: str, record_id: str, *, rate: float, instruction: str = "") -> Record:
         """Has a record regenerated, as a new version that is active from the next turn on; waits for it.
@@ -416,6 +467,8 @@ class Folds:
             summary_tokens=estimate_tokens(label_of(record.turns, language) + text),
             kept_facts=(),
             missing_facts=(),
+            needed_rate=0.0,
+            invented_facts=(),
             wish="",
             edited=False,
         )
@@ -544,3 +597,33 @@ def _checked_instruction(instruction: str) -> str:
     if len(instruction) > MOST_INSTRUCTION_CHARS:
         raise InputError("too_long", f"{len(instruction)} > {MOST_INSTRUCTION_CHARS}")
     return instruction
+
+
+def _place_of(fact: str, entries: Sequence[ArchivedMessage]) -> MissingFact:
+    """Returns a fact with the first sentence that has it; as it is if none has."""
+    written, is_firm = " ".join(fact.split()), fact_as_written(fact, {}).is_firm
+    found = [
+        (entry, sentence)
+        for entry in entries
+        for sentence in split_sentences(text_of(entry.message))
+        if written in sentence
+    ]
+    if not found:
+        return MissingFact(fact, fact, is_firm)
+    # A sentence may have "16" in "116" alone.
+    whole = (place for place in found if any(each.text == fact for each in facts_in(place[1])))
+    entry, sentence = next(whole, found[0])
+    return MissingFact(
+        fact, _around(sentence, written), is_firm, entry.turn, entry.message.type, str(entry.message.id)
+    )
+
+
+def _around(sentence: str, fact: str) -> str:
+    """Returns a sentence; of a long one the words around a fact."""
+    if len(sentence) <= _MOST_CLAUSE_CHARS:
+        return sentence
+    start = sentence.index(fact)
+    margin = max(0, _MOST_CLAUSE_CHARS - len(fact)) // 2
+    first = sentence.rfind(" ", 0, max(0, start - margin)) + 1
+    last = sentence.find(" ", start + len(fact) + margin)
+    return sentence[first : last if last >= 0 else None]

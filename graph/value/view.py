@@ -30,6 +30,20 @@ class ExportSize(NamedTuple):
     without_images: int
 
 
+class MissingFact(NamedTuple):
+    """A fact that a summary lacks, and the sentence that has it; without a message if none is found.
+
+    `is_firm` is True for rules, prohibitions and identifiers. `role` is the message's type: "human", "ai" or "tool".
+    """
+
+    text: str
+    clause: str
+    is_firm: bool
+    turn: int = 0
+    role: str = ""
+    message_id: str = ""
+
+
 @dataclass(frozen=True)
 class SessionItem:
     """A session in the list. `updated_at` is UTC.

@@ -35,6 +35,12 @@ SPEAKER: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {"human": "User", "ai": "AI", "tool": "Tool"},
 }
 
+# A sentence of a turn that the user adds to its summary.
+TURN_QUOTE: Final[Mapping[Language, str]] = {
+    "ko": "({turn}턴) {speaker}: {text}",
+    "en": "(turn {turn}) {speaker}: {text}",
+}
+
 # Seed 004's heading of the summary in the user's message, and the note after it.
 COMPACTION_HEADING: Final = "[Previous conversation summary]"
 COMPACTION_NOTE: Final[Mapping[Language, str]] = {

@@ -107,6 +107,55 @@ def test_an_edited_summary_is_sent_from_the_next_turn_on_and_can_be_taken_back(c
     assert folds_marked(chat) == [4]
 
 
+WITH_FACTS = (
+    "사내 위키를 옮기는 일을 정리합시다. 담당은 김민수 대리예요. 접수 번호는 OPS-4711이에요. "
+    "메일은 두 번만 보내고 그보다 더 보내지 마세요. 예산은 120만 원이에요."
+)
+ADDED = "(1턴) 사용자: 접수 번호는 OPS-4711이에요."
+
+
+def test_a_missing_fact_is_added_to_its_summary_with_its_sentence(chat: Chat, server: FakeOpenAI) -> None:
+    chat.say(WITH_FACTS)
+    chat.ask(2, 4)
+    folds, (made,) = chat.service.folds, records(chat)
+    bare = folds.edit(chat.session_id, made.id, "위키를 옮긴다.\n사실: 김민수")
+    assert folds.lacks_firm(bare)
+    places = {place.text: place for place in folds.missing_facts(chat.session_id, bare.id)}
+    place = places["OPS-4711"]
+    assert (place.clause, place.turn, place.is_firm) == ("접수 번호는 OPS-4711이에요.", 1, True)
+    assert place.message_id == chat.turns[0].user_message_id
+    assert tuple(places) == bare.missing_facts
+    # The line of facts stays the last, and what isn't missing any more isn't added again.
+    added = folds.add_fact(chat.session_id, bare.id, "OPS-4711")
+    assert added.summary == f"위키를 옮긴다.\n{ADDED}\n사실: 김민수"
+    assert (added.edited, added.version) == (True, 3)
+    assert "OPS-4711" in added.kept_facts
+    assert folds.add_fact(chat.session_id, bare.id, "OPS-4711") == added
+    # A list that was drawn before adds to the version in use.
+    for fact in bare.missing_facts:
+        added = folds.add_fact(chat.session_id, bare.id, fact)
+    assert ADDED in added.summary
+    assert (added.missing_facts, folds.lacks_firm(added)) == ((), False)
+    chat.ask(5, 5)
+    assert holds(newest(server), ADDED)
+    folds.reset(chat.session_id)
+    assert refusal(chat, "add_fact", bare.id, fact="OPS-4711") == ("not_active", "not_active")
+
+
+def test_a_mark_of_invented_facts_goes_with_them(chat: Chat, server: FakeOpenAI) -> None:
+    assert server.bodies() == []
+    chat.ask(1, 4)
+    (made,) = records(chat)
+    chat.change(f"UPDATE record SET invented_facts = '[\"990만 원\", \"KX-7781\"]' WHERE id = '{made.id}'")  # noqa: S608  # an id of our own
+    folds = chat.service.folds
+    edited = folds.edit(chat.session_id, made.id, "예산은 990만 원이다.")
+    assert edited.invented_facts == ("990만 원",)
+    assert folds.edit(chat.session_id, edited.id, "예산은 900만 원이다.").invented_facts == ()
+    undone = folds.undo(chat.session_id, made.id)
+    assert undone is not None
+    assert (undone.invented_facts, undone.needed_rate) == ((), 0)
+
+
 def test_an_undone_fold_is_sent_word_for_word_and_folded_again(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 4)
     folds, (made,) = chat.service.folds, records(chat)
