@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import streamlit as st
 
 from component import browser, dialog, page_state, project_choice, redraw, turn_buttons, widget
 from component.bridge import delivery, service_provider
 from component.chat import composer, transcript
-from component.panel import record_dialog, summary_panel
+from component.panel import record_action, record_dialog, summary_panel
 from component.sidebar import sidebar, sign_in
 from component.widget import error_box
 from component.words.wording import language_of_locale, words_of
 from graph.value.error import SignInError
 
 STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css", "input.css", "steering.css")
+PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_action.add_fact}
 
 
 def main() -> None:
@@ -34,7 +37,7 @@ def main() -> None:
             return
         if project_choice.is_on(now.service):
             st.html(widget.ASSETS / "project.css")
-        turn_buttons.listen()
+        turn_buttons.listen(PRESSES)
         with error_box(now.words):
             sidebar.draw(now)
         with error_box(now.words):

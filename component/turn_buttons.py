@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 import streamlit as st
@@ -63,9 +64,9 @@ def markup(
     icon: str,
     hint: str = "",
     is_on: bool | None = None,
-    has_text: bool = False,
+    text: str = "",
 ) -> str:
-    """Returns a button's HTML. `press` is a key of `_ACTS`, `about` its arguments; `is_on` is None for a plain button.
+    """Returns a button's HTML. `press` is a key of the acts, `about` its arguments; `is_on` is None for a plain button.
 
     The press of a toggle sends the opposite state, so that a second press changes nothing.
     """
@@ -73,7 +74,7 @@ def markup(
     data = {"data-press": press, **{f"data-{key}": value for key, value in about.items()}}
     named = {"type": "button", "class": f"press {icon}", "title": hint or label, "aria-label": label}
     attributes = " ".join(f'{key}="{html.escape(value)}"' for key, value in {**named, **state, **data}.items())
-    return f"<button {attributes}>{html.escape(label) if has_text else ''}</button>"
+    return f"<button {attributes}>{html.escape(text)}</button>"
 
 
 def _flag(is_on: bool) -> str:  # noqa: FBT001  # its only argument
@@ -84,24 +85,29 @@ _RATINGS: Final[Mapping[str, Rating]] = {"up": 1, "down": -1}
 _DONE: Final = "done_presses"
 _KEY: Final = "heard_press"
 _Press = Mapping[str, Any]
+# Each returns what redraws the page.
+Acts = Mapping[str, Callable[[_Press], Callable[[], None]]]
 
 
-def listen() -> None:
-    """Mounts the script that handles presses; drawn before the buttons, so that no press is lost."""
+def listen(others: Acts) -> None:
+    """Mounts the script that handles presses; drawn before the buttons, so that no press is lost.
+
+    `others` are the acts of buttons that stand elsewhere.
+    """
     with st.container(key="listening"):  # removed from the layout by the style sheet
-        _listen()
+        _listen(others)
 
 
 @st.fragment
 @delivered
-def _listen() -> None:
+def _listen(others: Acts) -> None:
     delivery.note_automatic()
     heard = st.components.v2.component("turnfold_press", js=widget.read_assets("press.js"))
-    heard(key=_KEY, data={"heard": st.session_state.get(_DONE, 0.0)}, on_pressed_change=_press)
+    heard(key=_KEY, data={"heard": st.session_state.get(_DONE, 0.0)}, on_pressed_change=partial(_press, others))
 
 
-def _press() -> None:
-    press(st.session_state[_KEY]["pressed"])
+def _press(others: Acts) -> None:
+    press(st.session_state[_KEY]["pressed"], others)
 
 
 def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
@@ -132,14 +138,16 @@ def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: boo
                 )
             )
     if not turn.is_last:
-        parts.append(markup("branch", labels.regenerate, about, icon="branch", has_text=True))
+        parts.append(markup("branch", labels.regenerate, about, icon="branch", text=labels.regenerate))
     _draw(parts)
 
 
-def pin(words: Words, message_id: str, *, is_pinned: bool) -> str:
+def pin(words: Words, message_id: str, *, is_pinned: bool, text: str = "", fact: str = "") -> str:
+    """Returns the button that pins a message; with `text` on it, for a fact of that message."""
     labels = words.steering
     hint = labels.unpin if is_pinned else labels.pin_hint
-    return markup("pin", labels.pin, {"message": message_id}, icon="pin", hint=hint, is_on=is_pinned)
+    label = f"{text}: {fact}" if text else labels.pin
+    return markup("pin", label, {"message": message_id}, icon="pin", hint=hint, is_on=is_pinned, text=text)
 
 
 def _draw(parts: list[str]) -> None:
@@ -147,7 +155,7 @@ def _draw(parts: list[str]) -> None:
         st.html(f'<div class="turn-buttons">{"".join(parts)}</div>', width="content")
 
 
-def press(asked: Sequence[_Press]) -> None:
+def press(asked: Sequence[_Press], others: Acts = MappingProxyType({})) -> None:
     """Runs the actions of presses reported by the page's script, oldest first, except those already done."""
     if delivery.is_early():
         return
@@ -155,7 +163,8 @@ def press(asked: Sequence[_Press]) -> None:
     fresh = [one for one in asked if float(one["at"]) > done]
     # Set before the actions: one that opens a branch ends the callback.
     st.session_state[_DONE] = max([done, *(float(one["at"]) for one in fresh)])
-    redraws = [_ACTS[one["press"]](one) for one in fresh]
+    acts = {**_ACTS, **others}
+    redraws = [acts[one["press"]](one) for one in fresh]
     if redraws:
         (redraws[0] if len(redraws) == 1 else redraw.page)()
 
@@ -185,7 +194,7 @@ def _branch(asked: _Press) -> Callable[[], None]:
     return redraw.changed_as_asked
 
 
-_ACTS: Final[Mapping[str, Callable[[_Press], Callable[[], None]]]] = {
+_ACTS: Final[Acts] = {
     "pin": _pin,
     "rate": _rate,
     "edit": _edit,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import html
+from collections.abc import Callable, Container
 from functools import partial
 
 import streamlit as st
 
-from component import action, widget
+from component import action, turn_buttons, widget
 from component.format import (
     count_lines,
     escape_label,
@@ -24,6 +25,7 @@ from component.panel.record_action import EDIT, REMAKE, VERSIONS
 from component.words.en import SteeringWords, Words
 from component.words.wording import describe_compaction
 from graph.value.record import Record
+from graph.value.view import MissingFact
 
 
 def draw_record_menu(labels: SteeringWords, session_id: str, record: Record, surface: str) -> None:
@@ -80,7 +82,8 @@ def draw(now: PageState, record: Record, surface: str, *, is_active: bool = True
         if is_active and now.session is not None:
             draw_record_menu(words.steering, now.session.session_id, record, surface)
         _draw_text(words, record, surface)
-        _draw_facts(words, record, surface)
+        _draw_facts(now, record, surface, is_active=is_active)
+        _draw_invented(now, record, surface, is_active=is_active)
         note = _note(words, record)
         if note:
             st.markdown(f":small[{note}]")
@@ -113,22 +116,60 @@ def _draw_text(words: Words, record: Record, surface: str) -> None:
     widget.draw_clamped(words, f"summary_{surface}_{record.id}", lambda _: draw_summary(record))
 
 
-def _draw_facts(words: Words, record: Record, surface: str) -> None:
-    present, missing = record.kept_facts, record.missing_facts
-    if not present and not missing:
+def _draw_facts(now: PageState, record: Record, surface: str, *, is_active: bool) -> None:
+    words, missing, kept = now.words, record.missing_facts, record.kept_facts
+    if not kept and not missing:
         return
-    count = words.facts_kept.format(kept=len(present), all=len(present) + len(missing))
-    label = f":{'orange' if missing else 'green'}[{count}]"
-    box = st.expander(
-        label, key=f"facts_{surface}_{record.id}", icon=":material/fact_check:", type="compact", on_change="rerun"
-    )
+    colour = "green" if not missing else "orange" if now.service.folds.lacks_firm(record) else "gray"
+    count = words.facts_kept.format(kept=len(kept), all=len(kept) + len(missing))
+    label, key = f":{colour}[{count}]", record_action.facts_key(surface, record.id)
+    box = st.expander(label, key=key, icon=":material/fact_check:", type="compact", on_change="rerun")
     if not box.open:
         return
     with box:
-        for title, colour, facts in ((words.facts_missing, "orange", missing), (words.facts_present, "gray", present)):
-            if facts:
-                badges = " ".join(f":{colour}-badge[{escape_label(fact)}]" for fact in facts)
-                st.markdown(f":small[{title}]  \n{badges}")
+        if missing and now.session is not None:
+            identifier = now.session.session_id
+            pinned = {pin.message_id for pin in now.service.folds.pins(identifier).messages} if is_active else None
+            rows = [
+                _missing(words, identifier, record.id, fact, pinned)
+                for fact in now.service.folds.missing_facts(identifier, record.id)
+            ]
+            st.markdown(f":small[{words.facts_missing}]")
+            st.html(f'<ul class="missing">{"".join(rows)}</ul>')
+        if kept:
+            badges = " ".join(f":gray-badge[{escape_label(fact)}]" for fact in kept)
+            st.markdown(f":small[{words.facts_present}]  \n{badges}")
+
+
+def _missing(words: Words, identifier: str, record_id: str, fact: MissingFact, pinned: Container[str] | None) -> str:
+    """Returns a row of the list; with buttons if there are pins."""
+    before, inside, after = map(html.escape, fact.clause.partition(fact.text))
+    marked = f"{before}<b>{inside}</b>{after}"
+    if pinned is None:
+        return f"<li>{marked}</li>"
+    about = {"session": identifier, "record": record_id, "fact": fact.text}
+    label = f"{words.facts_add}: {fact.text}"
+    buttons = turn_buttons.markup("add_fact", label, about, icon="add", text=words.facts_add)
+    if fact.role in {"human", "ai"}:
+        is_pinned = fact.message_id in pinned
+        buttons += turn_buttons.pin(words, fact.message_id, is_pinned=is_pinned, text=words.facts_pin, fact=fact.text)
+    return f'<li>{marked}<div class="turn-buttons">{buttons}</div></li>'
+
+
+def _draw_invented(now: PageState, record: Record, surface: str, *, is_active: bool) -> None:
+    if not record.invented_facts:
+        return
+    facts = ", ".join(map(escape_label, record.invented_facts))
+    st.markdown(f":small[:orange[:material/report: {now.words.facts_invented.format(facts=facts)}]]")
+    if is_active and now.session is not None:
+        st.button(
+            now.words.steering.edit,
+            key=f"mend_{surface}_{record.id}",
+            icon=":material/edit:",
+            type="tertiary",
+            on_click=record_action.open_dialog,
+            args=(EDIT, now.session.session_id, record),
+        )
 
 
 def _chars(words: Words, record: Record) -> str:
@@ -144,8 +185,13 @@ def _figures(words: Words, record: Record) -> str:
     tokens = labels.tokens.format(before=format_count(record.source_tokens), after=format_count(record.summary_tokens))
     if record.kind != "interval" or record.edited or not record.original_chars:
         return tokens
-    target, achieved = record.compression_rate, record.summary_chars / record.original_chars
-    return f"{labels.rates.format(target=format_rate(target), achieved=format_rate(achieved))} · {tokens}"
+    template = labels.dense_rates if record.needed_rate else labels.rates
+    rates = template.format(
+        target=format_rate(record.compression_rate),
+        needed=format_rate(record.needed_rate),
+        achieved=format_rate(record.summary_chars / record.original_chars),
+    )
+    return f"{rates} · {tokens}"
 
 
 def _badges(words: Words, record: Record) -> list[str]:

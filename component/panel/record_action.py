@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -108,6 +108,26 @@ def edit(about: Target) -> None:
     text = str(st.session_state[about.key("text")])
     done = _labels().edit_done.format(turns=_turns(about.record))
     _change_in_dialog(about, lambda folds: folds.edit(about.session_id, about.record.id, text), done)
+
+
+def add_fact(asked: Mapping[str, str]) -> Callable[[], None]:
+    """Adds a missing fact to a summary, on a press of the button in the card's list, which stays open."""
+    session_id, back_to = asked["session"], asked["record"]
+    try:
+        made = service_provider.current().folds.add_fact(session_id, back_to, asked["fact"])
+        keep(session_id, _labels().fact_added.format(turns=_turns(made)), back_to=made.replaces or back_to)
+    except TurnfoldError as error:
+        page_state.set_notice(error)
+    else:
+        page_state.set_notice(None)
+        for surface in ("rail", "drawer"):
+            if st.session_state.get(facts_key(surface, back_to)):
+                st.session_state[facts_key(surface, made.id)] = True
+    return redraw.changed_as_asked
+
+
+def facts_key(surface: str, record_id: str) -> str:
+    return f"facts_{surface}_{record_id}"
 
 
 @delivery.once

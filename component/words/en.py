@@ -552,6 +552,7 @@ class SteeringWords:
     undone: str = "The fold was undone: sent word for word."
     fold_again: str = "Fold again"
     fold_again_done: str = "Turns {turns} are folded again."
+    fact_added: str = "What was missing is in the summary of turns {turns}."
     take_back: str = "Undo"
 
     pin: str = "Pin this message"
@@ -565,6 +566,7 @@ class SteeringWords:
     pin_tokens: str = "≈{tokens} tokens"
 
     rates: str = "target {target} → achieved {achieved}"
+    dense_rates: str = "{target} asked, {needed} needed: many facts → achieved {achieved}"
     tokens: str = "≈{before} → ≈{after} tokens"
 
 
@@ -798,6 +800,9 @@ class Words:
     facts_kept: str = "{kept} of {all} facts kept"
     facts_missing: str = "Missing"
     facts_present: str = "Kept"
+    facts_add: str = "Add to the summary"
+    facts_pin: str = "Pin"
+    facts_invented: str = "Not in the conversation: {facts}. Check the summary and edit it."
     show_more: str = "Show more"
     show_less: str = "Show less"
     older_records: str = "Older summaries: {count}"

@@ -460,6 +460,7 @@ KOREAN_STEERING: Final = SteeringWords(
     undone="요약을 풀어 원문 그대로 보냅니다.",
     fold_again="다시 요약",
     fold_again_done="{turns}턴을 다시 요약했습니다.",
+    fact_added="{turns}턴 요약에 빠진 사실을 넣었습니다.",
     take_back="되돌리기",
     pin="이 메시지 고정",
     pin_hint="이 메시지를 항상 원문 그대로 보내기",
@@ -471,6 +472,7 @@ KOREAN_STEERING: Final = SteeringWords(
     pin_turn="{turn}턴",
     pin_tokens="≈{tokens}토큰",
     rates="목표 {target} → 실제 {achieved}",
+    dense_rates="목표 {target}, 사실이 많아 {needed} 필요 → 실제 {achieved}",
     tokens="토큰 ≈{before} → ≈{after}",
 )
 
@@ -669,6 +671,9 @@ KOREAN = Words(
     facts_kept="사실 {kept}/{all} 유지",
     facts_missing="빠진 사실",
     facts_present="유지된 사실",
+    facts_add="요약에 넣기",
+    facts_pin="고정",
+    facts_invented="대화에 없는 값: {facts}. 요약을 확인하고 고쳐 주세요.",
     show_more="더 보기",
     show_less="줄이기",
     older_records="이전 요약 {count}개",

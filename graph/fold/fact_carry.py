@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Final, Literal, NamedTuple
 
@@ -90,11 +91,12 @@ def _held(record: Record) -> Iterator[Fact]:
     """Yields the facts of a record's summary: first the stored ones, then others found in the text.
 
     A summary's own sentences may read like a rule that no user gave, so they count as rules and prohibitions only if
-    the record was never compared with its source.
+    the record was never compared with its source. Stored facts are the user's; without any, all may be.
     """
     facts = facts_in(without_marks(without_line(record.summary)))
     kinds = {fact.key: fact for fact in facts if not is_instruction(fact)}
-    yield from present_in((fact_as_written(text, kinds) for text in record.kept_facts), record.summary)
+    stored = present_in((fact_as_written(text, kinds) for text in record.kept_facts), record.summary)
+    yield from (replace(fact, is_of_user=True) for fact in stored)
     for fact in facts:
         if fact.kind != "vague" and not (record.kept_facts and is_instruction(fact)):
-            yield fact
+            yield replace(fact, is_of_user=not record.kept_facts)

@@ -49,10 +49,12 @@ def _compared(text: str, facts: Sequence[Fact]) -> tuple[tuple[str, ...], tuple[
 
 
 def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
+    """Returns the facts that the user said and would miss: no answer's, no cells of a table, no counts."""
     source_facts = facts_of(list(_fact_sources(spec)))
     known = {fact.identity for fact in spec.carried} | pasted_instructions(spec.messages, spec.language)
     fresh = [fact for fact in source_facts if fact.identity not in known]
-    return sorted([*spec.carried, *fresh], key=lambda fact: -fact.weight)[:MOST_FACTS]
+    counted = (fact for fact in (*spec.carried, *fresh) if fact.is_of_user and fact.is_countable)
+    return sorted(counted, key=lambda fact: -fact.weight)[:MOST_FACTS]
 
 
 def _with_line(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> str:

@@ -44,7 +44,7 @@ from graph.value.view import (
     SavingsMoney,
     Statistics,
 )
-from prompt.system.framing import TURN_QUOTE, SPEAKER, Language
+from prompt.system.framing import SPEAKER, TURN_QUOTE, Language
 
 COMPACTION: Final = CompactionStrategy.name
 MOST_INSTRUCTION_CHARS: Final = 300
@@ -613,9 +613,7 @@ def _place_of(fact: str, entries: Sequence[ArchivedMessage]) -> MissingFact:
     # A sentence may have "16" in "116" alone.
     whole = (place for place in found if any(each.text == fact for each in facts_in(place[1])))
     entry, sentence = next(whole, found[0])
-    return MissingFact(
-        fact, _around(sentence, written), is_firm, entry.turn, entry.message.type, str(entry.message.id)
-    )
+    return MissingFact(fact, _around(sentence, written), is_firm, entry.turn, entry.message.type, str(entry.message.id))
 
 
 def _around(sentence: str, fact: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from graph.service.folds import Folds
 from graph.value.error import InputError
 from graph.value.record import Record
-from graph.value.view import PinnedMessage, PinView, TurnView
+from graph.value.view import MissingFact, PinnedMessage, PinView, TurnView
 from tests.fake.scripted_session import ScriptedSession
 
 if TYPE_CHECKING:
@@ -34,6 +35,26 @@ class ScriptedSteering:
             raise InputError("empty")
         changes = {"summary": text, "summary_chars": len(text), "edited": True}
         return session.add_version(record_id, **changes)
+
+    def add_fact(self, session_id: str, record_id: str, fact: str) -> Record:
+        session = self._steer("add_fact", session_id, record_id)
+        (record,) = (record for record in session.records if record.id == record_id)
+        missing = tuple(each for each in record.missing_facts if each != fact)
+        changes = {"summary": f"{record.summary}\n{fact}", "kept_facts": (*record.kept_facts, fact), "edited": True}
+        return session.add_version(record_id, **changes, missing_facts=missing)
+
+    def lacks_firm(self, record: Record) -> bool:
+        return Folds.lacks_firm(record)
+
+    def missing_facts(self, session_id: str, record_id: str) -> tuple[MissingFact, ...]:
+        """Each in a sentence of the record's first turn."""
+        records = self._service.session_of(session_id).records
+        (record,) = (record for record in records if record.id == record_id)
+        turn = record.turns[0]
+        return tuple(
+            MissingFact(fact, f"<말> {fact}입니다.", is_firm=False, turn=turn, role="human", message_id=f"user-{turn}")
+            for fact in record.missing_facts
+        )
 
     def remake(self, session_id: str, record_id: str, *, rate: float, instruction: str = "") -> Record:
         session = self._steer("remake", session_id, record_id)

@@ -52,6 +52,11 @@ def test_example_has_seven_turns_and_two_folds(alone: Chat, server: FakeOpenAI, 
         assert record.summary_tokens < record.source_tokens
         assert (record.kind, record.outcome, record.model) == ("interval", "compressed", EXAMPLE_MODEL)
         assert (record.input_tokens, record.output_tokens) == (0, 0)
+        # Its card shows what a good fold looks like.
+        kept, missing = len(record.kept_facts), len(record.missing_facts)
+        assert kept >= 3
+        assert kept / (kept + missing) >= 0.9
+        assert record.invented_facts == ()
         for fact in retained:
             assert fact in said
             assert fact in record.summary

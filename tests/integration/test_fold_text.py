@@ -126,7 +126,7 @@ def test_a_draft_that_stays_cut_loses_its_unfinished_sentence(chat: Chat, server
     assert record.outcome == "shortened"
     words, facts = split_facts(record.summary)
     assert words.endswith("예산은 200만 원.")
-    assert facts == ["220만 원"]
+    assert facts == []
     assert "길이 한도에서 끊겼습니다" in content_of(requests(server)[1][3])
 
 

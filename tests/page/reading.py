@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,25 @@ OPTIONS = TurnOptions(compression_rate=0.3, strategy="interval", model="offline-
 def new_page() -> AppTest:
     """The page's script as another tab would run it, not run yet."""
     return as_tab(AppTest.from_file(str(_PAGE), default_timeout=60))
+
+
+def page_with_presses() -> AppTest:
+    """The same page, with presses of its plain buttons by `press`."""
+    return as_tab(AppTest.from_function(_pressed_page, default_timeout=60))
+
+
+def _pressed_page() -> None:
+    import streamlit as st  # noqa: PLC0415  # it runs as a page of its own
+
+    from component import page, turn_buttons  # noqa: PLC0415  # see above
+
+    st.button("", key="press", on_click=lambda: turn_buttons.press(st.session_state["pressed"], page.PRESSES))
+    page.main()
+
+
+def press(page: AppTest, *asked: Mapping[str, object]) -> AppTest:
+    page.session_state["pressed"] = asked
+    return page.button(key="press").click().run()
 
 
 def as_tab(page: AppTest) -> AppTest:

@@ -348,6 +348,15 @@ def edit_a_summary(about: About) -> Iterator[Press]:
     assert about.record.summary == "The move is on 3 October."
 
 
+@shows("record_action.add_fact")
+def add_a_missing_fact(about: About) -> Iterator[Press]:
+    bare = about.service.folds.edit(about.session_id, about.record.id, "The move.")
+    fact = bare.missing_facts[0]
+    asked = {"session": about.session_id, "record": bare.id, "fact": fact}
+    yield partial(record_action.add_fact, asked)
+    assert fact in about.record.kept_facts
+
+
 @shows("record_action.use_version")
 def use_a_version(about: About) -> Iterator[Press]:
     first = about.record

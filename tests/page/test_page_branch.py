@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from graph.value.error import BusyError, InputError
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import as_tab, keys, open_page, page_text, raw_html, store_session
+from tests.page.reading import keys, open_page, page_text, page_with_presses, press, raw_html, store_session
 
 
 def buttons(page: AppTest) -> list[dict[str, str]]:
@@ -65,21 +65,11 @@ def test_a_refused_edit_keeps_its_form_and_what_was_typed(page: AppTest, service
     assert "edit_confirm" not in keys(page)
 
 
-def _page_with_presses() -> None:
-    import streamlit as st  # noqa: PLC0415  # it runs as a page of its own
-
-    from component import page, turn_buttons  # noqa: PLC0415  # see above
-
-    st.button("", key="press", on_click=lambda: turn_buttons.press(st.session_state["pressed"]))
-    page.main()
-
-
 def test_a_double_press_makes_one_branch(service: ScriptedService) -> None:
     identifier = store_session(service, 3)
-    page = open_page(as_tab(AppTest.from_function(_page_with_presses, default_timeout=60)), identifier)
+    page = open_page(page_with_presses(), identifier)
     asked = {"press": "branch", "session": identifier, "turn": "1"}
-    page.session_state["pressed"] = [{**asked, "at": 1.5}, {**asked, "at": 2.5}]
-    page.button(key="press").click().run()
+    press(page, {**asked, "at": 1.5}, {**asked, "at": 2.5})
     assert not page.exception
     assert len(service.stored) == 2
     assert page.query_params["session"] in set(service.stored) - {identifier}
@@ -87,14 +77,12 @@ def test_a_double_press_makes_one_branch(service: ScriptedService) -> None:
 
 def test_a_press_that_comes_again_with_the_next_one_counts_once(service: ScriptedService) -> None:
     identifier = store_session(service, 2)
-    page = open_page(as_tab(AppTest.from_function(_page_with_presses, default_timeout=60)), identifier)
+    page = open_page(page_with_presses(), identifier)
     thumb = {"press": "rate", "session": identifier, "attempt": "1", "wanted": "true"}
     first, second = {**thumb, "turn": "1", "thumb": "up", "at": 1.5}, {**thumb, "turn": "2", "thumb": "up", "at": 2.5}
-    page.session_state["pressed"] = [first]
-    page.button(key="press").click().run()
+    press(page, first)
     service.turns.rate(identifier, 1, -1, attempt=1)
-    page.session_state["pressed"] = [first, second]
-    page.button(key="press").click().run()
+    press(page, first, second)
     assert not page.exception
     assert [turn.rating for turn in service.stored[identifier].turns] == [-1, 1]
 

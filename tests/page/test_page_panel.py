@@ -1,8 +1,11 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
 from streamlit.testing.v1 import AppTest
 
@@ -10,7 +13,7 @@ from component.format import format_count
 from graph.value.view import Gauge, ModelOption
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import keys, open_page, page_text, raw_html, store_session
+from tests.page.reading import keys, open_page, page_text, page_with_presses, press, raw_html, store_session
 
 
 def gauge_text(page: AppTest) -> str:
@@ -41,25 +44,97 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
     assert "전체 압축률: 70% 절감 (원문의 30% 길이)" in page_shows
 
 
+def facts_label(page: AppTest) -> str:
+    (label,) = (box.label for box in page.expander if "사실" in box.label)
+    return label
+
+
+def rows(page: AppTest) -> list[str]:
+    """The missing facts that are listed."""
+    return re.findall(r"<li>(.*?)</li>", "".join(line for line in raw_html(page).splitlines() if "missing" in line))
+
+
+def open_facts(page: AppTest, service: ScriptedService, **changes: Any) -> str:  # noqa: ANN401  # of a record
+    """Opens the list of facts of a chat's only card."""
+    identifier = store_session(service, 4)
+    service.stored[identifier].records = [replace(make_record((1, 2, 3)), **changes)]
+    open_page(page, identifier)
+    page.session_state["facts_rail_record-1"] = True
+    page.run()
+    return identifier
+
+
 def test_a_card_says_how_many_facts_are_kept_and_lists_the_missing_ones_first(
     page: AppTest, service: ScriptedService
 ) -> None:
     identifier = store_session(service, 7)
-    shown, missing = ("PEP 703", "10월 14일", "[x](y)"), ("python3.13t", "--enable-experimental-jit")
+    kept, missing = ("PEP 703", "10월 14일", "[x](y)"), ('"python3.13t"', "--enable-experimental-jit")
     records = [make_record((1, 2, 3)), make_record((4, 5, 6))]
-    service.stored[identifier].records = [records[0], replace(records[1], kept_facts=shown, missing_facts=missing)]
+    service.stored[identifier].records = [records[0], replace(records[1], kept_facts=kept, missing_facts=missing)]
     open_page(page, identifier)
-    assert [box.label for box in page.expander if "사실" in box.label] == [":orange[사실 3/5 유지]"]
+    assert facts_label(page).endswith("[사실 3/5 유지]")
     assert "PEP 703" not in page_text(page)
     page.session_state["facts_rail_record-4"] = True
     page_shows = page_text(page.run())
-    assert (
-        page_shows.index("빠진 사실")
-        < page_shows.index("python3.13t")
-        < page_shows.index("유지된 사실")
-        < page_shows.index("PEP 703")
-    )
+    assert page_shows.index("빠진 사실") < page_shows.index("유지된 사실") < page_shows.index("PEP 703")
     assert r":gray-badge[\[x\](y)]" in page_shows
+    # The sentence is marked up, and each button names its fact.
+    first, second = rows(page)
+    assert first.startswith("&lt;말&gt; <b>&quot;python3.13t&quot;</b>입니다.")
+    assert 'aria-label="요약에 넣기: --enable-experimental-jit"' in second
+    assert re.search(
+        r'aria-label="고정: --enable-experimental-jit" aria-pressed="false".*data-message="user-4"', second
+    )
+
+
+@pytest.mark.parametrize(
+    ("missing", "colour"),
+    [
+        ((), "green"),
+        (("180만 원", "10월 14일", "한도윤"), "gray"),
+        (("180만 원", "OPS-4711"), "orange"),
+        (("메일은 두 번만 보내고 더 보내지 마세요",), "orange"),
+        (("Never restart the broker during the day",), "orange"),
+    ],
+)
+def test_only_a_missing_rule_or_identifier_is_alarming(
+    page: AppTest, service: ScriptedService, missing: tuple[str, ...], colour: str
+) -> None:
+    open_facts(page, service, kept_facts=("K7QX2M",), missing_facts=missing)
+    assert facts_label(page) == f":{colour}[사실 1/{1 + len(missing)} 유지]"
+    assert ("빠진 사실" in page_text(page)) == bool(missing)
+
+
+def test_a_missing_fact_is_added_or_pinned_and_the_list_gets_shorter(service: ScriptedService) -> None:
+    page = page_with_presses()
+    identifier = open_facts(page, service, kept_facts=("K7QX2M",), missing_facts=("180만 원", "10월 14일"))
+    assert ["180만 원" in row for row in rows(page)] == [True, False]
+    asked = {"press": "add_fact", "session": identifier, "record": "record-1", "fact": "180만 원"}
+    press(page, {**asked, "at": 1.0})
+    made = service.folds.records(identifier)[0]
+    assert made.missing_facts == ("10월 14일",)
+    assert facts_label(page) == ":gray[사실 2/3 유지]"
+    assert ["10월 14일" in row for row in rows(page)] == [True]
+    assert "1-3턴 요약에 빠진 사실을 넣었습니다." in page_text(page)
+    press(page, {"press": "pin", "message": "user-1", "wanted": "true", "at": 2.0})
+    assert 'aria-pressed="true"' in rows(page)[0]
+    page.button(key="take_back_bar").click().run()
+    page.session_state["facts_rail_record-1"] = True
+    page.run()
+    assert facts_label(page) == ":gray[사실 1/3 유지]"
+
+
+def test_a_card_says_what_a_dense_block_needed_and_what_was_invented(page: AppTest, service: ScriptedService) -> None:
+    identifier = open_facts(page, service, needed_rate=0.38, invented_facts=("990만 원", "[KX](y)"))
+    page_shows = page_text(page)
+    assert "목표 0.3, 사실이 많아 0.38 필요 → 실제 0.3" in page_shows
+    invented = r"대화에 없는 값: 990만 원, \[KX\](y). 요약을 확인하고 고쳐 주세요."
+    assert f":orange[:material/report: {invented}]" in page_shows
+    assert page.button(key="mend_rail_record-1").click().run().text_area(key="text_record-1").value
+    service.stored[identifier].records = [make_record((1, 2, 3))]
+    page_shows = page_text(open_page(page, identifier))
+    assert "목표 0.3 → 실제 0.3" in page_shows
+    assert "대화에 없는 값" not in page_shows
 
 
 def test_a_card_knows_its_turns_and_what_was_kept_word_for_word_stays_literal(
@@ -124,12 +199,6 @@ def test_a_card_says_what_its_fold_cost_and_who_wrote_it(page: AppTest, service:
     page_shows = page_text(page.run())
     assert ":small[:gray[토큰 0 · 문장 추출]]" in page_shows
     assert "요약 모델이 제때 쓸 만한 요약을 내지 못해 원문에서 문장을 골랐습니다." in page_shows
-
-    records[:] = [replace(make_record((1, 2, 3)), kept_facts=("K7QX2M",))]
-    page.session_state["facts_rail_record-1"] = True
-    page.run()
-    assert [box.label for box in page.expander if "사실" in box.label] == [":green[사실 1/1 유지]"]
-    assert "빠진 사실" not in page_text(page)
 
 
 def lines(page: AppTest) -> list[str]:

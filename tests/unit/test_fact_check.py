@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.text import estimate_tokens
-from graph.fold.fact_check import MOST_FACTS, check_facts
+from graph.fold.fact_check import MOST_FACTS, check_facts, compare_facts
 from graph.fold.review import Review
 from graph.fold.spec import FoldSpec
 from tests.fake.draft import spec_of
@@ -75,9 +75,27 @@ def test_the_marks_of_a_summary_are_no_facts() -> None:
     assert (checked.retained, checked.missing) == (("K7QX2M",), ())
 
 
-def test_a_long_list_of_a_tool_is_compared_by_its_weightiest_facts() -> None:
+@pytest.mark.parametrize(
+    ("messages", "counted"),
+    [
+        (
+            [HumanMessage("예약은 K7QX2M, 예산은 180만 원."), AIMessage("그럼 M4RT9Z로 가면 20만 원이 남아요.")],
+            {"K7QX2M", "180만 원"},
+        ),
+        ([HumanMessage("The ticket is K7QX2M."), AIMessage("Then order M4RT9Z on March 3 for $40.")], {"K7QX2M"}),
+        ([HumanMessage("K7QX2M"), ToolMessage("M4RT9Z 12 kg, 2026-11-03", tool_call_id="c")], {"K7QX2M"}),
+        ([HumanMessage("두 곳 중 세 가지만 볼게요. 예약은 K7QX2M, 자리는 7.")], {"K7QX2M"}),
+    ],
+)
+def test_only_what_the_user_told_and_would_miss_is_counted(messages: list[AnyMessage], counted: set[str]) -> None:
+    spec = source_of(*messages, AIMessage(LONG))
+    kept, missing = compare_facts("글을 봄.", spec)
+    assert (kept, set(missing)) == ((), counted)
+
+
+def test_a_long_list_is_compared_by_its_weightiest_facts() -> None:
     listed = " ".join(f"{number} kg" for number in range(1, 500))
-    checked = checked_text("표를 봄.", source_of(HumanMessage("K7QX2M"), ToolMessage(listed, tool_call_id="c")))
+    checked = checked_text("목록을 봄.", source_of(HumanMessage(f"{listed} K7QX2M")))
     assert len(checked.retained) + len(checked.missing) == MOST_FACTS
     assert checked.retained[0] == "K7QX2M"
 
@@ -96,4 +114,4 @@ def test_a_small_number_alone_does_not_stand_in_the_line() -> None:
     source = source_of(HumanMessage("답은 7, 42, 4417, 6초와 K7QX2M입니다. " + LONG))
     checked = checked_text("(1턴) 답을 적음.", source)
     assert {"4417", "6초", "K7QX2M"} <= set(checked.retained)
-    assert {"7", "42"} <= set(checked.missing)
+    assert checked.text.endswith("\n사실: K7QX2M, 6초, 4417")
