@@ -142,11 +142,11 @@ def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: boo
     _draw(parts)
 
 
-def pin(words: Words, message_id: str, *, is_pinned: bool, text: str = "", fact: str = "") -> str:
-    """Returns the button that pins a message; with `text` on it, for a fact of that message."""
+def pin(words: Words, message_id: str, *, is_pinned: bool, text: str = "", about: str = "") -> str:
+    """Returns the button that pins a message; with `text` on it, in a list of what is pinned with it."""
     labels = words.steering
     hint = labels.unpin if is_pinned else labels.pin_hint
-    label = f"{text}: {fact}" if text else labels.pin
+    label = f"{text}: {about}" if text else labels.pin
     return markup("pin", label, {"message": message_id}, icon="pin", hint=hint, is_on=is_pinned, text=text)
 
 

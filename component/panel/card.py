@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Container
+import re
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import streamlit as st
@@ -25,7 +26,6 @@ from component.panel.record_action import EDIT, REMAKE, VERSIONS
 from component.words.en import SteeringWords, Words
 from component.words.wording import describe_compaction
 from graph.value.record import Record
-from graph.value.view import MissingFact
 
 
 def draw_record_menu(labels: SteeringWords, session_id: str, record: Record, surface: str) -> None:
@@ -128,32 +128,39 @@ def _draw_facts(now: PageState, record: Record, surface: str, *, is_active: bool
         return
     with box:
         if missing and now.session is not None:
-            identifier = now.session.session_id
-            pinned = {pin.message_id for pin in now.service.folds.pins(identifier).messages} if is_active else None
-            rows = [
-                _missing(words, identifier, record.id, fact, pinned)
-                for fact in now.service.folds.missing_facts(identifier, record.id)
-            ]
-            st.markdown(f":small[{words.facts_missing}]")
-            st.html(f'<ul class="missing">{"".join(rows)}</ul>')
+            st.html(_missing_list(now, now.session.session_id, record.id, is_active=is_active))
         if kept:
             badges = " ".join(f":gray-badge[{escape_label(fact)}]" for fact in kept)
             st.markdown(f":small[{words.facts_present}]  \n{badges}")
 
 
-def _missing(words: Words, identifier: str, record_id: str, fact: MissingFact, pinned: Container[str] | None) -> str:
-    """Returns a row of the list; with buttons if there are pins."""
-    before, inside, after = map(html.escape, fact.clause.partition(fact.text))
-    marked = f"{before}<b>{inside}</b>{after}"
-    if pinned is None:
-        return f"<li>{marked}</li>"
-    about = {"session": identifier, "record": record_id, "fact": fact.text}
-    label = f"{words.facts_add}: {fact.text}"
-    buttons = turn_buttons.markup("add_fact", label, about, icon="add", text=words.facts_add)
-    if fact.role in {"human", "ai"}:
-        is_pinned = fact.message_id in pinned
-        buttons += turn_buttons.pin(words, fact.message_id, is_pinned=is_pinned, text=words.facts_pin, fact=fact.text)
-    return f'<li>{marked}<div class="turn-buttons">{buttons}</div></li>'
+def _missing_list(now: PageState, identifier: str, record_id: str, *, is_active: bool) -> str:
+    """Returns the sentences with missing facts; those of an active record with buttons."""
+    words, sentences = now.words, dict[tuple[str, str], list[str]]()
+    for fact in now.service.folds.missing_facts(identifier, record_id):
+        sentences.setdefault((fact.clause, fact.message_id), []).append(fact.text)
+    pinned = {pin.message_id for pin in now.service.folds.pins(identifier).messages}
+    rows = []
+    for (clause, message_id), facts in sentences.items():
+        row, named = _marked(clause, facts), ", ".join(facts)
+        if is_active:
+            about = {"session": identifier, "record": record_id, "fact": facts[0]}
+            label = f"{words.facts_add}: {named}"
+            buttons = turn_buttons.markup("add_fact", label, about, icon="add", text=words.facts_add)
+            if message_id:
+                is_pinned = message_id in pinned
+                buttons += turn_buttons.pin(words, message_id, is_pinned=is_pinned, text=words.facts_pin, about=named)
+            row += f'<div class="turn-buttons">{buttons}</div>'
+        rows.append(f"<li>{row}</li>")
+    return f'<p class="missing">{words.facts_missing}</p><ul class="missing">{"".join(rows)}</ul>'
+
+
+def _marked(clause: str, facts: Sequence[str]) -> str:
+    longest_first = sorted(facts, key=len, reverse=True)
+    parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", clause)
+    return "".join(
+        f"<b>{html.escape(part)}</b>" if index % 2 else html.escape(part) for index, part in enumerate(parts)
+    )
 
 
 def _draw_invented(now: PageState, record: Record, surface: str, *, is_active: bool) -> None:

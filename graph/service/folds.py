@@ -367,9 +367,9 @@ class Folds:
         """Returns the facts that a summary lacks, weightiest first, each where the covered messages have it."""
         self._access.own(session_id)
         record = self._stores.records.get(session_id, record_id)
-        entries = self._covered_messages(record) if record.missing_facts else []
+        covered = self._covered_messages(record) if record.missing_facts else []
         # What the user said precedes what an answer repeats.
-        entries.sort(key=lambda entry: entry.message.type != "human")
+        entries = [entry for role in ("human", "ai") for entry in covered if entry.message.type == role]
         return tuple(_place_of(fact, entries) for fact in record.missing_facts)
 
     def add_fact(self, session_id: str, record_id: str, fact: str) -> Record:
@@ -601,7 +601,7 @@ def _checked_instruction(instruction: str) -> str:
 
 def _place_of(fact: str, entries: Sequence[ArchivedMessage]) -> MissingFact:
     """Returns a fact with the first sentence that has it; as it is if none has."""
-    written, is_firm = " ".join(fact.split()), fact_as_written(fact, {}).is_firm
+    written = " ".join(fact.split())
     found = [
         (entry, sentence)
         for entry in entries
@@ -609,11 +609,11 @@ def _place_of(fact: str, entries: Sequence[ArchivedMessage]) -> MissingFact:
         if written in sentence
     ]
     if not found:
-        return MissingFact(fact, fact, is_firm)
+        return MissingFact(fact, fact)
     # A sentence may have "16" in "116" alone.
     whole = (place for place in found if any(each.text == fact for each in facts_in(place[1])))
     entry, sentence = next(whole, found[0])
-    return MissingFact(fact, _around(sentence, written), is_firm, entry.turn, entry.message.type, str(entry.message.id))
+    return MissingFact(fact, _around(sentence, written), entry.turn, entry.message.type, str(entry.message.id))
 
 
 def _around(sentence: str, fact: str) -> str:

@@ -31,14 +31,10 @@ class ExportSize(NamedTuple):
 
 
 class MissingFact(NamedTuple):
-    """A fact that a summary lacks, and the sentence that has it; without a message if none is found.
-
-    `is_firm` is True for rules, prohibitions and identifiers. `role` is the message's type: "human", "ai" or "tool".
-    """
+    """A fact that a summary lacks, and the sentence that has it, in a message of "human" or "ai"; "" if none has."""
 
     text: str
     clause: str
-    is_firm: bool
     turn: int = 0
     role: str = ""
     message_id: str = ""

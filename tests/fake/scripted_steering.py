@@ -52,7 +52,7 @@ class ScriptedSteering:
         (record,) = (record for record in records if record.id == record_id)
         turn = record.turns[0]
         return tuple(
-            MissingFact(fact, f"<말> {fact}입니다.", is_firm=False, turn=turn, role="human", message_id=f"user-{turn}")
+            MissingFact(fact, f"<말> {fact}입니다.", turn=turn, role="human", message_id=f"user-{turn}")
             for fact in record.missing_facts
         )
 

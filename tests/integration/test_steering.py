@@ -122,7 +122,7 @@ def test_a_missing_fact_is_added_to_its_summary_with_its_sentence(chat: Chat, se
     assert folds.lacks_firm(bare)
     places = {place.text: place for place in folds.missing_facts(chat.session_id, bare.id)}
     place = places["OPS-4711"]
-    assert (place.clause, place.turn, place.is_firm) == ("접수 번호는 OPS-4711이에요.", 1, True)
+    assert (place.clause, place.turn, place.role) == ("접수 번호는 OPS-4711이에요.", 1, "human")
     assert place.message_id == chat.turns[0].user_message_id
     assert tuple(places) == bare.missing_facts
     # The line of facts stays the last, and what isn't missing any more isn't added again.
