@@ -32,6 +32,25 @@ function onPress(event) {
   if (button.dataset.press === "branch" && event.detail > 1) return;
   presses.push({ ...button.dataset, at: now() });
   tell();
+  keepFocus(button);
+}
+
+// A press in the list of missing facts has the list drawn anew: the focus goes on to the same button or the next row's.
+function keepFocus(button) {
+  const row = button.closest("ul.missing li");
+  if (!row) return;
+  const isLike = (other) => other.dataset.press === button.dataset.press;
+  const labels = [row, row.nextElementSibling, row.previousElementSibling].flatMap((near) =>
+    [...(near?.querySelectorAll("button") ?? [])].filter(isLike).map((other) => other.ariaLabel),
+  );
+  const until = now() + AGAIN_MILLISECONDS;
+  const look = () => {
+    const shown = [...document.querySelectorAll("ul.missing button")].filter((other) => other.checkVisibility());
+    const found = labels.map((label) => shown.find((other) => other.ariaLabel === label)).find(Boolean);
+    if (found && !button.isConnected) found.focus();
+    else if (now() < until) requestAnimationFrame(look);
+  };
+  look();
 }
 
 export default function ({ data, setTriggerValue }) {

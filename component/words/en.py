@@ -552,7 +552,7 @@ class SteeringWords:
     undone: str = "The fold was undone: sent word for word."
     fold_again: str = "Fold again"
     fold_again_done: str = "Turns {turns} are folded again."
-    fact_added: str = "What was missing is in the summary of turns {turns}."
+    fact_added: str = "Added to the summary of turns {turns}."
     take_back: str = "Undo"
 
     pin: str = "Pin this message"

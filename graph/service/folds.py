@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from textwrap import wrap
 from typing import Final, Literal
 
 from graph.core.cost import Saved, saved_by_model, savings_of
@@ -613,15 +614,10 @@ def _place_of(fact: str, entries: Sequence[ArchivedMessage]) -> MissingFact:
     # A sentence may have "16" in "116" alone.
     whole = (place for place in found if any(each.text == fact for each in facts_in(place[1])))
     entry, sentence = next(whole, found[0])
-    return MissingFact(fact, _around(sentence, written), entry.turn, entry.message.type, str(entry.message.id))
+    return MissingFact(fact, _clause(sentence, written), entry.turn, entry.message.type, str(entry.message.id))
 
 
-def _around(sentence: str, fact: str) -> str:
-    """Returns a sentence; of a long one the words around a fact."""
-    if len(sentence) <= _MOST_CLAUSE_CHARS:
-        return sentence
-    start = sentence.index(fact)
-    margin = max(0, _MOST_CLAUSE_CHARS - len(fact)) // 2
-    first = sentence.rfind(" ", 0, max(0, start - margin)) + 1
-    last = sentence.find(" ", start + len(fact) + margin)
-    return sentence[first : last if last >= 0 else None]
+def _clause(sentence: str, fact: str) -> str:
+    """Returns a sentence; of a long one the part that has the fact, or the fact alone."""
+    parts = wrap(sentence, _MOST_CLAUSE_CHARS, break_long_words=False, break_on_hyphens=False)
+    return next((part for part in parts if fact in part), fact)

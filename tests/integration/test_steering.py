@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 from graph.value.error import InputError, NotFoundError, ServerBusyError
@@ -107,39 +109,65 @@ def test_an_edited_summary_is_sent_from_the_next_turn_on_and_can_be_taken_back(c
     assert folds_marked(chat) == [4]
 
 
-WITH_FACTS = (
-    "사내 위키를 옮기는 일을 정리합시다. 담당은 김민수 대리예요. 접수 번호는 OPS-4711이에요. "
-    "메일은 두 번만 보내고 그보다 더 보내지 마세요. 예산은 120만 원이에요."
-)
-ADDED = "(1턴) 사용자: 접수 번호는 OPS-4711이에요."
+WITH_FACTS = {
+    "ko": (
+        "사내 위키를 옮기자. 담당은 김민수 대리예요. 방은 116호, 접수 번호는 OPS-4711이에요. 메일은 더 보내지 마세요.",
+        "방은 116호, 접수 번호는 OPS-4711이에요.",
+        "(1턴) 사용자: ",
+        "위키를 옮긴다.\n사실: 김민수",
+    ),
+    "en": (
+        "Dana Reyes is in charge. We meet in room 116, and the ticket is OPS-4711. Never send more than two emails.",
+        "We meet in room 116, and the ticket is OPS-4711.",
+        "(turn 1) User: ",
+        "The wiki moves.\nFacts: Dana Reyes",
+    ),
+}
 
 
-def test_a_missing_fact_is_added_to_its_summary_with_its_sentence(chat: Chat, server: FakeOpenAI) -> None:
-    chat.say(WITH_FACTS)
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_a_missing_fact_is_added_to_its_summary_with_its_sentence(
+    chat: Chat, server: FakeOpenAI, language: Literal["ko", "en"]
+) -> None:
+    message, sentence, mark, bare_text = WITH_FACTS[language]
+    chat.say(message)
     chat.ask(2, 4)
     folds, (made,) = chat.service.folds, records(chat)
-    bare = folds.edit(chat.session_id, made.id, "위키를 옮긴다.\n사실: 김민수")
+    bare = folds.edit(chat.session_id, made.id, bare_text)
     assert folds.lacks_firm(bare)
     places = {place.text: place for place in folds.missing_facts(chat.session_id, bare.id)}
-    place = places["OPS-4711"]
-    assert (place.clause, place.turn, place.role) == ("접수 번호는 OPS-4711이에요.", 1, "human")
-    assert place.message_id == chat.turns[0].user_message_id
     assert tuple(places) == bare.missing_facts
+    place = places["OPS-4711"]
+    assert (place.clause, place.turn, place.role) == (sentence, 1, "human")
+    assert place.message_id == chat.turns[0].user_message_id
     # The line of facts stays the last, and what isn't missing any more isn't added again.
     added = folds.add_fact(chat.session_id, bare.id, "OPS-4711")
-    assert added.summary == f"위키를 옮긴다.\n{ADDED}\n사실: 김민수"
+    text, _, line = bare_text.partition("\n")
+    assert added.summary == f"{text}\n{mark}{sentence}\n{line}"
     assert (added.edited, added.version) == (True, 3)
     assert "OPS-4711" in added.kept_facts
     assert folds.add_fact(chat.session_id, bare.id, "OPS-4711") == added
     # A list that was drawn before adds to the version in use.
     for fact in bare.missing_facts:
         added = folds.add_fact(chat.session_id, bare.id, fact)
-    assert ADDED in added.summary
     assert (added.missing_facts, folds.lacks_firm(added)) == ((), False)
     chat.ask(5, 5)
-    assert holds(newest(server), ADDED)
+    assert holds(newest(server), sentence)
     folds.reset(chat.session_id)
     assert refusal(chat, "add_fact", bare.id, fact="OPS-4711") == ("not_active", "not_active")
+
+
+def test_a_fact_of_a_long_sentence_or_of_a_row_is_added_with_what_stands_about_it(chat: Chat) -> None:
+    weights = ", ".join(f"{number} kg" for number in range(1000, 1060))
+    table = "| 이름 | 번호 |\n|---|---|\n| 접수 | OPS-4711 |"
+    chat.say(f"재어 보니 {weights} 나왔어요.\n{table}\n116호가 가까워요. 자리는 16호예요.")
+    chat.ask(2, 4)
+    folds, (made,) = chat.service.folds, records(chat)
+    bare = folds.edit(chat.session_id, made.id, "무게를 쟀다.")
+    clauses = {place.text: place.clause for place in folds.missing_facts(chat.session_id, bare.id)}
+    assert len({clause for fact, clause in clauses.items() if "kg" in fact}) < 10
+    assert all(fact in clause and len(clause) <= 200 for fact, clause in clauses.items())
+    assert clauses["16호"] == "자리는 16호예요."
 
 
 def test_a_mark_of_invented_facts_goes_with_them(chat: Chat, server: FakeOpenAI) -> None:
