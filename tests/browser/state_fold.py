@@ -120,6 +120,21 @@ def facts_open(stage: Stage) -> None:
     expect(stage.panel.get_by_text(stage.words.facts_missing, exact=True)).to_be_visible()
 
 
+def fact_added(stage: Stage) -> None:
+    """With the keyboard, which then stands on the next row; the change is taken back."""
+    rows = stage.panel.locator("ul.missing li")
+    adds = rows.get_by_role("button", name=stage.words.facts_add)
+    count, next_label = rows.count(), adds.nth(1).get_attribute("aria-label")
+    adds.first.press("Enter")
+    expect(rows).to_have_count(count - 1)
+    expect(adds.first).to_be_focused()
+    expect(adds.first).to_have_accessible_name(str(next_label))
+    stage.button("take_back_drawer" if stage.is_narrow else "take_back_bar").click()
+    expect(rows).to_have_count(0)
+    stage.panel.locator('[class*="st-key-facts_"] summary').first.click()
+    expect(rows).to_have_count(count)
+
+
 def older_rows_open(stage: Stage) -> None:
     stage.panel.locator('[class*="st-key-older_"] summary').first.click()
     stage.panel.locator('[class*="st-key-older_"] [class*="st-key-older_"] summary').first.click()

@@ -178,6 +178,7 @@ def test_a_summary_is_made_of_messages_or_a_text(chat: Chat, server: FakeOpenAI,
         assert answer["target_chars"] == int(len(words) * 0.2)
         assert answer["summary_chars"] == len(answer["summary"]) < len(words)
         assert answer["is_usage"]
+        assert {"needed_rate", "invented_facts"} <= answer.keys()
     asked = read_json(http.post("/v1/summarize/", json={"text": words, "target_length": 100, "language": "en"}))
     assert asked["target_chars"] == 100
     assert chat.service.sessions.list() == before
