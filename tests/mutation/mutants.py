@@ -189,6 +189,8 @@ _CORE: Final = (
         "unit/test_fact_check",
         ("min(int(spec.asked_chars * share),", "max(int(spec.asked_chars * share),"),
         (" | pasted_instructions(spec.messages, spec.language)", ""),
+        ("if fact.is_of_user and fact.is_countable", "if fact.is_countable"),
+        ("if fact.is_of_user and fact.is_countable", "if fact.is_of_user"),
         ("return whole if line and is_within(whole, spec) else text", "return text"),
     ),
     *_group(
@@ -200,6 +202,8 @@ _CORE: Final = (
             "_LINE_SHARE if fact.is_firm else _FIRM_LINE_SHARE",
         ),
         ("not (record.kept_facts and is_instruction(fact))", "not is_instruction(fact)"),
+        ("is_of_user=not record.kept_facts", "is_of_user=True"),
+        ("is_of_user=not record.kept_facts", "is_of_user=False"),
     ),
     *_group(
         "core",

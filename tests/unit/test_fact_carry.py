@@ -68,6 +68,16 @@ def test_an_answers_order_in_a_summary_becomes_no_rule_of_the_user() -> None:
     assert [fact.kind for fact in carried_facts([record_with(0, text=text)])] == ["rule", "identifier"]
 
 
+def test_a_merge_is_compared_with_what_the_users_told_alone() -> None:
+    told = [
+        record_with(block, f"K7QX2{letter}", text=f"예약은 K7QX2{letter}, 답은 M4RT9{letter}. {SMALL_TALK * 6}")
+        for block, letter in enumerate("ABC")
+    ]
+    verbatim = replace(record_with(3, text="예약은 K7QX2D. 좋아요."), kind="verbatim")
+    record = made(merge_fold([*told, verbatim], 0.3, 400, "ko"), "예약은 K7QX2A와 K7QX2B, 답은 M4RT9A. " + SMALL_TALK)
+    assert {*record.kept_facts, *record.missing_facts} == {"K7QX2A", "K7QX2B", "K7QX2C", "K7QX2D"}
+
+
 def test_a_name_that_only_its_place_shows_to_be_one_is_carried_on() -> None:
     carried = carried_facts([record_with(0, "김민수", text="김민수 과장이 서버를 맡는다.")])
     assert [(fact.kind, fact.text) for fact in carried] == [("name", "김민수")]
