@@ -14,6 +14,7 @@ from typing import Final, Literal
 from graph.core.cost import Saved, saved_by_model, savings_of
 from graph.core.language import session_language, split_sentences
 from graph.core.model_input import system_part
+from graph.core.open_question import without_question
 from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text
@@ -391,7 +392,7 @@ class Folds:
         if place.message_id:
             speaker = SPEAKER[language][place.role]
             added = TURN_QUOTE[language].format(turn=place.turn, speaker=speaker, text=added)
-        text = without_line(record.summary)  # the line of facts stays the last
+        text = without_question(without_line(record.summary))  # both stay the last lines
         return self.edit(session_id, record.id, f"{text}\n{added}{record.summary[len(text) :]}")
 
     def remake(self, session_id: str, record_id: str, *, rate: float, instruction: str = "") -> Record:

@@ -114,13 +114,13 @@ WITH_FACTS = {
         "사내 위키를 옮기자. 담당은 김민수 대리예요. 방은 116호, 접수 번호는 OPS-4711이에요. 메일은 더 보내지 마세요.",
         "방은 116호, 접수 번호는 OPS-4711이에요.",
         "(1턴) 사용자: ",
-        "위키를 옮긴다.\n사실: 김민수",
+        "위키를 옮긴다.\n질문: 언제 옮길까?\n사실: 김민수",
     ),
     "en": (
         "Dana Reyes is in charge. We meet in room 116, and the ticket is OPS-4711. Never send more than two emails.",
         "We meet in room 116, and the ticket is OPS-4711.",
         "(turn 1) User: ",
-        "The wiki moves.\nFacts: Dana Reyes",
+        "The wiki moves.\nQuestion: when shall it move?\n1. now\n2. in March\nFacts: Dana Reyes",
     ),
 }
 
@@ -140,7 +140,7 @@ def test_a_missing_fact_is_added_to_its_summary_with_its_sentence(
     place = places["OPS-4711"]
     assert (place.clause, place.turn, place.role) == (sentence, 1, "human")
     assert place.message_id == chat.turns[0].user_message_id
-    # The line of facts stays the last, and what isn't missing any more isn't added again.
+    # The open question and the line of facts stay the last, and what isn't missing any more isn't added again.
     added = folds.add_fact(chat.session_id, bare.id, "OPS-4711")
     text, _, line = bare_text.partition("\n")
     assert added.summary == f"{text}\n{mark}{sentence}\n{line}"
