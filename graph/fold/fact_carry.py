@@ -5,26 +5,54 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import ceil
 from typing import Final, Literal, NamedTuple
 
+from graph.core.open_question import without_question
 from graph.core.text import estimate_tokens
 from graph.fold.fact import (
     LINE_LABELS,
     Fact,
     FactLine,
     fact_as_written,
-    facts_in,
+    fact_spans,
     is_instruction,
     line_within,
     present_in,
 )
+from graph.fold.wish import Said, Wish, is_lasting, is_lifted, is_replaced, said_in, wish_of
 from graph.value.record import Record
 
 _LINE_SHARE: Final = 1 / 3
-_FIRM_LINE_SHARE: Final = 2 / 3
+# Where the bound can't follow from the wishes: in a window without room.
+_WISH_LINE_SHARE: Final = 1 / 2
 # Labels of records and marks of turns: their numbers are no facts.
 _MARK: Final = re.compile(r"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)", re.IGNORECASE)
+# 4박(처음 3박), exit 1 (was 75)
+_OLD_VALUE: Final = re.compile(
+    r"[(\[（]\s?(?:이전|기존|처음|원래|종전|당초|was|were|formerly|previously|originally|initially|before|old)(?![A-Za-z])"
+    r"[^()\[\]（）\n]{0,60}$",
+    re.IGNORECASE,
+)
+# 10일 → 3일, 10일에서 3일로 변경, changed from the 10th to the 3rd
+_CHANGED: Final = re.compile(
+    r"\s?(?:→|->|=>)|에서\s[^.\n]{1,30}?로\s?(?:변경|바[꾸꿨뀌뀜꿈]|옮|당[기김겨]|미[루룸뤄]|정정|수정|조정)"
+)
+_CHANGED_FROM: Final = re.compile(
+    r"\b(?:chang|mov|rais|lower|cut|reduc|increas|postpon|correct|switch|brought)\w{0,6}\b[^.\n]{0,30}\bfrom\s(?:the\s)?$",
+    re.IGNORECASE,
+)
+_NEAR_CHARS: Final = 70
+_KNOWN_TEXTS: Final = 64
+
+
+class _Reading(NamedTuple):
+    """The facts of a text, the keys of what it names as it is now, and of what it names as replaced."""
+
+    facts: tuple[Fact, ...]
+    named: frozenset[str]
+    replaced: frozenset[str]
 
 
 class _Rank(NamedTuple):
@@ -43,21 +71,40 @@ def without_line(summary: str) -> str:
     return text if text and last.startswith(tuple(LINE_LABELS.values())) else summary
 
 
-def carried_facts(records: Sequence[Record]) -> tuple[Fact, ...]:
-    """Returns the facts of records (oldest first), heaviest first; each once.
+def carried_facts(records: Sequence[Record], since: Iterable[str] = ()) -> tuple[Fact, ...]:
+    """Returns the facts of records (oldest first), heaviest first; each once. `since` has the user's words after them.
 
-    Weight depends on the kind alone. Among equal weights, the first facts of each record precede all second ones, the
-    newest record first: so no record loses all of its facts to the others.
+    All of the user's lasting rules and prohibitions are among them, but no value that a later sentence replaced and
+    nothing of a question that a later record answers. Weight depends on the kind alone. Among equal weights, the first
+    facts of each record precede all second ones, the newest record first: so no record loses all of its facts to the
+    others.
     """
     found: dict[tuple[str, str], tuple[_Rank, Fact]] = {}
+    current: set[str] = set()
+    old: set[str] = set()
+    later: list[Said] = []
+    for words in since:
+        reading = _read(words)
+        old = (old | reading.replaced) - reading.named
+        current = (current | reading.named) - old
     for age, record in enumerate(reversed(records)):
+        summary = without_question(record.summary) if age else record.summary
+        text = without_marks(without_line(summary))
+        reading = _read(text)
+        old |= reading.replaced - reading.named - current
+        current |= reading.named - old
+        said = said_in(without_marks(summary))
         counts: dict[float, int] = {}
-        for fact in _held(record):
+        for fact in (*_wishes(record, reading, said, later), *_held(record, reading, summary)):
+            if not is_instruction(fact) and fact.key in old:
+                continue
+            identity = (fact.text, "") if isinstance(fact, Wish) else fact.identity
             rank = _Rank(counts.setdefault(fact.weight, 0), age)
             counts[fact.weight] += 1
-            known = found.get(fact.identity)
+            known = found.get(identity)
             if known is None or rank < known[0]:
-                found[fact.identity] = rank, fact
+                found[identity] = rank, fact
+        later += said
     return tuple(fact for _, fact in sorted(found.values(), key=lambda each: (-each[1].weight, each[0])))
 
 
@@ -70,33 +117,67 @@ def carried_line(
 ) -> FactLine:
     """Writes the line of facts that a record carries on, in up to a third of its tokens.
 
-    Rules, prohibitions and identifiers may take up to two thirds, as they are meaningful alone; bare numbers and names
-    need their sentences.
+    Rules and prohibitions come first, as a record says them, and may take up to a half.
     """
 
     def is_allowed(line: str, fact: Fact) -> bool:
-        share = _FIRM_LINE_SHARE if fact.is_firm else _LINE_SHARE
+        share = _WISH_LINE_SHARE if is_instruction(fact) else _LINE_SHARE
         return estimate_tokens(line) <= max_tokens * share and fits(line)
 
-    return line_within(facts, language, is_allowed)
+    return line_within(map(_as_said, facts), language, is_allowed)
 
 
-def room_for_firm(facts: Iterable[Fact], language: Literal["ko", "en"]) -> int:
-    """Returns the smallest size of a record, in tokens, whose line of facts has room for all firm facts."""
-    line = line_within((fact for fact in facts if fact.is_firm), language, lambda *_: True).text
-    return ceil(estimate_tokens(line) / _FIRM_LINE_SHARE)
+def room_for_wishes(facts: Iterable[Fact], language: Literal["ko", "en"]) -> int:
+    """Returns the smallest size of a record, in tokens, of whose line all rules and prohibitions take a third."""
+    wishes = (_as_said(fact) for fact in facts if is_instruction(fact))
+    return ceil(estimate_tokens(line_within(wishes, language, lambda *_: True).text) / _LINE_SHARE)
 
 
-def _held(record: Record) -> Iterator[Fact]:
-    """Yields the facts of a record's summary: first the stored ones, then others found in the text.
+def _as_said(fact: Fact) -> Fact:
+    return replace(fact, text=fact.words) if isinstance(fact, Wish) else fact
 
-    A summary's own sentences may read like a rule that no user gave, so they count as rules and prohibitions only if
-    the record was never compared with its source. Stored facts are the user's; without any, all may be.
+
+def _wishes(record: Record, reading: _Reading, said: Sequence[Said], later: Sequence[Said]) -> Iterator[Fact]:
+    """Yields the user's lasting rules and prohibitions, also those that the record was found to lack.
+
+    A summary's own sentences may read like a rule that no user gave, so they count only if the record was never
+    compared with its source. What a user took out of a summary is out.
     """
-    facts = facts_in(without_marks(without_line(record.summary)))
-    kinds = {fact.key: fact for fact in facts if not is_instruction(fact)}
-    stored = present_in((fact_as_written(text, kinds) for text in record.kept_facts), record.summary)
-    yield from (replace(fact, is_of_user=True) for fact in stored)
+    compared = (*record.kept_facts, *(() if record.edited else record.missing_facts))
+    stored = [fact for each in compared for fact in (fact_as_written(each, {}),) if is_instruction(fact)]
+    if record.edited:
+        stored = list(present_in(stored, record.summary))
+    if not compared:
+        stored = [fact for fact in reading.facts if is_instruction(fact)]
+    for fact in stored:
+        if is_lasting(fact.text) and not is_lifted(fact.text, later):
+            yield wish_of(replace(fact, is_of_user=True), said)
+
+
+def _held(record: Record, reading: _Reading, summary: str) -> Iterator[Fact]:
+    """Yields the other facts of a record's summary: first the stored ones, then others found in the text.
+
+    Stored facts are the user's; without any, all may be.
+    """
+    facts = [fact for fact in reading.facts if not is_instruction(fact)]
+    kinds = {fact.key: fact for fact in facts}
+    stored = (fact_as_written(each, kinds) for each in record.kept_facts)
+    for fact in present_in((fact for fact in stored if not is_instruction(fact)), summary):
+        yield replace(fact, is_of_user=True)
     for fact in facts:
-        if fact.kind != "vague" and not (record.kept_facts and is_instruction(fact)):
+        if fact.kind != "vague":
             yield replace(fact, is_of_user=not record.kept_facts)
+
+
+@lru_cache(maxsize=_KNOWN_TEXTS)
+def _read(text: str) -> _Reading:
+    facts: dict[tuple[str, str], Fact] = {}
+    named: set[str] = set()
+    replaced: set[str] = set()
+    for start, end, fact in fact_spans(text):
+        facts.setdefault(fact.identity, fact)
+        if not is_instruction(fact):
+            before, behind = text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]
+            is_old = _OLD_VALUE.search(before) or _CHANGED.match(behind) or _CHANGED_FROM.search(before)
+            (replaced if is_old or is_replaced(text, start, end) else named).add(fact.key)
+    return _Reading(tuple(facts.values()), frozenset(named), frozenset(replaced))

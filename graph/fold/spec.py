@@ -221,7 +221,9 @@ def fold_of(
         covered_message_count=sum(record.covered_message_count for record in old) + len(new),
         covered_token_count=sum(record.covered_token_count for record in old) + new_tokens,
         message_turns=(*(0 for _ in previous), *(entry.turn for entry in new)),
-        carried=carried_facts(old),
+        carried=carried_facts(
+            old, [text_of(entry.message) for entry in new if isinstance(entry.message, HumanMessage)]
+        ),
     )
 
 

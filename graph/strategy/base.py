@@ -24,7 +24,7 @@ class Limits:
         records_budget_tokens: interval: records are merged once all active ones exceed this.
         newest_records: interval: number of newest records that are never merged.
         merged_together: interval: number of records of a level merged into one of the next.
-        merged_tokens: interval: the upper bound on a merged record.
+        merged_tokens: interval: the upper bound on a merged record whose sources are small; otherwise 35 % of them.
         app_context_threshold: rolling: a summary is made once un-summarised messages exceed this, in tokens.
         rolling_sends_unsummarised: rolling: True to send all un-summarised messages and leave the newest exchange out
             of the next summary.

@@ -9,17 +9,21 @@ from typing import Final, TypeVar
 
 from langchain_core.messages import HumanMessage
 
+from graph.core.open_question import without_answered, without_question
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens, sum_tokens
 from graph.core.turn import label_of, text_of
-from graph.fold.fact_carry import carried_facts, carried_line, room_for_firm, without_line
+from graph.fold.fact_carry import carried_facts, carried_line, room_for_wishes, without_line
 from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.base import Limits
-from graph.value.record import ArchivedMessage, Record
+from graph.value.record import ArchivedMessage, Record, to_entry
 from prompt.system.framing import Language
 
-# Without this cap, merging short records would hardly shrink them, and the input would grow with every level.
-_MERGED_SHARE: Final = 0.24
+# Of the sources; what is merged is half of them at most.
+_MERGED_SHARE: Final = 0.35
+# Of the budget of all records: without this bound on what is made of merges, the input would grow with every level.
+_BUDGET_SHARE: Final = 1 / 6
+_TURN_CHARS: Final = 40
 # Models that keep everything exactly write more than requested, and the line must still fit.
 _TEXT_SHARE: Final = 0.85
 _T = TypeVar("_T", Record, ArchivedMessage)
@@ -38,9 +42,10 @@ def due_merge(
 
     The newest 16 records are never merged. A turn is summarised again once per level, so at most log8(records) times.
     Records with an uncovered message of `raw` between them aren't merged, nor are those that the user undid (`undone`
-    has the positions of undone merges). The length follows from the budget, not from `rate`.
+    has the positions of undone merges). The length follows from the sources and the budget, not from `rate`.
     """
-    if sum(record.summary_tokens for record in active) <= limits.records_budget_tokens:
+    sent = without_answered([to_entry(record) for record in active], language)
+    if sum(entry["summary_tokens"] for entry in sent) <= limits.records_budget_tokens:
         return None
     old = active[: max(0, len(active) - limits.newest_records)]
     apart = [record for record in old if record.is_undone or _is_within(record, undone)]
@@ -49,9 +54,19 @@ def due_merge(
     if due is None:
         return None
     sources = due[: limits.merged_together]
-    share_tokens = int(sum(record.summary_tokens for record in sources) * _MERGED_SHARE)
-    enough_tokens = max(1, share_tokens, room_for_firm(carried_facts(sources), language))
-    return merge_fold(sources, rate, min(limits.merged_tokens, enough_tokens), language)
+    tokens = sum(record.summary_tokens for record in sources)
+    bound_tokens = _bound_tokens(tokens, limits.merged_tokens)
+    if sources[0].level:
+        bound_tokens = min(bound_tokens, max(limits.merged_tokens, int(limits.records_budget_tokens * _BUDGET_SHARE)))
+    enough_tokens = max(bound_tokens, room_for_wishes(carried_facts(sources), language))
+    return merge_fold(
+        sources, rate, max(1, min(tokens // 2, enough_tokens)), language, is_newest=sources[-1] is active[-1]
+    )
+
+
+def _bound_tokens(tokens: int, merged_tokens: int) -> int:
+    """Returns the upper bound on a merge: `merged_tokens` or 35 % of its sources' tokens, half of them at most."""
+    return min(tokens // 2, max(merged_tokens, int(tokens * _MERGED_SHARE)))
 
 
 def _is_within(record: Record, ranges: Collection[tuple[int, int]]) -> bool:
@@ -69,15 +84,17 @@ def merge_for_room(
 
     Records of one level are tried first, from the lowest level and the oldest records on, then records of all levels
     together: so a turn is summarised again a few times at most. `sizes` has the records' tokens in the input by id,
-    where they differ from `summary_tokens`.
+    where they differ from `summary_tokens`. Where the room requires it, the bound is `merged_tokens` only.
     """
     for group in _groups(snapshot):
         for count in range(2, len(group) + 1):
             sources = group[:count]
             tokens = sum((sizes or {}).get(record.id, record.summary_tokens) for record in sources)
-            size = min(merged_tokens, tokens // 2)
+            least = min(merged_tokens, tokens // 2)
+            size = max(least, min(_bound_tokens(tokens, merged_tokens), tokens - excess_tokens))
             if tokens - size >= excess_tokens:
-                return merge_fold(sources, snapshot.rate, size, snapshot.language)
+                is_newest = sources[-1] is snapshot.active[-1]
+                return merge_fold(sources, snapshot.rate, size, snapshot.language, is_newest=is_newest)
     return None
 
 
@@ -122,15 +139,21 @@ def _groups(snapshot: SessionSnapshot) -> Iterator[Sequence[Record]]:
         yield from unbroken(old, snapshot.raw)
 
 
-def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int, language: Language) -> FoldSpec:
+def merge_fold(
+    sources: Sequence[Record], rate: float, max_tokens: int, language: Language, *, is_newest: bool = True
+) -> FoldSpec:
     """Returns the fold of adjacent records, oldest first, into one of the next level with at most `max_tokens`.
 
-    Their lines of facts aren't condensed but carried on; the target of the text is the rest of the bound.
+    Their lines of facts aren't condensed but carried on; the target of the text is the rest of the bound, and at least
+    40 characters a turn if the bound has room for them. Questions that later records answer aren't read: with
+    `is_newest`, the last source has none behind it.
     """
-    messages = tuple(
-        HumanMessage(label_of(record.turns, language) + without_line(record.summary)) for record in sources
-    )
-    spec = fold_of(sources, (), kind="merge", rate=rate, language=language, style="merge")
+    last = sources[-1]
+    answered = sources[:-1] if is_newest else sources
+    read = [record.with_changes(summary=without_question(record.summary)) for record in answered]
+    read += [last] if is_newest else []
+    messages = tuple(HumanMessage(label_of(record.turns, language) + without_line(record.summary)) for record in read)
+    spec = fold_of(read, (), kind="merge", rate=rate, language=language, style="merge")
     spec = replace(
         spec,
         messages=messages,
@@ -139,12 +162,14 @@ def merge_fold(sources: Sequence[Record], rate: float, max_tokens: int, language
         source_chars=sum(len(text_of(message)) for message in messages),
         source_tokens=sum_tokens(messages),
         level=max(record.level for record in sources) + 1,
-        until_message_id=sources[-1].covered_until_message_id,
+        until_message_id=last.covered_until_message_id,
         is_waited=False,
     )
-    line_tokens = estimate_tokens(carried_line(spec.carried, language, max_tokens).text)
+    room_tokens = max_tokens - estimate_tokens(carried_line(spec.carried, language, max_tokens).text)
+    most, usual = (spec.bounded(max(1, int(room_tokens * share))) for share in (1, _TEXT_SHARE))
     return replace(
-        spec.bounded(max(1, int((max_tokens - line_tokens) * _TEXT_SHARE))),
+        usual,
+        target_chars=min(most.target_chars, max(usual.target_chars, _TURN_CHARS * len(spec.turns))),
         max_tokens=max_tokens,
         source_chars=sum(len(label_of(record.turns, language) + record.summary) for record in sources),
         source_tokens=sum(record.summary_tokens for record in sources),

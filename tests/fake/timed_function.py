@@ -22,8 +22,10 @@ from component.chat.transcript import split_code
 from component.format import escape_label
 from component.markdown import answer_markdown, summary_markdown
 from graph.core.attached import split_attached
+from graph.core.open_question import without_question
 from graph.core.text import has_visible, title_of
 from graph.fold.extract import extract_summary
+from graph.fold.fact_carry import carried_facts
 from graph.fold.fact_check import compare_facts
 from graph.fold.review import SummaryDraft, flaw_of, is_copy, review_drafts
 from graph.fold.spec import FoldSpec
@@ -35,11 +37,13 @@ from graph.offline.chat_model import compose
 from graph.project.secret import mask_secrets
 from graph.recognise.client_chain import canonical
 from graph.search.term import broad_words, cut_around, excerpt, has_content_of, index_terms, strict_words
+from graph.value.record import Record
 from prompt.summary.quote import escape
 from prompt.system.framing import quote_rules
 from prompt.tool.words import recalled_numbers, recalled_texts
 from tests.fake.draft import spec_of
 from tests.fake.long_text import long_texts
+from tests.fake.snapshot import record_of
 
 _DEADLINE: Final = 6
 # The limit may count a long process's time a little otherwise than its own clock does.
@@ -48,12 +52,17 @@ _WORDS: Final = [["가나"], ["b"]]
 # A rule's file and a draft are cut to so much before.
 _RULE_CHARS: Final = 32_768
 _DRAFT_CHARS: Final = 60_000
+_WISHES: Final = tuple(f"항목 {number}번은 절대 빼지 말고 보내 주세요" for number in range(100))
 _QUESTIONS: Final = " ".join(f"항목 {number} 값은 얼마였나요?" for number in range(5_000))
 
 
 def _spec() -> FoldSpec:
     said: list[AnyMessage] = [HumanMessage("질문입니다"), AIMessage("답입니다. " * 200)]
     return spec_of(said, 900, source_chars=3_000, source_tokens=1_000)
+
+
+def _record(text: str) -> Record:
+    return record_of((1, 2, 3), text).with_changes(kept_facts=_WISHES, missing_facts=_WISHES)
 
 
 def _draft(text: str) -> SummaryDraft:
@@ -82,6 +91,8 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "flaw_of": lambda text: flaw_of(_draft(text), _spec()),
     "review_drafts": lambda text: review_drafts([_draft(text)], _spec()),
     "compare_facts": lambda text: compare_facts(text, _spec()),
+    "carried_facts": lambda text: carried_facts([_record(text), _record(_QUESTIONS)]),
+    "without_question": without_question,
     "mask_secrets": mask_secrets,
     "compose": lambda text: compose([SystemMessage(""), HumanMessage(text)], ()),
     "compose_behind": lambda text: compose([SystemMessage(""), HumanMessage(text), AIMessage(text)], ()),

@@ -3,7 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from graph.core.text import estimate_tokens
+from graph.fold.fact_carry import carried_line
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge
 from graph.value.record import Record
@@ -59,8 +62,42 @@ def test_the_oldest_eight_become_one_of_the_next_level() -> None:
 def test_a_merge_aims_below_its_hard_bound() -> None:
     spec = due_merge([record(k) for k in range(24)], 0.3, LIMITS, language="ko")
     assert spec is not None
-    assert spec.max_tokens == LIMITS.merged_tokens
-    assert 0.7 * LIMITS.merged_tokens < estimate_tokens((TEXT * 50)[: spec.target_chars]) < LIMITS.merged_tokens
+    assert spec.max_tokens == int(0.35 * 8 * record(0).summary_tokens)
+    assert 0.7 * spec.max_tokens < estimate_tokens((TEXT * 50)[: spec.target_chars]) < spec.max_tokens
+
+
+@pytest.mark.parametrize(
+    ("tokens", "level", "bound"),
+    [
+        (400, 0, 1_120),  # 35 % of 3,200
+        (200, 0, 600),  # 35 % would be 560
+        (100, 0, 400),  # half of the sources
+        (1_000, 1, 1_333),  # a sixth of the records' budget, however large the merges are
+        (300, 1, 840),
+    ],
+)
+def test_a_merge_is_bounded_by_its_sources_and_what_is_made_of_merges_by_the_budget(
+    tokens: int, level: int, bound: int
+) -> None:
+    active = [replace(record(k, level=level), summary_tokens=tokens) for k in range(8)]
+    active += [replace(record(k), summary_tokens=1_000) for k in range(8, 24)]
+    spec = due_merge(active, 0.3, LIMITS, language="ko")
+    assert spec is not None
+    assert (spec.max_tokens, spec.level) == (bound, level + 1)
+
+
+def test_the_text_has_forty_characters_a_turn_beside_the_largest_line() -> None:
+    """Twelve turns with as many facts as a line takes: 176 characters before, as the line took two thirds of 356."""
+    numbers = [f"AB-{number * 7919:07d}" for number in range(60)]
+    active = [replace(record(k, text=TEXT * 11), kept_facts=tuple(numbers[k * 15 : k * 15 + 15])) for k in range(4)]
+    active = [replace(each, summary=f"{each.summary}\n사실: {' '.join(each.kept_facts)}") for each in active]
+    limits = Limits(records_budget_tokens=500, newest_records=1, merged_together=4)
+    spec = due_merge([*active, record(4)], 0.3, limits, language="ko")
+    assert spec is not None
+    assert spec.max_tokens == 600
+    assert spec.target_chars >= 40 * 12
+    line = carried_line(spec.carried, "ko", 600).text
+    assert 150 < estimate_tokens(line) <= 200
 
 
 def test_levels_are_merged_among_themselves_and_the_lowest_first() -> None:

@@ -1,0 +1,201 @@
+"""The user's lasting wishes (rules and prohibitions) in records: which ones hold, and how a record says them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, NamedTuple
+
+from graph.core.language import split_sentences
+from graph.fold.fact import (
+    Fact,
+    Kind,
+    fact_spans,
+    facts_in,
+    instruction_key,
+    is_instruction,
+    key_of,
+    summary_sentences,
+)
+
+_VALUES: Final = frozenset({"date", "number", "money", "count", "vague"})
+_WEEKDAY: Final = re.compile(r"요일|day$", re.IGNORECASE)
+_LASTING: Final = re.compile(
+    r"절대|반드시|앞으로|항상|언제나|부터|(?i:\b(?:never|always|must|from now on|under no circumstances)\b)"
+)
+# A date, an option or a plan that is declined: true of that moment.
+_DECLINED: Final = re.compile(
+    r"안\s?(?:되겠|될\s?(?:것|듯)|맞(?:아|네|을))|(?:어렵|힘들)(?:겠|네|어|습|것)|못\s?(?:가|오|하|맞추)(?:겠|네)"
+    r"|(?i:\bwon['’]t work\b|\b(?:can['’]t|cannot) make\b|\bdoesn['’]t work\b)"
+)
+_MOMENT: Final = re.compile(
+    r"오늘|지금은|지금\s?당장|내일|모레|이번(?:에|엔|\s?(?:주|달|한\s?번|회|답))|다음\s?(?:주|달)"
+    r"|(?i:\b(?:today|tonight|tomorrow|(?:this|next) (?:time|week|month)|yet|(?:for|right) now)\b)"
+)
+_REPLACED: Final = re.compile(r"(?:은|는|이|가|을|를|도|으로)?\s?(?:말고|아니(?:라|고)|대신)")
+_REPLACED_BEFORE: Final = re.compile(r"\b(?:instead of|rather than|not)\s(?:the\s|on\s|at\s)?$", re.IGNORECASE)
+# Words that name nothing without the sentence before.
+_POINTING_LIST: Final = """
+됨 된다 함 한다 하기 하게 후보 목록 명단 리스트 대상 항목 선택지 내용 부분 거기 여기 그곳 이곳 그날 그때 그쪽 이쪽 그분
+이분 그거 이거 저거 그걸 이걸 저걸 그게 이게 그런 이런 아 네 예 음 저 건 것 걸 게 거 수 할 되고 되겠어 되겠 있어 있어요
+없어 돼서 돼고 해서 candidate candidates list option options item items one ones them those these there here they he she
+him her its leave take out please up anymore again just ok okay yes so then has have
+"""
+_POINTING: Final = frozenset(_POINTING_LIST.split())
+# Takes back a wish of an earlier record.
+_LIFTED: Final = re.compile(
+    r"(?:금지|규칙|제한|조건|요청|부탁)(?:을|를|은|는|이|가)?\s?(?:해제|철회|취소|거[둠두둬]|풀)|허용(?:함|됨|하기로)|[가-힣]도\s?(?:됨|된다)"
+    r"|(?i:\b(?:rule|ban|prohibition|restriction|request)s?\b[^.\n]{0,30}?\b(?:lifted|withdrawn|taken back|dropped)\b"
+    r"|\ballowed again\b|\bno longer (?:applies|forbidden)\b)"
+)
+_LABEL: Final = re.compile(
+    r"^(?:\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)\s?)?"
+    r"(?:(?:(?:사용자\s?)?(?:규칙|금지|요청|조건)|사실|rules?|prohibitions?|facts)\s?[:：]\s?)?",
+    re.IGNORECASE,
+)
+_CLAUSE_END: Final = re.compile(r"(?<=[,;，；])\s+|\s[·/]\s")
+_TRIMMED: Final = " .,;，；!?。！？"
+_MOST_CLAUSES: Final = 3
+# Of an edited summary, which may be long.
+_MOST_SENTENCES: Final = 500
+_MOST_SAID: Final = 1_000
+# Shares of the wish's words in what a record says, and of the record's words in the wish.
+_LEAST_FOUND: Final = 0.5
+_LEAST_OWN: Final = 0.8
+_OTHER_FORM: Final = 0.5
+_LATIN_ROOT: Final = 4
+# Looked at around a value.
+_NEAR_CHARS: Final = 24
+
+
+@dataclass(frozen=True)
+class Wish(Fact):
+    """A rule or prohibition in the user's words (`text`), to be written as `words`: its record's, if it says it.
+
+    Its key is that of `words`, which a text that replaces the record is likely to repeat.
+    """
+
+    words: str = ""
+
+
+class Said(NamedTuple):
+    """A sentence of a record, or some clauses of it, with its key and content words."""
+
+    text: str
+    key: str
+    words: tuple[str, ...]
+    is_negated: bool
+
+
+def is_lasting(text: str) -> bool:
+    """Returns True if a rule or prohibition means the same without its context.
+
+    Not what declines a date or corrects a value ("1월 24일은 안 되겠어요", "10일 말고 3일로"), and nothing that
+    points at words before it ("후보에서 빼 주세요").
+    """
+    values = [(start, end) for start, end, fact in fact_spans(text) if _is_value(fact)]
+    if any(is_replaced(text, start, end) for start, end in values):
+        return False
+    if _LASTING.search(text):
+        return bool(_content_words(text))
+    if _MOMENT.search(text) or (values and _DECLINED.search(text)):
+        return False
+    return bool(_content_words(_without(text, values)))
+
+
+def is_replaced(text: str, start: int, end: int) -> bool:
+    """Returns True if a value is named only to be replaced: 10일 말고, instead of the 10th."""
+    is_before = _REPLACED_BEFORE.search(text[max(0, start - _NEAR_CHARS) : start])
+    return bool(is_before or _REPLACED.match(text[end : end + _NEAR_CHARS]))
+
+
+def said_in(summary: str) -> list[Said]:
+    """Returns what a summary says: each sentence, and each run of up to three clauses in it."""
+    sentences = (_LABEL.sub("", sentence) for sentence in split_sentences(summary)[:_MOST_SENTENCES])
+    return list(islice((said for sentence in sentences for said in _runs(sentence)), _MOST_SAID))
+
+
+def is_lifted(wish: str, later: Sequence[Said]) -> bool:
+    """Returns True if a later record takes a wish back."""
+    words = _content_words(wish)
+    return any(_LIFTED.search(said.text) and _found(words, said.key) >= _LEAST_FOUND for said in later)
+
+
+def wish_of(fact: Fact, record: Sequence[Said]) -> Wish:
+    """Returns a rule or prohibition of the user as the record says it."""
+    words = _own_words(fact.text, record)
+    if words in ("", fact.text):
+        return Wish(fact.kind, fact.text, fact.key, fact.weight, fact.text)
+    is_negated = any(sentence.is_negated for sentence in summary_sentences(words))
+    kind: Kind = "negation" if is_negated else "rule"
+    return Wish(kind, fact.text, instruction_key(words) or fact.key, fact.weight, words)
+
+
+def _own_words(wish: str, record: Sequence[Said]) -> str:
+    """Returns a wish as a record says it, as short as it says it; what it doesn't say stays in the user's words."""
+    found = [_clause_in(clause, record) for clause in _CLAUSE_END.split(wish)]
+    return ", ".join(dict.fromkeys(filter(None, found)))
+
+
+def _clause_in(clause: str, record: Sequence[Said]) -> str:
+    words = _content_words(clause)
+    if not words:
+        return ""
+    clause = clause.strip(_TRIMMED)
+    key = key_of(clause)
+    is_negated = any(sentence.is_negated for sentence in summary_sentences(clause))
+    firm = [fact.key for fact in facts_in(clause) if not is_instruction(fact) and fact.kind != "vague"]
+    saying = [
+        said
+        for said in record
+        if said.is_negated is is_negated
+        and len(said.text) <= len(clause)
+        and _found(words, said.key) >= _LEAST_FOUND
+        and sum(word in key or _root(word) in key for word in said.words) >= _LEAST_OWN * len(said.words)
+        and all(each in said.key or _root(each) in said.key for each in firm)
+    ]
+    return max(saying, key=lambda said: (_found(words, said.key), -len(said.text))).text if saying else clause
+
+
+def _is_value(fact: Fact) -> bool:
+    return fact.kind in _VALUES and not _WEEKDAY.search(fact.text)
+
+
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    parts, last = [], 0
+    for start, end in spans:
+        parts.append(text[last:start])
+        last = max(last, end)
+    return " ".join([*parts, text[last:]])
+
+
+def _content_words(text: str) -> tuple[str, ...]:
+    return tuple(word for word in instruction_key(text).split("|") if word and word.replace(" ", "") not in _POINTING)
+
+
+def _found(words: Sequence[str], key: str) -> float:
+    """Returns the share of words that a text has; one that it has in another form counts half."""
+    found = sum(1.0 if word in key else _OTHER_FORM if _root(word) in key else 0.0 for word in words)
+    return found / len(words) if words else 0.0
+
+
+def _root(word: str) -> str:
+    """Returns the key of a word without its ending: 짧은 → 짧, restarted → restar."""
+    tokens = word.split()
+    if len(tokens) > 1:
+        return f" {' '.join(tokens[:-1])} "
+    token = tokens[0]
+    return f" {token[: max(_LATIN_ROOT, len(token) - 3)]}" if len(token) > _LATIN_ROOT else word
+
+
+def _runs(sentence: str) -> Iterator[Said]:
+    clauses = _CLAUSE_END.split(sentence)
+    count = len(clauses)
+    spans = {(first, min(count, first + length)) for first in range(count) for length in range(1, _MOST_CLAUSES + 1)}
+    for first, last in sorted({*spans, (0, count)}):
+        text = ", ".join(clause.strip(_TRIMMED) for clause in clauses[first:last])
+        is_negated = any(said.is_negated for said in summary_sentences(text))
+        if words := _content_words(text):
+            yield Said(text, key_of(text), words, is_negated)
