@@ -40,10 +40,14 @@ _REPLACED_BEFORE: Final = re.compile(r"\b(?:instead of|rather than|not)\s(?:the\
 _POINTING_LIST: Final = """
 됨 된다 함 한다 하기 하게 후보 목록 명단 리스트 대상 항목 선택지 내용 부분 거기 여기 그곳 이곳 그날 그때 그쪽 이쪽 그분
 이분 그거 이거 저거 그걸 이걸 저걸 그게 이게 그런 이런 아 네 예 음 저 건 것 걸 게 거 수 할 되고 되겠어 되겠 있어 있어요
-없어 돼서 돼고 해서 candidate candidates list option options item items one ones them those these there here they he she
+없어 돼서 돼고 해서 제외해 제외하
+using stop stopped candidate candidates list option options item items one ones them those these there here they he she
 him her its leave take out please up anymore again just ok okay yes so then has have
 """
 _POINTING: Final = frozenset(_POINTING_LIST.split())
+_POINTED_AT: Final = re.compile(
+    r"(?<![가-힣])(?:이|그|저|해당)\s[가-힣A-Za-z]+|(?i:\b(?:this|that|these|those)\s[a-z]+)"
+)
 # Takes back a wish of an earlier record.
 _LIFTED: Final = re.compile(
     r"(?:금지|규칙|제한|조건|요청|부탁)(?:을|를|은|는|이|가)?\s?(?:해제|철회|취소|거[둠두둬]|풀)|허용(?:함|됨|하기로)|[가-힣]도\s?(?:됨|된다)"
@@ -61,6 +65,7 @@ _MOST_CLAUSES: Final = 3
 # Of an edited summary, which may be long.
 _MOST_SENTENCES: Final = 500
 _MOST_SAID: Final = 1_000
+_LONGEST_CHARS: Final = 1_000
 # Shares of the wish's words in what a record says, and of the record's words in the wish.
 _LEAST_FOUND: Final = 0.5
 _LEAST_OWN: Final = 0.8
@@ -98,11 +103,11 @@ def is_lasting(text: str) -> bool:
     values = [(start, end) for start, end, fact in fact_spans(text) if _is_value(fact)]
     if any(is_replaced(text, start, end) for start, end in values):
         return False
-    if _LASTING.search(text):
-        return bool(_content_words(text))
-    if _MOMENT.search(text) or (values and _DECLINED.search(text)):
+    is_firm = bool(_LASTING.search(text))
+    if not is_firm and (_MOMENT.search(text) or (values and _DECLINED.search(text))):
         return False
-    return bool(_content_words(_without(text, values)))
+    rest = text if is_firm else _without(text, values)
+    return bool(_content_words(_POINTED_AT.sub(" ", rest)))
 
 
 def is_replaced(text: str, start: int, end: int) -> bool:
@@ -113,8 +118,8 @@ def is_replaced(text: str, start: int, end: int) -> bool:
 
 def said_in(summary: str) -> list[Said]:
     """Returns what a summary says: each sentence, and each run of up to three clauses in it."""
-    sentences = (_LABEL.sub("", sentence) for sentence in split_sentences(summary)[:_MOST_SENTENCES])
-    return list(islice((said for sentence in sentences for said in _runs(sentence)), _MOST_SAID))
+    sentences = [each for each in split_sentences(summary)[:_MOST_SENTENCES] if len(each) <= _LONGEST_CHARS]
+    return list(islice((said for each in sentences for said in _runs(_LABEL.sub("", each))), _MOST_SAID))
 
 
 def is_lifted(wish: str, later: Sequence[Said]) -> bool:
