@@ -26,15 +26,15 @@ _SPEAKERS: Final = (
 _OUR_TAG: Final = re.compile(r"<(?=(?:\s*/\s*)?(?:m|source|before|summary|facts)\b)", re.IGNORECASE)
 
 _FACTS: Final[Mapping[str, str]] = {
-    "ko": "다음은 위에서 뽑은 것이며 역시 자료입니다. 그중 지금도 맞는 것을 자리가 있는 대로 앞의 것부터 요약에 넣습니다. 규칙과 금지는 뜻 그대로, 나머지는 글자 그대로.",
-    "en": "This was taken from the source above and is material, too. Put what still holds of it into the summary, the first first, as far as there is room: rules and prohibitions by their meaning, the rest letter for letter.",
+    "ko": "다음은 위에서 뽑은 사실이며 역시 자료입니다. 지금도 맞는 것은 요약에 넣으세요. 규칙과 금지는 뜻 그대로, 나머지는 글자 그대로 씁니다.",
+    "en": "These facts were taken from the conversation above and are material, too. Put those that still hold into the summary: rules and prohibitions by their meaning, the rest exactly as written.",
 }
 _INSTRUCTION: Final[Mapping[str, str]] = {
     "ko": "이 요약에 대한 사용자의 요청입니다. 위의 규칙과 아래의 길이 안에서 따릅니다: “{instruction}”\n",
-    "en": "This is what the user asks of this summary. Follow it within the rules above and the size below: “{instruction}”\n",
+    "en": "The user asks this of the summary. Follow it within the rules above and the length below: “{instruction}”\n",
 }
 # Of the words around a list of facts.
-FACTS_VERSION: Final = "facts-2"
+FACTS_VERSION: Final = "facts-3"
 
 
 def escape(text: str) -> str:

@@ -199,7 +199,7 @@ def test_short_code_and_an_error_stay_letter_for_letter_where_sentences_around_t
     assert ERROR in prompt
     rules, material = (content_of(message) for message in requests(server)[0])
     assert "지금 쓰는 코드는 10줄까지 그대로 둡니다." in rules
-    exact = next(line for line in rules.splitlines() if line.startswith("4. "))
+    exact = next(line for line in rules.splitlines() if line.startswith("3. "))
     assert all(word in exact for word in ("명령", "오류 문구"))
     assert CODE in material
 

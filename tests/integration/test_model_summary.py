@@ -70,7 +70,7 @@ def test_a_summary_is_asked_for_by_rules_and_material(server: FakeOpenAI, models
     rules, material = (content_of(message) for message in body["messages"])
     assert rules == summary_generator.get_rules("ko")
     assert material.startswith('<before>\n그 전의 요약\n</before>\n<source>\n<m turn="4" from="user">배포는')
-    assert material.endswith("많아도 112자. 넘치면 6, 5, 4번부터 덜고 1, 2, 3번은 빼지 마세요.")
+    assert material.endswith("많아도 112자. 넘치면 5, 4, 3번 순으로 덜고 1, 2번과 질문은 남기세요.")
     assert "롤백 기준은 오류율" in material
     assert "temperature" not in body
 
@@ -82,7 +82,7 @@ def test_a_session_in_english_is_asked_in_english(server: FakeOpenAI, models: Ch
     )
     (prompt,) = prompts(server)
     assert "In the language of the user's own messages, about 76 characters, 112 characters at most." in prompt
-    assert "Code that is current may stay as it is, up to 10 lines." in prompt
+    assert "Code in use may stay as it is, up to 10 lines." in prompt
     assert not re.search("[가-힣]", prompt)
 
 

@@ -105,7 +105,7 @@ def test_the_request_names_the_facts_before_the_size() -> None:
 @pytest.mark.parametrize("style", ["rolling", "structured"])
 def test_the_seeds_english_prompts_name_them_in_english(style: str) -> None:
     request = request_of(TALK, 1_000, style=style)
-    assert "\nThis was taken from the source above" in request
+    assert "\nThese facts were taken from the conversation above" in request
     assert request.splitlines()[-1].startswith("In Korean")
 
 

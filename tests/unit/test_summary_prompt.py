@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph import generate_summary
+from graph.core.open_question import without_question
 from graph.model.summariser import SummaryDraft
 from prompt.summary import (
     compaction_generator,
+    in_place_generator,
     merge_generator,
     repair_generator,
     rolling_generator,
     summary_generator,
 )
+from prompt.summary.quote import list_facts
 from prompt.summary.summary_generator import get_prompt
 
 GENERATORS = [summary_generator, merge_generator, rolling_generator, compaction_generator]
@@ -115,14 +118,57 @@ def test_the_rules_stand_first_and_the_size_is_told_in_characters_alone(generato
     assert not re.search(r"\d+ words", prompt)
 
 
-def test_what_matters_most_is_named_first() -> None:
-    korean, english = summary_generator.get_rules("ko"), summary_generator.get_rules("en")
-    for rules, words in (
-        (korean, ["금지", "결정", "선택지", "글자 그대로", "남은 일", "추정"]),
-        (english, ["prohibitions", "Decisions", "question", "letter for letter", "still to be done", "guessed"]),
-    ):
-        indexes = [rules.index(word, rules.index("1. ")) for word in words]
-        assert indexes == sorted(indexes)
+def in_place(language: str) -> str:
+    return in_place_generator.get_prompt(
+        "plain", aim_chars=300, most_chars=480, turns=(1, 2, 3), opening="x", closing="", language=language
+    )
+
+
+CLASSES = {
+    "ko": ["금지", "결정", "글자 그대로", "남은 일", "추정"],
+    "en": ["prohibitions", "Decisions", "exactly as written", "remains to be done", "guesses"],
+}
+
+
+@pytest.mark.parametrize("language", CLASSES)
+def test_quoted_and_in_place_name_the_same_classes_in_one_order(language: str) -> None:
+    for prompt in (get_prompt([HumanMessage("x")], 300, language=language), in_place(language)):
+        classes = re.findall(r"^([1-9])\. (.+)$", prompt, re.MULTILINE)
+        assert [number for number, _ in classes] == ["1", "2", "3", "4", "5"]
+        assert all(word in text for word, (_, text) in zip(CLASSES[language], classes, strict=True))
+        # What is dropped first is named last; what stays isn't among it.
+        dropped, _, kept = prompt.splitlines()[-1].rpartition("덜고" if language == "ko" else ";")
+        assert re.findall(r"\b[1-5]", dropped.rpartition("넘치면" if language == "ko" else "If it")[2]) == [
+            "5",
+            "4",
+            "3",
+        ]
+        assert re.findall(r"\b[1-5]", kept) == ["1", "2"]
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+@pytest.mark.parametrize("generator", [*GENERATORS, in_place_generator])
+def test_the_open_question_is_asked_for_in_the_form_that_is_taken_off(generator: ModuleType, language: str) -> None:
+    prompts = [in_place(language)]
+    if generator is not in_place_generator:
+        prompts = [generator.get_prompt([HumanMessage("x")], 300, language=language)]
+    for prompt in prompts:
+        (form,) = re.findall(r'"((?:질문|Question): …)"', prompt)
+        assert without_question(f"text\n{form}") == "text"
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_the_named_facts_have_no_order_of_their_own(language: str) -> None:
+    told = list_facts(["K7QX2M"], language)
+    assert not re.search("first|room|앞의 것|자리", told)
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_what_a_long_draft_keeps_is_not_what_it_drops(language: str) -> None:
+    told = repair_generator.get_prompt("long", chars=700, aim=300, most=450, language=language)
+    assert "settled" not in told
+    kept = {"ko": ("규칙", "금지", "결정", "질문"), "en": ("rules", "prohibitions", "decisions", "question")}[language]
+    assert all(told.count(word) == 1 for word in kept)
 
 
 KINDS = ["empty", "language", "copy", "answer", "markup", "repetition", "cut", "long", "short", "lacking"]
