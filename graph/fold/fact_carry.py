@@ -145,13 +145,11 @@ def _wishes(record: Record, reading: _Reading, said: Sequence[Said], later: Sequ
     """
     compared = (*record.kept_facts, *(() if record.edited else record.missing_facts))
     stored = [fact for each in compared for fact in (fact_as_written(each, {}),) if is_instruction(fact)]
-    if record.edited:
-        stored = list(present_in(stored, record.summary))
     if not compared:
         stored = [fact for fact in reading.facts if is_instruction(fact)]
     for fact in stored:
         if is_lasting(fact.text) and not is_lifted(fact.text, later):
-            yield wish_of(replace(fact, is_of_user=True), said)
+            yield wish_of(fact, said)
 
 
 def _held(record: Record, reading: _Reading, summary: str) -> Iterator[Fact]:

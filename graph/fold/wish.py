@@ -132,10 +132,11 @@ def wish_of(fact: Fact, record: Sequence[Said]) -> Wish:
     """Returns a rule or prohibition of the user as the record says it."""
     words = _own_words(fact.text, record)
     if words in ("", fact.text):
-        return Wish(fact.kind, fact.text, fact.key, fact.weight, fact.text)
+        return Wish(fact.kind, fact.text, fact.key, fact.weight, is_of_user=True, words=fact.text)
     is_negated = any(sentence.is_negated for sentence in summary_sentences(words))
     kind: Kind = "negation" if is_negated else "rule"
-    return Wish(kind, fact.text, instruction_key(words) or fact.key, fact.weight, words)
+    key = instruction_key(words) or fact.key
+    return Wish(kind, fact.text, key, fact.weight, is_of_user=True, words=words)
 
 
 def _own_words(wish: str, record: Sequence[Said]) -> str:
@@ -151,7 +152,7 @@ def _clause_in(clause: str, record: Sequence[Said]) -> str:
     clause = clause.strip(_TRIMMED)
     key = key_of(clause)
     is_negated = any(sentence.is_negated for sentence in summary_sentences(clause))
-    firm = [fact.key for fact in facts_in(clause) if not is_instruction(fact) and fact.kind != "vague"]
+    firm = [fact for fact in facts_in(clause) if not is_instruction(fact) and fact.kind != "vague"]
     saying = [
         said
         for said in record
@@ -159,7 +160,7 @@ def _clause_in(clause: str, record: Sequence[Said]) -> str:
         and len(said.text) <= len(clause)
         and _found(words, said.key) >= _LEAST_FOUND
         and sum(word in key or _root(word) in key for word in said.words) >= _LEAST_OWN * len(said.words)
-        and all(each in said.key or _root(each) in said.key for each in firm)
+        and all(fact.key in said.key or (fact.kind == "name" and _root(fact.key) in said.key) for fact in firm)
     ]
     return max(saying, key=lambda said: (_found(words, said.key), -len(said.text))).text if saying else clause
 

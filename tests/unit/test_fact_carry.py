@@ -246,6 +246,7 @@ def test_a_value_that_the_user_has_replaced_since_is_not_carried_on() -> None:
 def test_a_question_that_was_answered_is_neither_read_nor_carried_on() -> None:
     first = judged(0, "(1턴) 서버를 고름.\n질문: JT-4821과 KX-1177 가운데 어느 쪽?", kept=["JT-4821", "KX-1177"])
     last = judged(1, "(4턴) KX-1177로 정함.\n질문: 설치일은 3월 9일과 3월 16일 가운데?")
+    assert "JT-4821" not in {fact.text for fact in carried_facts([first, last])}
     for is_newest in (True, False):
         spec = merge_fold([first, last], 0.3, 300, "ko", is_newest=is_newest)
         read = "\n".join(message.text for message in spec.messages)

@@ -8,7 +8,7 @@ import pytest
 from graph.core.text import estimate_tokens
 from graph.fold.fact_carry import carried_line
 from graph.strategy.base import Limits
-from graph.strategy.merge import due_merge
+from graph.strategy.merge import due_merge, merge_fold
 from graph.value.record import Record
 
 LIMITS = Limits()
@@ -98,6 +98,13 @@ def test_the_text_has_forty_characters_a_turn_beside_the_largest_line() -> None:
     assert spec.target_chars >= 40 * 12
     line = carried_line(spec.carried, "ko", 600).text
     assert 150 < estimate_tokens(line) <= 200
+
+
+def test_the_margin_of_the_text_gives_way_to_forty_characters_a_turn() -> None:
+    sources = [record(k, text=TEXT * 20) for k in range(8)]
+    targets = [merge_fold(sources, 0.3, tokens, "ko").target_chars for tokens in (500, 700, 750, 2_000)]
+    assert targets == sorted(targets)
+    assert targets[0] < 40 * 24 == targets[1] == targets[2] < targets[3]
 
 
 def test_levels_are_merged_among_themselves_and_the_lowest_first() -> None:

@@ -64,7 +64,7 @@ def test_what_declines_corrects_or_points_is_not(text: str) -> None:
 RECORD = (
     "(4턴) 규칙: 진료를 하루라도 쉬는 건 절대 안 됨. 답변은 표 없이 짧게. (5턴) 야간버스 예약 금지, 새우 알레르기.\n"
     "Rules: answers short, no tables; kafka-3 must not be restarted. No deploys on Mondays. "
-    "서버는 주말에 백업하지 않음."
+    "서버는 주말에 백업하지 않음. 견적에 부가세를 넣지 않음. Never restart the old broker kafka-3."
 )
 
 
@@ -84,7 +84,8 @@ RECORD = (
         ("Don't deploy on Fridays", "Don't deploy on Fridays"),
         ("서버는 주말에 재시작하지 마세요", "서버는 주말에 재시작하지 마세요"),
         ("야간버스는 타지 마세요", "야간버스는 타지 마세요"),
-        ("please don't restart kafka-4", "please don't restart kafka-4"),
+        ("Please never restart the old broker kafka-4", "Please never restart the old broker kafka-4"),
+        ("앞으로 견적에는 항상 부가세를 넣어 주세요", "앞으로 견적에는 항상 부가세를 넣어 주세요"),
     ],
 )
 def test_a_wish_is_written_as_its_record_says_it_or_as_the_user_did(wish: str, said: str) -> None:
