@@ -9,16 +9,10 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from graph.core.language import split_sentences
-from graph.fold.fact import (
-    Fact,
-    Kind,
-    fact_spans,
-    facts_in,
-    instruction_key,
-    is_instruction,
-    key_of,
-    summary_sentences,
-)
+from graph.fold.fact_find import Fact, fact_spans, facts_in, is_instruction
+from graph.fold.fact_key import key_of
+from graph.fold.fact_pattern import Kind
+from graph.fold.fact_rule import clauses_of, instruction_key
 
 _VALUES: Final = frozenset({"date", "number", "money", "count", "vague"})
 _WEEKDAY: Final = re.compile(r"요일|day$", re.IGNORECASE)
@@ -133,7 +127,7 @@ def wish_of(fact: Fact, record: Sequence[Said]) -> Wish:
     words = _own_words(fact.text, record)
     if words in ("", fact.text):
         return Wish(fact.kind, fact.text, fact.key, fact.weight, is_of_user=True, words=fact.text)
-    is_negated = any(sentence.is_negated for sentence in summary_sentences(words))
+    is_negated = any(clause.is_negated for clause in clauses_of(words))
     kind: Kind = "negation" if is_negated else "rule"
     key = instruction_key(words) or fact.key
     return Wish(kind, fact.text, key, fact.weight, is_of_user=True, words=words)
@@ -151,7 +145,7 @@ def _clause_in(clause: str, record: Sequence[Said]) -> str:
         return ""
     clause = clause.strip(_TRIMMED)
     key = key_of(clause)
-    is_negated = any(sentence.is_negated for sentence in summary_sentences(clause))
+    is_negated = any(each.is_negated for each in clauses_of(clause))
     firm = [fact for fact in facts_in(clause) if not is_instruction(fact) and fact.kind != "vague"]
     saying = [
         said
@@ -202,6 +196,6 @@ def _runs(sentence: str) -> Iterator[Said]:
     spans = {(first, min(count, first + length)) for first in range(count) for length in range(1, _MOST_CLAUSES + 1)}
     for first, last in sorted({*spans, (0, count)}):
         text = ", ".join(clause.strip(_TRIMMED) for clause in clauses[first:last])
-        is_negated = any(said.is_negated for said in summary_sentences(text))
+        is_negated = any(clause.is_negated for clause in clauses_of(text))
         if words := _content_words(text):
             yield Said(text, key_of(text), words, is_negated)
