@@ -31,7 +31,7 @@ _FACTS: Final[Mapping[str, str]] = {
 }
 _INSTRUCTION: Final[Mapping[str, str]] = {
     "ko": "이 요약에 대한 사용자의 요청입니다. 위의 규칙과 아래의 길이 안에서 따릅니다: “{instruction}”\n",
-    "en": "The user asks this of the summary. Follow it within the rules above and the length below: “{instruction}”\n",
+    "en": "This is what the user asks of this summary. Follow it within the rules above and the length below: “{instruction}”\n",
 }
 # Of the words around a list of facts.
 FACTS_VERSION: Final = "facts-3"
