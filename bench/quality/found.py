@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from bench.quality.data import Marked, has_answer, normalise, read_marked, read_questions, read_sessions, search_over
 from bench.report import Section, percent, table
-from graph.fold.fact import fact_spans
+from graph.fold.fact_find import fact_spans
 from graph.store.search import SearchStore
 
 TIMES_AND_QUANTITIES = ("DT", "TI", "QT")

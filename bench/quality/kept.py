@@ -19,7 +19,8 @@ from bench.report import Requirement, Section, percent, table
 from graph.core.text import message_tokens
 from graph.core.turn import split_turns, text_of
 from graph.fold.extract import TermCounts, count_terms, extract_summary
-from graph.fold.fact import facts_of, present_in
+from graph.fold.fact_compare import present_in
+from graph.fold.fact_find import facts_of
 from graph.fold.fact_check import MOST_FACTS, check_facts
 from graph.fold.review import Review
 from graph.fold.spec import BLOCK_TURNS, FoldSpec, fold_of_messages, target_chars
@@ -277,8 +278,8 @@ def _kept_facts(talks: Sequence[Talk], rate: float, language: Language) -> KeptF
 
 def _count(text: str, spec: FoldSpec) -> tuple[int, int, int]:
     found = facts_of(spec.messages)[:MOST_FACTS]
-    checked = check_facts(Review(text, "compressed"), spec)
-    return len(found), len(present_in(found, text)), len(present_in(found, checked.text))
+    with_line = check_facts(Review(text, "compressed"), spec).text
+    return len(found), len(found) - len(missing_from(found, text)), len(found) - len(missing_from(found, with_line))
 
 
 def _folds(talk: Talk, rate: float, language: Language) -> Iterator[tuple[str, FoldSpec]]:

@@ -117,7 +117,7 @@ def _draw_text(words: Words, record: Record, surface: str) -> None:
 
 
 def _draw_facts(now: PageState, record: Record, surface: str, *, is_active: bool) -> None:
-    words, missing, kept = now.words, record.missing_facts, record.kept_facts
+    words, missing, kept = now.words, now.service.folds.lacking(record), record.kept_facts
     if not kept and not missing:
         return
     colour = "green" if not missing else "orange" if now.service.folds.lacks_firm(record) else "gray"

@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from graph.core.language import ASKING, DATE, INTRODUCTION, content_terms, is_casual, split_sentences
 from graph.core.turn import is_note, is_recalled, text_of
-from graph.fold.fact import is_rule
+from graph.fold.fact_rule import is_rule
 
 _LONG_CHARS: Final = 120
 _Scalar = str | int | float | bool

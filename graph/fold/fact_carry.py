@@ -11,16 +11,9 @@ from typing import Final, Literal, NamedTuple
 
 from graph.core.open_question import without_question
 from graph.core.text import estimate_tokens
-from graph.fold.fact import (
-    LINE_LABELS,
-    Fact,
-    FactLine,
-    fact_as_written,
-    fact_spans,
-    is_instruction,
-    line_within,
-    present_in,
-)
+from graph.fold.fact_compare import present_in
+from graph.fold.fact_find import Fact, fact_as_written, fact_spans, is_instruction
+from graph.fold.fact_line import LINE_LABELS, FactLine, line_within
 from graph.fold.wish import Said, Wish, is_lasting, is_lifted, is_replaced, said_in, wish_of
 from graph.value.record import Record
 
@@ -159,7 +152,9 @@ def _held(record: Record, reading: _Reading, summary: str) -> Iterator[Fact]:
     """
     facts = [fact for fact in reading.facts if not is_instruction(fact)]
     kinds = {fact.key: fact for fact in facts}
-    stored = (fact_as_written(each, kinds) for each in record.kept_facts)
+    # What only the line has counts as missing.
+    compared = (*record.kept_facts, *record.missing_facts)
+    stored = (fact_as_written(each, kinds) for each in compared)
     for fact in present_in((fact for fact in stored if not is_instruction(fact)), summary):
         yield replace(fact, is_of_user=True)
     for fact in facts:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from langchain_core.messages import AnyMessage, SystemMessage
 
 from graph.core.turn import text_of
-from graph.fold.fact import Fact, facts_line, facts_of, missing_from, present_in
-from graph.fold.fact_carry import carried_line, without_marks
-from graph.fold.review import Review, is_within, pasted_instructions
+from graph.fold.fact_carry import carried_line, without_line, without_marks
+from graph.fold.fact_compare import missing_from, present_in
+from graph.fold.fact_find import Fact, fact_as_written, facts_of
+from graph.fold.fact_line import facts_for_line, facts_line
+from graph.fold.review import Review, is_within, own_texts, pasted_instructions
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
 
@@ -21,26 +23,40 @@ MOST_FACTS: Final = 100
 _LINE_SHARE: Final = 0.3
 _BOUND_LINE_SHARE: Final = 0.5
 _SHORTENINGS: Final = 2
+_KNOWN_LINES: Final = 256
 
 
 def check_facts(review: Review, spec: FoldSpec) -> Review:
     """Appends a line of missing facts to an adopted text, as far as there is room, and notes the 100 heaviest.
 
-    The line takes at most 30 % of the target, or half of a target that is only an upper bound. Where records are
+    The line has firm facts of the user alone (`facts_for_line`) and doesn't count: the text before it is compared. It
+    takes at most 30 % of the target, or half of a target that is only an upper bound. Where records are
     replaced, sentences of least weight are dropped to make room for their rules, prohibitions and identifiers
     (`carried_line`). A verbatim text contains all its facts.
     """
     if review.is_verbatim or not review.text:
         return review
     facts = _weightiest(spec)
-    text = (_with_carried if spec.carried else _with_line)(review.text, spec, facts)
+    text, line = (_with_carried if spec.carried else _with_line)(review.text, spec, facts)
     retained, missing = _compared(text, facts)
-    return replace(review, text=text, retained=retained, missing=missing)
+    return replace(review, text=_joined(text, line, spec), retained=retained, missing=missing)
 
 
 def compare_facts(text: str, spec: FoldSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns the facts of a source that a text contains, and those that it lacks, heaviest first."""
-    return _compared(text, _weightiest(spec))
+    """Returns the facts of a source that a text contains, and those that it lacks, heaviest first.
+
+    A line of facts behind it doesn't count.
+    """
+    return _compared(without_line(text), _weightiest(spec))
+
+
+@lru_cache(maxsize=_KNOWN_LINES)
+def lacking_facts(summary: str, missing: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the missing facts that the line behind a summary hasn't either."""
+    line = summary.removeprefix(without_line(summary))
+    if not line:
+        return missing
+    return tuple(fact.text for fact in missing_from((fact_as_written(each, {}) for each in missing), line))
 
 
 def _compared(text: str, facts: Sequence[Fact]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -57,18 +73,18 @@ def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
     return sorted(counted, key=lambda fact: -fact.weight)[:MOST_FACTS]
 
 
-def _with_line(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> str:
+def _with_line(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[str, str]:
     share = _BOUND_LINE_SHARE if spec.is_bound else _LINE_SHARE
     room_chars = min(int(spec.asked_chars * share), spec.asked_chars - len(text) - 1)
-    return _joined(text, facts_line(missing_from(facts, text), spec.language, room_chars).text, spec)
+    return text, facts_line(_for_line(text, spec, facts), spec.language, room_chars).text
 
 
-def _with_carried(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> str:
+def _with_carried(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[str, str]:
     language = spec.language
     most_tokens = spec.source_tokens if spec.max_tokens is None else spec.max_tokens
     # A dropped sentence may have contained a fact, which then needs room in the line as well.
     for _ in range(_SHORTENINGS):
-        missing = missing_from(facts, text)
+        missing = _for_line(text, spec, facts)
         firm = carried_line([fact for fact in missing if fact.is_firm], language, most_tokens).text
         text = shorten(
             text,
@@ -77,9 +93,16 @@ def _with_carried(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> str:
             must_fit=lambda shorter: is_within(shorter, spec),
         )
     line = carried_line(
-        missing_from(facts, text), language, most_tokens, fits=lambda line: _fits_together(text, spec, line)
+        _for_line(text, spec, facts), language, most_tokens, fits=lambda line: _fits_together(text, spec, line)
     ).text
-    return _joined(text, line, spec)
+    return text, line
+
+
+def _for_line(text: str, spec: FoldSpec, facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    summaries = spec.messages if spec.is_merge else [m for m in spec.messages if isinstance(m, SystemMessage)]
+    carried = [without_marks(text_of(message)) for message in summaries] if spec.carried else []
+    said = [] if spec.is_merge else own_texts(spec.messages, spec.language)
+    return facts_for_line(missing_from(facts, text), [*carried, *said], carried=spec.carried)
 
 
 def _fits_together(text: str, spec: FoldSpec, line: str) -> bool:

@@ -93,5 +93,6 @@ def _ended(record: Record, spec: FoldSpec, review: Review, cost: Mapping[str, ob
         summary_tokens=estimate_tokens(spec.label + review.text),
         kept_facts=review.retained,
         missing_facts=review.missing,
+        invented_facts=review.invented,
         **cost,
     )

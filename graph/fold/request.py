@@ -126,7 +126,7 @@ def lengths_of(target_chars: int, style: PromptStyle) -> tuple[int, int]:
 
 
 def messages_behind(request: SummaryRequest, index: int, draft: SummaryDraft, flaw: Flaw) -> list[BaseMessage]:
-    """Returns the draft and a repair prompt, which names only the missing facts of its own part."""
+    """Returns the draft and a repair prompt, which names only what its own part lacks or invented."""
     text = draft.parts[index] if index < len(draft.parts) else draft.text
     is_part = len(draft.parts) > 1
     request_text = request.messages[-1].text
@@ -137,6 +137,7 @@ def messages_behind(request: SummaryRequest, index: int, draft: SummaryDraft, fl
         most=request.most_chars,
         language=request.language,
         missing=[fact for fact in flaw.missing if not is_part or escape(fact) in request_text],
+        invented=[fact for fact in flaw.invented if not is_part or fact in text],
     )
     return [AIMessage(text or repair_generator.EMPTY_DRAFT), HumanMessage(repair)]
 

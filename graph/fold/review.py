@@ -11,12 +11,16 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
-from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.language import is_written_in, own_lines, user_language, user_scripts
 from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
-from graph.fold.fact import Fact, HeldFacts, facts_of, is_instruction, missing_from
+from graph.fold.extract import cut_at_word
+from graph.fold.fact_compare import HeldFacts, missing_from
+from graph.fold.fact_find import Fact, facts_of, is_instruction
+from graph.fold.invented import invented_in
+from graph.fold.reversal import reversed_in
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
 from graph.value.record import RecordOutcome
@@ -28,6 +32,8 @@ _MOST_NAMED: Final = 100
 _MOST_TRIED: Final = 1_000
 _HANGUL: Final = re.compile("[가-힣]")
 _GONE_SHARE: Final = 1 / 3
+_MOST_INVENTED: Final = 20
+_MOST_INVENTED_CHARS: Final = 120
 
 
 class Lack(NamedTuple):
@@ -93,6 +99,12 @@ def lack_of(text: str, messages: Sequence[AnyMessage], target_chars: int, langua
     names = dict.fromkeys(fact.text for fact in missing)
     share = len(gone) / len(asked) if gone else 0.0
     return Lack(tuple(names), bool(gone) and share >= _GONE_SHARE, share > _GONE_SHARE)
+
+
+def own_texts(messages: Sequence[AnyMessage], language: Language) -> list[str]:
+    """Returns what the user wrote himself, a text for each message."""
+    script = _script(messages, language)
+    return [text_of(_own(message, script)) for message in messages if isinstance(message, HumanMessage)]
 
 
 def _script(messages: Iterable[AnyMessage], language: Language) -> str:
@@ -216,7 +228,9 @@ _BLANKS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") |
 _SENTENCE_END: Final = re.compile(r"[.!?。…](?=\s|$)|\n")
 
 
-FlawKind = Literal["empty", "language", "copy", "answer", "markup", "repetition", "cut", "long", "short", "lacking"]
+FlawKind = Literal[
+    "empty", "language", "copy", "answer", "markup", "repetition", "cut", "long", "short", "lacking", "invented"
+]
 
 
 @dataclass(frozen=True)
@@ -241,10 +255,11 @@ class SummaryDraft:
 
 @dataclass(frozen=True)
 class Flaw:
-    """Defect of a draft, named in the one request to repair it, with the missing facts if it lacks some."""
+    """Defect of a draft, named in the one request to repair it, with the facts that it lacks and that it invented."""
 
     kind: FlawKind
     missing: tuple[str, ...] = ()
+    invented: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -255,6 +270,7 @@ class Review:
         text: The adopted text, "" if there is none.
         is_verbatim: True if the text is the quoted source, because no draft was shorter.
         kept: Facts of the source that the text contains, heaviest first; set by `check_facts`, as `missing` is.
+        invented: What the text says although nothing before it does (`invented_facts`).
     """
 
     text: str
@@ -263,6 +279,7 @@ class Review:
     error_code: str = ""
     retained: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    invented: tuple[str, ...] = ()
 
 
 _UNFIT: Final[Mapping[FlawKind, Review]] = {
@@ -285,15 +302,33 @@ def flaw_of(draft: SummaryDraft, spec: FoldSpec) -> Flaw | None:
     kind = "empty" if not visible_chars(text) else _unfit(draft, spec)
     if kind is None and draft.is_cut:
         kind = "cut"
+    invented = () if draft.is_extracted else invented_facts(text, spec)
     if kind is None and _is_long(text, spec):
         kind = "long"
     if kind:
-        return Flaw(kind)
+        return Flaw(kind, invented=invented if kind == "long" else ())
     lack, chars = _lack(text, draft, spec), visible_chars(text)
     has_room = not spec.is_bound and chars < spec.asked_chars * MIN_SHARE
     if chars < _least_chars(draft, spec) or (has_room and lack.missing):
-        return Flaw("short", lack.missing)
-    return Flaw("lacking", lack.missing) if lack.is_large else None
+        return Flaw("short", lack.missing, invented)
+    if lack.is_large:
+        return Flaw("lacking", lack.missing, invented)
+    return Flaw("invented", invented=invented) if invented else None
+
+
+def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
+    """Returns what a summary says that the summariser read nowhere.
+
+    These are figures, and sentences that permit what the user forbids. Prohibitions of a merge aren't compared: its
+    records hold them in sentences of their own.
+    """
+    calls = (
+        str(call["args"]) for message in spec.messages if isinstance(message, AIMessage) for call in message.tool_calls
+    )
+    known = (*map(text_of, spec.messages), *calls, spec.before, spec.context, spec.instruction)
+    said = [] if spec.is_merge else own_texts(spec.messages, spec.language)
+    found = (*invented_in(text, [*known, *(fact.text for fact in spec.carried)]), *reversed_in(text, said))
+    return tuple(cut_at_word(each, _MOST_INVENTED_CHARS) for each in found[:_MOST_INVENTED])
 
 
 def _lack(text: str, draft: SummaryDraft, spec: FoldSpec) -> Lack:
@@ -340,8 +375,9 @@ def _is_long(text: str, spec: FoldSpec) -> bool:
 
 
 def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
-    """Chooses among all drafts of a fold: complete ones first, then those with the user's facts, then by length.
+    """Chooses among all drafts of a fold.
 
+    Complete ones come first, then those with the user's facts, then those that invent nothing, then by length.
     A draft is adopted only if it isn't hollow, is a summary (no copy, answer, repetition or text in our own markup) in
     an allowed script, and is smaller than its source in characters and in tokens, label included. A repaired one must
     have two thirds of the user's named facts. Beyond 160 % of the requested length the lightest sentences are dropped
@@ -358,7 +394,8 @@ def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
             return _LACKING
         if _is_smaller(shortened, spec):
             is_whole = shortened == best.text.strip() and not best.is_cut
-            return Review(shortened, "compressed" if is_whole else "shortened")
+            invented = () if best.is_extracted else invented_facts(shortened, spec)
+            return Review(shortened, "compressed" if is_whole else "shortened", invented=invented)
     if _is_small(spec):
         return Review(quote(spec.messages, spec.language), "inflated" if written else "empty", is_verbatim=True)
     if long_enough:
@@ -375,10 +412,11 @@ def _adoptable(draft: SummaryDraft, spec: FoldSpec) -> str:
 
 
 def _best(drafts: Sequence[tuple[SummaryDraft, str]], spec: FoldSpec) -> tuple[SummaryDraft, str]:
-    def order(each: tuple[SummaryDraft, str]) -> tuple[bool, bool, float]:
+    def order(each: tuple[SummaryDraft, str]) -> tuple[bool, bool, bool, float]:
         draft, shortened = each
         lacks = len(drafts) > 1 and _lack(shortened, draft, spec).is_large
-        return draft.is_cut, lacks, abs(math.log(len(draft.text.strip()) / spec.asked_chars))
+        invents = len(drafts) > 1 and not draft.is_extracted and bool(invented_facts(shortened, spec))
+        return draft.is_cut, lacks, invents, abs(math.log(len(draft.text.strip()) / spec.asked_chars))
 
     return min(drafts, key=order)
 

@@ -14,8 +14,8 @@ from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 from graph.core.open_question import without_question
 from graph.core.text import measure
 from graph.core.turn import label_of, labelled, text_of
-from graph.fold.fact import Fact
 from graph.fold.fact_carry import carried_facts
+from graph.fold.fact_find import Fact
 from graph.value.error import InputError
 from graph.value.record import ArchivedMessage, Record, RecordKind
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
@@ -104,6 +104,8 @@ class FoldSpec:
             that leaves no gap fits, so that a slow summary isn't discarded because the chat went on.
         is_waited: True if a turn may wait for it (once, for a bounded time).
         before: Context before the fold, so that "option 2" can be understood.
+        context: What else the summariser may have read, as a fold in place follows the chat: a figure from there isn't
+            invented.
         message_turns: The turn of each message, 0 for a previous summary; () if unknown.
         carried: Facts of the replaced records, heaviest first.
         instruction: The user's instruction for the summary.
@@ -141,6 +143,7 @@ class FoldSpec:
     is_exact: bool = True
     is_waited: bool = True
     before: str = ""
+    context: str = ""
     message_turns: tuple[int, ...] = ()
     carried: tuple[Fact, ...] = ()
     instruction: str = ""

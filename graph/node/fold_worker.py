@@ -82,6 +82,11 @@ class LastInputs:
         """Returns a session's last input, if it is remembered."""
         return self._inputs.get(session_id)
 
+    def texts(self, session_id: str) -> str:
+        """Returns the text of a session's last input, "" if it isn't remembered."""
+        last = self.get(session_id)
+        return "" if last is None else "\n".join(map(text_of, last.model_input.messages))
+
     def keep(self, session_id: str, last: LastInput) -> None:
         """Remembers a session's last input, in place of the one before."""
         if self._mode() != "never":
@@ -533,6 +538,7 @@ class FoldWorker:
         began = time.monotonic()
         if plan.spec.stands_verbatim:
             return end_verbatim(record, plan.spec)
+        plan = replace(plan, spec=replace(plan.spec, context=self.last_inputs.texts(plan.session_id)))
         drafts, lost, error_code = self._drafts(plan, record, stop)
         end = partial(end_record, record, plan.spec, seconds=time.monotonic() - began)
         done = end(drafts, error_code, lost=lost, is_fallback=plan.is_fallback)

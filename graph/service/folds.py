@@ -19,10 +19,10 @@ from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text
 from graph.core.turn import label_of, text_of
-from graph.fold.fact import fact_as_written, facts_in, present_in
 from graph.fold.fact_carry import without_line
-from graph.fold.fact_check import compare_facts
-from graph.fold.review import quote
+from graph.fold.fact_check import compare_facts, lacking_facts
+from graph.fold.fact_find import fact_as_written, facts_in
+from graph.fold.review import invented_facts, quote
 from graph.fold.spec import FoldSpec, round_rate
 from graph.model.factory import ChatModels
 from graph.node.fold_worker import FoldWorker
@@ -340,6 +340,8 @@ class Folds:
             raise InputError("not_shorter", f"{len(text)} > {record.original_chars}")
         spec = self._spec(record, rate=record.compression_rate)
         kept_facts, missing_facts = compare_facts(text, spec)
+        # What the user adds isn't invented.
+        invented = set(invented_facts(text, spec)) & set(record.invented_facts)
         edited = record.with_changes(
             **_NO_COST,
             id=f"rec-{secrets.token_urlsafe(9)}",
@@ -352,27 +354,31 @@ class Folds:
             summary_tokens=estimate_tokens(spec.label + text),
             kept_facts=kept_facts,
             missing_facts=missing_facts,
-            invented_facts=tuple(
-                fact for fact in record.invented_facts if present_in([fact_as_written(fact, {})], text)
-            ),
+            invented_facts=tuple(fact for fact in record.invented_facts if fact in invented),
             wish="",
             edited=True,
         )
         return self._added(edited, of=record_id)
 
     @staticmethod
+    def lacking(record: Record) -> tuple[str, ...]:
+        """Returns the facts that neither a summary nor the line behind it has, weightiest first."""
+        return lacking_facts(record.summary, record.missing_facts)
+
+    @staticmethod
     def lacks_firm(record: Record) -> bool:
         """Whether a rule, a prohibition or an identifier is missing from a summary."""
-        return any(fact_as_written(text, {}).is_firm for text in record.missing_facts)
+        return any(fact_as_written(text, {}).is_firm for text in Folds.lacking(record))
 
     def missing_facts(self, session_id: str, record_id: str) -> tuple[MissingFact, ...]:
         """Returns the facts that a summary lacks, weightiest first, each where the covered messages have it."""
         self._access.own(session_id)
         record = self._stores.records.get(session_id, record_id)
-        covered = self._covered_messages(record) if record.missing_facts else []
+        lacking = self.lacking(record)
+        covered = self._covered_messages(record) if lacking else []
         # What the user said precedes what an answer repeats.
         entries = [entry for role in ("human", "ai") for entry in covered if entry.message.type == role]
-        return tuple(_place_of(fact, entries) for fact in record.missing_facts)
+        return tuple(_place_of(fact, entries) for fact in lacking)
 
     def add_fact(self, session_id: str, record_id: str, fact: str) -> Record:
         """Adds the sentence that has a missing fact to a summary, by an `edit`, which see; of its active version.

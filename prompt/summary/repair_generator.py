@@ -22,7 +22,9 @@ _KOREAN: Final[Mapping[str, str]] = {
     "long": "방금 요약은 ${chars}자로 ${over}자 깁니다. 새로 쓰지 말고 위 요약에서 덜어 내어 ${most}자 이하로 줄이세요. 덜 중요한 세부, 제안과 추정, 끝난 일 순으로 뺍니다. 규칙, 금지, 결정, 마지막 질문은 남기고, 남는 제안과 추정의 표시도 지우지 않습니다. 요약만 씁니다.",
     "short": "방금 요약은 ${chars}자입니다. ${aim}자까지 쓸 수 있습니다. 빠진 규칙, 결정, 이름, 숫자를 넣어 다시 쓰세요. 요약만 씁니다.",
     "lacking": "방금 요약에는 사용자가 말한 것 여럿이 빠졌습니다. 나머지는 그대로 두고, 아래에서 지금도 맞는 것을 그 턴에 넣어(규칙은 뜻만) 많아도 ${most}자로 다시 쓰세요. 요약만 씁니다.",
+    "invented": "방금 요약에는 대화에 없는 것이나 사용자의 말과 반대인 것이 있습니다. 나머지는 그대로 두고, 아래 것만 대화에 있는 대로 고치거나, 대화에 없으면 빼서 많아도 ${most}자로 다시 쓰세요. 요약만 씁니다.",
     "missing": "빠진 것: ${missing}.",
+    "added": "대화에 없는 것: ${invented}.",
 }
 _ENGLISH: Final[Mapping[str, str]] = {
     "empty": "The answer is empty. Write the summary by the rules: about $aim characters, $most at most.",
@@ -35,7 +37,9 @@ _ENGLISH: Final[Mapping[str, str]] = {
     "long": "That summary has $chars characters, $over too many. Don't write a new one: cut the text above to $most characters at most. Cut minor details first, then suggestions and guesses, then what is over and done with. Keep rules, prohibitions, decisions and the question at the end, and any mark of a suggestion or guess that stays. Write only the summary.",
     "short": "That summary has $chars characters; it may have $aim. Write it again with the rules, decisions, names and numbers that it lacks. Write only the summary.",
     "lacking": "That summary lacks much of what the user said. Leave the rest as it is and add what still holds of the following to its turn, as written: $most characters at most. Write only the summary.",
+    "invented": "That summary says something that the conversation doesn't, or the opposite of it. Leave the rest as it is; correct the following by the conversation, or leave it out if it isn't there: $most characters at most. Write only the summary.",
     "missing": "Missing: $missing.",
+    "added": "Not in the conversation: $invented.",
 }
 
 
@@ -47,6 +51,7 @@ def get_prompt(
     most: int,
     language: str = "ko",
     missing: Sequence[str] = (),
+    invented: Sequence[str] = (),
 ) -> str:
     """Renders the request to correct a draft of `chars` characters."""
     texts = _KOREAN if language == "ko" else _ENGLISH
@@ -57,6 +62,7 @@ def get_prompt(
         "most": most,
         "language": name_language(language),
         "missing": ", ".join(escape(name) for name in missing),
+        "invented": ", ".join(escape(name) for name in invented),
     }
-    chosen = [texts[kind], *([texts["missing"]] if missing else [])]
+    chosen = [texts[kind], *([texts["missing"]] if missing else []), *([texts["added"]] if invented else [])]
     return " ".join(Template(text).substitute(given) for text in chosen)

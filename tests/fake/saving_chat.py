@@ -147,7 +147,7 @@ def scripted_turns(language: Language, turns: int = TURNS) -> list[list[AnyMessa
 
 
 def draft_of_chars(spec: FoldSpec, chars: int) -> str:
-    """Writes what the user said, then sentences of the answers, until the draft has exactly so many characters."""
+    """Writes what the user said, then sentences of the answers, until the draft has about so many characters."""
     parts = {turn: [f"({turn}턴)" if spec.language == "ko" else f"(turn {turn})"] for turn in spec.turns}
     by_speaker = sorted(zip(spec.message_turns, spec.messages, strict=True), key=lambda each: each[1].type != "human")
     text = ""
@@ -156,7 +156,8 @@ def draft_of_chars(spec: FoldSpec, chars: int) -> str:
             parts[turn].append(sentence)
             text = " ".join(" ".join(each) for each in parts.values())
             if len(text) >= chars:
-                return text[: chars - 1] + "."
+                # Between words: half a number would be one that nobody said.
+                return text if len(text) == chars else text[:chars].rsplit(" ", 1)[0].rstrip(",") + "."
     return text
 
 

@@ -43,6 +43,9 @@ class ScriptedSteering:
         changes = {"summary": f"{record.summary}\n{fact}", "kept_facts": (*record.kept_facts, fact), "edited": True}
         return session.add_version(record_id, **changes, missing_facts=missing)
 
+    def lacking(self, record: Record) -> tuple[str, ...]:
+        return Folds.lacking(record)
+
     def lacks_firm(self, record: Record) -> bool:
         return Folds.lacks_firm(record)
 

@@ -27,6 +27,10 @@ from graph.core.text import has_visible, title_of
 from graph.fold.extract import extract_summary
 from graph.fold.fact_carry import carried_facts
 from graph.fold.fact_check import compare_facts
+from graph.fold.fact_find import facts_in
+from graph.fold.fact_line import facts_for_line
+from graph.fold.invented import invented_in
+from graph.fold.reversal import reversed_in
 from graph.fold.review import SummaryDraft, flaw_of, is_copy, review_drafts
 from graph.fold.spec import FoldSpec
 from graph.fold.title import clean_title
@@ -93,6 +97,9 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "compare_facts": lambda text: compare_facts(text, _spec()),
     "carried_facts": lambda text: carried_facts([_record(text), _record(_QUESTIONS)]),
     "without_question": without_question,
+    "invented_in": lambda text: (invented_in("5명", [text]), invented_in(text[:_DRAFT_CHARS], [text])),
+    "reversed_in": lambda text: reversed_in(text[:_DRAFT_CHARS], [text]),
+    "facts_for_line": lambda text: facts_for_line(facts_in(text), [text]),
     "mask_secrets": mask_secrets,
     "compose": lambda text: compose([SystemMessage(""), HumanMessage(text)], ()),
     "compose_behind": lambda text: compose([SystemMessage(""), HumanMessage(text), AIMessage(text)], ()),

@@ -39,7 +39,7 @@ def test_pasted_foreign_text_costs_no_retry_and_the_summary_is_adopted(chat: Cha
     assert re.search("[가-힣]", prompt.partition("\n<source>\n")[0] + prompt.rpartition("</source>")[2])
 
 
-@pytest.mark.parametrize("flaw", ["long", "short", "thoughts", "copy"])
+@pytest.mark.parametrize("flaw", ["long", "short", "thoughts", "copy", "invented"])
 def test_a_flawed_draft_is_mended_behind_itself_and_the_second_one_adopted(
     chat: Chat, server: FakeOpenAI, flaw: str
 ) -> None:
@@ -47,7 +47,7 @@ def test_a_flawed_draft_is_mended_behind_itself_and_the_second_one_adopted(
     good = summary_of(target_of(TRIP))
     record = fold(chat, server, TRIP, draft, good, after_turns=3)
     assert record is not None
-    assert (record.summary, record.outcome) == (good, "compressed")
+    assert (record.summary, record.outcome, record.invented_facts) == (good, "compressed", ())
     _, first, second = requests(server)
     assert second[:2] == first
     assert roles({"messages": second}) == ["system", "user", "assistant", "user"]
@@ -126,8 +126,18 @@ def test_a_draft_that_stays_cut_loses_its_unfinished_sentence(chat: Chat, server
     assert record.outcome == "shortened"
     words, facts = split_facts(record.summary)
     assert words.endswith("예산은 200만 원.")
-    assert facts == []
+    assert facts == []  # the amount is the answer's, not the user's
     assert "길이 한도에서 끊겼습니다" in content_of(requests(server)[1][3])
+
+
+def test_what_stays_invented_is_marked_until_an_edit_takes_it_out(chat: Chat, server: FakeOpenAI) -> None:
+    draft, _ = DRAFTS["invented"]
+    record = fold(chat, server, TRIP, draft, draft)
+    assert record is not None
+    assert (record.summary, record.invented_facts) == (draft, ("290만 원",))
+    kept = chat.service.folds.edit(chat.session_id, record.id, "가족 네 명, 예산 290만 원, 7월 8일 출발.")
+    assert kept.invented_facts == ("290만 원",)  # what the user adds isn't invented
+    assert chat.service.folds.edit(chat.session_id, kept.id, "예산 200만 원.").invented_facts == ()
 
 
 def test_a_fold_is_told_what_stood_before_it(chat: Chat, server: FakeOpenAI) -> None:

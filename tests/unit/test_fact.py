@@ -3,7 +3,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graph.fold.fact import Fact, facts_in, facts_line, facts_of, missing_from, present_in, superseded_in
+from graph.fold.fact_compare import missing_from, present_in, superseded_in
+from graph.fold.fact_find import Fact, facts_in, facts_of
+from graph.fold.fact_line import facts_line
 from tests.fake.drawn import at_most
 
 _PARTICLES = ("", "은", "는", "이", "가", "을", "를", "에서", "으로", "까지", "이고", "입니다")
@@ -198,13 +200,20 @@ def test_the_text_blocks_of_a_message_are_read() -> None:
 
 
 def test_the_line_holds_the_heaviest_facts_that_fit_and_says_which() -> None:
-    facts = facts_of([HumanMessage("도쿄역에서 3박, AUTH-4821. 절대로 야간버스는 안 돼요.")])
+    facts = facts_of([HumanMessage("AUTH-4821을 /srv/wiki/app.conf에. 절대로 야간버스는 안 돼요.")])
     line = facts_line(facts, "ko", 100)
-    assert line.text == "사실: 절대로 야간버스는 안 돼요, AUTH-4821, 3박, 도쿄역"
+    assert line.text == "사실: 절대로 야간버스는 안 돼요, AUTH-4821, /srv/wiki/app.conf"
     assert line.facts == facts
     short = facts_line(facts, "en", 20)
-    assert short.text == "Facts: AUTH-4821, 3박"
-    assert [fact.text for fact in short.facts] == ["AUTH-4821", "3박"]
+    assert short.text == "Facts: AUTH-4821"
+    assert [fact.text for fact in short.facts] == ["AUTH-4821"]
+
+
+@pytest.mark.parametrize(
+    "said", ["5년", "14,382명", "DB 서버", "4,560,000원", "다섯 명", "2번", "9월 3일", "김민수 과장", "SELECT"]
+)
+def test_what_says_nothing_alone_is_in_no_line(said: str) -> None:
+    assert facts_line(facts_in(said), "ko", 100) == ("", ())
 
 
 @pytest.mark.parametrize("max_chars", [-1, 0, 3, 8])
@@ -213,9 +222,11 @@ def test_a_line_without_room_is_empty(max_chars: int) -> None:
 
 
 def test_what_the_line_holds_already_is_not_written_twice() -> None:
-    line = facts_line(facts_in("'갤럭시 노트 1234' 1234"), "ko", 100)
-    assert line.text == "사실: 1234, 갤럭시 노트 1234"
-    facts = (*facts_in("절대 야간버스는 안 돼요"), Fact("quoted", "야간버스", " 야 간 버 스 "))
+    assert (
+        facts_line(facts_in("https://a.co/AUTH-4821 AUTH-4821"), "ko", 100).text
+        == "사실: AUTH-4821, https://a.co/AUTH-4821"
+    )
+    facts = (*facts_in("절대 야간버스는 안 돼요"), Fact("code", "야간버스", " 야 간 버 스 "))
     assert facts_line(facts, "ko", 100) == ("사실: 절대 야간버스는 안 돼요", facts)
 
 

@@ -23,13 +23,56 @@ def checked_text(text: str, spec: FoldSpec) -> Review:
     return check_facts(Review(text, "compressed"), spec)
 
 
-def test_what_a_summary_lacks_stands_in_a_line_behind_it() -> None:
+def test_what_a_summary_lacks_stands_in_a_line_behind_it_with_its_clause() -> None:
     source = source_of(HumanMessage(ASKED), AIMessage(LONG))
-    checked = checked_text("(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함.", source)
-    assert checked.text.splitlines()[0] == "(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함."
-    assert checked.text.splitlines()[1].startswith("사실: ")
-    assert {"K7QX2M", "180만 원", "1월 24일"} <= set(checked.retained)
-    assert checked.missing == ()
+    text = "(1턴) 야간버스는 절대 안 되고 1월 24일에 출발함."
+    checked = checked_text(text, source)
+    assert checked.text == f"{text}\n사실: 예약 번호는 K7QX2M, 예산은 180만 원"
+    assert set(checked.missing) == {"K7QX2M", "180만 원"}
+    assert set(checked.retained) == {"절대 야간버스는 안 돼요", "1월 24일"}
+    assert compare_facts(checked.text, source) == (checked.retained, checked.missing)
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (["교육은 18시 40분부터예요. 두 분, 다섯 명, 5번, DB, 14,382명."], "교육은 18시 40분부터"),
+        (["예산은 900만 원이에요.", "예산을 950만 원으로 바꿀게요."], "예산을 950만 원으로 바꿀게요"),
+        (["리허설은 1월 10일이에요.", "1월 10일 말고 1월 3일 저녁이에요."], "1월 3일 저녁"),
+        (["전화는 010-7734-2068이에요.", "정정: 전화는 010-7734-2069예요."], "전화는 010-7734-2069"),
+        (["회의는 오전 9시예요.", "회의는 오전 9시가 아니라 오전 10시에 열어요."], "오전 10시에 열어요"),
+        (["항공편 KE723은 1월 10일에 떠나요.", "1월 10일 말고 12일 아침에 가요."], "KE723, 12일 아침에 가요"),
+        (["| 서버 | K7QX2M |\n| --- | --- |\n| 비용 | 80,000원 |"], ""),
+        (["SELECT a.id, AB-4821 FROM t ORDER BY NAME"], ""),
+        (
+            ["예약 번호는 K7QX2M이고 1월 10일에 가요.", "1월 10일 말고 12일에 가요."],
+            "예약 번호는 K7QX2M, 12일에 가요",
+        ),
+    ],
+)
+def test_the_line_has_firm_facts_of_the_user_that_nothing_replaces(said: list[str], line: str) -> None:
+    source = source_of(*(HumanMessage(text) for text in said), AIMessage(f"추정 비용은 80,000원, 코드 ZZ-9911. {LONG}"))
+    assert checked_text("(1턴) 이야기함.", source).text.partition("\n")[2] == (f"사실: {line}" if line else "")
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (["The training starts at 6:40 PM, two of us, 14,382 people."], "The training starts at 6:40 PM"),
+        (["The budget is $1,200.", "Correction: the budget is $1,500."], "the budget is $1,500"),
+        (["We leave on May 14.", "Not on May 14 but a day later."], ""),
+        (["NAME | READY | AGE\npay-7f9c | 1/1 | 31m"], ""),
+        (
+            ["The log is /var/log/label_svc now. Never restart it."],
+            "Never restart it, The log is /var/log/label_svc now",
+        ),
+    ],
+)
+def test_the_line_in_english(said: list[str], line: str) -> None:
+    answer = AIMessage("My guess is $80,000, code ZZ-9911. " + "We talk at length. " * 30)
+    source = source_of(*(HumanMessage(text) for text in said), answer, language="en")
+    found = checked_text("(turn 1) A talk.", source).text.partition("\n")[2]
+    assert found == (f"Facts: {line}" if line else "")
 
 
 def test_a_summary_with_all_facts_stays_as_it_is() -> None:
@@ -97,7 +140,7 @@ def test_a_long_list_is_compared_by_its_weightiest_facts() -> None:
     listed = " ".join(f"{number} kg" for number in range(1, 500))
     checked = checked_text("목록을 봄.", source_of(HumanMessage(f"{listed} K7QX2M")))
     assert len(checked.retained) + len(checked.missing) == MOST_FACTS
-    assert checked.retained[0] == "K7QX2M"
+    assert checked.missing[0] == "K7QX2M"
 
 
 def test_a_prohibition_that_was_pasted_is_no_fact_of_the_users() -> None:
@@ -107,11 +150,4 @@ def test_a_prohibition_that_was_pasted_is_no_fact_of_the_users() -> None:
     source = source_of(HumanMessage(pasted), AIMessage("I see. " * 60), language="en")
     checked = checked_text("(turn 1) The reviewer's note was discussed.", source)
     assert not [fact for fact in (*checked.retained, *checked.missing) if "안 됩니다" in fact]
-    assert [fact for fact in checked.retained if fact.startswith("Never restart pay-worker-3")]
-
-
-def test_a_small_number_alone_does_not_stand_in_the_line() -> None:
-    source = source_of(HumanMessage("답은 7, 42, 4417, 6초와 K7QX2M입니다. " + LONG))
-    checked = checked_text("(1턴) 답을 적음.", source)
-    assert {"4417", "6초", "K7QX2M"} <= set(checked.retained)
-    assert checked.text.endswith("\n사실: K7QX2M, 6초, 4417")
+    assert [fact for fact in checked.missing if fact.startswith("Never restart pay-worker-3")]

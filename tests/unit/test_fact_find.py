@@ -1,7 +1,8 @@
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.fold.fact import Fact, facts_in, facts_of, is_instruction, missing_from
+from graph.fold.fact_compare import missing_from
+from graph.fold.fact_find import Fact, facts_in, facts_of, is_instruction
 
 
 def _found(text: str) -> set[tuple[str, str]]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.fold.fact import facts_in
+from graph.fold.fact_find import facts_in
 from graph.fold.shorten import shorten
 
 DRAFT = (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graph.fold.fact import Fact, facts_in, is_instruction
+from graph.fold.fact_find import Fact, facts_in, is_instruction
 from graph.fold.wish import is_lasting, is_lifted, said_in, wish_of
 
 

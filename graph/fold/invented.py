@@ -1,0 +1,257 @@
+"""Finds the figures of a summary that nothing before it has."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import combinations, permutations
+from typing import Final
+
+from graph.fold.figure import (
+    HALF_DAY,
+    Figure,
+    FigureKind,
+    dates_in,
+    figures_in,
+    numbers_in,
+    spans_in,
+    times_in,
+    words_in,
+)
+
+_KNOWN_TEXTS: Final = 64
+# Marks of turns, numbers of lists: the summary's own.
+_OWN_MARK: Final = re.compile(
+    r"\[?\(?(?:[0-9]{1,4}(?:\s?[-–~,·]\s?[0-9]{1,4}){0,5}\s?턴|(?<![A-Za-z])[Tt]urns?\s[0-9]{1,4}(?:(?:\s?[-–,]\s?|\sand\s)[0-9]{1,4}){0,5})"
+    r"(?=[\s)\]:,.에의]|$)|^[ \t>*-]{0,8}[0-9]{1,3}[.)](?=\s)",
+    re.MULTILINE,
+)
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。])\s|\n")
+_RUNS: Final = re.compile(r"[a-z0-9]+")
+_VERSION: Final = re.compile(r"(?<![a-z0-9])v(?=[0-9])")
+_BETWEEN_DIGITS: Final = re.compile(r"(?<=[0-9])[ ().-]{1,3}(?=[0-9])")
+_PART_MARK: Final = re.compile(r"[/:\\]+")
+_RANGE_MARK: Final = re.compile(r"\s?(?:[-–~∼]|부터|에서|to|until)\s?")
+_CLOCK: Final = re.compile(r"[0-9]{1,2}\.[0-9]{2}")
+_MEASURED: Final = re.compile(
+    r"[0-9]\s?(?:kg|mg|g|km|cm|mm|ml|[lL]|[kKMGT]i?B|[kMG]?Wh?|V|[kMG]?Hz|fps|ppm|[대석층호평잔병권장톤]|마리|리터|킬로|도)"
+    r"(?![A-Za-z])"
+)
+# A summary counts what it lists: "3 options", "두 가지".
+_MOST_OWN_COUNT: Final = 12
+_MOST_TIMES: Final = 1_000
+_ROUNDED_SHARE: Final = 0.05
+_MOST_OPERANDS: Final = 12
+_LEAST_CHANGE: Final = 100
+_DAY_SECONDS: Final = 86_400
+
+
+@dataclass(frozen=True)
+class _Said:
+    """Every value of a text."""
+
+    dates: set[tuple[float, ...]] = field(default_factory=set)
+    days: set[float] = field(default_factory=set)
+    months: set[float] = field(default_factory=set)
+    times: set[tuple[float, bool]] = field(default_factory=set)
+    spans: set[float] = field(default_factory=set)
+    people: set[float] = field(default_factory=set)
+    words: set[float] = field(default_factory=set)
+    numbers: set[float] = field(default_factory=set)
+    runs: str = ""
+    digits: str = ""
+
+    @cached_property
+    def sorted_numbers(self) -> Sequence[float]:
+        return sorted(self.numbers)
+
+    @cached_property
+    def stretches(self) -> set[float]:
+        """Seconds between two times of day, or two dates of a month (the last day counted or not)."""
+        times = sorted({minutes for minutes, _ in self.times})[:_MOST_OPERANDS]
+        dates = sorted({date[1:] for date in self.dates})[:_MOST_OPERANDS]
+        days = {last[1] - first[1] for first, last in combinations(dates, 2) if first[0] == last[0]}
+        hours = {(last - first) % HALF_DAY * 60 for first, last in permutations(times, 2)}
+        return hours | {(day + extra) * _DAY_SECONDS for day in days for extra in (0, 1)}
+
+
+def invented_in(text: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Returns the numbers, dates, amounts and identifiers of a text that no known text has, each once, in order.
+
+    A value may be written in another form, rounded if the text says so, or be computed from others of its sentence. A
+    small count without a unit of its own isn't compared, as a summary counts what it lists.
+    """
+    said = _joined([_said(each) for each in known])
+    plain = _OWN_MARK.sub(lambda match: " " * len(match[0]), text)
+    found = dict.fromkeys(figure.text for sentence in _SENTENCE_END.split(plain) for figure in _unknown(sentence, said))
+    return tuple(found)
+
+
+def _unknown(sentence: str, said: _Said) -> Iterator[Figure]:
+    figures = figures_in(sentence)
+    unknown: list[Figure] = []
+    operands: set[float] = set()
+    last_time: Figure | None = None
+    for figure in figures:
+        if not (_LOOKUPS[figure.kind](figure, said) or (last_time and _is_end(figure, last_time, sentence, said))):
+            unknown.append(figure)
+        elif figure.kind == "amount":
+            operands.update(figure.values)
+        last_time = figure if figure.kind == "time" else last_time
+    amounts = sorted(operands)[-_MOST_OPERANDS:]
+    computed = _computed(amounts) if unknown else set()
+    for figure in unknown:
+        is_computed = not computed.isdisjoint(figure.values) or _is_change(figure, amounts, said)
+        if figure.kind != "amount" or not is_computed:
+            yield figure
+
+
+def _has_day(figure: Figure, said: _Said) -> bool:
+    return figure.values[0] in said.numbers
+
+
+def _has_month(figure: Figure, said: _Said) -> bool:
+    return not figure.values or figure.values[0] in said.months or figure.values[0] in said.numbers
+
+
+def _has_slashed(figure: Figure, said: _Said) -> bool:
+    month, day = figure.values
+    return said.numbers >= {month, day} or _is_date(0, month, day, said) or _is_date(0, day, month, said)
+
+
+def _has_date(figure: Figure, said: _Said) -> bool:
+    year, month, day = figure.values
+    return _is_date(year, month, day, said)
+
+
+def _is_date(year: float, month: float, day: float, said: _Said) -> bool:
+    is_said = any((month, day) == date[1:] and 0 in (year, date[0], year - date[0]) for date in said.dates)
+    return is_said or (month in said.months and day in said.days)
+
+
+def _has_time(figure: Figure, said: _Said) -> bool:
+    return any(
+        minutes == figure.values[0]
+        or (not (is_exact and figure.is_exact) and (minutes - figure.values[0]) % HALF_DAY == 0)
+        for minutes, is_exact in said.times
+    )
+
+
+def _is_end(figure: Figure, first: Figure, sentence: str, said: _Said) -> bool:
+    """Returns True for the end of a range that lasts as long as the source says."""
+    if figure.kind != "time" or not _RANGE_MARK.fullmatch(sentence, first.end, figure.start):
+        return False
+    return (figure.values[0] - first.values[0]) % HALF_DAY * 60 in said.spans
+
+
+def _has_span(figure: Figure, said: _Said) -> bool:
+    seconds, *count = figure.values
+    return seconds in said.spans or not said.numbers.isdisjoint(count) or seconds in said.stretches
+
+
+def _has_digits(figure: Figure, said: _Said) -> bool:
+    return "".join(filter(str.isdigit, figure.text)) in said.digits or _has_identifier(figure, said)
+
+
+def _has_identifier(figure: Figure, said: _Said) -> bool:
+    def is_said(part: str) -> bool:
+        runs = _runs(part)
+        return not runs or f" {runs} " in said.runs
+
+    return is_said(figure.text) or all(map(is_said, _PART_MARK.split(figure.text)))
+
+
+def _has_amount(figure: Figure, said: _Said) -> bool:
+    small = all(value <= _MOST_OWN_COUNT and value.is_integer() for value in figure.values)
+    if small and figure.unit == "people":
+        return not said.people or not said.people.isdisjoint(figure.values) or figure.values[0] in said.words
+    if (small and not figure.unit and not _MEASURED.search(figure.text)) or not said.numbers.isdisjoint(figure.values):
+        return True
+    if _CLOCK.fullmatch(figure.text):
+        hour, _, minute = figure.text.partition(".")
+        return _has_time(Figure("time", "", 0, 0, (int(hour) * 60.0 + int(minute),), is_exact=False), said)
+    return not figure.is_exact and any(_is_rounded(value, said.sorted_numbers) for value in figure.values)
+
+
+_LOOKUPS: Final[Mapping[FigureKind, Callable[[Figure, _Said], bool]]] = {
+    "time": _has_time,
+    "date": _has_date,
+    "day": _has_day,
+    "month": _has_month,
+    "slash": _has_slashed,
+    "span": _has_span,
+    "identifier": _has_identifier,
+    "digits": _has_digits,
+    "amount": _has_amount,
+}
+
+
+def _is_rounded(value: float, numbers: Sequence[float]) -> bool:
+    """Returns True if a number is near one that has more digits."""
+    first, last = bisect_left(numbers, value * (1 - _ROUNDED_SHARE)), bisect_left(numbers, value * (1 + _ROUNDED_SHARE))
+    return any(_size(value) < _size(number) for number in numbers[first:last])
+
+
+def _size(number: float) -> int:
+    """Counts the significant digits of a number."""
+    return len(f"{number:.6f}".replace(".", "").strip("0"))
+
+
+def _is_change(figure: Figure, amounts: Sequence[float], said: _Said) -> bool:
+    """Returns True for money between an amount of the sentence and another one that was said: 300원 올려 3,500원."""
+    least = [value for value in figure.values if figure.unit == "money" and value >= _LEAST_CHANGE]
+    return any(
+        round(amount + sign * value, 6) in said.numbers for value in least for amount in amounts for sign in (1, -1)
+    )
+
+
+def _computed(operands: Sequence[float]) -> set[float]:
+    """Returns the sums, differences and products of two amounts of a sentence, and the sum of all."""
+    results = {sum(operands)}
+    for first, last in combinations(operands, 2):
+        results |= {first + last, last - first, *([first * last] if first <= _MOST_TIMES else [])}
+    return {round(result, 6) for result in results}
+
+
+@lru_cache(maxsize=_KNOWN_TEXTS)
+def _said(text: str) -> _Said:
+    said = _Said(
+        dates=dates_in(text),
+        times=times_in(text),
+        spans=spans_in(text),
+        words=words_in(text),
+        numbers=numbers_in(text),
+        runs=f" {_runs(text)} ",
+        digits=_BETWEEN_DIGITS.sub("", text),
+    )
+    for figure in figures_in(text):
+        match figure.kind:
+            case "date":
+                said.dates.add(figure.values)
+                said.months.add(figure.values[1])
+            case "day":
+                said.days.add(figure.values[0])
+            case "month":
+                said.months.update(figure.values)
+            case "slash":
+                said.dates.update({(0, *figure.values), (0, *figure.values[::-1])})
+            case "time":
+                said.times.add((figure.values[0], figure.is_exact))
+            case "span":
+                said.spans.add(figure.values[0])
+            case "amount" if figure.unit == "people":
+                said.people.update(figure.values)
+    return said
+
+
+def _joined(parts: Sequence[_Said]) -> _Said:
+    names = ("dates", "days", "months", "times", "spans", "people", "words", "numbers")
+    sets = {name: set().union(*(getattr(part, name) for part in parts)) for name in names}
+    return _Said(**sets, runs="".join(part.runs for part in parts), digits="\n".join(part.digits for part in parts))
+
+
+def _runs(text: str) -> str:
+    return " ".join(_RUNS.findall(_VERSION.sub("", text.casefold())))
