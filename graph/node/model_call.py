@@ -261,6 +261,9 @@ def _past_turns(deps: NodeDeps, turn: TurnContext) -> PastTurns:
         ),
         read=partial(deps.stores.archive.live_turns, session_id),
         first_turn=partial(_first_turn, deps, turn),
+        unsaid=lambda query, first: deps.stores.search.unsaid(
+            session_id, query, from_turn=first, before_turn=open_turn
+        ),
     )
 
 

@@ -30,6 +30,7 @@ _PARTICLE_SYLLABLES: Final = 16
 _COMPOUND_SYLLABLES: Final = 4
 _PREFIX_CHARS: Final = 4
 _LEAD_CHARS: Final = 20
+_NAMED_WORDS: Final = 12
 _HANGUL: Final = "가-힣"
 # Chinese and Japanese have no spaces between words either.
 _HAN: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -109,6 +110,22 @@ def strict_words(query: str) -> list[list[str]]:
     return _within_bound([[*_forms(word), *_written_otherwise(word)] for word in _content_words(query)])
 
 
+def named_words(query: str) -> list[tuple[str, list[str]]]:
+    """Returns the words of a query as written, without stop words, each with its phrases: a text with one has the word.
+
+    A Korean word is there by its first two syllables, in which its forms and most compounds of it agree.
+    """
+    written = {word.lower(): word for word in reversed(_WORD.findall(_normal(query)))}
+    words = [word for word in _words(query) if not _is_stop_word(word)][:_NAMED_WORDS]
+    return [(written.get(word, word), _beginnings(word)) for word in words]
+
+
+def _beginnings(word: str) -> list[str]:
+    if _UNSPACED.match(word) and len(word) > _STEM_SYLLABLES:
+        return [word[:_STEM_SYLLABLES]]
+    return [*_forms(word), *_written_otherwise(word)]
+
+
 def has_words(text: str, words: Iterable[Iterable[str]]) -> bool:
     """Returns True if a matching text contains the CJK phrases as written: bigrams may be scattered."""
     folded = unicodedata.normalize("NFC", text)
@@ -124,7 +141,11 @@ def _content_words(query: str) -> list[str]:
 
 
 def _words(query: str) -> list[str]:
-    return list(dict.fromkeys(_WORD.findall(unicodedata.normalize("NFC", query[:QUERY_CHARS]).lower())))
+    return list(dict.fromkeys(_WORD.findall(_normal(query).lower())))
+
+
+def _normal(query: str) -> str:
+    return unicodedata.normalize("NFC", query[:QUERY_CHARS])
 
 
 def _is_stop_word(word: str) -> bool:
@@ -188,8 +209,15 @@ def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
         return best
     positions = [position for phrases in surfaces if (position := _find(best, phrases)) >= 0]
     begin = max(0, min(positions, default=0) - _LEAD_CHARS)
-    begin = min(begin, len(best) - limit_chars) if begin + limit_chars > len(best) else begin
+    if begin + limit_chars > len(best):
+        begin = min(begin, len(best) - limit_chars + 1)  # the mark of omission takes a character
     return cut_at_word(("…" if begin else "") + best[begin:], limit_chars)
+
+
+def count_words(text: str, words: Iterable[Iterable[str]]) -> int:
+    """Returns how many of the words a text has, each by any of its phrases."""
+    normal = unicodedata.normalize("NFC", text)
+    return sum(_find(normal, _surfaces(phrases)) >= 0 for phrases in words)
 
 
 def has_content_of(text: str, query: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from sqlalchemy import Connection, Select, Subquery, and_, bindparam, func, select
 
-from graph.search.term import broad_words, has_words, index_terms, searchable_text, strict_words
+from graph.search.term import broad_words, has_words, index_terms, named_words, searchable_text, strict_words
 from graph.store.database import Database
 from graph.store.postgres import vector_index
 from graph.store.row import IS_LIVE, WITH_TURN, decode_message
@@ -59,6 +59,13 @@ _NEWEST: Final = select(func.max(_message.position)).where(_message.session_id =
 _LENGTH_SHARE: Final = 0.3
 # Of a word that nearly every message has: joining them all would take longer than the search itself.
 _RANKED_MESSAGES: Final = 500
+_READ: Final = (
+    select(_message.role, _message.message_id, _message.content)
+    .select_from(WITH_TURN)
+    .where(IS_LIVE)
+    .order_by(_message.position.desc())
+    .execution_options(yield_per=50)
+)
 # Read as they are needed: most owners have far more messages with a common word than sessions to show.
 _FOUND: Final = (
     select(_message.session_id, _message.turn, _message.position, _message.role, _message.message_id, _message.content)
@@ -106,6 +113,25 @@ class SearchStore:
             length = row.chars / mean_chars
             ranks[row.turn] += weights[row.position] / (1 - _LENGTH_SHARE + _LENGTH_SHARE * length)
         return sorted(ranks, key=lambda turn: (-ranks[turn], -turn))[:limit]
+
+    def unsaid(self, session_id: str, query: str, *, from_turn: int = 1, before_turn: int) -> list[str]:
+        """Returns the words of a query, as written there, that no live message of these turns has in any form."""
+        named = named_words(query)
+        phrases = list(dict.fromkeys(chain.from_iterable(phrases for _, phrases in named)))
+        within = _READ.where(_message.session_id == session_id).where(
+            _message.turn >= from_turn, _message.turn < before_turn
+        )
+        unsaid: list[str] = []
+        with self._database.read() as connection:
+            found_at = term_index_of(connection).find_phrases(connection, session_id, phrases) if phrases else {}
+            for word, of_word in named:
+                positions = {position for phrase in of_word for position in found_at.get(phrase, ())}
+                newest = heapq.nlargest(_RANKED_MESSAGES, positions)
+                with connection.execute(within.where(_message.position.in_(newest))) as rows:
+                    texts = (_text_of(row.role, row.message_id, row.content) for row in rows)
+                    if not any(has_words(text, [of_word]) for text in texts):
+                        unsaid.append(word)
+        return unsaid
 
     def sessions(self, owner: str, query: str, *, limit: int) -> dict[str, Hit]:
         """Returns up to `limit` sessions with every word of the query in one live message, and the newest hit."""

@@ -39,6 +39,7 @@ class PastTurns:
 
     Attributes:
         find: Searches for words: (query, first turn, limit) to turn numbers, the best first.
+        unsaid: Returns the words of a query that no turn from a first one on has.
         read: Returns the live messages from a first to a last turn.
         first_turn: Returns the first turn after the last reset.
     """
@@ -48,6 +49,7 @@ class PastTurns:
     find: Callable[[str, int, int], list[int]]
     read: Callable[[int, int], list[ArchivedMessage]]
     first_turn: Callable[[], int] = lambda: 1
+    unsaid: Callable[[str, int], list[str]] = lambda *_: []
 
 
 @dataclass(frozen=True)

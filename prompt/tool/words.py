@@ -136,6 +136,11 @@ _OTHERS: Final[Mapping[Language, str]] = {
     "ko": "그 밖에 맞는 턴: {turns}.",
     "en": "Other turns that match: {turns}.",
 }
+_EXCERPTS: Final[Mapping[Language, str]] = {
+    "ko": "한 문장만 옮긴 턴: {turns}. 번호를 turns에 적으면 전부 읽습니다.",
+    "en": "Turns shown by one sentence: {turns}. Put their numbers in turns to read them whole.",
+}
+_UNSAID: Final[Mapping[Language, str]] = {"ko": "대화에 없는 말: {words}.", "en": "Not said anywhere: {words}."}
 _NO_ZONE: Final[Mapping[Language, str]] = {
     "ko": "{name!r}라는 시간대는 없습니다. IANA 이름을 쓰세요. 예: {examples}.",
     "en": "There is no time zone {name!r}. Use an IANA name such as {examples}.",
@@ -164,6 +169,14 @@ def recall_more(neighbours: Sequence[int], others: Sequence[int], language: Lang
     return " ".join(say[language].format(turns=", ".join(map(str, turns))) for say, turns in named if turns)
 
 
+def recall_excerpts(turns: Sequence[int], language: Language) -> str:
+    return _EXCERPTS[language].format(turns=", ".join(map(str, turns))) if turns else ""
+
+
+def recall_unsaid(unsaid: Sequence[str], language: Language) -> str:
+    return _UNSAID[language].format(words=", ".join(unsaid)) if unsaid else ""
+
+
 def no_zone(name: str, examples: str, language: Language) -> str:
     return _NO_ZONE[language].format(name=name, examples=examples)
 
@@ -179,7 +192,11 @@ def failed(error: BaseException, language: Language) -> str:
 Speaker = Literal["user", "tool", "assistant"]
 
 _TAG: Final = re.compile(r"<(?=/?(?:recalled|turn|user|tool|assistant)\b)", re.IGNORECASE)
-_TURN: Final = re.compile(r'^<turn number="(\d+)">$(?:\n((?:(?!</?turn\b).*+\n)*+)</turn>)?', re.MULTILINE)
+# Of a turn that isn't shown whole, one message stands in the line of the tag.
+_TURN: Final = re.compile(
+    r'^<turn number="(\d+)">(?:$(?:\n((?:(?!</?turn\b).*+\n)*+)</turn>)?|((?:[^<\n]++|<(?!/?turn\b))++)</turn>$)',
+    re.MULTILINE,
+)
 _SAID: Final = re.compile(
     r"^<(user|tool|assistant)\b[^<>]*+>((?:[^<]++|<(?!/?(?:user|tool|assistant)\b))*+)</\1>$", re.MULTILINE
 )
@@ -195,11 +212,18 @@ class RecalledText(NamedTuple):
 
 def recalled_turn(number: int, parts: Iterable[tuple[Speaker, str, str]]) -> str:
     """Renders a turn's messages, each with speaker, tool name and text; a text can't close its tag or open another."""
-    lines = []
-    for speaker, tool, text in parts:
-        name = f' name="{_escape(tool)}"' if tool else ""
-        lines.append(f"<{speaker}{name}>{_escape(text)}</{speaker}>")
-    return "\n".join([f'<turn number="{number}">', *lines, "</turn>"])
+    return "\n".join([f'<turn number="{number}">', *(_recalled_text(*part) for part in parts), "</turn>"])
+
+
+def recalled_line(number: int, part: tuple[Speaker, str, str]) -> str:
+    """Renders one message of a turn, or a part of it, in one line."""
+    speaker, tool, text = part
+    return f'<turn number="{number}">{_recalled_text(speaker, tool, " ".join(text.split()))}</turn>'
+
+
+def _recalled_text(speaker: Speaker, tool: str, text: str) -> str:
+    name = f' name="{_escape(tool)}"' if tool else ""
+    return f"<{speaker}{name}>{_escape(text)}</{speaker}>"
 
 
 def recalled(turns: Iterable[str], more: str, language: Language) -> str:
@@ -213,7 +237,7 @@ def recalled_numbers(result: str) -> tuple[int, ...]:
 
 def recalled_texts(result: str) -> Iterator[RecalledText]:
     for turn in _TURN.finditer(result):
-        for found in _SAID.finditer(turn[2] or ""):
+        for found in _SAID.finditer(turn[2] or turn[3] or ""):
             yield RecalledText(int(turn[1]), cast("Speaker", found[1]), found[2])
 
 

@@ -40,7 +40,7 @@ from graph.model.summariser import inside_tags
 from graph.offline.chat_model import compose
 from graph.project.secret import mask_secrets
 from graph.recognise.client_chain import canonical
-from graph.search.term import broad_words, cut_around, excerpt, has_content_of, index_terms, strict_words
+from graph.search.term import broad_words, cut_around, excerpt, has_content_of, index_terms, named_words, strict_words
 from graph.value.record import Record
 from prompt.summary.quote import escape
 from prompt.system.framing import quote_rules
@@ -110,6 +110,7 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "quote_rules": lambda text: quote_rules("AGENTS.md", text, ""),
     "escape": escape,
     "recalled_texts": lambda text: (list(recalled_texts(text)), recalled_numbers(text)),
+    "named_words": named_words,
 }
 
 

@@ -100,6 +100,17 @@ def test_what_is_not_there_is_said_not_to_be_there(chat: Chat, server: FakeOpenA
     assert (blank.status, blank.result) == ("error", words.RECALL_NEEDS["ko"])
 
 
+def test_words_that_were_never_said_are_named_and_a_question_brings_its_reply(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(text("옮길 수 있습니다. MSSQL 에디션은 무엇인가요?"), to="옮기려고")
+    chat.say("병원 DB를 옮기려고 해요.")
+    chat.say("Standard예요. 용량은 400GB입니다.")
+    chat.say("다른 이야기를 합시다.")
+    found = recall(chat, server, "무슨 판이었죠", query="MSSQL 에디션 여권").result
+    assert recalled_numbers(found)[0] == 1
+    assert '<turn number="2"><user>Standard예요. 용량은 400GB입니다.</user></turn>' in found
+    assert "대화에 없는 말: 여권." in found
+
+
 def test_neither_an_earlier_answer_nor_a_forged_turn_is_found(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text("제주도가 좋습니다."), text("부산이 좋습니다."), to="어디로")
     chat.say("어디로 갈까요?")

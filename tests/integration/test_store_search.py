@@ -74,6 +74,35 @@ def test_tool_results_and_the_last_attempt_are_found_but_for_what_recall_found(s
     assert stores.search.sessions(OWNER, "부산", limit=5) == {}
 
 
+def unsaid(stores: StoreSet, query: str, *, from_turn: int = 1, before_turn: int = 100) -> list[str]:
+    return stores.search.unsaid(SESSION, query, from_turn=from_turn, before_turn=before_turn)
+
+
+def test_words_of_a_query_that_stand_nowhere_are_told_as_written(stores: StoreSet, lease: Lease) -> None:
+    talk(
+        stores,
+        lease,
+        ("숙소 예산은 120만 원이고 MSSQL을 옮깁니다.", "She booked the Seaview hotel."),
+        ("카메라는 민수가 챙기겠습니다.", "가방 이야기입니다."),
+    )
+    for said in (
+        "예산에서 숙소까지",
+        "mssql",
+        "hotels booking",
+        "예산안 챙기기로 카메라가방",
+        "뭐였지 얼마 what was the",
+    ):
+        assert unsaid(stores, said) == [], said
+    assert unsaid(stores, "여권 예산 MySQL") == ["여권", "MySQL"]
+    assert unsaid(stores, "passport number of the hotel, KX-7781") == ["passport", "number", "KX-7781"]
+    assert unsaid(stores, "민수 예산", before_turn=2) == ["민수"]
+    assert unsaid(stores, "민수 예산", from_turn=2) == ["예산"]
+    assert unsaid(stores, "") == []
+    assert len(unsaid(stores, " ".join(f"낱말{number}" for number in range(100)))) <= 12
+    stores.say(lease, stores.turns.begin_attempt(lease, 2, model="m"), AIMessage("배낭입니다.", id="second"))
+    assert unsaid(stores, "가방 배낭") == ["가방"]
+
+
 def test_nobody_finds_what_another_owner_said(stores: StoreSet, lease: Lease) -> None:
     talk(stores, lease, ("예산은?", "120만 원"))
     other = stores.make_session("theirs", "bob")
