@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -49,11 +49,11 @@ class StopWatch:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._wakes: dict[object, tuple[threading.Event, Callable[[], None]]] = {}
+        self._wakes: dict[object, tuple[threading.Event, Callable[[], object]]] = {}
         self._is_looking = False
 
     @contextmanager
-    def watching(self, stop: threading.Event, wake: Callable[[], None]) -> Iterator[None]:
+    def watching(self, stop: threading.Event, wake: Callable[[], object]) -> Iterator[None]:
         """Calls `wake` in another thread when `stop` is set, repeatedly until the block ends."""
         key = object()
         with self._lock:
@@ -198,10 +198,17 @@ class ModelCaller:
         answer: Answer = retrying(call.attempt)
         return answer
 
-    def run(self, function: Callable[[], Awaitable[T]], *, deadline_seconds: float) -> T:
+    def run(
+        self,
+        function: Callable[[], Awaitable[T]],
+        *,
+        deadline_seconds: float,
+        stop: threading.Event | None = None,
+    ) -> T:
         """Runs an asynchronous function of a client on the loop and returns its result.
 
         Raises:
+            TurnStoppedSignal: `stop` was set, or the caller is being closed.
             DeadlineError: The deadline passed.
             ModelError: The client failed; see its subclasses.
         """
@@ -211,7 +218,8 @@ class ModelCaller:
                 return await function()
 
         future = self.loop.start(limited)
-        error = error_of(future)
+        with self._stops.watching(stop, future.cancel) if stop is not None else nullcontext():
+            error = error_of(future)
         if error is not None:
             raise to_model_error(error, secrets=self._secrets) from None
         return future.result()

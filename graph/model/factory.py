@@ -21,6 +21,7 @@ from graph.core.model_options import knows_thinking, options_of, with_thinking
 from graph.core.turn import EMBEDDED_MODEL
 from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
+from graph.model.embedder import embedder_of
 from graph.model.local_server import ImageSupport, LocalServer
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
 from graph.model.tool_choice import ToolChoice
@@ -48,6 +49,7 @@ class ChatModels:
     Attributes:
         caller: Makes the calls of these models only, because their connections belong to its loop.
         tool_choice: Makes the calls that must not use tools.
+        embedder: Makes vectors of texts; None without `EMBEDDING_MODEL`.
     """
 
     def __init__(self, settings: Settings, caller: ModelCaller) -> None:
@@ -62,6 +64,7 @@ class ChatModels:
         self._lock = threading.Lock()
         self._chats: dict[tuple[str, Thinking], BaseChatModel] = {}
         self._connections: httpx2.AsyncClient | None = None
+        self.embedder = embedder_of(settings, caller, self._connect, url=self._url, key=self._key, no_key=_NO_KEY)
 
     @property
     def default_name(self) -> str:
@@ -362,7 +365,8 @@ def _idle_client() -> httpx2.Client:
 
 @contextmanager
 def open_models(settings: Settings) -> Iterator[ChatModels]:
-    secrets = [settings.openai_api_key.get_secret_value()] if settings.openai_api_key else []
+    keys = (settings.openai_api_key, settings.embedding_api_key)
+    secrets = [key.get_secret_value() for key in keys if key is not None]
     with ModelCaller(secrets=secrets, silence_seconds=settings.model_silence_seconds) as caller:
         models = ChatModels(settings, caller)
         try:

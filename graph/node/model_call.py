@@ -20,7 +20,9 @@ from graph.core.turn import RECALL_TOOL, REPETITION, extract_current_turn, image
 from graph.model.caller import ChatRunnable, Phase
 from graph.model.chunk import Answer, Usage
 from graph.model.early_end import EarlyEnd, EarlyEndSignal
+from graph.model.embedder import QUERY_SECONDS
 from graph.node.state import ChatState, NodeDeps, TurnContext
+from graph.search.fusion import fuse
 from graph.store.call import ModelCall
 from graph.store.database import outlast
 from graph.tool.recall import look_up
@@ -256,15 +258,30 @@ def _past_turns(deps: NodeDeps, turn: TurnContext) -> PastTurns:
     return PastTurns(
         open_turn=open_turn,
         result_chars=deps.settings.tool_result_chars,
-        find=lambda query, first, limit: deps.stores.search.turns(
-            session_id, query, from_turn=first, before_turn=open_turn, limit=limit
-        ),
+        find=partial(_find_turns, deps, turn),
         read=partial(deps.stores.archive.live_turns, session_id),
         first_turn=partial(_first_turn, deps, turn),
         unsaid=lambda query, first: deps.stores.search.unsaid(
             session_id, query, from_turn=first, before_turn=open_turn
         ),
     )
+
+
+def _find_turns(deps: NodeDeps, turn: TurnContext, query: str, first: int, limit: int) -> list[int]:
+    """Searches the index, and the vectors if there are any and that of the query is made in time."""
+    session_id, embedder, vectors = turn.lease.session_id, deps.models.embedder, deps.stores.vectors
+    within = {"from_turn": first, "before_turn": turn.row.number, "limit": limit}
+    by_words = deps.stores.search.turns(session_id, query, **within)
+    if embedder is None or not vectors.has_any(session_id):
+        return by_words
+    began = time.monotonic()
+    embedded = embedder.embed([query], deadline_seconds=QUERY_SECONDS, stop=turn.stop)
+    if embedded is None:
+        return by_words
+    seconds = time.monotonic() - began
+    deps.spending.add(turn.owner, "embedding", input_tokens=embedded.tokens, output_tokens=0, seconds=seconds)
+    by_meaning = vectors.turns(session_id, embedder.model, embedded.vectors[0], **within)
+    return fuse(by_words, by_meaning)[:limit]
 
 
 def _first_turn(deps: NodeDeps, turn: TurnContext) -> int:

@@ -12,7 +12,7 @@ from sqlalchemy import Engine, QueuePool, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
 TurnEnd = Literal["finished", "requires_action", "stopped", "failed"]
-CallKind = Literal["answer", "reasoning", "summary", "aside", "title"]
+CallKind = Literal["answer", "reasoning", "summary", "aside", "title", "embedding"]
 ErrorStage = Literal["turn", "call", "fold", "limit"]
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)

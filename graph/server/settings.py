@@ -66,6 +66,10 @@ class Settings(BaseSettings):
     model_prices: Annotated[PriceList | None, NoDecode] = None
     model_options: Annotated[Mapping[str, Mapping[str, Any]] | None, NoDecode] = None
 
+    embedding_model: str | None = None
+    embedding_base_url: str | None = None
+    embedding_api_key: SecretStr | None = None
+
     turnfold_data_dir: Path = Path("data")
     chat_database_url: SecretStr | None = None
     turnfold_owner: Annotated[str, Field(min_length=1, max_length=OWNER_CHARS)] = "local"
@@ -124,7 +128,7 @@ class Settings(BaseSettings):
     lease_seconds: Seconds = 20
     heartbeat_seconds: Seconds = 5
 
-    @field_validator("openai_base_url")
+    @field_validator("openai_base_url", "embedding_base_url")
     @classmethod
     def _is_http(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("http://", "https://")):
@@ -238,6 +242,17 @@ class Settings(BaseSettings):
         name = _PORT.sub("", host)
         if host and not (is_loopback(name) or {host, name} & {*self.turnfold_hosts}):
             msg = f"TURNFOLD_HOSTS must name {name}, the host of TURNFOLD_ORIGIN, or nobody is answered there"
+            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _embeddings_have_an_endpoint(self) -> Self:
+        endpoints = (self.openai_api_key, self.openai_base_url, self.embedding_api_key, self.embedding_base_url)
+        if self.embedding_model is not None and not any(endpoints):
+            msg = (
+                "EMBEDDING_MODEL needs an endpoint: EMBEDDING_BASE_URL or EMBEDDING_API_KEY, or the chat's "
+                "OPENAI_BASE_URL or OPENAI_API_KEY"
+            )
             raise ValueError(msg)
         return self
 

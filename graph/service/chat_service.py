@@ -54,6 +54,7 @@ from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_blocks import TurnBlocks
 from graph.worker.turn_poller import TurnPoller
 from graph.worker.turn_runner import TurnRunner
+from graph.worker.vector_worker import VectorWorker
 
 
 class Costs:
@@ -144,6 +145,7 @@ class Engine:
         contexts: Client context of sessions without a project.
         project_turns: None if no project folder is allowed.
         titles: None if no model titles sessions.
+        vectors: None if no model makes vectors.
         locks: For requests with an idempotency key; shared by all owners.
     """
 
@@ -156,6 +158,7 @@ class Engine:
     contexts: SessionContexts
     project_turns: ProjectTurns | None
     titles: TitleMaker | None
+    vectors: VectorWorker | None
     known_tools: KnownTools
     spending: Spending
     locks: Sequence[threading.Lock] = field(default_factory=lambda: [threading.Lock() for _ in range(_LOCKS)])
@@ -181,6 +184,7 @@ class ChatService:
             contexts=engine.contexts,
             project_turns=engine.project_turns,
             titles=engine.titles,
+            vectors=engine.vectors,
             metrics=engine.spending.metrics,
         )
         self.sessions = Sessions(
@@ -315,6 +319,16 @@ def open_service(
                 clock=now,
             )
             stack.callback(titles.close)
+        vectors = None
+        if chat_models.embedder is not None:
+            vectors = VectorWorker(
+                opened.chat.vectors,
+                chat_models.embedder,
+                spending,
+                gives_way=settings.has_one_slot and settings.embedding_base_url is None,
+                quiet_seconds=settings.fold_wait_seconds,
+            )
+            stack.callback(vectors.close)
         deps = NodeDeps(
             models=chat_models,
             fold_worker=fold_worker,
@@ -402,6 +416,7 @@ def open_service(
                 contexts=contexts,
                 project_turns=projects,
                 titles=titles,
+                vectors=vectors,
                 known_tools=KnownTools(tools, chat_models.caller, now),
                 spending=spending,
             )

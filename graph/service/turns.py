@@ -40,6 +40,7 @@ from graph.worker.project_turns import ProjectTurns
 from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_log import TurnLog, TurnMeter, answers_in, steps_in
 from graph.worker.turn_runner import Job
+from graph.worker.vector_worker import VectorWorker
 
 _SMALLEST_WINDOW_TOKENS: Final = 1_000
 
@@ -68,6 +69,7 @@ class Turns:
         contexts: SessionContexts,
         project_turns: ProjectTurns | None,
         titles: TitleMaker | None,
+        vectors: VectorWorker | None,
         metrics: Metrics,
     ) -> None:
         self._access = access
@@ -80,6 +82,7 @@ class Turns:
         self._contexts = contexts
         self._project_turns = project_turns
         self._titles = titles
+        self._vectors = vectors
         self._metrics = metrics
 
     # A message is sent: accepted, reserved, begun, started.
@@ -316,6 +319,8 @@ class Turns:
         log.watch(TurnMeter(self._metrics).hear)
         if self._titles is not None:
             log.watch(partial(self._titles.hear, session))
+        if self._vectors is not None:
+            log.watch(partial(self._vectors.hear, session))
         strategy, projects = self._choices.strategies.of(session.strategy), self._project_turns
         with self._stores.database.reading():
             language = session_language(self._stores.archive.opening(session_id))

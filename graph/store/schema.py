@@ -212,6 +212,17 @@ search_session_table = Table(
     sqlite_autoincrement=True,  # numbers of deleted sessions aren't reused
 )
 
+# The meaning of a message, by `EMBEDDING_MODEL`: little-endian float32 of length 1; empty for a message without text.
+message_vector_table = Table(
+    "message_vector",
+    METADATA,
+    _session_id(),
+    Column("position", Integer, nullable=False),
+    Column("model", PlainText, nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("session_id", "position", name="message_vector_key"),
+)
+
 # In SQLite, `sequence` alone is the key of `record` and `anchor`: the rowid, which each row has anyway.
 
 record_table = Table(

@@ -33,6 +33,7 @@ from graph.store.sqlite.file import in_use
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.token_use import TokenUseStore
 from graph.store.turn import TurnStore
+from graph.store.vector import VectorStore
 from graph.value.error import SettingsError
 from graph.value.record import ArchivedMessage, Record
 
@@ -103,6 +104,7 @@ class ChatStores:
     calls: CallStore
     blocks: ContextBlockStore
     search: SearchStore
+    vectors: VectorStore
     checkpointer: Checkpointer | PooledSaver
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -204,6 +206,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
                 calls=CallStore(database),
                 blocks=ContextBlockStore(database),
                 search=SearchStore(database),
+                vectors=VectorStore(database),
                 checkpointer=checkpointer,
             ),
             owner=OwnerStores(

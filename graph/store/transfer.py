@@ -23,6 +23,7 @@ from graph.store.schema import (
     image_table,
     lease_table,
     message_table,
+    message_vector_table,
     record_table,
     search_session_table,
     session_table,
@@ -34,9 +35,10 @@ _FORMAT: Final = "turnfold-export"
 _VERSION: Final = 1
 # Integer columns have 31 bits in Postgres; counters need room above an imported number.
 _LARGEST_NUMBER: Final = 2**30
-# A lease is valid only now, a response fingerprint only with the server's key; the index is derived from messages.
+# A lease is valid only now, a response fingerprint only with the server's key; index and vectors are derived from
+# messages.
 # Rows without a session aren't exported either.
-_NOT_EXPORTED: Final = (anchor_table, lease_table, search_session_table)
+_NOT_EXPORTED: Final = (anchor_table, lease_table, message_vector_table, search_session_table)
 _TABLES: Final = {
     table.name: table for table in METADATA.sorted_tables if "session_id" in table.c and table not in _NOT_EXPORTED
 }

@@ -12,6 +12,8 @@ A reply that no request came for fails the test at the end of `with`. A server t
 one after the other, and takes only replies that say whom they are for:
 
     with server.lent(): ...
+
+It makes embeddings, too: by `meaning_of`, unless `embedding_reply` says otherwise.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Final, Self
 
+from tests.fake.embedding import meaning_of
 from tests.fake.one_slot import OneSlot
 from tests.fake.openai_reply import Body, Reply, as_whole
 from tests.fake.openai_responder import Kind, answer_body, asked_in, kind_of
@@ -51,6 +54,9 @@ class FakeOpenAI:
 
     Attributes:
         slot: What its requests wait for; None to answer all of them at once.
+        embedding_reply: What requests of embeddings get in place of vectors: an error, a hang, or what a function of
+            the body returns; vectors for None.
+        embeddings: The requests of embeddings, each body with the key that it was sent with.
     """
 
     def __init__(
@@ -61,6 +67,8 @@ class FakeOpenAI:
         self.model_list_reply: Reply | None = None
         self.pages: dict[str, object] = {}
         self.model_list_count = 0
+        self.embedding_reply: Reply | Callable[[Body], object] | None = None
+        self.embeddings: list[tuple[Body, str]] = []
         self.exchanges: list[Exchange] = []
         self.slot: OneSlot | None = None
         self._default_responder: Responder = lambda body: answer_body(body, pause_seconds=pause_seconds)
@@ -125,6 +133,7 @@ class FakeOpenAI:
                 self.slot = None
                 self.models, self.model_list_reply, self.model_list_count = list(self._default_models), None, 0
                 self.pages = {}
+                self.embedding_reply, self.embeddings = None, []
             self.end_hanging()
         ended.end()
 
@@ -234,10 +243,14 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path in self.server.fake.pages:
             self._send_page(sent)
             return
+        self._over = self.server.fake._over  # noqa: SLF001  # one unit in two classes
+        if self.path.removeprefix("/v1") == "/embeddings":
+            with suppress(_ClientGoneError, OSError):
+                self._send_embeddings(json.loads(sent))
+            return
         if self.path.removeprefix("/v1") != "/chat/completions":
             self._send_json(404, {"error": {"message": "no such path"}})
             return
-        self._over = self.server.fake._over  # noqa: SLF001  # one unit in two classes
         exchange, reply = self.server.fake._begin(sent, {k.lower(): v for k, v in self.headers.items()})  # noqa: SLF001  # one unit in two classes
         slot = self.server.fake.slot
         try:
@@ -249,6 +262,28 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         finally:
             exchange.finished_at = time.monotonic()
+
+    def _send_embeddings(self, body: Body) -> None:
+        fake = self.server.fake
+        fake.embeddings.append((body, self.headers.get("Authorization", "")))
+        reply = fake.embedding_reply
+        if reply is not None and not isinstance(reply, Reply):
+            reply = reply(body)
+        if isinstance(reply, Reply):
+            if reply.ending == "hang":
+                self._wait(None)
+            else:
+                self._send_json(reply.status, reply.error, reply.headers)
+            return
+        if reply is not None:
+            self._send_json(200, reply)
+            return
+        data = [
+            {"object": "embedding", "index": index, "embedding": meaning_of(text)}
+            for index, text in enumerate(body["input"])
+        ]
+        # In any order: the index says which text a vector is of.
+        self._send_json(200, {"object": "list", "data": data[::-1], "usage": {"prompt_tokens": 7 * len(data)}})
 
     def _send_page(self, sent: bytes) -> None:
         page = self.server.fake.pages[self.path]

@@ -31,6 +31,7 @@ from graph.store.search import SearchStore
 from graph.store.session import SessionStore
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.turn import TurnRow, TurnStore
+from graph.store.vector import VectorStore
 from graph.value.record import ArchivedMessage, Record
 from tests.fake.postgres import cut_connections
 
@@ -137,6 +138,7 @@ class StoreSet:
     records: RecordStore
     calls: CallStore
     search: SearchStore
+    vectors: VectorStore
     blocks: ContextBlockStore
     agreements: RuleAgreementStore
     owners: OwnerStore
@@ -265,6 +267,7 @@ def stores_over(
         RecordStore(database),
         CallStore(database),
         SearchStore(database),
+        VectorStore(database),
         ContextBlockStore(database),
         RuleAgreementStore(database, clock=clock),
         OwnerStore(database, clock=clock),

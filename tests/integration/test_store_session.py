@@ -138,6 +138,7 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
         ResetStore(stores.database).begin_context(lease, 2)
         stores.blocks.keep(lease, "front", f"front of {name}", owner=OWNER)
         PinStore(stores.database).add(name, f"message-of-{name}", owner=OWNER)
+        stores.vectors.keep(name, "m", {1: b"1234"})
     stores.sessions.delete(SESSION, OWNER)
     with pytest.raises(NotFoundError):
         stores.sessions.get(SESSION, OWNER)

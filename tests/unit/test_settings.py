@@ -231,3 +231,19 @@ def test_server_in_the_own_network_has_one_slot_unless_its_user_says_more(
     assert settings_of(openai_base_url=url, openai_api_key="k").has_one_slot is has_one_slot
     assert not settings_of(openai_base_url=url, openai_api_key="k", model_slots=4).has_one_slot
     assert settings_of(openai_base_url=url, openai_api_key="k", model_slots=1).has_one_slot
+
+
+def test_an_embedding_model_needs_an_endpoint() -> None:
+    assert settings_of().embedding_model is None
+    for endpoint in (
+        {"openai_api_key": TOKEN},
+        {"openai_base_url": "http://127.0.0.1:1/v1"},
+        {"embedding_base_url": "http://127.0.0.1:1/v1"},
+        {"embedding_api_key": TOKEN},
+    ):
+        assert settings_of(embedding_model="e5", **endpoint).embedding_model == "e5"
+    with pytest.raises(ValidationError, match="EMBEDDING_MODEL needs an endpoint: EMBEDDING_BASE_URL"):
+        settings_of(embedding_model="e5")
+    with pytest.raises(ValidationError, match="takes a URL that begins with http"):
+        settings_of(embedding_model="e5", embedding_base_url="127.0.0.1:1/v1")
+    assert TOKEN not in repr(settings_of(embedding_model="e5", embedding_api_key=TOKEN))
