@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import struct
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -116,6 +117,10 @@ class Embedder:
                 api_key=self._key, base_url=self._url, max_retries=0, timeout=None, http_client=self._connect()
             )
         return self._client
+
+
+def numbers_of(vector: bytes) -> Sequence[float]:
+    return struct.unpack(f"<{len(vector) // 4}f", vector)
 
 
 def embedder_of(

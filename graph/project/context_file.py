@@ -199,13 +199,15 @@ class Message(Part):
 class Conversation(Part):
     """The dialog: a summary of older messages, cut to its limit, and the later messages, oldest first.
 
-    `vector_cache` is preserved, not read. `message_count` counts all messages ever and numbers the next.
+    `vector_cache` is of `vector_model`, or, without one, another program's, which is preserved (`vector_cache.py`).
+    `message_count` counts all messages ever and numbers the next.
     """
 
     running_summary: Annotated[str, AfterValidator(_cut_summary)] = ""
     summary_at: Time | None = None
     recent_window: Annotated[tuple[Message, ...], Field(max_length=5_000)] = ()
     vector_cache: tuple[Any, ...] = ()
+    vector_model: Title = ""
     message_count: Annotated[int, Field(ge=0)] = 0
 
     def base_of(self, count: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -42,6 +42,7 @@ from graph.project.project_memory import (
 )
 from graph.project.roll_up import WINDOW_KEEP, leaving_count, picked_summary, window_tokens
 from graph.project.secret import mask_secrets
+from graph.project.vector_cache import Vector, nearest, with_vectors, without_gone, without_vectors
 from graph.value.error import NotFoundError, PathError
 from prompt import project_memory as words
 from prompt.system.framing import Language
@@ -121,6 +122,19 @@ class EditSummary(Operation):
         return _with_talk(state, talk), ""
 
 
+class KeepVectors(Operation):
+    """Adds vectors of messages by their ids; of messages that have left the window none."""
+
+    model: str
+    vectors: dict[str, tuple[float, ...]]
+
+    def change(self, state: ProjectState) -> Change | None:
+        talk = state.context.conversation
+        if not any(each.id in self.vectors for each in talk.recent_window):
+            return None
+        return _with_talk(state, with_vectors(talk, self.model, self.vectors)), ""
+
+
 class ForgetDialog(Operation):
     """Empties the recent window; the counts stay."""
 
@@ -196,7 +210,7 @@ def _with_memory(state: ProjectState, memory: Memory) -> ProjectState:
 
 
 def _with_talk(state: ProjectState, talk: Conversation, **changes: object) -> ProjectState:
-    return ProjectState(state.context.changed(conversation=talk, **changes), state.workflow)
+    return ProjectState(state.context.changed(conversation=without_gone(talk), **changes), state.workflow)
 
 
 @dataclass(frozen=True)
@@ -262,6 +276,7 @@ _PATH_CHARS: Final = 160
 _FILES: Final = 8
 _MESSAGE_CHARS: Final = 4_000
 _SPEAKERS: Final = ("user", "assistant")
+_NEAR_MESSAGES: Final = 2
 _CUT_SHARE: Final = 0.85
 # Labels, separators and the count of older decisions.
 _LABELS_TOKENS: Final = 60
@@ -271,13 +286,24 @@ _HIDDEN: Final = {"Cc", "Cf", "Co", "Cs", "Cn"}
 _LINES: Final = re.compile(r"\r\n?|[\n\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
-def prime(state: ProjectState, now: datetime, is_there: Callable[[str], bool], language: Language) -> Primed:
+def prime(
+    state: ProjectState,
+    now: datetime,
+    is_there: Callable[[str], bool],
+    language: Language,
+    *,
+    near: Sequence[str] = (),
+) -> Primed:
     """Chooses the lines: plan, task, decisions in force, open files, summary, and last the recent dialog.
 
     The dialog gets at most 800 tokens of the 1,600; for older messages without a summary, sentences are picked. Beyond
     the limit the oldest decisions become a count, then the oldest files and messages are left out.
+
+    Args:
+        near: Ids of messages, the nearest to the session's first message first: the first two are in the dialog, in at
+            most half of its room, even if newer ones would fill it.
     """
-    dialog = _recent(state.context.conversation.recent_window, language)
+    dialog = _recent(state.context.conversation.recent_window, language, near)
     decisions, files, fixed = _decisions(state), _files(state, is_there), _fixed(state)
     room = BUDGET_TOKENS - _cost([words.NOTE[language]]) - _tokens([*fixed, *dialog], language) - _LABELS_TOKENS
     files = _newest(files, room, language, least=1)
@@ -335,14 +361,28 @@ def _with_text(lines: Iterable[PrimedLine]) -> list[PrimedLine]:
     return [line for line in lines if line.text]
 
 
-def _recent(window: Sequence[Message], language: Language) -> list[PrimedLine]:
-    """Returns the newest messages that fit into 800 tokens; if even the newest doesn't, it is cut."""
+def _recent(window: Sequence[Message], language: Language, near: Sequence[str] = ()) -> list[PrimedLine]:
+    """Returns the newest messages that fit into 800 tokens; if even the newest doesn't, it is cut.
+
+    An older one that is among the two nearest takes the place of the oldest of these.
+    """
+    spoken = [each for each in window if each.role in _SPEAKERS]
+    newest = _fitting(spoken, language, WINDOW_KEEP)
+    older: list[PrimedLine] = []
+    left = WINDOW_KEEP // 2
+    for message in spoken[: len(spoken) - len(newest)]:
+        if message.id and message.id in near[:_NEAR_MESSAGES]:
+            line = _spoken(message)
+            left -= _tokens([line], language)
+            older += [line] if left >= 0 else []
+    return [*older, *_fitting(spoken, language, WINDOW_KEEP - _tokens(older, language))] if older else newest
+
+
+def _fitting(spoken: Sequence[Message], language: Language, room: int) -> list[PrimedLine]:
     chosen: list[PrimedLine] = []
-    left = WINDOW_KEEP
-    for message in reversed([each for each in window if each.role in _SPEAKERS]):
-        line = PrimedLine(
-            words.RECENT_DIALOG, _paragraph(message.content), message.ts, message.id, message.role.upper()
-        )
+    left = room
+    for message in reversed(spoken):
+        line = _spoken(message)
         while not chosen and _tokens([line], language) > left:
             line = replace(line, text=cut_at_word(line.text, int(len(line.text) * _CUT_SHARE)))
         left -= _tokens([line], language)
@@ -350,6 +390,11 @@ def _recent(window: Sequence[Message], language: Language) -> list[PrimedLine]:
             break
         chosen.append(line)
     return chosen[::-1]
+
+
+def _spoken(message: Message) -> PrimedLine:
+    text = _paragraph(message.content)
+    return PrimedLine(words.RECENT_DIALOG, text, message.ts, message.id, message.role.upper())
 
 
 def _newest(lines: list[PrimedLine], room: int, language: Language, *, least: int) -> list[PrimedLine]:
@@ -386,6 +431,14 @@ def _visible(text: str) -> str:
 
 
 _TRIES: Final = 3
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The vector of a text, by an embedding model."""
+
+    model: str
+    vector: Vector
 
 
 class ContextManager:
@@ -464,15 +517,28 @@ class ContextManager:
                 return True
         return False
 
-    def hydrate_prompt(self, language: Language = "ko") -> list[str]:
-        """Returns the prompt lines for a new session, at most 1,600 tokens in all."""
-        return self.primed(language).prompt()
+    def hydrate_prompt(self, language: Language = "ko", *, meant: Meaning | None = None) -> list[str]:
+        """Returns the prompt lines for a new session, at most 1,600 tokens in all.
 
-    def primed(self, language: Language = "ko") -> Primed:
+        With what its first message means, older messages of the dialog that are near to that are among them.
+        """
+        return self.primed(language, meant=meant).prompt()
+
+    def primed(self, language: Language = "ko", *, meant: Meaning | None = None) -> Primed:
         """Returns the prompt's lines with dates and ids, for display and editing."""
         state = self._memory.read()
+        near = nearest(state.context.conversation, meant.model, meant.vector) if meant else []
         with self._memory.opened_root() as root:
-            return prime(state, self._memory.now(), root.has, language)
+            return prime(state, self._memory.now(), root.has, language, near=near)
+
+    def without_vectors(self, model: str) -> list[Message]:
+        """Returns the messages of the recent window that lack a vector of this model, the newest first."""
+        return without_vectors(self.data.conversation, model)
+
+    def keep_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Adds vectors of messages by their ids, in place of those of another model."""
+        given = {each: tuple(vector) for each, vector in vectors.items()}
+        self._memory.apply(KeepVectors(at=self._memory.now(), model=model, vectors=given))
 
     def save(self) -> None:
         """Updates `updated_at` and takes a snapshot if one is due; messages are already stored."""

@@ -131,7 +131,8 @@ class ProjectContext:
 
     def _primed(self, request: ContextRequest) -> Sequence[str]:
         try:
-            return self._turns.primed(request.owner, request.root, request.language)
+            asked = text_of(request.message)
+            return self._turns.primed(request.owner, request.root, request.language, asked=asked)
         except TurnfoldError as error:
             self._turns.failed(request.session_id, error)
             return ()

@@ -24,10 +24,11 @@ from graph.fold.review import SummaryDraft
 from graph.fold.spec import fold_of_messages
 from graph.layer.app_context import ContextRegistry, ContextSnapshot
 from graph.layer.rule_set import RuleSet
+from graph.model.embedder import QUERY_SECONDS, Embedder, numbers_of
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.model.summariser import generate_summary
-from graph.project.context_manager import ContextManager
+from graph.project.context_manager import ContextManager, Meaning
 from graph.project.project_memory import ProjectMemory
 from graph.project.roll_up import TOKEN_LIMIT, Summarise, window_tokens
 from graph.server.newest import Newest
@@ -61,7 +62,7 @@ class RollUps:
         self._models = models
         self._spending = spending
         self._deadline_seconds = deadline_seconds
-        self._stop = threading.Event()
+        self.stop = threading.Event()
         self._waiting: set[tuple[str, str]] = set()
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-roll-up")
 
@@ -79,7 +80,7 @@ class RollUps:
                 self._models.summariser(model).summarise,
                 # The first message may be the previous summary, which has no turn.
                 spec=replace(fold_of_messages(messages, target_chars, language=language), message_turns=()),
-                stop=self._stop,
+                stop=self.stop,
                 deadline_seconds=self._deadline_seconds,
             )
             drafts: list[SummaryDraft] = []
@@ -97,12 +98,12 @@ class RollUps:
 
     def close(self) -> None:
         """Cancels a summary in progress: it is made after a later answer."""
-        self._stop.set()
+        self.stop.set()
         self._pool.shutdown(wait=True)
 
     def _run(self, memory: tuple[str, str], roll_up: Callable[[], object]) -> None:
         self._waiting.discard(memory)
-        if not self._stop.is_set():
+        if not self.stop.is_set():
             roll_up()
 
 
@@ -111,6 +112,8 @@ _KEPT_PROBLEMS: Final = 1_000
 # Limits for a turn's wait for the memory's lines, and for the lock in the background thread.
 _PRIME_SECONDS: Final = 1.5
 _LOCK_SECONDS: Final = 3.0
+_EMBED_SECONDS: Final = 60.0
+_EMBEDDED_TOGETHER: Final = 32
 
 
 class ProjectTurns:
@@ -138,6 +141,8 @@ class ProjectTurns:
         self._clock = clock
         self._problems: Newest[str, TurnfoldError] = Newest(_KEPT_PROBLEMS)
         self._notes = ThreadPoolExecutor(max_workers=1, thread_name_prefix="project-note")
+        self._embedder = models.embedder
+        self._spending = spending
         self._roll_ups = RollUps(models, spending, deadline_seconds=settings.fold_deadline_seconds)
 
     def access(self, owner: str, root: str) -> ProjectAccess | None:
@@ -149,15 +154,18 @@ class ProjectTurns:
             find_rule=lambda name: agreed_rules(self._agreements.newest(owner, root)).read_rule(name),
         )
 
-    def primed(self, owner: str, root: str, language: Language) -> Sequence[str]:
-        """Returns the context for a new session, after all pending notes.
+    def primed(self, owner: str, root: str, language: Language, *, asked: str = "") -> Sequence[str]:
+        """Returns the context for a new session, after all pending notes; `asked` is its first message.
 
         Raises:
             PathError: The folder is gone or refused.
             ProjectError: The memory can't be read; the subclass says why.
             InternalError: A defect, which is logged.
         """
-        lines = self._notes.submit(lambda: ContextManager(self._memory(owner, root)).hydrate_prompt(language))
+        meant = self._meaning(owner, asked)
+        lines = self._notes.submit(
+            lambda: ContextManager(self._memory(owner, root)).hydrate_prompt(language, meant=meant)
+        )
         try:
             error = lines.exception(timeout=_PRIME_SECONDS)
         except FutureTimeoutError:
@@ -194,6 +202,8 @@ class ProjectTurns:
             self._soon(request, partial(self._register, request, "assistant", ending.message_id, ending.text))
         if not self._is_offline:
             self._soon(request, partial(self._roll_up_soon, request, model))
+        if self._embedder is not None:
+            self._soon(request, partial(self._embed_soon, request, self._embedder))
 
     def take_back(self, owner: str, root: str, session_id: str, message_ids: Sequence[str]) -> None:
         """Schedules the deletion of these messages, because another attempt replaces them."""
@@ -252,6 +262,39 @@ class ProjectTurns:
         if window_tokens(context.data.conversation.recent_window) > ROLL_UP_TOKENS:
             memory = (self._memory_owner(request.owner), request.root)
             self._roll_ups.soon(memory, partial(self._safely, request.session_id, context.roll_up))
+
+    def _embed_soon(self, request: ContextRequest, embedder: Embedder) -> None:
+        """Schedules the vectors of the dialog's messages, behind the summary that may take some of them away."""
+        memory = (self._memory_owner(request.owner), f"{request.root}\0vectors")
+        embed = partial(self._embed, request, embedder)
+        self._roll_ups.soon(memory, partial(self._safely, request.session_id, embed))
+
+    def _embed(self, request: ContextRequest, embedder: Embedder) -> None:
+        context = self._context(request)
+        while batch := context.without_vectors(embedder.model)[:_EMBEDDED_TOGETHER]:
+            embedded = self._embedded(request.owner, embedder, [each.content for each in batch], _EMBED_SECONDS)
+            if embedded is None:
+                return
+            context.keep_vectors(embedder.model, dict(zip((each.id for each in batch), embedded, strict=True)))
+
+    def _meaning(self, owner: str, text: str) -> Meaning | None:
+        embedder = self._embedder
+        if embedder is None or not text.strip():
+            return None
+        embedded = self._embedded(owner, embedder, [text], QUERY_SECONDS)
+        return Meaning(embedder.model, embedded[0]) if embedded else None
+
+    def _embedded(
+        self, owner: str, embedder: Embedder, texts: Sequence[str], seconds: float
+    ) -> Sequence[Sequence[float]] | None:
+        began = time.monotonic()
+        embedded = embedder.embed(texts, deadline_seconds=seconds, stop=self._roll_ups.stop)
+        if embedded is None:
+            return None
+        self._spending.add(
+            owner, "embedding", input_tokens=embedded.tokens, output_tokens=0, seconds=time.monotonic() - began
+        )
+        return [numbers_of(vector) for vector in embedded.vectors]
 
 
 def _operation_id(session_id: str, message_id: str) -> str:

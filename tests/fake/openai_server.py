@@ -266,9 +266,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_embeddings(self, body: Body) -> None:
         fake = self.server.fake
         fake.embeddings.append((body, self.headers.get("Authorization", "")))
-        reply = fake.embedding_reply
-        if reply is not None and not isinstance(reply, Reply):
-            reply = reply(body)
+        given = fake.embedding_reply
+        reply = given(body) if callable(given) else given
         if isinstance(reply, Reply):
             if reply.ending == "hang":
                 self._wait(None)

@@ -184,8 +184,12 @@ MEMORY_CALLS: Final[dict[str, Callable[[Projects, str, MemoryIds], object]]] = {
     ),
     "context.edit_summary": lambda projects, root, _: projects.context(root).edit_summary("새 요약"),
     "context.forget_dialog": lambda projects, root, _: projects.context(root).forget_dialog(),
+    "context.without_vectors": lambda projects, root, _: projects.context(root).without_vectors("m"),
+    "context.keep_vectors": lambda projects, root, _: projects.context(root).keep_vectors(
+        "m", {each.id: [0.5] for each in projects.context(root).without_vectors("m")}
+    ),
 }
-# They change nothing in the memory that the tests prepare.
+# They change nothing that is shown of the memory that the tests prepare.
 UNCHANGING: Final = {
     "get",
     "workflow.plan",
@@ -196,6 +200,8 @@ UNCHANGING: Final = {
     "context.hydrate_prompt",
     "context.primed",
     "context.save",
+    "context.without_vectors",
+    "context.keep_vectors",
 }
 MANAGERS: Final = {"workflow": WorkflowManager, "context": ContextManager}
 
