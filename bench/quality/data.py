@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from graph.store.database import Database
 from graph.store.search import SearchStore
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
@@ -188,10 +189,16 @@ def _entities(tags: Sequence[str]) -> Iterator[tuple[str, int, int]]:
 @contextmanager
 def search_over(path: Path, sessions: Mapping[str, Sequence[str]]) -> Iterator[SearchStore]:
     """Yields the product's search over a new SQLite file of sessions: by id, what the user says in each turn."""
+    with database_over(path, sessions) as database:
+        yield SearchStore(database)
+
+
+@contextmanager
+def database_over(path: Path, sessions: Mapping[str, Sequence[str]]) -> Iterator[Database]:
     with closing(open_sqlite(path, busy_timeout_seconds=30)) as database:
         head = next(iter(export_lines(database)))
         import_lines(database, [head, *_export(sessions)], owner=_OWNER)
-        yield SearchStore(database)
+        yield database
 
 
 def _export(sessions: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -137,7 +137,7 @@ def turns(folder: Path) -> Section:
     """Measures whether the search behind `recall` finds the turn that has an answer, and how long it takes."""
     sessions = {name: [message.text for message in messages] for name, messages in read_sessions(folder).items()}
     sentences = [marked.text for marked in read_marked(folder)]
-    english, korean = list(_questions(folder)), list(_noun_queries(sentences))
+    english, korean = list(questions(folder)), list(noun_queries(sentences))
     with tempfile.TemporaryDirectory(prefix="turnfold-bench-") as files:
         with search_over(Path(files) / "both.db", {**sessions, "korean": sentences}) as search:
             ranks = {
@@ -161,10 +161,10 @@ def turns(folder: Path) -> Section:
         long=_LONG_TURNS,
     )
     rows = (
-        [name, f"{len(each):,}", *(percent(_share_within(each, most)) for most in FIRST)]
+        [name, f"{len(each):,}", *(percent(share_within(each, most)) for most in FIRST)]
         for name, each in ranks.items()
     )
-    at_five, middle = _share_within(ranks["klue-ner, two nouns"], 5), median(seconds)
+    at_five, middle = share_within(ranks["klue-ner, two nouns"], 5), median(seconds)
     times = f"median {middle * 1000:.1f} ms, 95 of 100 within {quantiles(seconds, n=20)[-1] * 1000:.1f} ms."
     return Section(
         "Turns that recall finds",
@@ -184,7 +184,7 @@ def turns(folder: Path) -> Section:
     )
 
 
-def _questions(folder: Path) -> Iterator[Wanted]:
+def questions(folder: Path) -> Iterator[Wanted]:
     sessions = read_sessions(folder)
     plain = {name: [normalise(message.text) for message in messages] for name, messages in sessions.items()}
     for question in read_questions(folder, sessions)[0]:
@@ -193,7 +193,7 @@ def _questions(folder: Path) -> Iterator[Wanted]:
         yield Wanted(question.session, question.asked, right)
 
 
-def _noun_queries(sentences: Sequence[str]) -> Iterator[Wanted]:
+def noun_queries(sentences: Sequence[str]) -> Iterator[Wanted]:
     """Yields for each sentence with two nouns a query of two, drawn with a fixed seed, with other particles."""
     draw = random.Random(_SEED)
     for number, sentence in enumerate(sentences, start=1):
@@ -227,7 +227,7 @@ def _rank(search: SearchStore, wanted: Wanted) -> int:
     return next((rank for rank, turn in found if turn in wanted.turns), 0)
 
 
-def _share_within(ranks: Sequence[int], most: int) -> float:
+def share_within(ranks: Sequence[int], most: int) -> float:
     return sum(0 < rank <= most for rank in ranks) / max(1, len(ranks))
 
 

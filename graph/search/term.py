@@ -235,19 +235,23 @@ def count_content_of(text: str, query: str) -> tuple[int, int]:
 
 
 def cut_around(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
-    """Returns the part of a text, at most `limit_chars` long, with most of the words; "…" marks omissions."""
+    """Returns the part of a text with most of the words, in its middle; at most `limit_chars` long.
+
+    "…" marks omissions.
+    """
     if len(text) <= limit_chars:
         return text
     surfaces = [list(_surfaces(phrases)) for phrases in words]
     length = max(1, limit_chars - 2)
-    begins = range(0, len(text) - length + 1, max(1, length // 4)) if surfaces else range(1)
+    end = len(text) - length
+    begins = [*range(0, end, max(1, length // 4)), end] if surfaces else [0]
     folded = text.lower()
-
-    def count(begin: int) -> int:
-        return sum(_find(folded[begin : begin + length], phrases) >= 0 for phrases in surfaces)
-
-    begin = max(begins, key=count, default=0)
-    return (("…" if begin else "") + text[begin : begin + length] + "…")[: max(0, limit_chars)]
+    counts = [sum(_find(folded[begin : begin + length], phrases) >= 0 for phrases in surfaces) for begin in begins]
+    most = max(counts)
+    first = counts.index(most)
+    alike = next((index for index, count in enumerate(counts[first:]) if count < most), len(counts) - first)
+    begin = begins[first + alike // 2] if most else 0  # what is asked for mostly follows the words
+    return (("…" if begin else "") + text[begin : begin + length] + ("…" if begin < end else ""))[: max(0, limit_chars)]
 
 
 def _surfaces(phrases: Iterable[str]) -> Iterator[str]:

@@ -139,23 +139,37 @@ class RecalledTurns:
         frame = self._measure(recalled_turn(number, [(role, name, "") for role, name, _ in shown]))
         lengths = [self._measure(text[:_TOOL_CHARS] if role == "tool" else text) for role, _, text in shown]
         limits = _shared(lengths, room - frame)
-        cut = [(role, name, self._cut(text, limit)) for (role, name, text), limit in zip(shown, limits, strict=True)]
-        return recalled_turn(number, cut)
+        whole = [text for (_, _, text), limit in zip(shown, limits, strict=True) if self._measure(text) <= limit]
+        # A question repeats most of the words; what was asked for stands beside the others.
+        words = self._beside(whole) or self._words
+        parts = [
+            (role, name, self._cut(text, limit, words)) for (role, name, text), limit in zip(shown, limits, strict=True)
+        ]
+        return recalled_turn(number, parts)
 
     def _line(self, number: int) -> str:
-        """Returns the sentence of a turn with most of the query's words; without any, the question's first."""
+        """Returns the sentence of a turn with most of the words that its question lacks, then most of all words.
+
+        Without any of the words it is the question's first.
+        """
+        shown = self._shown(number)
+        beside = self._beside([text for role, _, text in shown if role == "user"])
         best: Part = ("user", "", "")
-        most = -1
-        for role, name, text in self._shown(number):
-            sentence = excerpt(text, self._words, _LINE_CHARS)
-            count = count_words(sentence, self._words)
-            if sentence and count > most:
-                best, most = (role, name, sentence), count
+        most = -1, -1
+        for role, name, text in shown:
+            for sentence in {excerpt(text, words, _LINE_CHARS): None for words in (beside, self._words)}:
+                counts = count_words(sentence, beside), count_words(sentence, self._words)
+                if sentence and counts > most:
+                    best, most = (role, name, sentence), counts
         role, name, sentence = best
         size = self._measure(sentence)
         if size > _MOST_OF_LINE:
-            sentence = excerpt(sentence, self._words, len(sentence) * _MOST_OF_LINE // size)
-        return recalled_line(number, (role, name, self._cut(sentence, _MOST_OF_LINE)))
+            sentence = excerpt(sentence, beside if most[0] else self._words, len(sentence) * _MOST_OF_LINE // size)
+        return recalled_line(number, (role, name, self._cut(sentence, _MOST_OF_LINE, self._words)))
+
+    def _beside(self, texts: Sequence[str]) -> list[list[str]]:
+        """Returns the query's words that none of these texts has."""
+        return [phrases for phrases in self._words if not any(count_words(text, [phrases]) for text in texts)]
 
     def _reply(self, number: int) -> list[str]:
         """Returns the beginning of what the user said next, as a line, if the answer of a turn closes with a question.
@@ -171,19 +185,20 @@ class RecalledTurns:
             said = f"{said} {sentence}".lstrip()
             if len(said) >= _REPLY_CHARS:
                 break
-        return [recalled_line(number + 1, ("user", "", self._cut(said, _MOST_OF_REPLY)))] if said else []
+        return [recalled_line(number + 1, ("user", "", self._cut(said, _MOST_OF_REPLY, self._words)))] if said else []
 
     def _closes_with_question(self, number: int) -> bool:
         answers = [text for role, _, text in self._shown(number) if role == "assistant"]
         last = split_sentences(answers[-1])[-_LAST_SENTENCES:] if answers else []
         return any(_ASKS.search(sentence[-_LINE_CHARS:]) for sentence in last)
 
-    def _cut(self, text: str, limit: int) -> str:
-        chars = len(text) * max(0, limit) // max(1, self._measure(text))
-        cut = text if self._measure(text) <= limit else cut_around(text, self._words, chars)
+    def _cut(self, text: str, limit: int, words: Sequence[Sequence[str]]) -> str:
+        size = self._measure(text)
+        chars = len(text) * max(0, limit) // max(1, size)
+        cut = text if size <= limit else cut_around(text, words, chars)
         while chars > 0 and self._measure(cut) > limit:
             chars = chars * 9 // 10
-            cut = cut_around(text, self._words, chars)
+            cut = cut_around(text, words, chars)
         return cut
 
     def _shown(self, number: int) -> list[Part]:

@@ -93,6 +93,41 @@ def test_the_best_turn_has_more_of_the_room_than_the_second() -> None:
     assert 1.2 * shown[2] < shown[1] < 2 * shown[2]
 
 
+# A query, an exchange whose answer has what is asked for somewhere in a long text, and that.
+LONG: list[tuple[Language, str, str, str, str]] = [
+    (
+        "ko",
+        "보안 점검에서 한도윤의 11번째 요청의 접수 번호",
+        "보안 점검에서 한도윤의 11번째 요청을 처리하려면요?",
+        "접수 번호는 NB-0011305예요.",
+        "점검 요청은 따로 받습니다. ",
+    ),
+    (
+        "en",
+        "ticket number of Moore's request 163 about the security review",
+        "What comes first for request 163 of Moore about the security review?",
+        "The ticket number is ZL-0163665.",
+        "The review goes on for Moore. ",
+    ),
+]
+
+
+@pytest.mark.parametrize("before", [0, 20, 40, 79, 80])
+@pytest.mark.parametrize(("language", "query", "question", "fact", "filler"), LONG, ids=["korean", "english"])
+def test_a_turn_is_cut_around_what_its_question_lacks(
+    language: Language, query: str, question: str, fact: str, filler: str, before: int
+) -> None:
+    exchange = question, filler * before + fact + " " + filler * (80 - before)
+    exchanges = [exchange] * 4
+    for found in ([1, 2], [3, 4, 1, 2]):
+        result = search(past_of(exchanges, found), query, language)
+        assert [
+            fact.rsplit(maxsplit=1)[-1][:9] in text.text
+            for text in recalled_texts(result)
+            if text.speaker == "assistant"
+        ] == [True] * len(found)
+
+
 # What closes with a question, the beginning of the next message, and what is shown of it.
 ASKED: list[tuple[Language, str, str, str]] = [
     (

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.turn import closing_messages
-from graph.search.term import MAX_PHRASES, broad_words, excerpt, has_words, index_terms, searchable_text, strict_words
+from graph.search.term import (
+    MAX_PHRASES,
+    broad_words,
+    cut_around,
+    excerpt,
+    has_words,
+    index_terms,
+    searchable_text,
+    strict_words,
+)
 from tests.fake.term_index import empty_index, indexed, positions_of, ranked
 
 NOUNS = ["예산", "숙소", "회의", "서울", "부산", "여행", "서버", "사과", "나이", "고양이", "제주도", "데이터베이스"]
@@ -185,8 +194,24 @@ def test_an_excerpt_has_its_length(text: str, query: str, limit_chars: int) -> N
     assert len(excerpt(text, broad_words(query), limit_chars)) <= limit_chars
 
 
-def test_a_long_sentence_is_shown_from_its_word_on() -> None:
+@pytest.mark.parametrize("before", [0, 1, 37, 399, 400])
+@pytest.mark.parametrize("limit_chars", [30, 100, 777])
+def test_a_text_is_cut_around_its_words_wherever_they_stand(before: int, limit_chars: int) -> None:
+    text = "가나다 " * before + "예산은 120만 원. " + "라마바 " * (400 - before)
+    shown = cut_around(text, broad_words("예산"), limit_chars)
+    assert "예산은 120만 원" in shown
+    assert len(shown) <= limit_chars
+    assert (shown.startswith("…"), shown.endswith("…")) == (
+        not text.startswith(shown[:5]),
+        not text.endswith(shown[-5:]),
+    )
+
+
+def test_a_long_sentence_is_shown_from_its_word_on_to_its_last() -> None:
     text = "가나다 " * 100 + "예산은 120만 원 " + "라마바 " * 100
     shown = excerpt(text, broad_words("예산"), 60)
     assert "예산은 120만 원" in shown
     assert shown.startswith("…")
+    assert excerpt("가나다 " * 100 + "예산은 120만 원 그대로", broad_words("예산"), 40).endswith(
+        "예산은 120만 원 그대로"
+    )
