@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Literal
 
 import pytest
 
@@ -29,11 +30,10 @@ def project(rooted: Rooted) -> Project:
 
 def register(project: Project, *texts: str) -> None:
     """Adds messages that wait for a summary."""
+    roles: Sequence[Literal["user", "assistant"]] = ("user", "assistant")
+    memory = project.memory()
     for number, said in enumerate(texts):
-        role = "assistant" if number % 2 else "user"
-        memory = project.memory()
-        operation = RegisterMessage(at=memory.now(), role=role, content=said, limit_tokens=WAITING)
-        memory.apply(operation)
+        memory.apply(RegisterMessage(at=memory.now(), role=roles[number % 2], content=said, limit_tokens=WAITING))
 
 
 def cache_of(project: Project) -> dict[str, list[float]]:
