@@ -53,7 +53,7 @@ _NO_END = "만것지"  # another particle, or the end of a verb
 _WORD = re.compile(r"(?<![가-힣\w])[가-힣]{3,}(?![가-힣\w])")
 _TURNS = """\
 The search that serves `recall`, over a real SQLite file: it ranks the turns of a session, of which `recall` shows the
-five best. "@5" is the share of queries whose turn is among them.
+best two whole and three more by a sentence. "@5" is the share of queries whose turn is among them.
 
 bfcl-memory, English: each persona's chats are one session ({sessions} sessions of {shortest} to {longest} turns, the
 user's side alone), the query is the question as it stands, and its turn is one that has the answer with up to two words
