@@ -325,7 +325,7 @@ def open_service(
                 opened.chat.vectors,
                 chat_models.embedder,
                 spending,
-                gives_way=settings.has_one_slot and settings.embedding_base_url is None,
+                gives_way=lambda: chat_models.has_one_slot and settings.embedding_base_url is None,
                 quiet_seconds=settings.fold_wait_seconds,
             )
             stack.callback(vectors.close)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -28,6 +29,10 @@ class VectorWorker:
     A failure ends that until the session's next turn. Where the embedding model shares the chat's server and that has
     one slot, the calls give way to turns as folds do.
 
+    Args:
+        gives_way: Returns True if that is so.
+        quiet_seconds: How long they wait after a turn then; see `JobQueue`.
+
     Usage:
         >>> log.watch(partial(vectors.hear, session))
     """
@@ -38,24 +43,25 @@ class VectorWorker:
         embedder: Embedder,
         spending: Spending,
         *,
-        gives_way: bool,
+        gives_way: Callable[[], bool],
         quiet_seconds: float = 0.0,
     ) -> None:
         self._vectors = vectors
         self._embedder = embedder
         self._spending = spending
         self._gives_way = gives_way
-        self._queue = JobQueue("vector", max_threads=_MAX_THREADS, quiet_seconds=quiet_seconds if gives_way else 0.0)
+        self._queue = JobQueue(
+            "vector", max_threads=_MAX_THREADS, quiet_seconds=lambda: quiet_seconds if gives_way() else 0.0
+        )
 
     def hear(self, session: SessionRow, event: Event) -> None:
         """Takes the next event of a turn of a session."""
         session_id = session.session_id
-        if self._gives_way and isinstance(event, TurnStarted):
+        if isinstance(event, TurnStarted) and self._gives_way():
             self._queue.hold(session_id)
         if isinstance(event, LAST_EVENTS):
             self._queue.put((session_id, True), "vectors", partial(self._fill, session_id, session.owner))
-            if self._gives_way:
-                self._queue.release(session_id)
+            self._queue.release(session_id)
 
     def is_idle(self, session_id: str) -> bool:
         """Whether nothing of this session is queued or being embedded here."""
