@@ -169,13 +169,15 @@ def _content_words(plain: str) -> list[str]:
 
 
 def clauses_of(line: str) -> list[Clause]:
-    """Returns the clauses of a line; one without content ("…, 절대 안 됨") gives the sentence up to its end."""
+    """Returns the clauses of a line; a negation without content ("…, 절대 안 됨") gives the sentence before it, too."""
     plain = narrow(line)
     found: list[Clause] = []
     for start, end in _sentences(plain):
         for first, last in _split(_CLAUSE, plain[start:end]):
             clause = _clause(plain[start + first : start + last])
-            found.append(clause if clause.words else _clause(plain[start : start + last]))
+            if clause.is_negated and not clause.words:
+                clause = _clause(plain[max(start, start + last - _MAX_CHARS) : start + last])
+            found.append(clause)
     return found
 
 

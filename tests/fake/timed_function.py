@@ -27,7 +27,8 @@ from graph.core.text import has_visible, title_of
 from graph.fold.extract import extract_summary
 from graph.fold.fact_carry import carried_facts
 from graph.fold.fact_check import compare_facts
-from graph.fold.fact_find import facts_in
+from graph.fold.fact_compare import missing_from, superseded_in
+from graph.fold.fact_find import facts_in, facts_of
 from graph.fold.fact_line import facts_for_line
 from graph.fold.invented import invented_in
 from graph.fold.reversal import reversed_in
@@ -57,6 +58,9 @@ _WORDS: Final = [["가나"], ["b"]]
 _RULE_CHARS: Final = 32_768
 _DRAFT_CHARS: Final = 60_000
 _WISHES: Final = tuple(f"항목 {number}번은 절대 빼지 말고 보내 주세요" for number in range(100))
+_FACTS: Final = facts_in(
+    "야간버스는 절대 안 되고, 일요일에만 가요. 오전 9시, 97만 원, 5명, 금요일, 1월 24일, 10.0.0.15, limit_a at 25."
+)
 _QUESTIONS: Final = " ".join(f"항목 {number} 값은 얼마였나요?" for number in range(5_000))
 
 
@@ -111,6 +115,9 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], object]]] = {
     "escape": escape,
     "recalled_texts": lambda text: (list(recalled_texts(text)), recalled_numbers(text)),
     "named_words": named_words,
+    "facts_of": lambda text: facts_of([HumanMessage(text)]),
+    "superseded_in": lambda text: superseded_in([HumanMessage(text)]),
+    "missing_from": lambda text: missing_from(_FACTS, text),
 }
 
 
