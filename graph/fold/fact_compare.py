@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
@@ -59,6 +59,10 @@ _CORRECTS: Final = re.compile(
 )
 _CUE_CHARS: Final = 60
 _CONTEXT_CHARS: Final = 60
+# Of pasted data not every value is looked at.
+_MOST_KNOWN: Final = 300
+_MOST_REPLACED: Final = 100
+_MOST_BESIDE: Final = 30
 _SHAPE_DIGITS: Final = re.compile(r"[0-9][0-9,]*")
 
 
@@ -164,8 +168,8 @@ def superseded_in(messages: Iterable[AnyMessage]) -> frozenset[tuple[str, str]]:
             continue
         text = narrow(text_of(message))
         said = [_Said(*span) for span in fact_spans(text) if _is_value(span[2])]
-        known += [each.fact for each in said]
-        for old, new in _replacements(text, said, before):
+        known = [*known, *(each.fact for each in said)][-_MOST_KNOWN:]
+        for old, new in islice(_replacements(text, said, before), _MOST_REPLACED):
             for fact in known:
                 if _is_same_value(fact, old):
                     replaced[fact.identity] = None
@@ -189,9 +193,9 @@ def _replacements(text: str, said: Sequence[_Said], before: Sequence[_Said]) -> 
             handled.update((first.start, second.start))
             yield order
         elif second.start not in handled and _is_correction(text, second):
-            yield from _corrected(said[: index + 1], second, before)
+            yield from _corrected(said[max(0, index - _MOST_BESIDE) : index + 1], second, before[-_MOST_BESIDE:])
     if said and said[0].start not in handled and _is_correction(text, said[0]):
-        yield from _corrected((), said[0], before)
+        yield from _corrected((), said[0], before[-_MOST_BESIDE:])
 
 
 def _order(text: str, first: _Said, second: _Said) -> tuple[Fact, Fact] | None:
