@@ -9,7 +9,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from bench.quality import fact, found, kept
+from bench.quality import fact, found, invented, kept
 from bench.quality.contender import RATES
 from bench.quality.data import SOURCES
 from bench.report import Section, verdict, write_page
@@ -37,7 +37,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.quality", description=__doc__)
     parser.add_argument("--data", type=Path, default=Path(), help="folder of the data sets")
     folder: Path = parser.parse_args().data
-    parts = (kept.answers, kept.arguments, kept.facts, found.entities, fact.cases, found.turns)
+    parts = (
+        kept.answers,
+        kept.arguments,
+        kept.facts,
+        found.entities,
+        fact.cases,
+        invented.inventions,
+        found.turns,
+    )
     try:
         sections = [measure(folder) for measure in parts]
     except FileNotFoundError as error:
