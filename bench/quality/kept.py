@@ -19,7 +19,7 @@ from bench.report import Requirement, Section, percent, table
 from graph.core.text import message_tokens
 from graph.core.turn import split_turns, text_of
 from graph.fold.extract import TermCounts, count_terms, extract_summary
-from graph.fold.fact_compare import present_in
+from graph.fold.fact_compare import missing_from
 from graph.fold.fact_find import facts_of
 from graph.fold.fact_check import MOST_FACTS, check_facts
 from graph.fold.review import Review

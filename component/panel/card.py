@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -156,11 +155,11 @@ def _missing_list(now: PageState, identifier: str, record_id: str, *, is_active:
 
 
 def _marked(clause: str, facts: Sequence[str]) -> str:
-    longest_first = sorted(facts, key=len, reverse=True)
-    parts = re.split(f"({'|'.join(map(re.escape, longest_first))})", clause)
-    return "".join(
-        f"<b>{html.escape(part)}</b>" if index % 2 else html.escape(part) for index, part in enumerate(parts)
-    )
+    for fact in sorted(facts, key=len, reverse=True):
+        before, found, behind = clause.partition(fact)
+        if found:
+            return f"{_marked(before, facts)}<b>{html.escape(fact)}</b>{_marked(behind, facts)}"
+    return html.escape(clause)
 
 
 def _draw_invented(now: PageState, record: Record, surface: str, *, is_active: bool) -> None:

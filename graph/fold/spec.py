@@ -104,8 +104,7 @@ class FoldSpec:
             that leaves no gap fits, so that a slow summary isn't discarded because the chat went on.
         is_waited: True if a turn may wait for it (once, for a bounded time).
         before: Context before the fold, so that "option 2" can be understood.
-        context: What else the summariser may have read, as a fold in place follows the chat: a figure from there isn't
-            invented.
+        context: What else is known of the session, its summaries above all: a figure from there isn't invented.
         message_turns: The turn of each message, 0 for a previous summary; () if unknown.
         carried: Facts of the replaced records, heaviest first.
         instruction: The user's instruction for the summary.

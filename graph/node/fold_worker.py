@@ -538,7 +538,9 @@ class FoldWorker:
         began = time.monotonic()
         if plan.spec.stands_verbatim:
             return end_verbatim(record, plan.spec)
-        plan = replace(plan, spec=replace(plan.spec, context=self.last_inputs.texts(plan.session_id)))
+        summaries = (each.summary for each in self._stores.records.active(plan.session_id))
+        context = "\n".join((self.last_inputs.texts(plan.session_id), *summaries))
+        plan = replace(plan, spec=replace(plan.spec, context=context))
         drafts, lost, error_code = self._drafts(plan, record, stop)
         end = partial(end_record, record, plan.spec, seconds=time.monotonic() - began)
         done = end(drafts, error_code, lost=lost, is_fallback=plan.is_fallback)

@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from graph.fold.extract import count_terms
 from graph.model.summariser import ExtractiveSummariser
 from graph.node.fold_worker import SessionTerms
+from tests.fake import openai_reply
 from tests.fake.body import content_of, roles, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.draft import korean
@@ -138,6 +139,18 @@ def test_what_stays_invented_is_marked_until_an_edit_takes_it_out(chat: Chat, se
     kept = chat.service.folds.edit(chat.session_id, record.id, "가족 네 명, 예산 290만 원, 7월 8일 출발.")
     assert kept.invented_facts == ("290만 원",)  # what the user adds isn't invented
     assert chat.service.folds.edit(chat.session_id, kept.id, "예산 200만 원.").invented_facts == ()
+
+
+def test_a_value_of_an_older_summary_is_not_invented(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    chat = open_chat(fold_in_place="never")
+    old, new = "담당 연락처는 010-2345-6789예요.", "연락처를 정정해요. 010-9876-5432가 맞습니다."
+    drafts = ("(1턴) 연락처는 010-2345-6789.", "(4턴) 연락처는 010-9876-5432 (이전 010-2345-6789).")
+    server.script(*(openai_reply.text(f"{draft} {korean(120)}") for draft in drafts), kind="summary")
+    for said in (old, "", "", new, "", "", ""):
+        chat.say(f"{said} {korean(100)}".strip())
+        chat.wait_for_folds()
+    assert [record.invented_facts for record in chat.service.folds.records(chat.session_id)] == [(), ()]
+    assert len(requests(server)) == 2
 
 
 def test_a_fold_is_told_what_stood_before_it(chat: Chat, server: FakeOpenAI) -> None:

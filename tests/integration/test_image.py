@@ -22,7 +22,7 @@ from tests.fake.client_history import bring
 from tests.fake.context_source import ScriptedContext
 from tests.fake.offline import KEYLESS, models_without_pauses
 from tests.fake.open_chat import OpenChat
-from tests.fake.openai_reply import Body, Reply, failure
+from tests.fake.openai_reply import Body, Reply, failure, text
 from tests.fake.openai_server import FakeOpenAI
 
 PNG, JPEG, WEB = "data:image/png;base64,iVBORw0K", "data:image/jpeg;base64,/9j/4AAQ", "https://example.org/floor.png"
@@ -57,13 +57,14 @@ def test_the_archive_has_each_image_once_and_the_state_none(open_chat: OpenChat)
 
 
 def test_wherever_a_message_is_text_an_image_is_a_mark(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(text("사진에는 항구에 선 배 두 척이 있습니다. 날씨는 맑습니다."))  # a Korean chat
     send(chat, "", WEB)
     send(chat, question(2), PNG)
     assert [turn.user_text for turn in chat.turns] == ["[image]", f"{question(2)}\n[image]"]
     chat.ask(3, 4)
-    (summary,) = server.bodies("summary")
-    assert "[image]" in str(summary)
-    assert PNG not in str(summary)
+    sent = str(server.bodies("summary"))
+    assert "[image]" in sent
+    assert PNG not in sent
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4]
     assert sent_images(server) == [[]]
     query = "SELECT tokens FROM message WHERE role = 'human' AND session_id = ? ORDER BY position"
