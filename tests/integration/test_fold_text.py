@@ -144,13 +144,13 @@ def test_what_stays_invented_is_marked_until_an_edit_takes_it_out(chat: Chat, se
 def test_a_value_of_an_older_summary_is_not_invented(open_chat: OpenChat, server: FakeOpenAI) -> None:
     chat = open_chat(fold_in_place="never")
     old, new = "담당 연락처는 010-2345-6789예요.", "연락처를 정정해요. 010-9876-5432가 맞습니다."
-    drafts = ("(1턴) 연락처는 010-2345-6789.", "(4턴) 연락처는 010-9876-5432 (이전 010-2345-6789).")
-    server.script(*(openai_reply.text(f"{draft} {korean(120)}") for draft in drafts), kind="summary")
-    for said in (old, "", "", new, "", "", ""):
-        chat.say(f"{said} {korean(100)}".strip())
+    drafts = ("(1턴) 연락처는 010-2345-6789.", "(4턴)", "(7턴) 연락처는 010-9876-5432 (이전 010-2345-6789).")
+    server.script(*(openai_reply.text(f"{draft} {korean(240)}") for draft in drafts), kind="summary")
+    for said in (old, "", "", "", "", "", new, "", "", ""):
+        chat.say(f"{said} {korean(300)}".strip())
         chat.wait_for_folds()
-    assert [record.invented_facts for record in chat.service.folds.records(chat.session_id)] == [(), ()]
-    assert len(requests(server)) == 2
+    assert [record.invented_facts for record in chat.service.folds.records(chat.session_id)] == [(), (), ()]
+    assert len(requests(server)) == 3
 
 
 def test_a_fold_is_told_what_stood_before_it(chat: Chat, server: FakeOpenAI) -> None:
