@@ -137,9 +137,14 @@ class FakeOpenAI:
             self.end_hanging()
         ended.end()
 
-    def end_hanging(self) -> None:
-        """Ends the requests that hang or wait between two events: they must not hold up the next test's."""
+    def end_hanging(self, *, for_good: bool = False) -> None:
+        """Ends the requests that hang or wait between two events: they must not hold up the next test's.
+
+        `for_good` also drops the test's own responder, by which a repeated request would hang again.
+        """
         with self._lock:
+            if for_good:
+                self._responder = self._default_responder
             self._over.set()
             self._over = threading.Event()
 

@@ -90,7 +90,7 @@ def module_service(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactor
 def chat(module_service: ChatService, server: FakeOpenAI) -> Iterator[Chat]:
     chat = Chat(module_service)
     yield chat
-    server.end_hanging()
+    server.end_hanging(for_good=True)
     chat.wait_for_folds()
 
 
@@ -121,7 +121,7 @@ def chat_with(module_services: Callable[..., ChatService], server: FakeOpenAI) -
         return made[-1]
 
     yield make
-    server.end_hanging()
+    server.end_hanging(for_good=True)
     for chat in made:
         chat.wait_for_folds()
 
@@ -181,7 +181,7 @@ def project_folder(
     """A folder of this test's own, which the one service of its module may use."""
     (roots,) = project_service.settings.project_roots
     yield Rooted(roots / hashlib.sha256(request.node.name.encode()).hexdigest()[:8], open_chat, project_service)
-    server.end_hanging()
+    server.end_hanging(for_good=True)
     wait_for_notes(Chat(project_service))
 
 
