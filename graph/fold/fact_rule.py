@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 from graph.fold.fact_key import key_of, narrow, strip_particle
@@ -13,6 +14,7 @@ _SENTENCE_END: Final = re.compile(
     r"(?<=[.!?。！？])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<!\bMrs\.)(?<!e\.g\.)(?<!i\.e\.)\s+"
 )
 _MAX_CHARS: Final = 120
+_MOST_CLAUSES: Final = 8
 _KNOWN_WORDS: Final = 4_096
 _KNOWN_INSTRUCTIONS: Final = 1_024
 
@@ -44,6 +46,7 @@ _FORBIDS: Final = re.compile(
     r"|알레르기|알러지|못\s?먹|안\s?먹|(?<![가-힣])(?:피해|삼가)\s?(?:주|줘)|그만\s?(?:해|하)"
     r"|(?<![가-힣])못\s(?:와|옵니|온[다대]|오[세시는고]|올\s|가[요고는]|갑니|간[다대]|나[와가]요|들어[와가]요|참석)"
     r"|(?<![가-힣])못\s?(?:드[세시]|마셔|마시)"
+    r"|없이는?\s[^.!?\n]{0,12}?(?:못\s?[하쓰내씁합]|안\s?(?:돼|되|됩)|쓸\s수\s없|할\s수\s없|불가)"
     r"|(?<![가-힣])못\s?하게\s?(?:해요|합니다|하세요|돼|되|해\s?주)"
     r"|(?:참석|출근|참여|이용|방문)(?:을|은|는)?\s?(?:못\s?(?:해|합|하[세시는고]|한[다대])|할\s수\s없)"
     rf"|(?:없이|않게|않도록|않았으면)\s{_ASKED_FOR}|{_NO_CHANGE}{_ASKED_FOR}"
@@ -52,14 +55,19 @@ _FORBIDS: Final = re.compile(
     rf"|\b(?:you|we|they|it)\sshould(?:n['’]t|\snot|\snever)\s|{_NO_ORDER}"
     r"|\bI\s(?:don['’]t|do not|can['’]t|cannot)\s(?:want\s(?!to)|like\s(?!(?:the|this|that|it|how)\b)|eat\b|drink\b)"
     r"|\b(?:can['’]t|cannot)\s(?:come|attend|make\sit|join|travel|eat|drink)\b(?!\s(?:up|work|across|out)\b)"
+    r"|\b(?:can['’]t|cannot|may\snot)\s[^.!?\n]{1,40}?\bwithout\s\w"
     r"|\bwithout\s\w+[^.!?\n]{0,40}?\bplease\b)"
 )
 _APPROVAL: Final = r"(?:승인|결재|허락|동의|확인|검토)"
 _RULES: Final = re.compile(
-    r"(?<![가-힣])(?:앞으로(?:는|도)?|항상|언제나|반드시|매번|꼭)\s[^.!?\n]{0,60}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합니다|해야|할\s?것|답해|써)"
+    r"(?<![가-힣])(?:앞으로(?:는|도)?|(?:이제|지금|다음|오늘)부터(?:는|도)?|항상|언제나|반드시|매번|꼭)\s[^.!?\n]{0,60}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합니다|해야|할\s?것|답해|써)"
     rf"|(?:마다|모든|먼저|전에)\s[^.!?\n]{{0,40}}?{_APPROVAL}[^.!?\n]{{0,12}}?(?:받아야|있어야|해야|필요)"
     r"|(?:승인|결재|허락|동의)[을를이가도]?\s(?:꼭\s)?(?:받아야|있어야|필요)"
-    rf"|(?i:\bfrom now on\b|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b)"
+    r"|(?:통해|통하여|거쳐)서?만\s[^.!?\n]{0,20}?(?:하|합|해|주|보내|연락|전달|받)"
+    rf"|(?:{_APPROVAL}|허가|접근|입력|출입)[은는]\s[^.!?\n]{{1,30}}?만\s?(?:하[고며세]|할|합|해|가능|됩|돼|되)"
+    rf"|(?i:\b(?:from (?:now|here|this point|today) on(?:wards?)?|going forward|henceforth)\b"
+    rf"|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b)"
+    r"|\b(?:contact|call|reach|talk\sto|write\sto|e?mail|message)\s[^.!?\n]{1,40}?\bonly\s(?:through|via|by)\b"
     rf"|{_ORDER}only\s[^.!?\n]{{1,40}}?\s(?:may|can|should|must|(?:is|are)\sallowed)\b"
     r"|(?<!\bI\s)\b(?:must|needs?\sto|has\sto|have\sto)\s(?:also\s|always\s|first\s)?(?:be\s)?"
     r"(?:approve|sign|confirm|review|check|authori[sz]e|clear|told|asked|copied)\w{0,3}\b[^.!?\n]{0,60}?"
@@ -97,7 +105,8 @@ _NO_CONTENT_LIST: Final = """
 빼주세요 빼줘 있어요 있어 없이 하지 하면 금지 제외 알레르기 알러지 m s re ve ll d a an the to of in on at and
 or but for with is are be do don t not no never must mustn should shouldn please always i me my you your it
 this that from now every time make sure any so can avoid want like use using used 때마다 받아야 해야 필요
-있어야 돼서 주실 않게 않도록 않고 않음 없음
+있어야 돼서 주실 않게 않도록 않고 않음 없음 한가지 한두가지 가지 두가지 하나 하나만 지켜 지켜줘 지켜주세요 기억 기억해
+명심 부탁 부탁해 부탁해요 부탁드려요 부탁드립니다 thing things mind note keep remember following here on
 """
 _NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
 
@@ -135,7 +144,8 @@ class Clause(NamedTuple):
 def instructions_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]]]:
     """Yields start, end and kind of each sentence of a line that forbids something or sets a lasting rule.
 
-    A sentence longer than 120 characters gives the clause of the matched words, or a stretch around them.
+    A sentence longer than 120 characters gives the clauses of the matched words, or stretches around them. One without
+    a content word ("한 가지 꼭 지켜 주세요") says what follows, and gives none.
     """
     for start, end in _sentences(line):
         sentence = line[start:end]
@@ -143,11 +153,14 @@ def instructions_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "
         found = forbidden or _RULES.search(sentence)
         if found is None or (_ASKS.search(sentence) and not _FIRST_PERSON.search(found.group())):
             continue
-        first, last = start, end
+        kind: Literal["negation", "rule"] = "negation" if forbidden else "rule"
+        spans = [(0, end - start)]
         if end - start > _MAX_CHARS:
-            first, last = _clause_around(sentence, found)
-            first, last = start + first, start + last
-        yield first, first + len(line[first:last].rstrip(" .!?。！？~…")), "negation" if forbidden else "rule"
+            spans = _clauses_of(sentence, _FORBIDS if forbidden else _RULES)
+        for first, last in spans:
+            stated = sentence[first:last].rstrip(" .!?。！？~…")
+            if _content_words(narrow(stated)):
+                yield start + first, start + first + len(stated), kind
 
 
 def is_rule(sentence: str) -> bool:
@@ -245,6 +258,16 @@ def _split(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
         start = match.end()
     if start < len(text):
         yield start, len(text)
+
+
+def _clauses_of(sentence: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:
+    """Returns where the clauses of the first matches begin and end, none within another."""
+    spans: list[tuple[int, int]] = []
+    for found in islice(pattern.finditer(sentence), _MOST_CLAUSES):
+        first, last = _clause_around(sentence, found)
+        if not spans or first >= spans[-1][1]:
+            spans.append((first, last))
+    return spans
 
 
 def _clause_around(sentence: str, found: re.Match[str]) -> tuple[int, int]:

@@ -235,7 +235,7 @@ def request_in_place(last: LastInput, spec: FoldSpec) -> SummaryRequest | None:
         has_previous=bool(spec.sources),
     )
     # Facts of the user only: the others are in the input above, and tokens of this list aren't cached.
-    task = with_facts(instruction, asked, spec.asked_chars, spec)
+    task = with_facts(instruction, asked, spec.full_chars, spec)
     sent: list[BaseMessage] = [*last.model_input.messages, last.answer, HumanMessage(task)]
     return SummaryRequest(sent, aim_chars, most_chars, language, last.tools)
 

@@ -17,7 +17,7 @@ from graph.core.language import is_written_in, own_lines, user_language, user_sc
 from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
 from graph.fold.extract import cut_at_word
-from graph.fold.fact_compare import HeldFacts, missing_from
+from graph.fold.fact_compare import HeldFacts, missing_from, superseded_in
 from graph.fold.fact_find import Fact, facts_of, is_instruction
 from graph.fold.invented import invented_in
 from graph.fold.reversal import reversed_in
@@ -57,7 +57,8 @@ def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: L
     """
     script = _script(messages, language)
     sources = [_own(message, script) for message in messages if not isinstance(message, SystemMessage)]
-    facts = facts_of(sources)
+    replaced = superseded_in(sources)
+    facts = (fact for fact in facts_of(sources) if fact.identity not in replaced)
     return _fitting((fact for fact in facts if script == "ko" or not _HANGUL.search(fact.text)), target_chars)
 
 
@@ -211,7 +212,8 @@ def is_repetitive(draft: str, said: Iterable[str] = ()) -> bool:
 SMALL_TARGET_CHARS: Final = 80
 # Below this share of the requested length a draft that lacks named facts has room for them.
 MIN_SHARE: Final = 0.6
-# Up to this share a draft is taken as it is: a second call costs many times the tokens that it would save, and details.
+# Up to this share of the target a draft is taken as it is: a second call costs many times the tokens that it would
+# save, and details.
 # The following folds are asked for less instead (`graph.strategy.interval`).
 MAX_SHARE: Final = 1.6
 # The same for a draft beyond its bound in tokens, of which code would have to drop the rest.
@@ -334,7 +336,7 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
 def _lack(text: str, draft: SummaryDraft, spec: FoldSpec) -> Lack:
     if draft.is_extracted or spec.is_merge:
         return Lack((), is_large=False)
-    return lack_of(text, spec.messages, spec.asked_chars, spec.language)
+    return lack_of(text, spec.messages, spec.full_chars, spec.language)
 
 
 def _unfit(draft: SummaryDraft, spec: FoldSpec) -> FlawKind | None:
@@ -371,7 +373,7 @@ def _least_chars(draft: SummaryDraft, spec: FoldSpec) -> float:
 
 
 def _is_long(text: str, spec: FoldSpec) -> bool:
-    return len(text) > spec.asked_chars * (MAX_SHARE if is_within(text, spec) else _MAX_OVER_SHARE)
+    return len(text) > spec.full_chars * (MAX_SHARE if is_within(text, spec) else _MAX_OVER_SHARE)
 
 
 def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
@@ -380,7 +382,7 @@ def review_drafts(drafts: Sequence[SummaryDraft], spec: FoldSpec) -> Review:
     Complete ones come first, then those with the user's facts, then those that invent nothing, then by length.
     A draft is adopted only if it isn't hollow, is a summary (no copy, answer, repetition or text in our own markup) in
     an allowed script, and is smaller than its source in characters and in tokens, label included. A repaired one must
-    have two thirds of the user's named facts. Beyond 160 % of the requested length the lightest sentences are dropped
+    have two thirds of the user's named facts. Beyond 160 % of the target the lightest sentences are dropped
     that are just enough; a draft that broke off loses its unfinished last sentence. A small source (target under 80
     characters) without an adoptable draft is quoted verbatim.
     """
@@ -427,11 +429,11 @@ def visible_chars(text: str) -> int:
 
 
 def _within_bounds(text: str, spec: FoldSpec) -> str:
-    """Returns the text within 160 % of the requested length and the bound in tokens, shortened if necessary.
+    """Returns the text within 160 % of the target and the bound in tokens, shortened if necessary.
 
-    Rules, decisions and the user's facts alone may take up to twice the requested length.
+    Rules, decisions and the user's facts alone may take up to twice the target.
     """
-    aim_chars, most_chars = int(spec.asked_chars * MAX_SHARE), spec.asked_chars * _FIRM_SHARE
+    aim_chars, most_chars = int(spec.full_chars * MAX_SHARE), spec.full_chars * _FIRM_SHARE
 
     def is_allowed(shorter: str) -> bool:
         return len(shorter) <= most_chars and is_within(shorter, spec)

@@ -151,9 +151,14 @@ class FoldSpec:
     needed_rate: float = 0.0
 
     @property
+    def full_chars(self) -> int:
+        """The target within the prompts' limit: what a draft is measured by."""
+        return max(1, min(self.target_chars, MAX_TARGET_CHARS))
+
+    @property
     def asked_chars(self) -> int:
-        """Length requested by the prompt: the target within the prompts' limit, less what earlier folds took more."""
-        return max(1, min(self.target_chars, MAX_TARGET_CHARS) - self.less_chars)
+        """Length requested by the prompt: less than that by what earlier folds took too much."""
+        return max(1, self.full_chars - self.less_chars)
 
     @property
     def label(self) -> str:

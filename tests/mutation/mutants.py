@@ -387,7 +387,7 @@ _STRATEGY: Final = (
         ("(*ends, *texts) if earlier < position", "(*ends, *texts) if earlier <= position"),
         ('record.kind == "interval" and not record.edited', 'record.kind == "interval"'),
         ('record.kind == "interval" and not record.edited', "not record.edited"),
-        ("_LEAST_ASKED_SHARE: Final = 1 / MAX_SHARE", "_LEAST_ASKED_SHARE: Final = 0.5"),
+        ("_LEAST_ASKED_SHARE: Final = 2 / 3", "_LEAST_ASKED_SHARE: Final = 0.5"),
         ("over_chars -= less_chars", "over_chars -= 0"),
         (
             "record.summary_chars - min(record.target_chars, MAX_TARGET_CHARS)",
