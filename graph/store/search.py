@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple, Protocol
 
-from sqlalchemy import Connection, Select, Subquery, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Subquery, and_, bindparam, func, select
 
 from graph.search.term import broad_words, has_words, index_terms, named_words, searchable_text, strict_words
 from graph.store.database import Database
@@ -103,7 +103,7 @@ class SearchStore:
                 select(_message.position, _message.turn, _message.chars)
                 .select_from(WITH_TURN)
                 .where(_message.session_id == session_id, _message.position.in_(weights))
-                .where(_message.turn >= from_turn, _message.turn < before_turn, IS_LIVE)
+                .where(*_within(from_turn, before_turn), IS_LIVE)
             )
             found = connection.execute(query_rows).all()
         mean_chars = sum(row.chars for row in found) / max(1, len(found))
@@ -118,9 +118,7 @@ class SearchStore:
         """Returns the words of a query, as written there, that no live message of these turns has in any form."""
         named = named_words(query)
         phrases = list(dict.fromkeys(chain.from_iterable(phrases for _, phrases in named)))
-        within = _READ.where(_message.session_id == session_id).where(
-            _message.turn >= from_turn, _message.turn < before_turn
-        )
+        within = _READ.where(_message.session_id == session_id, *_within(from_turn, before_turn))
         unsaid: list[str] = []
         with self._database.read() as connection:
             found_at = term_index_of(connection).find_phrases(connection, session_id, phrases) if phrases else {}
@@ -161,6 +159,12 @@ class SearchStore:
                 if not term_index_of(connection).merge_removed(connection, is_first=is_first):
                     return
             is_first = False
+
+
+def _within(from_turn: int, before_turn: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    # Of the column itself SQLite would infer a range of the turns to begin the join with, and read each of them.
+    turn = _message.turn + 0
+    return turn >= from_turn, turn < before_turn
 
 
 def index_message(connection: Connection, row: Mapping[str, Any]) -> None:
