@@ -57,6 +57,11 @@ _CORRECTS: Final = re.compile(
     r"정정|잘못\s?(?:말|적|알려|썼|봤|드렸)|틀렸|오타|(?:^|[.!?]\s|아,?\s)아니(?:에요|예요|요|야)?[,.]?\s"
     r"|(?i:\bcorrection\b|\bno,\s(?:it|that)['’]?s?\b|\bno\swait\b|\bsorry,\s(?:it|that|not|make|I\smeant|the\sright)\b|\bI\smeant\b|\bactually,|\bscratch\sthat\b|\bmy\smistake\b|\btypo\b)"
 )
+# Behind a value that isn't so, whatever is: "24시간 아니에요", "$40 is wrong".
+_DENIED: Final = re.compile(
+    r"\s?(?:이|가|은|는)?\s?(?:아니에요|아니예요|아닙니다|아녜요)(?=[.,!\s]|$)"
+    r"|(?i:\s(?:is|was)\s(?:wrong|incorrect|not\s(?:right|true|correct))\b)"
+)
 _CUE_CHARS: Final = 60
 _CONTEXT_CHARS: Final = 60
 # Of pasted data not every value is looked at.
@@ -157,7 +162,8 @@ def superseded_in(messages: Iterable[AnyMessage]) -> frozenset[tuple[str, str]]:
     """Returns the identities (`Fact.identity`) of values that a later sentence of the user replaced.
 
     Recognised are "X 말고 Y", "X가 아니라 Y", "not X but Y", "Y, not X", "X → Y", "Y (was X)" and a change from X to Y;
-    and a correction ("정정할게요, Y", "no, it is Y") if there is one like value in it or the user's message before it.
+    a value that isn't so ("24시간 아니에요"); a correction ("정정할게요, Y", "no, it is Y") if there is one like value
+    in it or the user's message before it.
     A value that the user returns to counts again.
     """
     replaced: dict[tuple[str, str], None] = {}
@@ -169,6 +175,8 @@ def superseded_in(messages: Iterable[AnyMessage]) -> frozenset[tuple[str, str]]:
         text = narrow(text_of(message))
         said = [_Said(*span) for span in fact_spans(text) if _is_value(span[2])]
         known = [*known, *(each.fact for each in said)][-_MOST_KNOWN:]
+        denied = [each.fact for each in said if _DENIED.match(text, each.end)][:_MOST_REPLACED]
+        replaced |= {fact.identity: None for fact in known if any(_is_same_value(fact, each) for each in denied)}
         for old, new in islice(_replacements(text, said, before), _MOST_REPLACED):
             for fact in known:
                 if _is_same_value(fact, old):

@@ -318,6 +318,8 @@ def test_what_recall_found_has_no_facts_of_its_own() -> None:
         (["It was corrected from 29,106 to 21,906."], ["29,106"]),
         (["AB-1234 is wrong, it is AB-1243"], ["AB-1234"]),
         (["3월 8일 말고 3월 15일로 해요", "3월 15일 말고 다시 3월 8일로 해요"], ["3월 15일"]),
+        (["B동은 24시간 아니에요. 20시 이후엔 못 들어가요."], ["24시간"]),
+        (["$40 is wrong. Ask again on May 3."], ["$40"]),
     ],
 )
 def test_a_value_that_the_user_replaced_is_superseded(said: list[str], replaced: list[str]) -> None:
