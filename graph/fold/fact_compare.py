@@ -19,6 +19,7 @@ from graph.fold.fact_value import Values, values_of
 _VALUED: Final = ("date", "money", "number", "count")
 # How far behind a setting's name its value may stand.
 _VALUE_CHARS: Final = 40
+_LEAST_DIGITS: Final = 2
 _SETTING_VALUE: Final = re.compile(r" (true|false|on|off|null|none|[0-9][^ ]*) ")
 
 
@@ -105,6 +106,8 @@ class HeldFacts:
             return self._has_setting(fact.text)
         if fact.kind != "name" and fact.kind not in _VALUED:
             return False
+        if fact.kind == "number" and self._has_counted(fact.key):
+            return True
         for line in self._lines[self._value_lines :]:
             self._values.add(narrow(line))
         self._value_lines = len(self._lines)
@@ -112,6 +115,15 @@ class HeldFacts:
             return self._values.has_person(fact.text)
         values = values_of(narrow(fact.text))
         return fact.text in self._values.addresses or (values is not None and self._values.hold(values))
+
+    def _has_counted(self, key: str) -> bool:
+        """Whether a text says what a bare number leaves out (4,800만 원), or counts by another word (690칸, 690개)."""
+        number, _, unit = key.strip().partition(" ")
+        if not number.isdigit() or len(number) < _LEAST_DIGITS:
+            return False
+        return (unit == "개" and f" {number} " in self._keys) or (
+            not unit and any(f" {number}{magnitude}" in self._keys for magnitude in "십백천만억조")
+        )
 
     def _has_setting(self, text: str) -> bool:
         setting = SETTING.fullmatch(text)

@@ -51,6 +51,10 @@ _NO_LATIN_NAME: Final = (
     r"(?!(?:I'|Never|The|This|That|It|If|But|And|So|OK|Okay|Yes|No|Please|Also|Then|We|You|My|In|On|A)(?![A-Za-z]))"
 )
 
+_LATIN_TITLE: Final = one_of("""
+Professor Doctor Councilmember Councillor Mayor Senator Judge Director Manager Officer Inspector Captain Sergeant Nurse
+Engineer Architect Superintendent Principal Dean Chair Chairman Chairwoman
+""")
 NAMES: Final = (
     rf"(?<![가-힣])(?!{_NO_NAME})(?P<fact>{_SURNAME}[가-힣]{{1,2}}){_NO_VERB}\s?{TITLE}님?{NOUN_END}",
     rf"(?<![가-힣]){_ROLE}\s(?!{_NO_NAME})(?P<fact>{_SURNAME}[가-힣]{{2}}){_SAID_NAME}",
@@ -63,7 +67,7 @@ NAMES: Final = (
     r"(?<![가-힣])[저나]는\s(?P<fact>[가-힣]{2,5}?)(?=이?라고)",
     rf"(?<![0-9A-Za-z가-힣])[가-힣A-Za-z]{{2,10}}{_PLACE}{_NO_STATION}{NOUN_END}",
     r"(?<![A-Za-z0-9_.'’-])[A-Z][A-Za-z0-9]{1,30}\+{1,2}(?![A-Za-z0-9_+])",
-    rf"(?<![A-Za-z0-9_.'’-])(?:Dr|Mr|Mrs|Ms|Prof)\.?\s(?P<fact>{_LATIN_NAME})",
+    rf"(?<![A-Za-z0-9_.'’-])(?:Dr|Mr|Mrs|Ms|Prof|{_LATIN_TITLE})\.?\s(?P<fact>{_LATIN_NAME})",
     rf"(?<![A-Za-z0-9_.'’-])St\.\s{_LATIN_NAME}",
     rf"(?<![A-Za-z0-9_.'’-]){_LATIN_WORD}(?: {_LATIN_WORD}){{1,4}}(?![A-Za-z0-9_])",
     rf"(?<=[a-z0-9,;가-힣] ){_NO_LATIN_NAME}{_LATIN_NAME}",

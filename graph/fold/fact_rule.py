@@ -124,6 +124,7 @@ _CLAUSE: Final = re.compile(
     r"[,;:]\s+|\s[—–]\s|(?<=[가-힣]고)\s|(?<=지만)\s|(?<=는데)\s|(?<=니까)\s|\s(?=(?:and|but|so|because)\s)",
     re.IGNORECASE,
 )
+_IN_BRACKETS: Final = re.compile(r"\([^()\n]{1,80}\)")
 _LINK: Final = re.compile(r"(?:and|but|so|그리고|그런데|그러니까|다만)\s", re.IGNORECASE)
 _LATIN_END: Final = re.compile(r"(?<=[a-z]{4})(?:ings?|ed|es|s|ally|al|ly|e)$")
 
@@ -232,6 +233,8 @@ def _shared(asked: Clause, clause: Clause) -> set[str]:
 def _asked(instruction: str) -> tuple[Clause, ...]:
     """Returns the clauses of an instruction that ask for something; all if none does or those have no content."""
     plain = narrow(instruction)
+    without_reasons = _IN_BRACKETS.sub(" ", plain)
+    plain = without_reasons if _content_words(without_reasons) else plain
     parts = [plain[start:end] for start, end in _split(_CLAUSE, plain)]
     asking = [_clause(part) for part in parts if any(each.search(part) for each in (_FORBIDS, _RULES, _ONLY))]
     asked = tuple(clause for clause in asking if clause.words)

@@ -87,6 +87,10 @@ def _is_present(fact_text: str, text: str) -> bool:
         ),
         ("앞으로 답변은 표 쓰지 말고 짧은 문장으로 해 주세요", "답변은 표 없이 짧은 문장으로."),
         ("Dana must approve every batch.", "Every batch is approved by Dana."),
+        ("예산 4,800에서 얼마 남죠", "예산 4,800만원은 VAT 별도."),
+        ("칸이 690개예요", "라벨 760장(690칸 + 예비)"),
+        ("Never plant Nandina (toxic to birds, the toddlers eat it).", "Never English ivy or Nandina."),
+        ("Ask Councilmember Dale Voss.", "Never cc Dale Voss's office."),
         ("절대 야간버스는 안 돼요", "야간버스는, 손님이 원해도, 절대 안 됨"),
     ],
 )
@@ -99,6 +103,8 @@ def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -
     ("fact", "text"),
     [
         ("17", "170"),
+        ("칸이 690개예요", "라벨 1,690장"),
+        ("예산 4,800에서 얼마 남죠", "예산 48,000만원"),
         ("17", "1.7"),
         ("17", "117"),
         ("17", "1,700"),
