@@ -72,6 +72,8 @@ def carried_facts(records: Sequence[Record], since: Iterable[str] = ()) -> tuple
     facts of each record precede all second ones, the newest record first: so no record loses all of its facts to the
     others.
     """
+    if not records:
+        return ()
     found: dict[tuple[str, str], tuple[_Rank, Fact]] = {}
     current: set[str] = set()
     old: set[str] = set()

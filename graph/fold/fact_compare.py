@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
@@ -64,6 +65,8 @@ _DENIED: Final = re.compile(
     r"|(?i:\s(?:is|was)\s(?:wrong|incorrect|not\s(?:right|true|correct))\b)"
 )
 _CUE_CHARS: Final = 60
+# A fold asks for those of its source for its request and for each draft.
+_KNOWN_SOURCES: Final = 16
 _CONTEXT_CHARS: Final = 60
 # Of pasted data not every value is looked at.
 _MOST_KNOWN: Final = 300
@@ -178,14 +181,17 @@ def superseded_in(messages: Iterable[AnyMessage]) -> frozenset[tuple[str, str]]:
     in it or the user's message before it.
     A value that the user returns to counts again.
     """
+    return _superseded(tuple(text_of(message) for message in messages if isinstance(message, HumanMessage)))
+
+
+@lru_cache(maxsize=_KNOWN_SOURCES)
+def _superseded(texts: tuple[str, ...]) -> frozenset[tuple[str, str]]:
     replaced: dict[tuple[str, str], None] = {}
     known: list[Fact] = []
     before: list[_Said] = []
-    for message in messages:
-        if not isinstance(message, HumanMessage):
-            continue
-        text = narrow(text_of(message))
-        said = [_Said(*span) for span in fact_spans(text) if _is_value(span[2])]
+    for said_text in texts:
+        text = narrow(said_text)
+        said = [_Said(*span) for span in fact_spans(said_text) if _is_value(span[2])]
         known = [*known, *(each.fact for each in said)][-_MOST_KNOWN:]
         denied = [each.fact for each in said if _DENIED.match(text, each.end)][:_MOST_REPLACED]
         replaced |= {fact.identity: None for fact in known if any(_is_same_value(fact, each) for each in denied)}

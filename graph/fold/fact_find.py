@@ -39,7 +39,7 @@ _ANSWER_WEIGHT: Final = 0.5
 _TOOL_WEIGHT: Final = 0.4
 # A fold asks for the facts of each of its messages several times: for its request and for each draft.
 _KNOWN_TEXTS: Final = 64
-_MOST_FIRST: Final = 4_000
+_MOST_FIRST: Final = 3_000
 _MOST_LAST: Final = 1_000
 _INSTRUCTIONS: Final = ("negation", "rule")
 _UNCOUNTED: Final = ("count", "vague")
@@ -100,11 +100,12 @@ def facts_in(text: str) -> tuple[Fact, ...]:
     return tuple(seen.values())
 
 
-def fact_spans(text: str) -> Iterator[tuple[int, int, Fact]]:
-    """Yields start, end and fact for each fact of a text; a quoted term, rule or prohibition may overlap others.
+@lru_cache(maxsize=_KNOWN_TEXTS)
+def fact_spans(text: str) -> Sequence[tuple[int, int, Fact]]:
+    """Returns start, end and fact for each fact of a text; a quoted term, rule or prohibition may overlap others.
 
-    Beyond about 4,000 facts at the beginning and 1,000 at the end, only rules and prohibitions are searched, up to
-    4,000.
+    Beyond about 3,000 facts at the beginning and 1,000 at the end, only rules and prohibitions are searched, up to
+    3,000.
     """
     lines = text.split("\n")
     cells = machine_lines(lines)
@@ -117,14 +118,16 @@ def fact_spans(text: str) -> Iterator[tuple[int, int, Fact]]:
                 break
             found[index] = facts_of_line(lines[index], is_cell=bool(cells[index]))
             left -= len(found[index])
+    spans: list[tuple[int, int, Fact]] = []
     offset = instructions = 0
     for index, line in enumerate(lines):
         if index not in found and instructions < _MOST_FIRST:
             found[index] = facts_of_line(line, is_cell=bool(cells[index]), only_instructions=True)
         for start, end, fact in found.get(index, ()):
             instructions += is_instruction(fact)
-            yield offset + start, offset + end, fact
+            spans.append((offset + start, offset + end, fact))
         offset += len(line) + 1
+    return tuple(spans)
 
 
 def _facts_of_line(line: str, *, is_cell: bool, only_instructions: bool = False) -> tuple[tuple[int, int, Fact], ...]:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Final, Literal, NamedTuple
 
 from graph.fold.fact_compare import present_in
@@ -62,15 +62,12 @@ def facts_for_line(facts: Iterable[Fact], said: Sequence[str], *, carried: Itera
     """
     lines = [line for text in said for line in _lines(text)]
     gone = _perhaps_replaced(lines)
-    clauses = {
-        fact.identity: fact.text if is_instruction(fact) else _clause(line, start, end)
-        for line, spans in lines
-        for start, end, fact in spans
-    }
-    told = {fact.identity for fact in carried} | set(clauses)
+    places = {fact.identity: (line, start, end) for line, spans in lines for start, end, fact in spans}
+    told = {fact.identity for fact in carried} | set(places)
     chosen = []
     for fact in facts:
-        clause = clauses.get(fact.identity, fact.text)
+        place = places.get(fact.identity)
+        clause = fact.text if place is None or is_instruction(fact) else _clause(*place)
         if fact.identity in gone or fact.identity not in told:
             continue
         is_out = bool(gone) and any(other.identity in gone for _, _, other in fact_spans(clause))
@@ -111,9 +108,13 @@ def _is_replaced(sentence: str, start: int, end: int, fact: Fact) -> bool:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    for line in text.split("\n"):
-        if not _NO_WORDS.match(line) and (spans := [span for span in fact_spans(line) if span[2].kind != "vague"]):
-            yield _Line(line, spans)
+    lines = text.split("\n")
+    ends = list(accumulate(len(line) + 1 for line in lines))
+    told = [span for span in fact_spans(text) if span[2].kind != "vague"]
+    for index, spans in groupby(told, key=lambda span: bisect_right(ends, span[0])):
+        line, start = lines[index], ends[index] - len(lines[index]) - 1
+        if not _NO_WORDS.match(line):
+            yield _Line(line, [(first - start, last - start, fact) for first, last, fact in spans])
 
 
 def _sentences(line: _Line) -> Iterator[_Line]:

@@ -15,6 +15,7 @@ _SENTENCE_END: Final = re.compile(
 )
 _MAX_CHARS: Final = 120
 _MOST_CLAUSES: Final = 8
+_SHORT_CHARS: Final = 30
 _KNOWN_WORDS: Final = 4_096
 _KNOWN_INSTRUCTIONS: Final = 1_024
 
@@ -160,7 +161,7 @@ def instructions_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "
             spans = _clauses_of(sentence, _FORBIDS if forbidden else _RULES)
         for first, last in spans:
             stated = sentence[first:last].rstrip(" .!?。！？~…")
-            if _content_words(narrow(stated)):
+            if len(stated) > _SHORT_CHARS or _content_words(narrow(stated)):
                 yield start + first, start + first + len(stated), kind
 
 

@@ -34,6 +34,8 @@ _HANGUL: Final = re.compile("[가-힣]")
 _GONE_SHARE: Final = 1 / 3
 _MOST_INVENTED: Final = 20
 _MOST_INVENTED_CHARS: Final = 120
+# Of a pasted book each figure is somewhere, and reading them all takes half a second.
+_MOST_READ_CHARS: Final = 100_000
 
 
 class Lack(NamedTuple):
@@ -321,13 +323,15 @@ def flaw_of(draft: SummaryDraft, spec: FoldSpec) -> Flaw | None:
 def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
     """Returns what a summary says that the summariser read nowhere.
 
-    These are figures, and sentences that permit what the user forbids. Prohibitions of a merge aren't compared: its
-    records hold them in sentences of their own.
+    Nothing, of a source of more than 100,000 characters. These are figures, and sentences that permit what the user
+    forbids. Prohibitions of a merge aren't compared: its records hold them in sentences of their own.
     """
     calls = (
         str(call["args"]) for message in spec.messages if isinstance(message, AIMessage) for call in message.tool_calls
     )
     known = (*map(text_of, spec.messages), *calls, spec.before, spec.context, spec.instruction)
+    if spec.source_chars > _MOST_READ_CHARS:
+        return ()
     said = [] if spec.is_merge else own_texts(spec.messages, spec.language)
     found = (*invented_in(text, [*known, *(fact.text for fact in spec.carried)]), *reversed_in(text, said))
     return tuple(cut_at_word(each, _MOST_INVENTED_CHARS) for each in found[:_MOST_INVENTED])

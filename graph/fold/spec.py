@@ -178,7 +178,7 @@ class FoldSpec:
     def with_room_for(self, needed_chars: int) -> FoldSpec:
         """Returns the fold with a target that has room for its facts: `needed_chars`, at most half of the source."""
         needed_rate = min(MAX_RATE, round(needed_chars / max(1, self.source_chars), 2))
-        if needed_rate <= self.rate or self.target_chars >= MAX_TARGET_CHARS:
+        if needed_rate <= self.rate:
             return self
         return replace(self, target_chars=target_chars(self.source_chars, needed_rate), needed_rate=needed_rate)
 

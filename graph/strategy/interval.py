@@ -96,7 +96,9 @@ def _most_less(chars: int) -> int:
 
 def sized(spec: FoldSpec) -> FoldSpec:
     """Returns a block with a target that has room for its facts."""
-    return spec if spec.stands_verbatim else spec.with_room_for(needed_chars(spec.messages, spec.language))
+    if spec.stands_verbatim or spec.target_chars >= MAX_TARGET_CHARS:
+        return spec
+    return spec.with_room_for(needed_chars(spec.messages, spec.language))
 
 
 def excess_chars(active: Sequence[Record]) -> int:
