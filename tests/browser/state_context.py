@@ -83,8 +83,10 @@ def reset_holds(stage: Stage) -> None:
 def compacted(stage: Stage) -> None:
     chat = Chat(stage.service)
     asked = "코드까지 남길 대화입니다. "
+    # What the summary names has been said.
+    links = "https://example.com/a_b https://example.com/c https://example.com/x.png kim@example.com "
     for _ in range(6):
-        chat.say(asked + "배포를 확인하는 코드를 봅니다. " * 30, options=TurnOptions(strategy="compaction"))
+        chat.say(asked + links + "배포를 확인하는 코드를 봅니다. " * 30, options=TurnOptions(strategy="compaction"))
     stage.visitor.open(f"?session={chat.session_id}")
     stage.endpoint.script(text(STRUCTURED), text(STRUCTURED), kind="summary", to=asked, may_stay=True)
     stage.visitor.write("/compact")
