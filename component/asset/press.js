@@ -3,6 +3,7 @@
 // presses by their time.
 const MOMENT_MILLISECONDS = 30000;
 const AGAIN_MILLISECONDS = 3000;
+const REDRAW_MILLISECONDS = 10000;
 
 let presses = [];
 let again = null;
@@ -43,12 +44,14 @@ function keepFocus(button) {
   const labels = [row, row.nextElementSibling, row.previousElementSibling].flatMap((near) =>
     [...(near?.querySelectorAll("button") ?? [])].filter(isLike).map((other) => other.ariaLabel),
   );
-  const until = now() + AGAIN_MILLISECONDS;
+  const until = now() + REDRAW_MILLISECONDS;
+  // Not once: the list may be drawn more than one time.
   const look = () => {
-    const shown = [...document.querySelectorAll("ul.missing button")].filter((other) => other.checkVisibility());
-    const found = labels.map((label) => shown.find((other) => other.ariaLabel === label)).find(Boolean);
-    if (found && !button.isConnected) found.focus();
-    else if (now() < until) requestAnimationFrame(look);
+    if (!button.isConnected && document.activeElement === document.body) {
+      const shown = [...document.querySelectorAll("ul.missing button")].filter((other) => other.checkVisibility());
+      labels.map((label) => shown.find((other) => other.ariaLabel === label)).find(Boolean)?.focus();
+    }
+    if (now() < until) requestAnimationFrame(look);
   };
   look();
 }
