@@ -203,6 +203,7 @@ def test_on_the_way_through_the_list_only_the_chat_that_has_the_focus_stops_at_i
         rows.append(visitor.session_id)
     visitor.open()
     newest, middle, oldest = (visitor.find(f"session_{row}").locator("button") for row in reversed(rows))
+    expect(visitor.field).to_be_focused()  # a page that opens takes the focus there, even from the list
     oldest.focus()
     visitor.page.keyboard.press("Shift+Tab")
     expect(middle).to_be_focused()
