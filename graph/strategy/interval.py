@@ -20,9 +20,10 @@ from graph.value.record import ArchivedMessage, Record
 from graph.value.view import NextFold
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
-# However much earlier folds took, a block is asked for so much of its target: with less, a block full of facts loses
-# some of them, and with drafts of 160 % of it the summaries take 1.07 times their targets.
+# However much earlier folds took, a block is asked for so much of its target: with drafts of 160 % of it the summaries
+# take 1.07 times their targets. One whose target was raised for its facts would lose them with less.
 _LEAST_ASKED_SHARE: Final = 2 / 3
+_LEAST_NEEDED_SHARE: Final = 0.9
 
 
 class IntervalStrategy:
@@ -85,13 +86,14 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
             source = [entry for entry in part if block.first_turn <= entry.turn <= block.last_turn]
             if source:
                 spec = sized(fold(source))
-                less_chars = 0 if spec.stands_verbatim else min(over_chars, _most_less(spec.asked_chars))
+                less_chars = 0 if spec.stands_verbatim else min(over_chars, _most_less(spec))
                 over_chars -= less_chars
                 yield replace(spec, less_chars=less_chars, before=_text_before(snapshot, spec.from_position))
 
 
-def _most_less(chars: int) -> int:
-    return chars - ceil(chars * _LEAST_ASKED_SHARE)
+def _most_less(spec: FoldSpec) -> int:
+    least_share = _LEAST_NEEDED_SHARE if spec.needed_rate else _LEAST_ASKED_SHARE
+    return spec.asked_chars - ceil(spec.asked_chars * least_share)
 
 
 def sized(spec: FoldSpec) -> FoldSpec:

@@ -257,6 +257,12 @@ def test_a_block_full_of_facts_gets_a_larger_target(language: Language, texts: t
         assert (roomy.needed_rate, roomy.target_chars) == (0, int(roomy.original_chars * roomy.rate))
 
 
+def test_a_block_full_of_facts_makes_up_for_a_tenth_of_its_target_alone() -> None:
+    (spec,) = blocks_of(snapshot_of(said(DENSE_KO), [taken(1, 900, 5_000)]))
+    assert spec.needed_rate > spec.rate
+    assert spec.target_chars * 0.9 <= spec.asked_chars <= spec.target_chars * 0.9 + 1
+
+
 def test_pasted_text_code_tables_and_tool_results_ask_for_no_room() -> None:
     rows = [f"{name}-{number} 2026-03-{number} {number}00원" for number in range(11, 30) for name in ("AK", "BL")]
     plain = "그 표를 정리해 주세요. 어떤 순서로 읽으면 좋을까요?"
