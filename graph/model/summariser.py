@@ -41,7 +41,7 @@ _LEAST_TOKENS: Final = 256
 _THOUGHT_TOKENS: Final = 4_096
 _LEFT_SHARE: Final = 0.75
 _LIMIT_TIMES: Final = 2
-_READ_TOKENS: Final = 64
+_READ_TOKENS: Final = 40
 # A model that repeats itself may write more, which would only be shortened.
 _MOST_CHARS: Final = 10 * MAX_TARGET_CHARS
 _TAGGED: Final = re.compile(r"<summary>(.*?)(?:</summary>|\Z)", re.DOTALL)
