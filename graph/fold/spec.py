@@ -109,7 +109,8 @@ class FoldSpec:
         carried: Facts of the replaced records, heaviest first.
         instruction: The user's instruction for the summary.
         set_aside: Id of a record to be activated again instead of making a new one.
-        less_chars: How much less than the target is asked for, as earlier folds took more than theirs. Not hashed: a
+        less_chars: How much less than the target is asked for, as earlier folds took more than theirs; below 0 for
+            more. Not hashed: a
             prepared fold stays good if one before it is adopted, edited or undone meanwhile; the next one makes up.
         needed_rate: The rate that the target was raised to, so that the block's facts have room; 0 if it wasn't.
     """

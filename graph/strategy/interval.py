@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from math import ceil
+from math import floor
 from typing import Final
 
 from graph.core.model_input import History, Messages, ModelInput, SystemPart, assemble
@@ -20,9 +20,9 @@ from graph.value.record import ArchivedMessage, Record
 from graph.value.view import NextFold
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 
-# However much earlier folds took, a block is asked for so much of its target: with drafts of 160 % of it the summaries
-# take 1.07 times their targets. One whose target was raised for its facts would lose them with less.
-_LEAST_ASKED_SHARE: Final = 2 / 3
+# A block is asked for its target and up to a fifth more or less, as earlier folds took less or more than theirs. One
+# whose target was raised for its facts would lose them with much less.
+_ASKED_SHARES: Final = (0.8, 1.2)
 _LEAST_NEEDED_SHARE: Final = 0.9
 
 
@@ -75,7 +75,7 @@ class IntervalStrategy:
 
 
 def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
-    """Yields the due blocks; the oldest ones are asked for less while the session's folds are over their targets."""
+    """Yields the due blocks; the oldest make up for what the session's folds took more or less than their targets."""
     fold = partial(fold_of, (), kind="interval", rate=snapshot.rate, language=snapshot.language)
     over_chars = excess_chars(snapshot.active)
     for part, record in _parts(snapshot):
@@ -86,14 +86,15 @@ def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:
             source = [entry for entry in part if block.first_turn <= entry.turn <= block.last_turn]
             if source:
                 spec = sized(fold(source))
-                less_chars = 0 if spec.stands_verbatim else min(over_chars, _most_less(spec))
+                less_chars = 0 if spec.stands_verbatim else _within(over_chars, spec)
                 over_chars -= less_chars
                 yield replace(spec, less_chars=less_chars, before=_text_before(snapshot, spec.from_position))
 
 
-def _most_less(spec: FoldSpec) -> int:
-    least_share = _LEAST_NEEDED_SHARE if spec.needed_rate else _LEAST_ASKED_SHARE
-    return spec.asked_chars - ceil(spec.asked_chars * least_share)
+def _within(over_chars: int, spec: FoldSpec) -> int:
+    least, most = _ASKED_SHARES
+    least = _LEAST_NEEDED_SHARE if spec.needed_rate else least
+    return max(-floor(spec.asked_chars * (most - 1)), min(over_chars, floor(spec.asked_chars * (1 - least))))
 
 
 def sized(spec: FoldSpec) -> FoldSpec:
@@ -104,12 +105,12 @@ def sized(spec: FoldSpec) -> FoldSpec:
 
 
 def excess_chars(active: Sequence[Record]) -> int:
-    """Returns by how many characters the summaries of blocks are longer than their targets in all, at least 0.
+    """Returns by how many characters the summaries of blocks are longer than their targets in all; below 0 if shorter.
 
     What the user edited doesn't count, nor do blocks that stand verbatim or are merged.
     """
     folds = [record for record in active if record.kind == "interval" and not record.edited]
-    return max(0, sum(record.summary_chars - min(record.target_chars, MAX_TARGET_CHARS) for record in folds))
+    return sum(record.summary_chars - min(record.target_chars, MAX_TARGET_CHARS) for record in folds)
 
 
 def _parts(snapshot: SessionSnapshot) -> Iterator[tuple[list[ArchivedMessage], Record | None]]:
