@@ -304,6 +304,10 @@ class _Sampling(Sent):
     stop: str | list[str] | None = None
     response_format: dict[str, Any] | None = None
     reasoning_effort: str | None = Field(default=None, max_length=32)
+    seed: int | None = None
+    top_k: int | None = None
+    min_p: float | None = Field(default=None, ge=0, le=1)
+    chat_template_kwargs: dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
 
 

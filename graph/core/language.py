@@ -57,10 +57,16 @@ def user_scripts(messages: Iterable[AnyMessage]) -> frozenset[str]:
     )
 
 
-def session_language(opening: AnyMessage | None) -> Language:
-    """Returns the language of a session's fixed sentences by its first message; Korean if it has no words."""
-    script = user_language([] if opening is None else [opening])
-    return "ko" if script in (None, "ko") else "en"
+def session_language(messages: Iterable[AnyMessage], default: Language = "ko") -> Language:
+    """Returns the language of a session's fixed sentences, by the user's first message that has words."""
+    script = next((script for message in messages if (script := _script_of(message)) is not None), None)
+    return default if script is None else "ko" if script == "ko" else "en"
+
+
+def system_language(text: str) -> Language | None:
+    """Returns the language of a program's system message; None if it has no words."""
+    script = _script_of(HumanMessage(text))
+    return None if script is None else "ko" if script == "ko" else "en"
 
 
 def is_written_in(text: str, scripts: Collection[str]) -> bool:

@@ -94,6 +94,9 @@ _PARAMETERS: Final = (
     "reasoning_effort",
     "chat_template_kwargs",
     "tool_choice",
+    "top_k",
+    "min_p",
+    "seed",
 )
 _PARAMETER: Final = re.compile(r"\b(?:{})\b".format("|".join(_PARAMETERS)))
 _PARAMETER_STATUS: Final = frozenset({400, 404, 422, 500, 501})

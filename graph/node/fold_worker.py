@@ -13,7 +13,6 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Literal
 
-from graph.core.language import session_language
 from graph.core.pin import STANDING
 from graph.core.snapshot import SessionSnapshot, without_overlap
 from graph.core.text import estimate_tokens
@@ -241,7 +240,7 @@ class FoldWorker:
         with self._stores.database.reading():
             active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
             front = {kind: self._stores.blocks.newest(session_id, kind) for kind in STANDING}
-            language = session_language(self._stores.archive.opening(session_id))
+            language = self._stores.language(session_id)
             return SessionSnapshot(
                 complete_turns,
                 active,
@@ -276,7 +275,7 @@ class FoldWorker:
             ModelError: The model depends on the endpoint's list, and the endpoint failed.
         """
         summariser = self._models.summariser(model)
-        spec = replace(spec, language=session_language(self._stores.archive.opening(session_id)))
+        spec = replace(spec, language=self._stores.language(session_id))
         key = source_key(spec, model=summariser.name, prompt_version=summariser.prompt_version)
         return FoldPlan(session_id, owner, spec, summariser, key)
 

@@ -226,14 +226,14 @@ def _check_window(model_input: ModelInput, window_tokens: int | None) -> None:
 def _choice(turn: TurnContext, state: ChatState, *, is_last_round: bool) -> str | Mapping[str, Any] | None:
     """Returns the `tool_choice` of a call; None leaves it to the endpoint.
 
-    A required call is required of the first answer only, so that the model can answer with the result.
+    A required call of our tools is required of the first answer only, so that the model can answer with the result.
     """
     asks_for_tools = turn.client is not None and bool(turn.client.tools or turn.client.tool_choice)
     if is_last_round or (state["is_casual"] and not asks_for_tools):
         return "none"
     choice = turn.client.tool_choice if turn.client else None
-    is_demand = choice is not None and choice not in ("none", "auto")
-    return None if is_demand and state["tool_rounds"] else choice
+    is_ours = choice is not None and choice not in ("none", "auto") and not turn.is_demand
+    return None if is_ours and state["tool_rounds"] else choice
 
 
 def _with_ids_of_its_own(message: AIMessage, earlier: Sequence[AnyMessage]) -> AIMessage:

@@ -243,10 +243,11 @@ def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
 
 
 def looked_up(deps: NodeDeps, turn: TurnContext, question: str) -> str:
-    """Returns the folded turns to set before a question if the turn's model takes no tools, rendered; "" for none."""
+    """Returns the folded turns to set before a question if the model can't call `recall`, rendered; "" for none."""
     models = deps.models
     has_tools = models.takes_tools(models.known_name(turn.row.model)) or bool(turn.client_tools)
-    if has_tools or not turn.strategy.sends_records or not turn.offers(RECALL_TOOL):
+    can_call = has_tools and not turn.is_demand
+    if can_call or not turn.strategy.sends_records or not turn.allows(RECALL_TOOL):
         return ""
     folded = {number for record in deps.stores.records.active(turn.lease.session_id) for number in record.turns}
     most_tokens = models.input_tokens(turn.row.model) // _LOOKED_UP_SHARE

@@ -10,7 +10,6 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from graph.core.language import session_language
 from graph.core.turn import RETURNED, ClosedStatus, closing_messages, ending_of, is_complete, unanswered_calls
 from graph.node.builder import ChatGraph
 from graph.recognise.client_chain import EndedFingerprint
@@ -86,7 +85,7 @@ class StateRecovery:
                 status=status,
                 code=code,
                 partial_text=partial_text,
-                language=session_language(self._stores.archive.opening(lease.session_id)),
+                language=self._stores.language(lease.session_id),
                 message_id=f"closed-{uuid.uuid4().hex}",
             )
             self._stores.archive.append(lease, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing)

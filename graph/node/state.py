@@ -18,6 +18,7 @@ from langgraph.graph.message import add_messages
 from graph.core.model_input import SystemPart, system_part
 from graph.core.pin import ContextBlock, Pin
 from graph.core.snapshot import SessionSnapshot
+from graph.core.turn import RECALL_TOOL
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.node.fold_worker import FoldWorker
@@ -112,7 +113,8 @@ class TurnContext:
 
     def system_for(self, *, has_tools: bool) -> SystemPart:
         """Returns `system`; for a model without tools, one that doesn't speak of them."""
-        own = system_part(self.language, can_recall=self.strategy.sends_records and has_tools)
+        can_recall = self.strategy.sends_records and has_tools and self.offers(RECALL_TOOL)
+        own = system_part(self.language, can_recall=can_recall)
         return replace(own, front=self.front, client=self.client_block, volatile=self.volatile, pins=self.pins)
 
     @property
@@ -125,6 +127,13 @@ class TurnContext:
         return self.client is None or self.client.supports_restart
 
     def offers(self, name: str) -> bool:
+        return self.allows(name) and not self.is_demand
+
+    @property
+    def is_demand(self) -> bool:
+        return self.client is not None and self.client.is_demand
+
+    def allows(self, name: str) -> bool:
         allowed = self.client.allowed_tools if self.client else None
         return name not in self.tools_off | self.client_tools and (allowed is None or name in allowed)
 

@@ -13,7 +13,6 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 from langchain_core.messages.tool import tool_call
 
 from graph.core.attached import question_of
-from graph.core.language import session_language
 from graph.core.text import has_visible, plain_text, plain_value
 from graph.core.thinking import split_whole
 from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, labelled, unanswered_calls
@@ -47,16 +46,15 @@ def check_history(messages: Sequence[ClientMessage]) -> None:
         raise InputError("too_long", f"{size} > {_MOST_BYTES}")
 
 
-def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str) -> list[list[AnyMessage]]:
+def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str, language: Language = "en") -> list[list[AnyMessage]]:
     """Returns the messages as complete turns, oldest first; empty if no message has content.
 
     Consecutive messages of one speaker are joined. A call without a result gets a result that states so, a result
     without a call gets a call, and a turn without an answer is closed. If the assistant speaks first, a fixed sentence
     replaces the user's message. Call ids are new, as different clients use the same ones.
     """
-    joined = list(_joined(filter(_says_anything, map(_plain, messages))))
-    history = _History(id_prefix, _language_of(joined))
-    for message in joined:
+    history = _History(id_prefix, language)
+    for message in _joined(filter(_says_anything, map(_plain, messages))):
         history.add(message)
     return history.end()
 
@@ -186,11 +184,6 @@ def _joined(messages: Iterable[ClientMessage]) -> Iterator[ClientMessage]:
         before = message
     if before is not None:
         yield before
-
-
-def _language_of(messages: list[ClientMessage]) -> Language:
-    first = sorted(messages, key=lambda message: message.role != "user")[:1]
-    return session_language(HumanMessage(first[0].text) if first else None)
 
 
 def _name_of(call: ClientCall) -> str:

@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import Final, Literal
 
 from graph.core.cost import Saved, saved_by_model, savings_of
-from graph.core.language import session_language, split_sentences
+from graph.core.language import split_sentences
 from graph.core.model_input import system_part
 from graph.core.open_question import without_question
 from graph.core.pin import budget_tokens, fitting, pin_of
@@ -46,7 +46,7 @@ from graph.value.view import (
     SavingsMoney,
     Statistics,
 )
-from prompt.system.framing import SPEAKER, TURN_QUOTE, Language
+from prompt.system.framing import SPEAKER, TURN_QUOTE
 
 COMPACTION: Final = CompactionStrategy.name
 MOST_INSTRUCTION_CHARS: Final = 300
@@ -181,13 +181,13 @@ class Folds:
         return Gauge(estimate, window, "estimate")
 
     def _prompt_tokens(self, session_id: str | None) -> int:
-        """Estimates the system prompt of a session without a call; of a Korean one before its first message."""
+        """Estimates the system prompt of a session without a call."""
         if session_id is None:
-            strategy, opening = self._strategies.default, None
+            strategy, language = self._strategies.default, self._stores.default_language
         else:
             strategy = self._strategies.of(self._access.own(session_id).strategy)
-            opening = self._stores.archive.opening(session_id)
-        system = system_part(session_language(opening), can_recall=strategy.sends_records)
+            language = self._stores.language(session_id)
+        system = system_part(language, can_recall=strategy.sends_records)
         return estimate_tokens(system.text)
 
     # The context is changed by hand between turns.
@@ -393,7 +393,7 @@ class Folds:
         place = next((place for place in missing if place.text == fact), None)
         if place is None:
             return record
-        language = self._language(session_id)
+        language = self._stores.language(session_id)
         added = place.clause
         if place.message_id:
             speaker = SPEAKER[language][place.role]
@@ -461,7 +461,7 @@ class Folds:
 
     def _undone(self, record: Record) -> Record:
         """Returns the messages that a record covers, word for word, as another record."""
-        language = session_language(self._stores.archive.opening(record.thread_id))
+        language = self._stores.language(record.thread_id)
         text = quote([entry.message for entry in self._covered_messages(record)], language)
         return record.with_changes(
             **_NO_COST,
@@ -520,7 +520,7 @@ class Folds:
         session_id = record.thread_id
         with self._stores.database.reading():
             sources = [self._stores.records.get(session_id, source) for source in record.sources]
-            language = session_language(self._stores.archive.opening(session_id))
+            language = self._stores.language(session_id)
             entries = self._covered_messages(record, behind=sources)
             kind = self._kind(record)
         return regeneration_fold(record, sources, entries, kind=kind, rate=rate, language=language)
@@ -564,7 +564,7 @@ class Folds:
             if pin.position <= self._stores.sessions.context_begin(session_id):
                 raise InputError("before_reset")
             left_tokens = max(0, view.budget_tokens - view.used_tokens)
-            if pin.tokens(self._language(session_id)) > left_tokens:
+            if pin.tokens(self._stores.language(session_id)) > left_tokens:
                 raise InputError("pin_budget", str(left_tokens))
             self._stores.pins.add(session_id, message_id, owner=self._access.owner)
             return self._pin_view(session)
@@ -585,7 +585,7 @@ class Folds:
 
     def _pin_view(self, session: SessionRow) -> PinView:
         session_id, models = session.session_id, self._models
-        language = self._language(session_id)
+        language = self._stores.language(session_id)
         pins = self._stores.pinned(session_id)
         # Not `input_tokens`: that may wait for the endpoint's list of models.
         window = models.window_tokens(session.model or models.default_name)
@@ -595,9 +595,6 @@ class Folds:
             PinnedMessage(pin.message_id, pin.turn, pin.tokens(language), is_sent=pin in sent) for pin in pins
         )
         return PinView(messages, budget, sum(message.tokens for message in messages))
-
-    def _language(self, session_id: str) -> Language:
-        return session_language(self._stores.archive.opening(session_id))
 
 
 def _checked_instruction(instruction: str) -> str:

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from graph.core.language import session_language
 from graph.core.text import check_text, plain_text, title_of
 from graph.fold.record import begin_record, end_record
 from graph.fold.review import SummaryDraft
@@ -324,7 +323,7 @@ class Sessions:
         self._choices.chosen(TurnOptions(context=context))
         if self._settings.context_volatile == "request":
             raise InputError("context_not_kept")
-        language = session_language(self._stores.archive.opening(session_id))
+        language = self._stores.language(session_id)
         projects = self._project_turns
         if projects is not None and row.project_root:
             return projects.apply_context(self._owner, row.project_root, context, language)
@@ -406,7 +405,7 @@ class Sessions:
             session = self._access.own(session_id)
             turns = self._turns.transcript(session_id, last=max(1, session.turn_count)).turns
             records = self._stores.records.active(session_id)
-            language = session_language(self._stores.archive.opening(session_id))
+            language = self._stores.language(session_id)
         return _to_markdown(session.title, turns, records, language)
 
     def import_session(self, lines: Iterable[str]) -> tuple[str, ...]:

@@ -104,8 +104,8 @@ class Summaries:
     def _spec(self, messages: Sequence[ClientMessage], rate: float, language: Language | None) -> FoldSpec:
         check_text("\n".join(message.text for message in messages), max_chars=_MOST_CHARS)
         converted = to_messages(messages)
-        opening = next((message for message in converted if isinstance(message, HumanMessage)), None)
-        chosen = language or session_language(opening)
+        asked = (message for message in converted if isinstance(message, HumanMessage))
+        chosen = language or session_language(asked, "ko" if self._settings.turnfold_language == "ko" else "en")
         rate, chars = round_rate(rate), sum(len(text_of(message)) for message in converted)
         return fold_of_messages(converted, target_chars(chars, rate), rate=rate, language=chosen)
 

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.core.attached import images_of
-from graph.core.language import session_language
 from graph.core.turn import (
     closing_messages,
     ending_of,
@@ -193,7 +192,7 @@ def views_of(access: SessionAccess, session: SessionRow, rows: Sequence[TurnRow]
     for entry in access.stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
         by_turn.setdefault(entry.turn, []).append(entry.message)
     if is_abandoned:
-        language = session_language(access.stores.archive.opening(session_id))
+        language = access.stores.language(session_id)
         last_row, by_turn[last_row.number] = _as_closed(last_row, by_turn.get(last_row.number, []), language)
     return tuple(
         _turn_view(row, by_turn.get(row.number, []), is_last=row.number == session.turn_count)
@@ -207,7 +206,7 @@ def read_turn(access: SessionAccess, session_id: str, number: int) -> tuple[Turn
     row, is_abandoned = _refreshed(access, access.stores.turns.get(session_id, number))
     messages = [entry.message for entry in access.stores.archive.live_turns(session_id, number, number)]
     if is_abandoned:
-        row, messages = _as_closed(row, messages, session_language(access.stores.archive.opening(session_id)))
+        row, messages = _as_closed(row, messages, access.stores.language(session_id))
     return _turn_view(row, messages, is_last=number == session.turn_count), row, messages
 
 

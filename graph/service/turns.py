@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.attached import data_urls, images_of, question_of, references_in, url_of, urls_of
-from graph.core.language import is_casual, session_language
+from graph.core.language import is_casual, system_language
 from graph.core.pin import ContextRequest
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, plain_value, title_of
 from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
@@ -41,6 +41,7 @@ from graph.worker.title_maker import TitleMaker
 from graph.worker.turn_log import TurnLog, TurnMeter, answers_in, steps_in
 from graph.worker.turn_runner import Job
 from graph.worker.vector_worker import VectorWorker
+from prompt.system.framing import Language
 
 _SMALLEST_WINDOW_TOKENS: Final = 1_000
 
@@ -51,6 +52,7 @@ class _Opening(NamedTuple):
     text: str
     client: str
     group: str
+    language: Language | None
 
 
 class Turns:
@@ -228,6 +230,7 @@ class Turns:
                     strategy="",
                     client=opening.client,
                     group=opening.group,
+                    language=opening.language,
                 )
             lease = stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
             undo.callback(stores.leases.release, lease)
@@ -323,7 +326,7 @@ class Turns:
             log.watch(partial(self._vectors.hear, session))
         strategy, projects = self._choices.strategies.of(session.strategy), self._project_turns
         with self._stores.database.reading():
-            language = session_language(self._stores.archive.opening(session_id))
+            language = self._stores.language(session_id)
             pins = self._stores.pinned(session_id) if strategy.sends_records else ()
             asked = self._stores.archive.get(session_id, turn.user_message_id).message
         context = TurnContext(
@@ -633,10 +636,11 @@ def _fingerprint_of(decision: Decision | None) -> OpenFingerprint | None:
 
 def _opening_of(text: str, options: TurnOptions, decision: Decision | None) -> _Opening:
     """Returns the fields of a session to create; an imported one is titled after its first question."""
+    language = system_language(options.client.system or "") if options.client else None
     if decision is None:
-        return _Opening(text, options.client_name, "")
+        return _Opening(text, options.client_name, "", language)
     questions = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
-    return _Opening(plain_text(next(questions, text)), options.client_name, decision.group)
+    return _Opening(plain_text(next(questions, text)), options.client_name, decision.group, language)
 
 
 def _cleaned(client: ClientOptions) -> ClientOptions:
@@ -664,7 +668,9 @@ def import_history(
 
     Invalid sequences are mended (`recognise.client_turns`). Raises `LeaseLostError`; nothing is written then.
     """
-    turns = turns_of(messages, id_prefix=f"imported-{uuid.uuid4().hex}")
+    asked = [HumanMessage(message.text) for message in messages if message.role == "user"]
+    language = access.stores.language(lease.session_id, before=asked)
+    turns = turns_of(messages, id_prefix=f"imported-{uuid.uuid4().hex}", language=language)
     images = data_urls(plain_text(url) for message in messages for url in message.images)
     referred = references_in(message for turn in turns for message in turn)
     with access.stores.database.write(lease) as connection:

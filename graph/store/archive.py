@@ -26,7 +26,7 @@ from sqlalchemy import (
 from graph.core.text import measure
 from graph.store.column import database_time
 from graph.store.database import Clock, Database, Lease
-from graph.store.row import IS_LIVE, WITH_TURN, decode_message, encode_message
+from graph.store.row import IS_LIVE, USER_ROLE, WITH_TURN, decode_message, encode_message
 from graph.store.schema import image_table, message_table, pin_table, turn_table
 from graph.store.search import index_message
 from graph.value.error import InternalError, NotFoundError
@@ -77,7 +77,8 @@ _ALL_OF_TURNS = select(*MESSAGE_COLUMNS).where(_IS_IN_TURNS).order_by(_message.p
 _FROM = _LIVE_ROWS.where(_IN_SESSION, _message.position >= _FIRST, _message.turn >= bindparam("of_turn")).order_by(
     _message.position
 )
-_OPENING = _LIVE_ROWS.where(_IN_SESSION, _message.turn == 1).order_by(_message.position).limit(1)
+# Enough to find one with words in.
+_OPENINGS = _LIVE_ROWS.where(_IN_SESSION, _message.role == USER_ROLE).order_by(_message.position).limit(8)
 
 
 class Archive:
@@ -162,10 +163,10 @@ class Archive:
             parameters = {"of_session": session_id, "first": turn, "last": turn}
             return [to_archived(row) for row in connection.execute(_ALL_OF_TURNS, parameters)]
 
-    def opening(self, session_id: str) -> AnyMessage | None:
+    def openings(self, session_id: str) -> list[AnyMessage]:
+        """Returns the user's first messages."""
         with self._database.read() as connection:
-            row = connection.execute(_OPENING, {"of_session": session_id}).one_or_none()
-        return to_archived(row).message if row is not None else None
+            return [to_archived(row).message for row in connection.execute(_OPENINGS, {"of_session": session_id})]
 
     def get(self, session_id: str, message_id: str) -> ArchivedMessage:
         """Returns one message, live or not; raises `NotFoundError`."""

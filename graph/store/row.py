@@ -61,11 +61,11 @@ def _dictionary(summary: str) -> bytes:
 _message = message_table.c
 # Fields of nearly every message of a role; stored only if different.
 _USUAL: Final[Mapping[str, Mapping[str, Any]]] = {"ai": {"response_metadata": {"finish_reason": "stop"}}}
-_USER_ROLE: Final = "human"
+USER_ROLE: Final = "human"
 _OF_TURN = and_(turn_table.c.session_id == _message.session_id, turn_table.c.number == _message.turn)
 WITH_TURN = message_table.join(turn_table, _OF_TURN)
 # A message is live if it belongs to its turn's current attempt; a user's message belongs to every attempt.
-IS_LIVE = or_(_message.attempt == turn_table.c.attempt, _message.role == _USER_ROLE)
+IS_LIVE = or_(_message.attempt == turn_table.c.attempt, _message.role == USER_ROLE)
 
 
 def encode_message(message: AnyMessage) -> str:

@@ -154,6 +154,7 @@ session_table = Table(
     Column("is_pinned", Boolean, nullable=False, server_default=false()),
     Column("deleted_at", UtcTime, nullable=True),  # the row is erased once the deletion can't be undone
     Column("thinking", PlainText, nullable=False, server_default=""),
+    Column("language", PlainText, nullable=False, server_default=""),  # of a program's system message
     Index("session_by_owner", "owner", "updated_at"),
 )
 

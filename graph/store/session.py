@@ -37,6 +37,7 @@ from graph.store.search import unindex_session
 from graph.store.turn_row import OPEN
 from graph.value.error import NotFoundError
 from graph.value.view import Thinking
+from prompt.system.framing import Language
 
 _session = session_table.c
 
@@ -91,6 +92,7 @@ ROWS: Select[Any] = select(
 _OF_FRONT: Final = {"project_root", "has_memory"}
 
 
+_LANGUAGE = select(_session.language, _session.client).where(_session.session_id == bindparam("session_id"))
 _NUMBERS = {
     column.name: select(column).where(_session.session_id == bindparam("session_id"))
     for column in (_session.context_from_position, _session.restored_tokens)
@@ -118,6 +120,7 @@ class SessionStore:
         title: str = "",
         client: str = "",
         group: str = "",
+        language: Language | None = None,
     ) -> SessionRow:
         """Creates the session and returns it; an existing one is returned unchanged.
 
@@ -129,6 +132,7 @@ class SessionStore:
             title: Title in the list.
             client: The program that starts the session, "" for the page.
             group: The program's chat group, "" for none.
+            language: The language of the program's system message; None without words in one.
 
         Raises:
             NotFoundError: The id belongs to another owner's session, or to a deleted one.
@@ -144,6 +148,7 @@ class SessionStore:
             "turn_count": 0,
             "client": client,
             "family": group,
+            "language": language or "",
         }
         with self._database.write() as connection:
             connection.execute(add_once(session_table).values(**values, **title_values(title)))
@@ -212,6 +217,12 @@ class SessionStore:
     def restored_tokens(self, session_id: str) -> int:
         """Returns our estimate for the context after the last undo of a compaction, 0 after the next compaction."""
         return self._number(session_id, _session.restored_tokens)
+
+    def language(self, session_id: str) -> tuple[str, str]:
+        """Returns the language of its program's system message, "" for none, and the program, "" for the page."""
+        with self._database.read() as connection:
+            row = connection.execute(_LANGUAGE, {"session_id": session_id}).one_or_none()
+        return ("", "") if row is None else (row.language, row.client)
 
     def discard_empty(self, lease: Lease) -> None:
         """Deletes the session if it has no turn, because its first message was refused."""

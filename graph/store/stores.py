@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from langchain_core.messages import AnyMessage
 from sqlalchemy import bindparam, select
 
+from graph.core.language import session_language
 from graph.core.pin import Pin, pin_of
 from graph.core.snapshot import uncovered_ranges
 from graph.server.settings import Settings
@@ -36,6 +38,7 @@ from graph.store.turn import TurnStore
 from graph.store.vector import VectorStore
 from graph.value.error import SettingsError
 from graph.value.record import ArchivedMessage, Record
+from prompt.system.framing import Language
 
 if TYPE_CHECKING:
     from graph.store.postgres.pooled_saver import PooledSaver
@@ -106,6 +109,25 @@ class ChatStores:
     search: SearchStore
     vectors: VectorStore
     checkpointer: Checkpointer | PooledSaver
+    setting: Literal["auto", "ko", "en"] = "auto"
+
+    @property
+    def default_language(self) -> Language:
+        """The language of the page's chats that have no words yet."""
+        return "en" if self.setting == "en" else "ko"
+
+    def language(self, session_id: str, *, before: Sequence[AnyMessage] = ()) -> Language:
+        """Returns the language of a session's fixed sentences.
+
+        It is that of its program's system message, else of the first message with words (of `before`, then of the
+        archive), else the server's; without any, a program's chat is English and the page's Korean.
+        """
+        with self.database.reading():
+            decided, client = self.sessions.language(session_id)
+            if decided:
+                return "ko" if decided == "ko" else "en"
+            default = "en" if client and self.setting != "ko" else self.default_language
+            return session_language([*before, *self.archive.openings(session_id)], default)
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
         """Reads a session's context, raw behind a gap in coverage: more tokens, but nothing lost."""
@@ -208,6 +230,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
                 search=SearchStore(database),
                 vectors=VectorStore(database),
                 checkpointer=checkpointer,
+                setting=settings.turnfold_language,
             ),
             owner=OwnerStores(
                 owners=OwnerStore(database, clock=clock),

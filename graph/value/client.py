@@ -59,6 +59,21 @@ class ClientOptions:
     def tool_names(self) -> frozenset[str]:
         return frozenset(str(tool["function"]["name"]) for tool in self.tools)
 
+    @property
+    def is_demand(self) -> bool:
+        """True if the answer must be a call of the program's tools or JSON of a schema, so that ours are in the way."""
+        if isinstance(self.tool_choice, str):
+            must_call = self.tool_choice == "required" and bool(self.tools)
+        else:
+            must_call = _at(self.tool_choice, "function", "name") in self.tool_names
+        return must_call or _at(self.sampling, "response_format", "json_schema", "strict") is True
+
+
+def _at(value: object, *path: str) -> object:
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
 
 class Hint(NamedTuple):
     """A client's own chat id: name of the header (lower case) or field, and the value."""

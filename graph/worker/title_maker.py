@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AnyMessage
 
-from graph.core.language import session_language, user_scripts
+from graph.core.language import user_scripts
 from graph.core.text import sum_tokens, title_of
 from graph.core.turn import text_of
 from graph.fold.title import TITLED_TURNS, clean_title, title_in_place, title_request
@@ -147,10 +147,11 @@ class TitleMaker:
             self._use.check_tokens(owner)
             messages = [entry.message for entry in stores.archive.live_turns(session_id, 1, TITLED_TURNS)]
             has_more = bool(stores.archive.live_turns(session_id, TITLED_TURNS + 1, TITLED_TURNS + 1))
+            language = stores.language(session_id)
         # Another title isn't that of its first words: an example's, or one that was given before this was noted.
         if not messages or session.title != title_of(text_of(messages[0])):
             return None
-        name, language = self._models.resolve(self._model_name or session.model), session_language(messages[0])
+        name = self._models.resolve(self._model_name or session.model)
         if self._models.has_one_slot:
             last = self._last_inputs.get(session_id)
             if last is not None and last.model == name:

@@ -79,6 +79,45 @@ def test_no_clock_tells_to_which_response_words_and_tokens_belong(
     assert Reading(chat.service.completions.begin(again)).text == "It is green."
 
 
+STRICT = {"type": "json_schema", "json_schema": {"name": "event", "strict": True, "schema": {"type": "object"}}}
+
+
+@pytest.mark.parametrize(
+    ("options", "are_ours_offered"),
+    [
+        ({"tool_choice": "required"}, False),
+        ({"tool_choice": {"type": "function", "function": {"name": "look"}}}, False),
+        ({"sampling": {"response_format": STRICT}}, False),
+        ({"tools": (), "sampling": {"response_format": STRICT}}, False),
+        ({"sampling": {"response_format": {"type": "json_object"}}}, True),
+        ({"tool_choice": "auto"}, True),
+        ({"tool_choice": "required", "tools": ()}, True),
+        ({"tool_choice": {"type": "function", "function": {"name": "get_current_time"}}}, True),
+    ],
+)
+def test_what_a_program_demands_is_not_answered_by_our_tools(
+    chat: Chat, server: FakeOpenAI, options: dict[str, object], *, are_ours_offered: bool
+) -> None:
+    program = Program(chat.service, fields={"user": chat.session_id}, options={"tools": (LOOK,), **options})
+    program.ask(question(1))
+    body = server.bodies("chat")[-1]
+    names = {each["function"]["name"] for each in body.get("tools", [])}
+    assert ("get_current_time" in names) is are_ours_offered
+    assert ("look" in names) is bool(options.get("tools", True))
+    assert ("`recall`" in body["messages"][0]["content"]) is are_ours_offered
+
+
+def test_a_demand_stands_in_each_request_that_makes_it(chat: Chat, server: FakeOpenAI) -> None:
+    program = Program(
+        chat.service, fields={"user": chat.session_id}, options={"tools": (LOOK,), "tool_choice": "required"}
+    )
+    server.script(*(tools(ScriptedCall("look", "{}", call)) for call in ("call-1", "call-2")))
+    assert isinstance(program.ask(question(1)).last, ActionRequired)
+    program.messages.append(result("call-1", "green"))
+    assert isinstance(program.take(program.begin()).last, ActionRequired)
+    assert [body["tool_choice"] for body in server.bodies("chat")[-2:]] == ["required", "required"]
+
+
 def test_in_a_named_session_the_results_alone_will_do(chat: Chat, server: FakeOpenAI) -> None:
     program = program_of(chat)
     server.script(tools(ScriptedCall("look", "{}", "call-1"), answer="Let me look."))

@@ -480,3 +480,33 @@ def test_an_attempt_that_the_page_began_since_the_request_was_recognised_is_seen
         goes_on[kind]()
     assert counts(chat) == before
     assert [turn.attempt for turn in Chat(chat.service, session).turns] == [2]
+
+
+@pytest.mark.parametrize(
+    ("system", "messages", "languages"),
+    [
+        ("", ['"Say hello to Ann, please."', "서버는 언제 옮기나요?"], ["en", "ko"]),
+        ("", ["https://example.org/a", "1200", "When do we move the server?"], ["en", "en", "en"]),
+        ("", ["“안녕하세요”", "When do we move the server?"], ["en", "en"]),
+        ("Answer briefly.", ["서버는 언제 옮기나요?"], ["en"]),
+        ("짧게 답하세요.", ["When do we move the server?", "2+2?"], ["ko", "ko"]),
+        ("```\nDo it.\n```", ["서버는 언제 옮기나요?"], ["ko"]),
+    ],
+)
+def test_a_programs_chat_is_in_the_language_of_its_system_message_or_of_its_first_words(
+    chat: Chat, server: FakeOpenAI, system: str, messages: list[str], languages: list[str]
+) -> None:
+    program = Program(chat.service, fields={"user": chat.session_id}, options={"system": system})
+    for message in messages:
+        program.ask(message)
+    prompts = [body["messages"][0]["content"] for body in server.bodies("chat")[-len(messages) :]]
+    assert ["ko" if "대화가 길어지면" in prompt else "en" for prompt in prompts] == languages
+
+
+@pytest.mark.parametrize(("setting", "language"), [("auto", "en"), ("ko", "ko"), ("en", "en")])
+def test_a_programs_chat_without_words_is_in_the_servers_language(
+    open_chat: OpenChat, server: FakeOpenAI, setting: str, language: str
+) -> None:
+    chat = open_chat(turnfold_language=setting)
+    Program(chat.service).ask('{"a": 1}')
+    assert ("대화가 길어지면" in server.bodies("chat")[-1]["messages"][0]["content"]) is (language == "ko")

@@ -61,7 +61,7 @@ def test_example_has_seven_turns_and_two_folds(alone: Chat, server: FakeOpenAI, 
             assert fact in said
             assert fact in record.summary
     archive = service._engine.stores.chat.archive  # noqa: SLF001  # nobody but a test has to know
-    assert session_language(archive.opening(example.session_id)) == language
+    assert session_language(archive.openings(example.session_id)) == language
     # Its figures are true of a chat that no model was called for.
     sums = service.folds.statistics(example.session_id)
     assert (sums.record_count, sums.folded_turn_count) == (2, 6)

@@ -281,6 +281,6 @@ def test_the_message_says_what_it_holds_in_the_language_of_the_page() -> None:
 def test_a_file_has_no_vote_on_the_language_of_a_chat(typed: str, name: str, language: Language) -> None:
     other = "Many English words stand in here. ``` and ` too." if language == "ko" else "여기에는 한국어가 많습니다."
     message = with_attachments(typed, [attachment_of(name, "\n".join([other] * 50))], "ko")
-    assert session_language(HumanMessage(message)) == language
+    assert session_language([HumanMessage(message)]) == language
     assert own_lines(message, "ko" if language == "ko" else "latin").find(other) == -1
     assert own_words(message) == (typed or name)

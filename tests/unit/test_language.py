@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core.language import is_written_in, session_language, user_language, user_scripts
+from graph.core.language import is_written_in, session_language, system_language, user_language, user_scripts
 
 MAIL = (
     "Dear Mr Kim, thank you for your order of twelve chairs. We are sorry to tell you that the delivery is late by two "
@@ -60,12 +60,37 @@ def test_another_language_of_a_summary_is_noticed() -> None:
     assert is_written_in("anything at all goes here", set())
 
 
-def test_first_message_decides_the_language_of_the_fixed_words() -> None:
+def test_first_message_with_words_decides_the_language_of_the_fixed_words() -> None:
     languages = {
         "서버 이전 날짜를 정해 줘": "ko",
         "When do we move the server?": "en",
         "サーバーはいつ移しますか": "en",
         "```\nprint(1)\n```": "ko",
     }
-    assert {opening: session_language(HumanMessage(opening)) for opening in languages} == languages
-    assert session_language(None) == "ko"
+    assert {opening: session_language([HumanMessage(opening)]) for opening in languages} == languages
+    assert session_language([]) == "ko"
+
+
+@pytest.mark.parametrize(
+    "wordless",
+    [
+        '"Say hello to Ann, please."',
+        "“내일 회의를 잡아 줘”",
+        "https://example.org/a/b",
+        "`make test`",
+        "```python\nprint('hello world')\n```",
+        "> On Monday we move the server.",
+        '{"a": 1}',
+        "1200",
+        "2+2?",
+        "👍",
+        "",
+    ],
+)
+def test_what_has_no_words_of_ones_own_decides_no_language(wordless: str) -> None:
+    quiet = HumanMessage(wordless)
+    assert session_language([quiet], "en") == "en"
+    assert session_language([quiet], "ko") == "ko"
+    assert session_language([quiet, HumanMessage("내일 회의를 잡아 줘")], "en") == "ko"
+    assert session_language([quiet, HumanMessage("Plan tomorrow's meeting")], "ko") == "en"
+    assert system_language(wordless) is None
