@@ -252,7 +252,8 @@ class ChatStream:
         """
         head = CompletionHead(self._turn.id, self._turn.created, self._turn.model)
         writer = ChatWriter(head, self._turn.turn, self._turn.attempt, self._turn.first_position)
-        yield writer.start(metadata) if self._after is None else RETRY + b"\n"
+        if self._after is None:  # who comes back knows, and an event of `retry` alone is none to some clients
+            yield writer.start(metadata)
         lines = self._from_log(writer) if self._turn.has_events else self._from_tables(writer)
         try:
             async with aclosing(lines):

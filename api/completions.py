@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, NotRequired, TypeVar
 
 import anyio
 import anyio.to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
+from typing_extensions import TypedDict  # pydantic wants this one below Python 3.12
 
 from api.body import BODY_BYTES, read_json
 from api.completion_stream import ChunkWriter, CompletionHead, first_event, stream_lines, whole_body
@@ -183,18 +184,73 @@ def _get_model(call: Call) -> dict[str, Any]:
     return model_entry(call.path["model_id"].rstrip("/"), call.service.completions.models())
 
 
+class ModelEntry(TypedDict):
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelList(TypedDict):
+    object: Literal["list"]
+    data: list[ModelEntry]
+
+
+class CalledFunction(TypedDict):
+    name: str
+    arguments: str
+
+
+class CalledTool(TypedDict):
+    id: str
+    type: Literal["function"]
+    function: CalledFunction
+
+
+class AnswerMessage(TypedDict):
+    role: Literal["assistant"]
+    content: str | None
+    refusal: None
+    reasoning_content: NotRequired[str]
+    tool_calls: NotRequired[list[CalledTool]]
+
+
+class AnswerChoice(TypedDict):
+    index: int
+    message: AnswerMessage
+    logprobs: None
+    finish_reason: str
+
+
+class AnswerUsage(TypedDict):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: NotRequired[dict[str, int]]
+
+
+class ChatCompletion(TypedDict):
+    id: str
+    created: int
+    model: str
+    object: Literal["chat.completion"]
+    choices: list[AnswerChoice]
+    usage: NotRequired[AnswerUsage]
+    turnfold: NotRequired[dict[str, Any]]
+
+
 CREATE: Final = Operation(
     "createChatCompletion",
     "POST",
     "/v1/chat/completions",
-    dict[str, Any],
+    ChatCompletion,
     summary="Answers a chat as OpenAI does, with the folded memory behind it; see the guide.",
     body=CompletionBody,
     media_types=("application/json", EVENTS),
     refusals=(404, 409, 502),
 )
 OPERATIONS: Final = (
-    Operation("listModels", "GET", "/v1/models", dict[str, Any], call=_list_models),
-    Operation("getModel", "GET", "/v1/models/{model_id:path}", dict[str, Any], call=_get_model),
+    Operation("listModels", "GET", "/v1/models", ModelList, call=_list_models),
+    Operation("getModel", "GET", "/v1/models/{model_id:path}", ModelEntry, call=_get_model),
     CREATE,
 )

@@ -196,7 +196,12 @@ class Edge:
 
 
 _OURS: Final = "x-turnfold-"
-_ALLOWED: Final = re.compile(rf"authorization|content-type|last-event-id|({_OURS}|x-stainless-)[a-z0-9-]+", re.ASCII)
+# Ours, chat ids of front ends, and what clients' libraries send by themselves.
+_ALLOWED: Final = re.compile(
+    rf"authorization|content-type|last-event-id|idempotency-key|user-agent|http-referer|x-title"
+    rf"|({_OURS}|x-stainless-|x-openwebui-|x-opencode-|openai-)[a-z0-9-]+|x-(?:conversation-id|session-(?:id|affinity))",
+    re.ASCII,
+)
 _EXPOSED: Final = ("location", "retry-after", "x-request-id")
 
 
@@ -259,7 +264,7 @@ _AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?",
 _PORTS: Final = {"http": "80", "https": "443"}
 _POLICY_VIOLATION: Final = 1008
 # First path segments of the HTTP API.
-_OF_PROGRAMS: Final = ("v1", "chat", "sessions")
+_OF_PROGRAMS: Final = ("v1", "chat", "sessions", "models")  # the last one for who forgot the /v1
 _WRONG_HOST: Final = Problem(
     403,
     "host_not_allowed",
@@ -336,7 +341,7 @@ class HostCheck:
 
 def is_for_programs(scope: Scope) -> bool:
     path: str = scope["path"]
-    return path.removeprefix("/").partition("/")[0] in _OF_PROGRAMS
+    return path.lstrip("/").partition("/")[0] in _OF_PROGRAMS
 
 
 def _sent(scope: Scope, name: bytes) -> list[str]:

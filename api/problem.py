@@ -205,7 +205,10 @@ def problem_of_failure(code: str, detail: str = "") -> Problem:
 
 def _of_http(error: HTTPException) -> Problem:
     code, message = {
-        404: ("unknown_url", "There is nothing at this address. GET /v1/models lists the models."),
+        404: (
+            "unknown_url",
+            "There is nothing at this address. The base URL ends in /v1, and GET /v1/models lists the models.",
+        ),
         405: ("method_not_allowed", "This address doesn't take this method."),
     }.get(error.status_code, ("http_error", error.detail))
     return Problem(error.status_code, code, message, headers=dict(error.headers or {}))

@@ -409,9 +409,14 @@ def _check_question(messages: Sequence[ClientMessage]) -> None:
         raise refused("empty_message", "The last message is empty.", "messages")
 
 
-def invalid_field(error: ValidationError) -> ProblemError:
-    """Returns the error for the first wrong field, with path and expected value, never the value sent."""
+def invalid_field(error: ValidationError, known: Iterable[str] = ()) -> ProblemError:
+    """Returns the error for the first wrong field, with path and expected value, never the value sent.
+
+    For an unknown field the `known` ones are named.
+    """
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(step) for step in first["loc"])[:200]
+    if first["type"] == "extra_forbidden" and known:
+        return refused("invalid_value", f"{where}: there is none of this name; there are {', '.join(known)}.", where)
     code = first["type"] if first["type"] in _OUR_KINDS else "invalid_value"
-    return refused(code, f"{where}: {first['msg']}.", where or None)
+    return refused(code, f"{where}: {first['msg']}." if where else f"{first['msg']}.", where or None)

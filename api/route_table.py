@@ -121,7 +121,7 @@ async def _read(operation: Operation, request: Request) -> Any:  # noqa: ANN401 
             return await read_json(request, take, most_bytes=operation.body_bytes, empty=empty)
         return operation.query and operation.query.model_validate(dict(request.query_params))
     except ValidationError as error:
-        raise invalid_field(error) from None
+        raise invalid_field(error, operation.query.model_fields if operation.query else ()) from None
 
 
 def _answer(operation: Operation, call: Call) -> bytes:

@@ -215,7 +215,7 @@ _TEMPLATES: Final = tuple(
 )
 
 
-def is_side_request(request: ClientRequest, *, is_hinted: bool) -> bool:
+def is_side_request(request: ClientRequest) -> bool:
     """Returns True if a request is answered without memory: on request, or for a front end's title or tags.
 
     Regardless of whether the chat is known: Open WebUI requests a title before the chat's first request.
@@ -223,4 +223,4 @@ def is_side_request(request: ClientRequest, *, is_hinted: bool) -> bool:
     if request.is_plain or request.task.strip():
         return True
     roles = [message.role for message in request.messages]
-    return is_hinted and roles == ["user"] and any(form.search(request.messages[0].text) for form in _TEMPLATES)
+    return roles == ["user"] and any(form.search(request.messages[0].text) for form in _TEMPLATES)

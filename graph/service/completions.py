@@ -55,7 +55,7 @@ class Recognition:
             InputError: `unknown_call`: no turn waits for the tool calls it answers.
         """
         chain = self.load_key().read(request, owner=self._access.owner)
-        if is_side_request(request, is_hinted=bool(chain.group)):
+        if is_side_request(request):
             return Decision("aside", "aside")
         with self._access.stores.database.reading():
             if request.session:

@@ -14,7 +14,7 @@ from typing import Final
 from langchain_core.messages import HumanMessage
 
 from graph.core.language import session_language
-from graph.core.text import check_text
+from graph.core.text import check_text, estimate_tokens
 from graph.core.turn import text_of
 from graph.fold.record import begin_record, end_record, end_verbatim
 from graph.fold.review import SummaryDraft, flaw_of
@@ -126,7 +126,11 @@ class Summaries:
             # Nobody can stop a summary but the server that ends.
             raise ClosingError if isinstance(error, TurnStoppedSignal) else error
         done = end_record(record, spec, drafts, "", seconds=seconds)
-        return done if done.status == "COMPLETED" else _picked(done, spec)
+        done = done if done.status == "COMPLETED" else _picked(done, spec)
+        if done.kind == "verbatim" and len(spec.messages) == 1:  # a text alone has no speaker to name
+            text = text_of(spec.messages[0])
+            done = done.with_changes(summary=text, summary_chars=len(text), summary_tokens=estimate_tokens(text))
+        return done
 
     def _draft(self, spec: FoldSpec, summariser: Summariser, drafts: list[SummaryDraft]) -> None:
         """Writes a draft, and has it mended once if it needs it."""

@@ -210,6 +210,9 @@ def test_whatever_is_wrong_is_told_in_one_shape(http: httpx2.Client) -> None:
         ("GET", "/sessions/a%0Ab/none", {}, 404, "unknown_url"),
         ("GET", "/v1/a%0Ab", {}, 404, "unknown_url"),
         ("GET", "/v1", {}, 404, "unknown_url"),
+        ("GET", "/models", {}, 404, "unknown_url"),
+        ("POST", "/chat/completions", {}, 404, "unknown_url"),
+        ("GET", "//v1/models", {}, 404, "unknown_url"),
         ("GET", "/chat/none", {}, 404, "unknown_url"),
         ("GET", "/sessions?serach=a", {}, 400, "invalid_value"),
         ("PATCH", "/sessions/x", {"json": {"compresion_rate": 0.2}}, 400, "invalid_value"),
@@ -231,6 +234,13 @@ def test_whatever_is_wrong_is_told_in_one_shape(http: httpx2.Client) -> None:
         assert answer.headers["content-type"] == "application/json"
         assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
         assert answer.headers["x-request-id"].startswith("req_")
+    for path, names in (
+        ("/models", "base URL ends in /v1"),
+        ("/sessions?limit=100", "limit: there is none of this name; there are search, last, before."),
+    ):
+        assert names in http.get(path).json()["error"]["message"]
+    empty = http.post("/v1/summarize", json={}).json()["error"]["message"]
+    assert empty.startswith("Either messages or a text")
     allowed = http.put("/sessions/x").headers["allow"]
     assert {method.strip() for method in allowed.split(",")} == {"GET", "HEAD", "PATCH", "DELETE"}
     head = http.head("/sessions")

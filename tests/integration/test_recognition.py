@@ -486,7 +486,7 @@ def test_requests_of_a_front_end_itself_are_aside(http_api: HttpApi) -> None:
     assert http_api.decide([title], hint=hint).kind == "aside"
     http_api.ask([user("Hi")], "Hello!", hint=hint)
     assert http_api.decide([title], hint=hint).kind == "aside"
-    assert http_api.decide([title]).kind == "new"
+    assert http_api.decide([title]).kind == "aside"
     assert http_api.decide([user("Hi")], is_plain=True).kind == "aside"
     assert http_api.decide([user("Hi")], task="title_generation").kind == "aside"
     assert http_api.decide([*dialogue("Hi", "Hello!"), title], hint=hint).kind == "append"

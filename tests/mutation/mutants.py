@@ -334,10 +334,9 @@ _RECOGNITION: Final = (
         "graph/recognise/decide.py",
         "unit/test_side_request",
         ("request.is_plain or request.task.strip()", "request.is_plain or request.task"),
-        ('return is_hinted and roles == ["user"] and', 'return roles == ["user"] and'),
         (
-            'is_hinted and roles == ["user"] and any(form.search(request.messages[0]',
-            "is_hinted and any(form.search(request.messages[-1]",
+            'roles == ["user"] and any(form.search(request.messages[0]',
+            "any(form.search(request.messages[-1]",
         ),
     ),
     *_group(

@@ -223,15 +223,21 @@ def asked(origin: str, headers: str) -> dict[str, str]:
 def test_a_browser_is_answered_before_it_has_a_token() -> None:
     origin = "app://editor.example"
     wanted = "authorization,content-type,Last-Event-ID,x-stainless-lang,X-Stainless-Something-New, x-turnfold-session"
-    unwanted = "cookie,x-evil,x-turnfold-,x-stainless-a_b,,"
-    answer = client_of(SITES).options("/v1/models", headers=asked(origin, f"{wanted},{unwanted}"))
+    documented = (
+        "x-session-id, x-conversation-id, x-openwebui-chat-id, x-opencode-session, x-session-affinity, idempotency-key"
+    )
+    library = "user-agent, openai-organization, http-referer, x-title"
+    unwanted = "cookie,x-evil,x-turnfold-,x-stainless-a_b,x-session-token,,"
+    answer = client_of(SITES).options(
+        "/v1/models", headers=asked(origin, f"{wanted},{documented},{library},{unwanted}")
+    )
     assert answer.status_code == 204
     assert answer.headers["access-control-allow-origin"] == origin
     assert answer.headers["access-control-allow-methods"] == "GET, POST, PUT, PATCH, DELETE"
     allowed = (
         "authorization, content-type, last-event-id, x-stainless-lang, x-stainless-something-new, x-turnfold-session"
     )
-    assert answer.headers["access-control-allow-headers"] == allowed
+    assert answer.headers["access-control-allow-headers"] == f"{allowed}, {documented}, {library}"
     assert "access-control-allow-credentials" not in answer.headers
     assert "Origin" in answer.headers["vary"]
 

@@ -57,6 +57,17 @@ def test_the_document_is_plain_json_whose_references_lead_somewhere() -> None:
     assert not any(name.startswith("_") for name in DOCUMENT["components"]["schemas"])
 
 
+def test_the_answers_of_the_openai_address_have_their_fields() -> None:
+    for path, method, name in (
+        ("/v1/models", "get", "data"),
+        ("/v1/models/{model_id}", "get", "id"),
+        ("/v1/chat/completions", "post", "choices"),
+    ):
+        answer = DOCUMENT["paths"][path][method]["responses"]["200"]["content"]["application/json"]["schema"]
+        schema = DOCUMENT["components"]["schemas"][answer["$ref"].removeprefix("#/components/schemas/")]
+        assert name in schema["properties"]
+
+
 def test_a_session_is_told_with_all_that_the_service_has_of_it() -> None:
     assert set(SessionAnswer.model_fields) == {field.name for field in fields(SessionView)}
 

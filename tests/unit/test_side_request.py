@@ -22,12 +22,11 @@ def request(*texts: str, **fields: object) -> ClientRequest:
     return ClientRequest(messages, ClientOptions("editor"), **fields)  # type: ignore[arg-type]  # fields of the request
 
 
-def test_known_form_is_aside_if_the_client_names_its_chat() -> None:
+def test_known_form_alone_is_aside() -> None:
     for name, form in FORMS.items():
-        assert is_side_request(request(form), is_hinted=True), name
-        assert not is_side_request(request(form), is_hinted=False)
-        assert not is_side_request(request("Hi", "Hello", form), is_hinted=True)
-        assert not is_side_request(request(f"Explain: {form}"), is_hinted=True)
+        assert is_side_request(request(form)), name
+        assert not is_side_request(request("Hi", "Hello", form))
+        assert not is_side_request(request(f"Explain: {form}"))
 
 
 def test_what_a_user_says_is_no_aside() -> None:
@@ -37,16 +36,16 @@ def test_what_a_user_says_is_no_aside() -> None:
         "Provide a concise, 5-word-or-less title for the conversation that I paste below.",
         "What does <chat_history> mean?",
     ):
-        assert not is_side_request(request(text), is_hinted=True)
+        assert not is_side_request(request(text))
 
 
 def test_request_that_says_so_is_aside_whatever_it_holds() -> None:
-    assert is_side_request(request("Hi", "Hello", "more", is_plain=True), is_hinted=False)
-    assert is_side_request(request("Hi", task="title_generation"), is_hinted=False)
-    assert not is_side_request(request("Hi", task="  "), is_hinted=False)
+    assert is_side_request(request("Hi", "Hello", "more", is_plain=True))
+    assert is_side_request(request("Hi", task="title_generation"))
+    assert not is_side_request(request("Hi", task="  "))
 
 
 def test_huge_question_is_looked_at_once() -> None:
-    assert not is_side_request(request("### Task:" * 100_000), is_hinted=True)
+    assert not is_side_request(request("### Task:" * 100_000))
     parts = "Provide a concise, 5-word-or-less title for the conversation", "\n\nConversation:\nUser:" * 100_000
-    assert not is_side_request(request("".join(parts)), is_hinted=True)
+    assert not is_side_request(request("".join(parts)))
