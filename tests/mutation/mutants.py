@@ -74,7 +74,7 @@ _CORE: Final = (
         "unit/test_language",
         ("_OWN_SHARE: Final = 0.2", "_OWN_SHARE: Final = 0.6"),
         ("if count >= _MIN_OWN_WORDS", "if count > 0"),
-        ('"ko" if script in (None, "ko") else', '"ko" if script == "ko" else'),
+        ("return default if script is None else", "return"),
         ("< _MIN_WORDS:", "< 1:"),
         ("if not isinstance(message, HumanMessage):", "if message is None:"),
     ),
