@@ -19,7 +19,7 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import asked_by, tool
 from tests.fake.resending import user
 
-PIRATE = "Talk like a pirate."
+PIRATE = "해적처럼 말하세요."
 OURS = ["get_current_time", "web_search", "reasoning", "recall"]
 
 
