@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -235,7 +236,7 @@ def tools_of(deps: NodeDeps, turn: TurnContext) -> list[BaseTool]:
         deadline_seconds=deps.settings.tool_deadline_seconds,
         language=turn.language,
         keep=partial(_keep_side_call, deps, turn),
-        past=_past_turns(deps, turn) if turn.strategy.sends_records else None,
+        past=_past_of(deps, turn) if turn.strategy.sends_records else None,
         project=turn.project,
         user_words=partial(_user_words, deps, turn),
     )
@@ -251,46 +252,49 @@ def looked_up(deps: NodeDeps, turn: TurnContext, question: str) -> str:
         return ""
     folded = {number for record in deps.stores.records.active(turn.lease.session_id) for number in record.turns}
     most_tokens = models.input_tokens(turn.row.model) // _LOOKED_UP_SHARE
-    return look_up(_past_turns(deps, turn), question, folded, turn.language, max_tokens=most_tokens)
+    return look_up(_past_of(deps, turn), question, folded, turn.language, max_tokens=most_tokens)
 
 
-def _past_turns(deps: NodeDeps, turn: TurnContext) -> PastTurns:
-    session_id, open_turn = turn.lease.session_id, turn.row.number
+def _past_of(deps: NodeDeps, turn: TurnContext) -> PastTurns:
+    return past_turns(deps, turn.lease.session_id, turn.owner, open_turn=turn.row.number, stop=turn.stop)
+
+
+def past_turns(
+    deps: NodeDeps, session_id: str, owner: str, *, open_turn: int, stop: threading.Event | None = None
+) -> PastTurns:
+    """Returns a session's turns before `open_turn`; `stop` ends the wait for the vector of a query."""
+    search, vectors, embedder = deps.stores.search, deps.stores.vectors, deps.models.embedder
+
+    def find(query: str, first: int, limit: int) -> list[int]:
+        within = {"from_turn": first, "before_turn": open_turn, "limit": limit}
+        by_words = search.turns(session_id, query, **within)
+        if embedder is None or not vectors.has_any(session_id):
+            return by_words
+        began = time.monotonic()
+        embedded = embedder.embed([query], deadline_seconds=QUERY_SECONDS, stop=stop)
+        if embedded is None:
+            return by_words
+        seconds = time.monotonic() - began
+        deps.spending.add(owner, "embedding", input_tokens=embedded.tokens, output_tokens=0, seconds=seconds)
+        return fuse(by_words, vectors.turns(session_id, embedder.model, embedded.vectors[0], **within))[:limit]
+
     return PastTurns(
         open_turn=open_turn,
         result_chars=deps.settings.tool_result_chars,
-        find=partial(_find_turns, deps, turn),
+        find=find,
         read=partial(deps.stores.archive.live_turns, session_id),
-        first_turn=partial(_first_turn, deps, turn),
-        unsaid=lambda query, first: deps.stores.search.unsaid(
-            session_id, query, from_turn=first, before_turn=open_turn
-        ),
+        first_turn=partial(_first_turn, deps, session_id),
+        unsaid=lambda query, first: search.unsaid(session_id, query, from_turn=first, before_turn=open_turn),
     )
 
 
-def _find_turns(deps: NodeDeps, turn: TurnContext, query: str, first: int, limit: int) -> list[int]:
-    """Searches the index, and the vectors if there are any and that of the query is made in time."""
-    session_id, embedder, vectors = turn.lease.session_id, deps.models.embedder, deps.stores.vectors
-    within = {"from_turn": first, "before_turn": turn.row.number, "limit": limit}
-    by_words = deps.stores.search.turns(session_id, query, **within)
-    if embedder is None or not vectors.has_any(session_id):
-        return by_words
-    began = time.monotonic()
-    embedded = embedder.embed([query], deadline_seconds=QUERY_SECONDS, stop=turn.stop)
-    if embedded is None:
-        return by_words
-    seconds = time.monotonic() - began
-    deps.spending.add(turn.owner, "embedding", input_tokens=embedded.tokens, output_tokens=0, seconds=seconds)
-    by_meaning = vectors.turns(session_id, embedder.model, embedded.vectors[0], **within)
-    return fuse(by_words, by_meaning)[:limit]
-
-
-def _first_turn(deps: NodeDeps, turn: TurnContext) -> int:
-    return max((*deps.stores.resets.turns(turn.lease.session_id), 0)) + 1
+def _first_turn(deps: NodeDeps, session_id: str) -> int:
+    return max((*deps.stores.resets.turns(session_id), 0)) + 1
 
 
 def _user_words(deps: NodeDeps, turn: TurnContext) -> Iterator[str]:
-    entries = deps.stores.archive.live_turns(turn.lease.session_id, _first_turn(deps, turn), turn.row.number)
+    session_id = turn.lease.session_id
+    entries = deps.stores.archive.live_turns(session_id, _first_turn(deps, session_id), turn.row.number)
     return (text_of(entry.message) for entry in entries if isinstance(entry.message, HumanMessage))
 
 

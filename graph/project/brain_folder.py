@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -44,6 +44,11 @@ class BrainFolder:
         """Yields the project's root, held open; raises `PathError` if gone or no longer allowed."""
         with self._roots.opened(self.root) as root:
             yield root
+
+    def has_any(self, names: Iterable[str]) -> bool:
+        """Whether one of these files is there; makes no folder. Raises `PathError` if the root is gone."""
+        with self.opened_root() as root:
+            return any(root.has("/".join((FOLDER, *self._below, name))) for name in names)
 
     @contextmanager
     def locked(self) -> Iterator[Files]:

@@ -23,7 +23,7 @@ from graph.model.factory import ChatModels, open_models
 from graph.model.spending import Spending
 from graph.node.builder import build_graph
 from graph.node.fold_worker import FoldWorker
-from graph.node.model_call import looked_up, tools_of
+from graph.node.model_call import looked_up, past_turns, tools_of
 from graph.node.recovery import StateRecovery
 from graph.node.state import NodeDeps
 from graph.server.identity import NAME_CHARS, ApiToken, Identity, SignIn, is_name, new_token
@@ -44,6 +44,7 @@ from graph.store.stores import Stores, open_stores
 from graph.store.token_use import TokenUseStore
 from graph.strategy.strategies import build_strategies
 from graph.tool.registry import KnownTools, ToolContext, build_tools
+from graph.tool.tool_context import PastTurns
 from graph.value.error import InputError
 from graph.value.view import CostView, MadeToken, ProgramToken
 from graph.worker.limiter import TurnLimiter
@@ -146,6 +147,7 @@ class Engine:
         project_turns: None if no project folder is allowed.
         titles: None if no model titles sessions.
         vectors: None if no model makes vectors.
+        past_turns: Returns the turns of a session that `recall` may show.
         locks: For requests with an idempotency key; shared by all owners.
     """
 
@@ -160,6 +162,7 @@ class Engine:
     titles: TitleMaker | None
     vectors: VectorWorker | None
     known_tools: KnownTools
+    past_turns: Callable[..., PastTurns]
     spending: Spending
     locks: Sequence[threading.Lock] = field(default_factory=lambda: [threading.Lock() for _ in range(_LOCKS)])
 
@@ -204,6 +207,7 @@ class ChatService:
             strategies=strategies,
             fold_worker=engine.fold_worker,
             token_uses=stores.owner.token_uses,
+            past_turns=engine.past_turns,
         )
         self.inputs = Inputs(access, models=models, strategies=strategies, known_tools=engine.known_tools)
         self.costs = Costs(access, token_uses=stores.owner.token_uses, prices=settings.model_prices, models=models)
@@ -418,6 +422,7 @@ def open_service(
                 titles=titles,
                 vectors=vectors,
                 known_tools=KnownTools(tools, chat_models.caller, now),
+                past_turns=partial(past_turns, deps),
                 spending=spending,
             )
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from textwrap import wrap
@@ -33,6 +33,8 @@ from graph.store.token_use import TokenUseStore
 from graph.strategy.base import first_turn
 from graph.strategy.compaction import CompactionStrategy, compaction_fold
 from graph.strategy.strategies import Strategies, regeneration_fold
+from graph.tool.recall import build_recall, opened_turns
+from graph.tool.tool_context import PastTurns
 from graph.value.error import InputError, NotFoundError
 from graph.value.record import ArchivedMessage, Record, RecordKind
 from graph.value.view import (
@@ -40,6 +42,7 @@ from graph.value.view import (
     Gauge,
     MissingFact,
     NextFold,
+    Passages,
     PinnedMessage,
     PinView,
     Savings,
@@ -73,6 +76,7 @@ class Folds:
         strategies: Strategies,
         fold_worker: FoldWorker,
         token_uses: TokenUseStore,
+        past_turns: Callable[..., PastTurns],
     ) -> None:
         self._access = access
         self._stores = access.stores
@@ -81,6 +85,7 @@ class Folds:
         self._strategies = strategies
         self._fold_worker = fold_worker
         self._token_uses = token_uses
+        self._past_turns = past_turns
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
         """Returns the active records, oldest first; with `last`, only that many of the newest."""
@@ -92,6 +97,15 @@ class Folds:
         """Returns the newest `last` records that were active before a reset, oldest first."""
         self._access.own(session_id)
         return tuple(self._stores.records.past(session_id, last))
+
+    def recall(self, session_id: str, *, query: str = "", turns: str = "") -> Passages:
+        """Returns what the model's tool `recall` would show in the session's next turn; see `graph.tool.recall`."""
+        row = self._access.own(session_id)
+        past = self._past_turns(session_id, self._access.owner, open_turn=row.turn_count + 1 - row.is_open)
+        tool = build_recall(past, session_language(self._stores.archive.opening(session_id)))
+        asked = {"query": query, "turns": turns}
+        message = tool.invoke({"type": "tool_call", "id": session_id, "name": tool.name, "args": asked})
+        return Passages(message.text, opened_turns(tool.name, message.text) or (), is_error=message.status == "error")
 
     def statistics(self, session_id: str) -> Statistics:
         """Returns the totals that the panel shows."""

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from graph.file.root_folder import RootFolders
 from graph.layer.rule_file import RuleFile
 from graph.layer.rule_reader import locate, read_rules
 from graph.layer.rule_set import RuleSet, RuleShare
+from graph.project.brain_folder import BrainFolder
 from graph.project.context_file import DONE, Decision, Plan, summary_limit_chars
 from graph.project.context_manager import ContextManager, PrimedLine
-from graph.project.file_pair import ProjectState
+from graph.project.file_pair import CONTEXT, WORKFLOW, ProjectState
 from graph.project.project_memory import ProjectMemory
 from graph.project.workflow_manager import WorkflowManager
 from graph.server.settings import Settings
 from graph.store.project import RuleAgreement, RuleAgreementStore
-from graph.value.error import InputError, ProjectDamagedError
+from graph.value.error import InputError, PathError, ProjectDamagedError
 from graph.value.project_view import (
     DecisionView,
     OpenFileView,
@@ -64,6 +66,26 @@ class Projects:
     def roots(self) -> tuple[str, ...]:
         """Returns the real paths of the allowed folders; none if no project can be chosen."""
         return tuple(map(str, self._roots.roots))
+
+    def noted(self) -> tuple[str, ...]:
+        """Returns the allowed folders, and those directly below them, that have a memory; makes none."""
+        below = [root / name for root in self._roots.roots for name in self._folders_in(root)]
+        return tuple(root for root in dict.fromkeys(map(str, (*self._roots.roots, *below))) if self.has_memory(root))
+
+    def has_memory(self, root: str) -> bool:
+        """Whether anything is noted of a project, without making a memory; False for a folder that is gone."""
+        folder = BrainFolder(self._roots, root, self._memory_owner)
+        try:
+            return folder.has_any((CONTEXT, WORKFLOW))
+        except PathError:
+            return False
+
+    def _folders_in(self, root: Path) -> tuple[str, ...]:
+        try:
+            with self._roots.opened(root) as folder:
+                return folder.entries("").folders
+        except PathError:
+            return ()
 
     def get(self, root: str, *, language: Language = "ko", current_file: str = "") -> ProjectView:
         """Returns a project, with the rules on the way to `current_file` if there is one."""
@@ -153,6 +175,7 @@ def _view_project(memory: ProjectMemory, rules: RulesView, language: Language) -
         primed=tuple(map(_primed, primed.lines)),
         older_decisions=primed.older_decisions,
         primed_tokens=primed.tokens,
+        prompt="\n".join(primed.prompt()),
     )
 
 

@@ -125,6 +125,7 @@ class ProjectView:
 
     Attributes:
         older_decisions: Number of decisions in force outside `primed`.
+        prompt: What a new session is told, made of `primed`.
         damage: The file of the memory that can't be parsed, and the position; only snapshots and rules are filled then.
     """
 
@@ -142,3 +143,4 @@ class ProjectView:
     primed: tuple[PrimedLineView, ...] = ()
     older_decisions: int = 0
     primed_tokens: int = 0
+    prompt: str = ""

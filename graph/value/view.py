@@ -171,6 +171,14 @@ class Transcript:
     can_undo_reset: bool = False
 
 
+class Passages(NamedTuple):
+    """Earlier turns as the tool `recall` shows them to a model; `is_error` if it was asked for what can't be there."""
+
+    text: str
+    turns: tuple[int, ...]
+    is_error: bool = False
+
+
 class StartedTurn(NamedTuple):
     """A turn just started, in the session or in a new branch."""
 

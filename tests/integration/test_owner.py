@@ -113,6 +113,8 @@ OF_AN_OWNER: Final = {
     "programs.withdraw",
     "projects.rules",
     "projects.agree",
+    "projects.has_memory",
+    "projects.noted",
     "sign_out_everywhere",
 }
 MESSAGES: Final = [{"role": "user", "content": question(9)}]

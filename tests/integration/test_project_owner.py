@@ -178,6 +178,21 @@ def test_whether_another_owner_has_a_memory_cannot_be_asked_as_a_file(rooted: Ro
             service.for_owner("asker").projects.context(rooted.root).note_open_files([path])
 
 
+def test_a_memory_is_listed_for_its_owner_alone_and_looking_makes_none(rooted: Rooted, service: ChatService) -> None:
+    kim, lee = (service.for_owner(owner).projects for owner in (KIM, LEE))
+    (rooted.project.allowed / "other").mkdir()
+    assert (kim.noted(), kim.has_memory(rooted.root)) == ((), False)
+    assert not rooted.project.brain.exists()
+    kim.context(rooted.root).record_decision("포트는 8501")
+    assert (kim.noted(), lee.noted(), service.projects.noted()) == ((rooted.root,), (), ())
+    # A folder that another owner has is no different from one that nobody has.
+    for owner in (KIM, "nobody"):
+        assert not lee.has_memory(str(rooted.project.brain / "user" / owner))
+    with pytest.raises(PathError):
+        lee.has_memory(str(rooted.outside))
+    assert [path.name for path in (rooted.project.brain / "user").iterdir()] == [KIM]
+
+
 def test_a_memory_behind_a_link_cannot_be_asked_for_as_a_file_either(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     (root / "notes").mkdir(parents=True)
