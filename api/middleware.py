@@ -264,7 +264,7 @@ _AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::(\d{1,5}))?",
 _PORTS: Final = {"http": "80", "https": "443"}
 _POLICY_VIOLATION: Final = 1008
 # First path segments of the HTTP API.
-_OF_PROGRAMS: Final = ("v1", "chat", "sessions", "models")  # the last one for who forgot the /v1
+_OF_PROGRAMS: Final = ("v1", "chat", "sessions", "mcp", "models")  # the last one for who forgot the /v1
 _WRONG_HOST: Final = Problem(
     403,
     "host_not_allowed",

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api import chat, completions, sessions
 from api.chat import Chat
 from api.completions import PATIENCE_SECONDS, CreateCompletion
+from api.mcp import McpEndpoint
 from api.middleware import ApiClients, Cors, Edge, Guard, ProgramSource, is_for_programs
 from api.route_table import EVENTS, Operation, ServedOperations, adapter_of, with_slash
 from graph.server.settings import Settings
@@ -171,22 +172,26 @@ class ProgramRoutes:
         self._tokens = tokens
         self._create = CreateCompletion(lambda owner: service_of(owner).completions, patience_seconds=patience_seconds)
         self._chat = Chat(service_of)
+        self._mcp = McpEndpoint(service_of, settings)
         self._served = ServedOperations(service_of)
 
     def routes(self) -> list[BaseRoute]:
-        """Returns the routes; they take every path below `/v1`, `/chat` and `/sessions`."""
+        """Returns the routes; they take every path below `/v1`, `/chat`, `/sessions` and `/mcp`."""
         checks = Middleware(Cors, self._settings), Middleware(Edge), Middleware(Guard, self._settings, self._tokens)
         routes = [
             *self._served.routes(OPERATIONS),
             *with_slash(completions.CREATE.path, self._create, ["POST"]),
             *with_slash(chat.SEND.path, self._chat.send, ["POST"]),
             *with_slash(chat.FOLLOW.path, self._chat.follow, ["GET"]),
+            *with_slash("/mcp", self._mcp, ["POST"]),
         ]
         described = [Route(_DOCUMENT, self._show_document, methods=["GET"])]
         # A redirect would use the Host header, and turn a POST into a GET.
         return [
             _OfPrograms(Router(routes, redirect_slashes=False, middleware=checks)),
             Route(_DOCUMENT, Router(described, redirect_slashes=False, middleware=[Middleware(Edge)])),
+            # Clients of MCP look for a sign-in by OAuth there, and the page would answer 200.
+            Route("/.well-known/{path:path}", Router(middleware=[Middleware(Edge)])),
         ]
 
     def close(self) -> None:

@@ -67,7 +67,8 @@ class ServedPrograms(Loopback):
     """Serves all routes for programs."""
 
     def __init__(self, service: ChatService, *, tokens: str = TOKENS) -> None:
-        settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
+        roots = service.settings.project_roots
+        settings = Settings(_env_file=None, chat_api_tokens=tokens, project_roots=roots)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
         programs = ProgramRoutes(service.for_owner, lambda: settings, lambda: service.programs)
         app = Starlette(routes=programs.routes(), middleware=[Middleware(HostCheck, lambda: settings)])
         super().__init__(app, programs.close)
