@@ -199,7 +199,7 @@ _OURS: Final = "x-turnfold-"
 # Ours, chat ids of front ends, and what clients' libraries send by themselves.
 _ALLOWED: Final = re.compile(
     rf"authorization|content-type|last-event-id|idempotency-key|user-agent|http-referer|x-title"
-    rf"|({_OURS}|x-stainless-|x-openwebui-|x-opencode-|openai-)[a-z0-9-]+|x-(?:conversation-id|session-(?:id|affinity))",
+    rf"|({_OURS}|x-stainless-|mcp-|x-openwebui-|x-opencode-|openai-)[a-z0-9-]+|x-(?:conversation-id|session-(?:id|affinity))",
     re.ASCII,
 )
 _EXPOSED: Final = ("location", "retry-after", "x-request-id")

@@ -223,6 +223,7 @@ def asked(origin: str, headers: str) -> dict[str, str]:
 def test_a_browser_is_answered_before_it_has_a_token() -> None:
     origin = "app://editor.example"
     wanted = "authorization,content-type,Last-Event-ID,x-stainless-lang,X-Stainless-Something-New, x-turnfold-session"
+    wanted += ",mcp-protocol-version"
     documented = (
         "x-session-id, x-conversation-id, x-openwebui-chat-id, x-opencode-session, x-session-affinity, idempotency-key"
     )
@@ -235,7 +236,8 @@ def test_a_browser_is_answered_before_it_has_a_token() -> None:
     assert answer.headers["access-control-allow-origin"] == origin
     assert answer.headers["access-control-allow-methods"] == "GET, POST, PUT, PATCH, DELETE"
     allowed = (
-        "authorization, content-type, last-event-id, x-stainless-lang, x-stainless-something-new, x-turnfold-session"
+        "authorization, content-type, last-event-id, x-stainless-lang, x-stainless-something-new, x-turnfold-session, "
+        "mcp-protocol-version"
     )
     assert answer.headers["access-control-allow-headers"] == f"{allowed}, {documented}, {library}"
     assert "access-control-allow-credentials" not in answer.headers
