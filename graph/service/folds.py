@@ -102,7 +102,7 @@ class Folds:
         """Returns what the model's tool `recall` would show in the session's next turn; see `graph.tool.recall`."""
         row = self._access.own(session_id)
         past = self._past_turns(session_id, self._access.owner, open_turn=row.turn_count + 1 - row.is_open)
-        tool = build_recall(past, session_language(self._stores.archive.opening(session_id)))
+        tool = build_recall(past, self._stores.language(session_id))
         asked = {"query": query, "turns": turns}
         message = tool.invoke({"type": "tool_call", "id": session_id, "name": tool.name, "args": asked})
         return Passages(message.text, opened_turns(tool.name, message.text) or (), is_error=message.status == "error")
