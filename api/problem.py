@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -79,7 +80,12 @@ _FIELDS: Final[Mapping[str, str]] = {
     "bad_rate": "compression_rate",
     "bad_strategy": "strategy",
 }
-_LONG_MESSAGE: Final = "This one message is longer than the model's context window. Send it in parts."
+# In the words of OpenAI's API, by which libraries tell this error from others.
+_TOO_LONG: Final = (
+    "This model's maximum context length is {} tokens. However, this request has about {} tokens. "
+    "Please reduce the length of the messages."
+)
+_TOO_LONG_BY: Final = re.compile(r"≈(\d{1,12}) [≥>] (\d{1,12})")
 _STORAGE: Final = Problem(
     503, "storage_unavailable", "The chat can't be stored or read at the moment.", retry_after_seconds=5
 )
@@ -159,7 +165,7 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "context_length": Problem(
         400,
         "context_length_exceeded",
-        "The question and all that goes with it are longer than the model's context window.",
+        "This model's maximum context length is exceeded by the question and all that goes with it.",
         "messages",
     ),
     "unreachable": _UPSTREAM,
@@ -198,6 +204,8 @@ def problem_of_failure(code: str, detail: str = "") -> Problem:
     Details of internal and storage errors are only logged: they may name files and hosts.
     """
     problem = BY_CODE.get(code, BY_CODE["internal"])
+    if code == "context_length" and (figures := _TOO_LONG_BY.fullmatch(detail)):
+        return replace(problem, message=_TOO_LONG.format(figures[2], figures[1]))
     if not detail or problem.code in ("internal_error", "storage_unavailable"):
         return problem
     return replace(problem, message=f"{problem.message} ({detail})")
@@ -215,9 +223,10 @@ def _of_http(error: HTTPException) -> Problem:
 
 
 def _of_input(error: InputError) -> Problem:
+    detail = "" if error.detail == error.reason else error.detail
     if error.reason == "over_window":
-        return replace(BY_CODE["context_length"], message=_LONG_MESSAGE, param=None)
+        return replace(problem_of_failure("context_length", detail), param=None)
     code = {"empty": "empty_message", "too_long": "string_above_max_length"}.get(error.reason, error.reason)
     why = error.reason.replace("_", " ")
-    added = "" if error.detail == error.reason else f" ({error.detail})"
+    added = f" ({detail})" if detail else ""
     return Problem(400, code, f"The request's content isn't accepted: {why}{added}.", _FIELDS.get(error.reason))

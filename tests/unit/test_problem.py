@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Final, get_args
 
+import pytest
 from starlette.exceptions import HTTPException
 
 from api.problem import BY_CODE, ProblemError, problem_of, problem_of_failure, refused
@@ -94,6 +95,16 @@ def test_what_is_wrong_with_the_servers_files_stays_in_its_log() -> None:
     assert "/var/secret" not in problem_of(DiskFullError("/var/secret")).message
     assert "/var/secret" not in problem_of_failure("unheard_of", "/var/secret").message
     assert "small-model" in problem_of_failure("model_missing", "small-model").message
+
+
+@pytest.mark.parametrize("error", [InputError("over_window", "≈9000 > 8192"), ContextLengthError("≈9000 ≥ 8192")])
+def test_a_request_that_is_too_long_is_refused_in_the_words_that_libraries_know(error: TurnfoldError) -> None:
+    problem = problem_of(error)
+    begin = "This model's maximum context length is 8192 tokens. However, this request has about 9000 tokens."
+    assert (problem.code, problem.message.startswith(begin)) == ("context_length_exceeded", True)
+    for unknown in (InputError("over_window"), ContextLengthError(), ContextLengthError("HTTP 400: too long")):
+        assert problem_of(unknown).message.startswith("This model's maximum context length is exceeded")
+    assert "(HTTP 400: too long)" in problem_of(ContextLengthError("HTTP 400: too long")).message
 
 
 def test_every_reason_of_refused_input_is_a_sentence_and_told_of_the_field_that_it_stands_in() -> None:
