@@ -23,6 +23,7 @@ from graph.value.event import (
     Folded,
     FoldWaiting,
     InputRead,
+    LeftOut,
     ThoughtDelta,
     TokenDelta,
     ToolStarted,
@@ -141,7 +142,7 @@ async def first_event(queue: EventQueue, *, seconds: float) -> None:
     Raises `ProblemError` if the turn failed before any answer, or the queue was closed.
     """
     with anyio.move_on_after(seconds):
-        _raise_if_failed(await queue.first(TurnStarted, FoldWaiting, Folded, InputRead, AnswerRestarted))
+        _raise_if_failed(await queue.first(TurnStarted, FoldWaiting, Folded, InputRead, LeftOut, AnswerRestarted))
 
 
 async def whole_body(

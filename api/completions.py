@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +22,7 @@ from api.event_stream import STALLED_SECONDS, EventQueue, EventStream
 from api.middleware import ApiClient
 from api.problem import BY_CODE, Problem, ProblemError
 from api.request import (
+    LEFT_OUT,
     MATCHED,
     SESSION,
     TURN,
@@ -35,6 +36,7 @@ from api.request import (
 from api.route_table import EVENTS, Call, Operation
 from graph.value.client import Completion, CompletionEnd, CompletionSource
 from graph.value.error import ClosingError
+from graph.value.event import LeftOut
 
 _T = TypeVar("_T")
 PATIENCE_SECONDS: Final = 10.0
@@ -55,11 +57,12 @@ class _Opened:
     def head(self) -> CompletionHead:
         return CompletionHead(self.completion.id, self.completion.created, self.asked.model)
 
-    @property
-    def headers(self) -> dict[str, str]:
+    def headers(self, left_out: Sequence[str] = ()) -> dict[str, str]:
         fields: dict[str, str] = {MATCHED: self.completion.matched}
         if self.completion.session_id:
             fields |= {SESSION: self.completion.session_id, TURN: str(self.completion.turn)}
+        if left_out:
+            fields[LEFT_OUT] = ", ".join(left_out)
         return fields
 
 
@@ -132,13 +135,14 @@ class CreateCompletion:
                 await self._stream(opened, queue, end, send)
             else:
                 body = await whole_body(queue, opened.head, end)
-                await JSONResponse(body, headers=opened.headers)(scope, receive, send)
+                headers = opened.headers(body.get("turnfold", {}).get("left_out", ()))
+                await JSONResponse(body, headers=headers)(scope, receive, send)
         except ClientDisconnect:
             return True
         except ProblemError as error:
             if error.problem is _LEFT:
                 return True
-            raise ProblemError(replace(error.problem, headers={**error.problem.headers, **opened.headers})) from error
+            raise ProblemError(replace(error.problem, headers={**error.problem.headers, **opened.headers()})) from error
         return queue.problem is _LEFT
 
     async def _stream(
@@ -151,7 +155,9 @@ class CreateCompletion:
             with_usage=opened.asked.with_usage,
             keep_alive_seconds=self._patience_seconds,
         )
-        await EventStream(lines, opened.headers, stalled_seconds=self._stalled_seconds).stream_response(send)
+        told = queue.waiting(LeftOut)
+        headers = opened.headers(told[-1].parts if told else ())
+        await EventStream(lines, headers, stalled_seconds=self._stalled_seconds).stream_response(send)
 
     @contextmanager
     def _queue(self) -> Iterator[EventQueue]:

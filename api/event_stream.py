@@ -7,7 +7,7 @@ import math
 import threading
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import Final
+from typing import Final, TypeVar
 
 import anyio
 from starlette.requests import ClientDisconnect
@@ -17,6 +17,7 @@ from starlette.types import Send
 from api.problem import Problem, ProblemError
 from graph.value.event import Event, ThoughtDelta, TokenDelta
 
+_E = TypeVar("_E", bound=Event)
 # Nothing else detects a client that vanished without closing the connection.
 STALLED_SECONDS: Final = 60.0
 _HEADERS: Final = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
@@ -103,6 +104,10 @@ class EventQueue:
                     return event
             await self._wait()
         raise ProblemError(self.problem)
+
+    def waiting(self, kind: type[_E]) -> list[_E]:
+        """Returns the queued events of a type, and leaves them in the queue."""
+        return [event for event in self._waiting if isinstance(event, kind)]
 
     async def _wait(self) -> None:
         await self._news.wait()

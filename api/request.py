@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -147,7 +147,7 @@ def parse_model_id(model_id: str) -> tuple[str, bool]:
     return ("" if name == DEFAULT_ID else name.removeprefix(_PREFIX)), name != model_id
 
 
-def check_known(model_id: str, names: Sequence[str]) -> None:
+def check_known(model_id: str, names: Collection[str]) -> None:
     """Raises `ProblemError` (404) for an unknown model; any name passes if the models can't be listed."""
     name, _ = parse_model_id(model_id)
     if name and names and name not in names:
@@ -159,25 +159,30 @@ def unknown_model() -> ProblemError:
     return refused("model_not_found", "There is no model of this name. GET /v1/models lists them.", "model", status=404)
 
 
-def list_models(names: Sequence[str]) -> dict[str, Any]:
+def list_models(windows: Mapping[str, int]) -> dict[str, Any]:
     """Returns the body of `/v1/models`: the default and each model, with and without memory."""
-    ids = [DEFAULT_ID, *(f"{_PREFIX}{name}" for name in names)]
-    return {"object": "list", "data": [_entry(model_id + suffix) for model_id in ids for suffix in ("", _PLAIN)]}
+    ids = [DEFAULT_ID, *(f"{_PREFIX}{name}" for name in windows)]
+    entries = [_entry(model_id + suffix, windows) for model_id in ids for suffix in ("", _PLAIN)]
+    return {"object": "list", "data": entries}
 
 
-def model_entry(model_id: str, names: Sequence[str]) -> dict[str, Any]:
+def model_entry(model_id: str, windows: Mapping[str, int]) -> dict[str, Any]:
     """Returns the body of `/v1/models/{id}`. Raises `ProblemError` (404)."""
-    check_known(model_id, names)
-    return _entry(model_id)
+    check_known(model_id, windows)
+    return _entry(model_id, windows)
 
 
-def _entry(model_id: str) -> dict[str, Any]:
-    return {"id": model_id, "object": "model", "created": _CREATED, "owned_by": "turnfold"}
+def _entry(model_id: str, windows: Mapping[str, int]) -> dict[str, Any]:
+    name, _ = parse_model_id(model_id)
+    window = windows.get(name) if name else next(iter(windows.values()), None)
+    known = {} if window is None else {"context_length": window}
+    return {"id": model_id, "object": "model", "created": _CREATED, "owned_by": "turnfold", **known}
 
 
 SESSION: Final = "X-Turnfold-Session"
 TURN: Final = "X-Turnfold-Turn"
 MATCHED: Final = "X-Turnfold-Matched"
+LEFT_OUT: Final = "X-Turnfold-Left-Out"
 _TASK: Final = "X-Turnfold-Task"
 _ON_DISCONNECT: Final = "X-Turnfold-On-Disconnect"
 _VALUE_CHARS: Final = 256

@@ -84,9 +84,8 @@ BlockKind = Literal["front", "client", "volatile"]
 # The kinds in the system prompt, in order.
 STANDING: Final[tuple[BlockKind, ...]] = ("front", "client")
 _KINDS: Final[dict[str, BlockKind]] = {kind: kind for kind in get_args(BlockKind)}
-# Of a model's input without prompt, tools and question: together they leave a quarter of it for everything
-# else, and half without a client's.
-LARGEST_SHARES: Final[dict[BlockKind, int]] = {"front": 3, "client": 4, "volatile": 6}
+# Of a model's input without prompt, tools and question, for blocks of our own: together they leave half of it.
+LARGEST_SHARES: Final[dict[BlockKind, int]] = {"front": 3, "volatile": 6}
 
 
 @dataclass(frozen=True)
@@ -98,12 +97,15 @@ class ContextBlock:
             same from turn to turn; "volatile" precedes the user's words of the open turn and isn't sent again later.
         version: Counts the session's blocks of this kind, from 1.
         sent_lines: Number of lines sent; None for all of them.
+        fixed_lines: Number of lines at the beginning that are never cut: what the program sent that waits for the
+            answer.
     """
 
     kind: BlockKind
     version: int
     text: str
     sent_lines: int | None = None
+    fixed_lines: int = 0
 
     @property
     def name(self) -> str:
@@ -112,9 +114,9 @@ class ContextBlock:
 
     def within(self, most_tokens: int, language: Language) -> ContextBlock:
         """Returns the block cut to the lines that fit, with a note even if there is no room for it; never stored."""
-        if estimate_tokens(self.text) <= most_tokens:
+        if estimate_tokens(self.text) <= most_tokens or self.fixed_lines == len(self.text.splitlines()):
             return self
-        retained = lines_within(self.text, most_tokens, language)
+        retained = max(self.fixed_lines, lines_within(self.text, most_tokens, language))
         return replace(self, text=cut_at(self.text, retained, language), sent_lines=retained)
 
 

@@ -12,6 +12,8 @@ from graph.core.pin import LARGEST_SHARES, BlockKind, budget_tokens
 from graph.value.record import ArchivedMessage, HistoryEntry, Record, to_entry
 from prompt.system.framing import Language
 
+_LEAST_SHARE: Final = 4
+
 
 @dataclass(frozen=True)
 class SessionSnapshot:
@@ -44,10 +46,14 @@ class SessionSnapshot:
     set_aside: Sequence[Record] = ()
 
     def within(self, input_tokens: int) -> SessionSnapshot:
-        """Returns the snapshot with the input bound that remains after front blocks and pins, cut as for sending."""
-        front_tokens = sum(min(used, input_tokens // LARGEST_SHARES[kind]) for kind, used in self.front_tokens.items())
-        pin_tokens = min(self.pin_tokens, budget_tokens(input_tokens))
-        return replace(self, input_tokens=input_tokens - front_tokens - pin_tokens)
+        """Returns the snapshot with the input bound that remains after front blocks and pins, cut as for sending.
+
+        A quarter at least: what a program's instructions leave no room for is left out of calls, not folded away.
+        """
+        taken_tokens = min(self.pin_tokens, budget_tokens(input_tokens))
+        for kind, used in self.front_tokens.items():
+            taken_tokens += min(used, input_tokens // LARGEST_SHARES.get(kind, 1))
+        return replace(self, input_tokens=max(input_tokens - taken_tokens, input_tokens // _LEAST_SHARE))
 
     @property
     def covered_turn(self) -> int:

@@ -24,6 +24,8 @@ from prompt.system.framing import (
 RECALL_TOOL: Final = "recall"
 # In an answer: the turns that were looked up for a model without tools.
 LOOKED_UP: Final = "turnfold_looked_up"
+# In an answer to a program: what of the input was left out to fit the window.
+LEFT_OUT: Final = "turnfold_left_out"
 # Tools that write notes to a project and return its resulting state.
 NOTE_TOOLS: Final = frozenset({"record_decision", "open_task", "complete_task", "switch_plan", "note_open_files"})
 # Replaces an image wherever a message is text: in summaries, on the page, in the search.

@@ -16,17 +16,17 @@ from langgraph.runtime import Runtime
 
 from graph.core.model_input import ModelInput, SystemPart
 from graph.core.snapshot import SessionSnapshot
-from graph.core.turn import LOOKED_UP, MARK, RETURNED, extract_current_turn, image_parts
+from graph.core.turn import LEFT_OUT, LOOKED_UP, MARK, RETURNED, extract_current_turn, image_parts
 from graph.fold.request import LastInput
 from graph.fold.spec import FoldSpec
 from graph.model.chunk import Answer
 from graph.node.model_call import AnswerCall, tools_of
 from graph.node.state import ChatState, NodeDeps, TurnContext, archive_messages, folded_event, snapshot_of
 from graph.node.summary import state_update
-from graph.strategy.fit import Fit, Fitting, Folded
+from graph.strategy.fit import Fit, Fitting, Folded, left_out
 from graph.tool.registry import schema_text, schemas_of
 from graph.value.error import ContextLengthError, ToolsRefusedError
-from graph.value.event import FoldWaiting
+from graph.value.event import FoldWaiting, LeftOut
 from prompt.system.chat import rounds_note
 from prompt.system.framing import Language
 
@@ -34,18 +34,35 @@ _LOG = logging.getLogger(__name__)
 
 
 class Guard:
-    """Fits the input of one call below a limit; `update` is what its folds change in the state."""
+    """Fits the input of one call below a limit.
 
-    def __init__(self, deps: NodeDeps, turn: TurnContext, state: ChatState, system: SystemPart) -> None:
+    Attributes:
+        update: What its folds change in the state.
+        tools: The schemas to send.
+        left_out: What of the input was left out, if a program asked.
+    """
+
+    def __init__(
+        self,
+        deps: NodeDeps,
+        turn: TurnContext,
+        state: ChatState,
+        system: SystemPart,
+        tools: Sequence[dict[str, Any]],
+    ) -> None:
         self.update: dict[str, Any] = {}
+        self.tools = tools
+        self.left_out: tuple[str, ...] = ()
         self._deps = deps
         self._turn = turn
         self._state = state
-        self._system = system
+        self._system = self._whole = system
+        self._begun: ModelInput | None = None
 
     def begin(self) -> Fit:
         history, messages = self._state["summary_history"], self._working_messages()
-        return Fit(self._system, history, messages, self._turn.strategy.assemble(self._system, history, messages))
+        self._begun = self._turn.strategy.assemble(self._system, history, messages)
+        return Fit(self._system, history, messages, self._begun)
 
     def fit(self, fit: Fit, *, limit_tokens: int) -> Fit:
         # The correction is at most 2, so an input below half of the limit needs no database query.
@@ -53,6 +70,8 @@ class Guard:
             return fit
         correction = self._deps.stores.calls.fit(self._state["session_id"])
         allowed_tokens = math.ceil(correction.sent_within(limit_tokens)) - 1
+        if fit.model_input.sent_tokens > allowed_tokens:
+            fit = self._without_ours(fit)
         if fit.model_input.sent_tokens <= allowed_tokens:
             return fit
         merged_tokens = self._deps.settings.merged_tokens
@@ -73,8 +92,38 @@ class Guard:
         snapshot = snapshot_of(self._deps, self._turn, self._state)
         return fitting.by_folding(fit, snapshot, fold)
 
+    def tell(self, fit: Fit) -> None:
+        """Tells the program that asks what of its input isn't sent."""
+        if self._turn.client is None:
+            return
+        whole = fit.model_input
+        if whole is not self._begun:
+            whole = self._turn.strategy.assemble(self._whole, fit.history, fit.messages)
+        self.left_out = left_out(whole, fit.model_input)
+        if self.left_out:
+            self._turn.emit(LeftOut(self.left_out))
+
     def without_tools(self, fit: Fit, system: SystemPart) -> Fit:
         """Returns an input with the same turns for a model that takes no tools."""
+        self.tools = ()
+        self._whole = system
+        return self._rebuilt(fit, system)
+
+    def _without_ours(self, fit: Fit) -> Fit:
+        """Returns an input without what the program didn't ask for: our tools, or turns looked up in their place.
+
+        Tools that the open turn has called stay.
+        """
+        turn = self._turn
+        if turn.client is None or self._state["tool_rounds"]:
+            return fit
+        self.tools = _own_tools(turn)
+        system = _system(turn, self.tools, has_tools=False, is_last_round=False)
+        if turn.volatile is not None:
+            system = system.with_block(turn.volatile.within(0, turn.language))
+        return self._rebuilt(fit, system)
+
+    def _rebuilt(self, fit: Fit, system: SystemPart) -> Fit:
         self._system = system
         model_input = self._turn.strategy.assemble(system, fit.history, fit.messages)
         return Fit(system, fit.history, fit.messages, model_input)
@@ -127,45 +176,40 @@ class LlmNode:
         has_tools = deps.models.takes_tools(name) or bool(turn.client and turn.client.tools)
         tools = offered if has_tools else []
         system = _system(turn, tools, has_tools=has_tools, is_last_round=self._is_last_round(state))
-        guard = Guard(deps, turn, state, system)
+        guard = Guard(deps, turn, state, system, tools)
         fit = guard.fit(guard.begin(), limit_tokens=deps.models.input_tokens(turn.row.model))
         try:
-            answer = self._answer(turn, state, call, tools, guard, fit)
+            answer = self._answer(turn, state, call, guard, fit)
         except ToolsRefusedError:
-            if not tools or (turn.client and turn.client.tools):
+            if not guard.tools or _own_tools(turn):
                 raise  # a program decides what becomes of its own tools
-            tools = []
-            system = _system(turn, tools, has_tools=False, is_last_round=self._is_last_round(state))
-            fit = guard.without_tools(fit, system)
+            fit = guard.without_tools(fit, _system(turn, [], has_tools=False, is_last_round=self._is_last_round(state)))
             answer = deps.models.tool_choice.ask_without_tools(
-                name, partial(self._answer, turn, state, call, tools, guard, fit)
+                name, partial(self._answer, turn, state, call, guard, fit)
             )
         message = _with_ids_of_its_own(_runnable_calls(answer.message), state["messages"])
-        if turn.looked_up and not any(isinstance(each, AIMessage) for each in extract_current_turn(state["messages"])):
+        is_first = not any(isinstance(each, AIMessage) for each in extract_current_turn(state["messages"]))
+        if turn.looked_up and is_first and "recall" not in guard.left_out:
             message.additional_kwargs[LOOKED_UP] = [*turn.looked_up]
+        if guard.left_out:
+            message.additional_kwargs[LEFT_OUT] = [*guard.left_out]
         archive_messages(deps, turn, [_without_thoughts(message)])
         if call.answered is not None and not message.tool_calls:
-            self._remember(turn, name, call.answered, tools, message)
+            self._remember(turn, name, call.answered, guard.tools, message)
         return {**guard.update, "messages": [*guard.update.get("messages", []), message]}
 
     def _is_last_round(self, state: ChatState) -> bool:
         return state["tool_rounds"] >= self._deps.settings.tool_rounds
 
-    def _answer(
-        self,
-        turn: TurnContext,
-        state: ChatState,
-        call: AnswerCall,
-        tools: Sequence[dict[str, Any]],
-        guard: Guard,
-        fit: Fit,
-    ) -> Answer:
+    def _answer(self, turn: TurnContext, state: ChatState, call: AnswerCall, guard: Guard, fit: Fit) -> Answer:
         """Makes the call, and once more with a shorter input if the provider finds it too long."""
         deps = self._deps
         name = deps.models.resolve(turn.row.model)
         choice = _choice(turn, state, is_last_round=self._is_last_round(state))
 
-        def ask(model_input: ModelInput) -> Answer:
+        def ask(fit: Fit) -> Answer:
+            guard.tell(fit)
+            tools, model_input = guard.tools, fit.model_input
             model = deps.models.chat(name, thinking=turn.thinking)
             if tools and choice != "none":
                 asked = model.bind_tools(tools)
@@ -174,7 +218,7 @@ class LlmNode:
 
         _check_window(fit.model_input, deps.models.reported_window_tokens(name))
         try:
-            return ask(fit.model_input)
+            return ask(fit)
         except ContextLengthError:
             if call.is_heard and not turn.supports_restart:
                 raise  # what a program was sent can't be taken back
@@ -186,7 +230,7 @@ class LlmNode:
             fit = guard.fit(fit, limit_tokens=limit_tokens)
             if fit.model_input.sent_tokens >= sent_tokens:
                 raise
-            return ask(fit.model_input)
+            return ask(fit)
 
     def _remember(
         self, turn: TurnContext, name: str, sent: ModelInput, tools: Sequence[dict[str, Any]], answer: AIMessage
@@ -202,7 +246,12 @@ class LlmNode:
         key = turn.language, tuple(tool.name for tool in tools)
         if key not in self._schemas:
             self._schemas[key] = schemas_of(tools)
-        return [*self._schemas[key], *(dict(tool) for tool in turn.client.tools)] if turn.client else self._schemas[key]
+        return [*self._schemas[key], *_own_tools(turn)]
+
+
+def _own_tools(turn: TurnContext) -> list[dict[str, Any]]:
+    """Returns the tools of the program that asks."""
+    return [dict(tool) for tool in turn.client.tools] if turn.client else []
 
 
 def _system(turn: TurnContext, tools: Sequence[dict[str, Any]], *, has_tools: bool, is_last_round: bool) -> SystemPart:

@@ -170,9 +170,9 @@ class Completions:
         self._locks = locks
         self._recognition = Recognition(access, programs, models)
 
-    def models(self) -> tuple[str, ...]:
-        """Returns the names of the models to choose from, as far as they are known now; the default one first."""
-        return tuple(option.name for option in self._models.options())
+    def models(self) -> dict[str, int]:
+        """Returns the context windows of the models, as far as they are known now, by name; the default one first."""
+        return {option.name: self._models.window_tokens(option.name) for option in self._models.options()}
 
     def begin(self, request: ClientRequest) -> Response:
         """Starts to answer a request, or finds the response to an earlier try; a refused request stores nothing.

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.core.attached import images_of
 from graph.core.turn import (
+    LEFT_OUT,
     closing_messages,
     ending_of,
     is_complete,
@@ -30,7 +31,7 @@ from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.value.client import ClientUsage, CompletionEnd, FinishReason, Matched
 from graph.value.error import BusyError, RefusedError
-from graph.value.event import ActionRequired, Event, TokenDelta, TurnFinished
+from graph.value.event import ActionRequired, Event, LeftOut, TokenDelta, TurnFinished
 from graph.value.view import LiveTurn, TurnView
 from graph.worker.turn_log import TurnLog, answers_in, last_event, steps_in
 from prompt.system.framing import Language
@@ -83,6 +84,8 @@ def stored_log(turn: int, attempt: int, messages: Sequence[AnyMessage]) -> TurnL
     A call without a result is left for the program to answer.
     """
     log = TurnLog(turn, attempt)
+    if left_out := _left_out(messages):
+        log.append(LeftOut(left_out))
     answers = [message for message in messages if isinstance(message, AIMessage)]
     sent = ""
     for text in map(text_of, answers):
@@ -141,8 +144,15 @@ def read_end(access: SessionAccess, response_key: ResponseKey, matched: Matched)
         if cost.ordinal in response_key.calls
     ]
     row = access.stores.turns.get(response_key.session_id, response_key.turn)
-    reason = _finish_reason(row, messages_of(access.stores, response_key))
-    return CompletionEnd(reason, usage_of(costs), _figures(access.stores, response_key, matched, costs))
+    messages = messages_of(access.stores, response_key)
+    figures = {**_figures(access.stores, response_key, matched, costs), "left_out": [*_left_out(messages)]}
+    return CompletionEnd(_finish_reason(row, messages), usage_of(costs), figures)
+
+
+def _left_out(messages: Sequence[AnyMessage]) -> tuple[str, ...]:
+    """Returns what the calls behind these answers weren't sent."""
+    parts = (part for message in messages for part in message.additional_kwargs.get(LEFT_OUT, ()))
+    return tuple(dict.fromkeys(parts))
 
 
 def _finish_reason(row: TurnRow, messages: Sequence[AnyMessage]) -> FinishReason:

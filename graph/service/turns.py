@@ -31,6 +31,7 @@ from graph.store.fork import copy_session
 from graph.store.session import SessionRow
 from graph.store.session_import import insert_turns
 from graph.store.turn import TurnRow
+from graph.tool.registry import schema_text
 from graph.value.client import ClientMessage, ClientOptions, is_image_url
 from graph.value.error import BusyError, InputError, NotFoundError
 from graph.value.event import Event
@@ -169,13 +170,18 @@ class Turns:
         return question_of(text, images, message_id=plain_text(message_id or f"user-{uuid.uuid4().hex}"))
 
     def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
-        """Refuses a message that alone fills the context window, as no fold could make it fit."""
+        """Refuses a message that alone fills the context window, as no fold could make it fit.
+
+        With what its program sends beside it, it must fit into the window if that is known.
+        """
         tokens = estimate_tokens(text)
-        if tokens < _SMALLEST_WINDOW_TOKENS:
+        all_tokens = tokens + (_tokens_beside(options.client) if options.client else 0)
+        if all_tokens < _SMALLEST_WINDOW_TOKENS:
             return
-        window = self._choices.models.window_tokens(self._model_of(session_id, options))
-        if tokens >= window:
-            raise InputError("over_window", f"≈{tokens} > {window}")
+        models, name = self._choices.models, self._model_of(session_id, options)
+        for sent, window in (tokens, models.window_tokens(name)), (all_tokens, models.reported_window_tokens(name)):
+            if window is not None and sent >= window:
+                raise InputError("over_window", f"≈{sent} > {window}")
 
     def _model_of(self, session_id: str, options: TurnOptions) -> str:
         """Returns the name of the model that will answer, as far as it is known."""
@@ -651,6 +657,16 @@ def _cleaned(client: ClientOptions) -> ClientOptions:
         tool_choice=plain_value(client.tool_choice),
         sampling=plain_value(client.sampling),
     )
+
+
+def _tokens_beside(client: ClientOptions) -> int:
+    """Estimates what a program sends beside its messages and what stands in front of them."""
+    texts = (
+        client.system or "",
+        schema_text([dict(tool) for tool in client.tools]),
+        *(message.text for message in client.preamble),
+    )
+    return sum(map(estimate_tokens, texts))
 
 
 def _without_marks(text: str, count: int) -> str:

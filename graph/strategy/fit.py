@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from graph.core.model_input import History, Messages, ModelInput, SystemPart
-from graph.core.pin import PIN
+from graph.core.model_input import CONTEXT, CUT, History, Messages, ModelInput, SystemPart
+from graph.core.pin import PIN, read_name
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import estimate_tokens
 from graph.core.turn import extract_current_turn
@@ -94,13 +94,14 @@ class Fitting:
         if self._excess(shown) > 0:
             cut = cut_results(fewer.messages, self._excess(shown), self._language)
             shown = self._least(self._built(self._system, (), cut))
-        return Fit(self._system, fit.history, fewer.messages, shown)
+        return Fit(self._system, fit.history, fit.messages, shown)
 
     def _least(self, fit: Fit) -> ModelInput:
         """Cuts an input that has no records and no earlier turns left.
 
         In this order: the oldest pins; the rest of tool results; the oldest calls of the open turn; lines of the
-        context blocks, first those of the turn's block.
+        context blocks, first those of the turn's block. What a program sent stays whole: an input that is too long with
+        it is for the caller to refuse.
         """
         for shrink in (self._without_pins, self._without_results, self._without_rounds, self._with_cut_blocks):
             if self._excess(fit.model_input) <= 0:
@@ -165,6 +166,31 @@ class Fitting:
 
     def _has_room(self, shown: ModelInput, messages: Messages) -> bool:
         return self._allowed_tokens - _fixed_tokens(shown, messages) >= 2 * self._least_tokens
+
+
+def left_out(whole: ModelInput, sent: ModelInput) -> tuple[str, ...]:
+    """Names the parts that an input lacks of the whole one, or has only in part."""
+    opened = {str(message.id) for message in extract_current_turn(whole.messages)}
+    sent_ids = {("message" if item.kind == CUT else item.kind, item.id) for item in sent.items}
+    missing = [item for item in whole.items if item.kind != CONTEXT and (item.kind, item.id) not in sent_ids]
+    kinds = {"results" if item.id in opened else item.kind for item in missing}
+    kinds |= {"results" for item in sent.items if item.kind == CUT}
+    blocks = (read_name(item.id) for item in sent.items if item.kind == CONTEXT)
+    kinds |= {kind for kind, sent_lines in blocks if sent_lines is not None}
+    return tuple(part for kind, part in _PARTS.items() if kind in kinds)
+
+
+# By the kind of the block, in the order in which they are left out.
+_PARTS: Final = {
+    "tools": "server_tools",
+    "volatile": "recall",
+    "results": "tool_results",
+    "record": "records",
+    "message": "turns",
+    "pin": "pins",
+    "front": "project",
+    "client": "system",
+}
 
 
 def _sizes(shown: ModelInput) -> dict[str, int]:

@@ -113,12 +113,17 @@ def without_oldest(
 
 
 def without_oldest_round(messages: Messages) -> Messages | None:
-    """Returns the messages without the open turn's oldest round of calls; None with fewer than two rounds."""
+    """Returns the messages without the open turn's oldest round of calls.
+
+    None with fewer than two rounds, or if a program ran some of its calls.
+    """
     opened = extract_current_turn(messages)
     rounds = [index for index, message in enumerate(opened) if isinstance(message, AIMessage)]
     if len(rounds) < _LEAST_ROUNDS:
         return None
     first, second = (len(messages) - len(opened) + index for index in rounds[:2])
+    if any(isinstance(message, ToolMessage) and not message.name for message in messages[first:second]):
+        return None
     return [*messages[:first], *messages[second:]]
 
 
@@ -127,11 +132,12 @@ def cut_results(
 ) -> list[AnyMessage]:
     """Cuts tool results, the longest first, until about `excess_tokens` are saved; each notes its missing length.
 
-    At least `least_chars` of each result stay. A result that is cut already still notes its original length.
+    At least `least_chars` of each result stay. A result that is cut already still notes its original length. Those of
+    a program's tools, which have no name, stay whole.
     """
     cut = list(messages)
     longest_first = sorted(
-        (index for index, message in enumerate(cut) if isinstance(message, ToolMessage)),
+        (index for index, message in enumerate(cut) if isinstance(message, ToolMessage) and message.name),
         key=lambda index: len(text_of(cut[index])),
         reverse=True,
     )

@@ -156,8 +156,8 @@ class CompletionSource(Protocol):
         """Finds the session to continue and starts the answer; a `TurnfoldError` refuses and stores nothing."""
         ...
 
-    def models(self) -> tuple[str, ...]:
-        """Returns the cached names of the models; () before they are known."""
+    def models(self) -> Mapping[str, int]:
+        """Returns the context windows of the models by name, the default one first; empty before they are known."""
         ...
 
 

@@ -4,7 +4,8 @@ Order within one attempt of a turn:
 `TurnStarted, (FoldWaiting? Folded?)*, (said* (ToolStarted+ ToolFinished+))*, said*`, where `said` is a `TokenDelta` or
 a `ThoughtDelta`, then exactly one of `TurnFinished | TurnFailed | TurnStopped | ActionRequired`. `TurnFinished` comes
 after the answer is committed. An `AnswerRestarted` may follow any delta and voids all of them since the last tool call.
-`InputRead` comes before the first delta of a call, any number of times, where the endpoint tells it.
+`InputRead` comes before the first delta of a call, any number of times, where the endpoint tells it, and `LeftOut`
+before that, to programs alone.
 """
 
 from __future__ import annotations
@@ -64,6 +65,13 @@ class InputRead:
 
     read_tokens: int
     input_tokens: int
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The input of the call that begins lacks these parts, or has them only in part, as the window has no room."""
+
+    parts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -141,6 +149,7 @@ Event = (
     | ToolStarted
     | ToolFinished
     | InputRead
+    | LeftOut
     | TokenDelta
     | ThoughtDelta
     | AnswerRestarted

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
 
 from langchain_core.tools import BaseTool
 
@@ -13,7 +12,6 @@ from graph.core.attached import own_words
 from graph.core.model_input import CONTEXT
 from graph.core.pin import (
     LARGEST_SHARES,
-    BlockKind,
     ContextBlock,
     ContextRequest,
     ContextSource,
@@ -32,14 +30,13 @@ from prompt.system.framing import CLIENT_HEADING
 from prompt.tool.words import recalled_numbers
 
 _LOG = logging.getLogger(__name__)
-# Limit for a program's instructions: their share of a window of a million tokens, more than any model needs.
-_MOST_KEPT_TOKENS: Final = 200_000
 
 
 class TurnBlocks:
-    """Composes the blocks of each turn once, and cuts blocks and pins to the model's limits.
+    """Composes the blocks of each turn once, and cuts our own blocks and pins to the model's limits.
 
-    All calls of the turn are sent the same blocks, unless the guard has to cut them further.
+    All calls of the turn are sent the same blocks, unless the guard has to cut them further; it never cuts what the
+    turn's program sent.
     """
 
     def __init__(
@@ -73,15 +70,14 @@ class TurnBlocks:
         most_tokens = budget_tokens(self._models.input_tokens(turn.row.model))
         turn = replace(turn, pins=fitting(turn.pins, most_tokens, turn.language), client_block=self._client_block(turn))
         if turn.is_resumed:
-            front = None if source is None else self._newest(turn, "front")
-            return replace(turn, front=front, volatile=self._newest(turn, "volatile"))
+            front = None if source is None else self._within(turn, self._blocks.newest(session_id, "front"))
+            return replace(turn, front=front, volatile=_fixed(self._blocks.newest(session_id, "volatile")))
         preamble = preamble_block(turn.client.preamble, turn.language) if turn.client else ""
         found = self._look_up(turn, own_words(words_of(request.message)))
         turn = replace(turn, looked_up=recalled_numbers(found))
-        preamble = "\n\n".join(filter(None, (preamble, found)))
         if source is None:
             # An empty block is stored, too, so that the newest is this turn's when the turn is resumed.
-            return replace(turn, volatile=self._passing(turn, preamble)) if turn.client or found else turn
+            return replace(turn, volatile=self._passing(turn, preamble, found)) if turn.client or found else turn
         newest = self._blocks.newest(session_id, "front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
         request = replace(request, front=newest.text if newest else "", tools=tools)
@@ -92,40 +88,44 @@ class TurnBlocks:
             standing, passing = request.front, ""
         retained = self._blocks.keep(turn.lease, "front", undivided(standing.strip()), owner=turn.owner)
         front = self._within(turn, retained)
-        passing = "\n\n".join(part for part in (undivided(passing.strip()), preamble) if part)
-        return replace(turn, front=front, volatile=self._passing(turn, passing))
+        passing = "\n\n".join(filter(None, (undivided(passing.strip()), preamble)))
+        return replace(turn, front=front, volatile=self._passing(turn, passing, found))
 
     def _client_block(self, turn: TurnContext) -> ContextBlock | None:
         """Returns the block of the program's instructions; a turn without any uses the session's newest."""
-        if turn.client is None or turn.client.system is None:
-            return self._newest(turn, "client")
-        session_id, system = turn.lease.session_id, turn.client.system.strip()
-        block = ContextBlock("client", 0, headed(CLIENT_HEADING[turn.language], system) if system else "")
-        text = block.within(_MOST_KEPT_TOKENS, turn.language).text
+        session_id = turn.lease.session_id
         newest = self._blocks.newest(session_id, "client")
+        if turn.client is None or turn.client.system is None:
+            return newest
+        system = turn.client.system.strip()
+        text = headed(CLIENT_HEADING[turn.language], system) if system else ""
         if text == (newest.text if newest else ""):
-            return self._within(turn, newest)
+            return _fixed(newest)
         sent = self._calls.last_manifest(session_id)
         lost_tokens = sum(tokens for kind, name, _, tokens in sent if not _stands_before(kind, name))
-        retained = self._blocks.keep(turn.lease, "client", text, owner=turn.owner, lost_tokens=lost_tokens)
-        return self._within(turn, retained)
+        return _fixed(self._blocks.keep(turn.lease, "client", text, owner=turn.owner, lost_tokens=lost_tokens))
 
-    def _newest(self, turn: TurnContext, kind: BlockKind) -> ContextBlock | None:
-        return self._within(turn, self._blocks.newest(turn.lease.session_id, kind))
-
-    def _passing(self, turn: TurnContext, text: str) -> ContextBlock | None:
+    def _passing(self, turn: TurnContext, text: str, found: str) -> ContextBlock | None:
         """Stores the turn's own block as sent: a later turn of a larger model has no use for the rest."""
-        sent = self._within(turn, ContextBlock("volatile", 0, text))
-        return self._blocks.keep(turn.lease, "volatile", sent.text if sent else "", owner=turn.owner)
+        sent: ContextBlock | None = ContextBlock("volatile", 0, "\n\n".join(filter(None, (text, found))))
+        if turn.client is None:
+            sent = self._within(turn, sent)
+        retained = self._blocks.keep(turn.lease, "volatile", sent.text if sent else "", owner=turn.owner)
+        return retained and replace(retained, fixed_lines=len(text.splitlines()) if turn.client else 0)
 
     def _within(self, turn: TurnContext, block: ContextBlock | None) -> ContextBlock | None:
-        """Cuts the block to its share of the input limit of the turn's model."""
+        """Cuts a block of ours to its share of the input limit of the turn's model."""
         if block is None:
             return None
         # In quarters, so that each call's usage doesn't move the cut, which would lose the cached prefix.
         correction = round(4 * self._calls.correction(turn.lease.session_id)) / 4
         room_tokens = room_within(int(self._models.input_tokens(turn.row.model) / correction))
         return block.within(room_tokens // LARGEST_SHARES[block.kind], turn.language)
+
+
+def _fixed(block: ContextBlock | None) -> ContextBlock | None:
+    """Returns a block of which nothing may be cut."""
+    return block and replace(block, fixed_lines=len(block.text.splitlines()))
 
 
 def _stands_before(kind: str, name: str) -> bool:

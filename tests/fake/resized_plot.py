@@ -13,7 +13,7 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, PrivateAttr
 
-from graph.core.text import sum_tokens
+from graph.core.text import estimate_tokens, sum_tokens
 from graph.service import ChatService, open_service
 from graph.tool.registry import ToolContext
 from graph.value.client import ClientOptions
@@ -77,8 +77,10 @@ class ResizedPlot(Plot):
         self.ask()
 
     def instruct(self, lines: int) -> None:
-        """A program asks, with instructions of so many lines, which stay for the turns behind it."""
-        text = "\n".join(_SENTENCE.format(number, number) for number in range(lines))
+        """A program asks, with instructions of so many lines or a sixth of the window, which stay for later turns."""
+        assert self.settings.model_window_tokens is not None
+        most = self.settings.model_window_tokens // 6 // estimate_tokens(_SENTENCE.format(999, 999))
+        text = "\n".join(_SENTENCE.format(number, number) for number in range(min(lines, most)))
         self._client = replace(PROGRAM, system=text)
         self.ask()
         self._client = None

@@ -151,5 +151,5 @@ class ScriptedCompletions:
             answer.start()
         return answer
 
-    def models(self) -> tuple[str, ...]:
-        return self.names
+    def models(self) -> dict[str, int]:
+        return {name: 1_000 * number for number, name in enumerate(self.names, 8)}

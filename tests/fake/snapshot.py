@@ -26,7 +26,9 @@ def plain_turn(number: int, words: str = "") -> list[AnyMessage]:
 
 def tool_turn(number: int, words: str = "", calls: int = 1) -> list[AnyMessage]:
     made = [tool_call(name="read_file", args={"path": f"f{number}-{k}.py"}, id=f"c{number}-{k}") for k in range(calls)]
-    results = [ToolMessage(f"R{number} {words}", tool_call_id=str(c["id"]), id=f"t{c['id']}") for c in made]
+    results = [
+        ToolMessage(f"R{number} {words}", tool_call_id=str(c["id"]), name="look_up", id=f"t{c['id']}") for c in made
+    ]
     return [
         HumanMessage(f"Q{number}", id=f"u{number}"),
         AIMessage("", tool_calls=made, id=f"k{number}"),

@@ -32,6 +32,7 @@ from graph.value.event import (
     Event,
     Folded,
     FoldWaiting,
+    LeftOut,
     TokenDelta,
     ToolFinished,
     ToolStarted,
@@ -104,6 +105,7 @@ def test_the_models_are_listed_and_each_is_found(client: openai.OpenAI, completi
     ids = [model.id for model in client.models.list()]
     assert ids == ["turnfold", "turnfold:plain", "turnfold/small", "turnfold/small:plain"]
     assert [client.models.retrieve(model_id).id for model_id in ids] == ids
+    assert [model.model_extra for model in client.models.list()] == [{"context_length": 8_000}] * 4
     for call in (client.models.retrieve, lambda model: client.chat.completions.create(model=model, messages=ASKED)):
         with pytest.raises(openai.NotFoundError) as missing:
             call("gpt-4o")
@@ -151,6 +153,17 @@ def test_a_stream_says_what_was_said_as_it_comes(client: openai.OpenAI, completi
     completions.script([START, TokenDelta("Hel"), TurnStopped(1, "Hel")])
     chunks = list(ask(client, stream=True))
     assert (text_of(chunks), chunks[-1].choices[0].finish_reason) == ("Hel", "stop")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_was_left_out_of_the_input_is_named_in_a_header(
+    client: openai.OpenAI, completions: ScriptedCompletions, *, stream: bool
+) -> None:
+    for parts, named in ((["server_tools", "turns"], "server_tools, turns"), ([], None)):
+        told = [LeftOut(tuple(parts))] if parts else []
+        completions.script([START, *told, TokenDelta("Hi"), TurnFinished(1, "m", "Hi")], ended(left_out=parts))
+        raw = client.chat.completions.with_raw_response.create(model="turnfold", messages=ASKED, stream=stream)
+        assert raw.headers.get("x-turnfold-left-out") == named
 
 
 def test_usage_comes_behind_a_stream_that_asked_for_it(client: openai.OpenAI, completions: ScriptedCompletions) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graph.value.client import ClientMessage
-from graph.value.event import ClientCall, Event, ToolFinished, ToolStarted, TurnFinished
+from graph.value.event import ClientCall, Event, ToolFinished, ToolStarted, TurnFailed, TurnFinished
 from tests.fake.body import content_of, faults, roles, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import MakeSettings, OpenChat, chat_opener, settings_maker
@@ -295,3 +295,23 @@ def test_tools_of_several_programs_each_turn_ours_of_their_name_off_for_good(cha
     chat.say("이 대화는?")
     assert not {"web_search", "recall"} & {*tool_names(server.bodies("chat")[-1])}
     assert "get_current_time" in tool_names(server.bodies("chat")[-1])
+
+
+def test_what_a_program_s_tools_return_stays_whole_and_is_refused_if_it_fills_the_window(
+    open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    chat = open_chat(model_window_tokens=8_192)
+    chat.say(question(1))
+    lead = ("The repo map: src, tests, docs.\n" * 60).strip()
+    options = asked_by(tools=(tool("look"),), preamble=(ClientMessage("user", lead),))
+    server.script(*(tools(ScriptedCall("look", "{}", f"call-{number}")) for number in range(1, 4)))
+    required(chat.say(question(2), options=options))
+    for number, count in ((1, 100), (2, 180)):
+        read = "def main() -> None: print('hello')\n" * count
+        required(resume(chat, answer(f"call-{number}", read)))
+        sent = server.bodies("chat")[-1]["messages"]
+        assert content_of(sent[-1]) == read
+        assert lead.replace("\n", "\n  ") in content_of(sent[-1 - 2 * number])
+    events = resume(chat, answer("call-3", "def main() -> None: print('hello')\n" * 900))
+    assert isinstance(events[-1], TurnFailed)
+    assert (events[-1].code, events[-1].detail.endswith(" ≥ 8192")) == ("context_length", True)

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from graph.core.text import estimate_tokens
-from graph.value.event import AnswerRestarted, TurnFailed, TurnFinished
+from graph.value.error import InputError
+from graph.value.event import AnswerRestarted, LeftOut, TurnFailed, TurnFinished
 from prompt.system.framing import CLIENT_HEADING, PREAMBLE_HEADING
-from tests.fake.body import content_of, faults, shape, system_prompt, tool_names
+from tests.fake.body import content_of, faults, shape, system_prompt, tokens_of, tool_names
 from tests.fake.chat import Chat, question, text_of
 from tests.fake.in_project import answer_without_repeating, stable_part
 from tests.fake.open_chat import OpenChat
@@ -94,7 +95,66 @@ def test_no_line_of_a_program_can_be_taken_for_one_of_ours(chat: Chat, server: F
         assert block[: len(FORGED)] == [f"{label}{FORGED[0]}", *(f"  {line}" for line in FORGED[1:])]
 
 
-@pytest.mark.parametrize("hostile", ["\x00\ud800\u202eabc", "🇰🇷" * 400, "가" * 200_000, " \n\t"])
+RULES = ["Answer in full sentences and name each file by its path.", "온전한 문장으로 답하고 파일은 경로로 부르세요."]
+
+
+def sized(rule: str, tokens: int, *, end: str = " ") -> str:
+    """The rule again and again, of about so many tokens."""
+    return end.join([rule] * (100 * tokens // estimate_tokens(end.join([rule] * 100))))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("end", ["\n", " "], ids=["lines", "one line"])
+def test_what_a_program_sends_beside_its_question_goes_whole_while_the_request_fits(
+    chat_with: OpenChat, server: FakeOpenAI, rule: str, end: str
+) -> None:
+    chat = chat_with(model_window_tokens=8_192)
+    system, lead = (sized(rule, tokens, end=end) for tokens in (2_200, 1_700))
+    events = chat.say(question(1), options=asked_by(system=system, preamble=(user(lead),)))
+    body = server.bodies("chat")[-1]
+    assert system in system_prompt(body)
+    assert lead.replace("\n", "\n  ") in content_of(body["messages"][-1])
+    assert tool_names(body) == OURS
+    assert not any(isinstance(event, LeftOut) for event in events)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_what_a_program_didn_t_ask_for_goes_first_then_the_memory_and_only_then_the_request_is_refused(
+    chat_with: OpenChat, server: FakeOpenAI, rule: str
+) -> None:
+    chat = chat_with(model_window_tokens=8_192)
+    for number in range(1, 5):
+        server.script(text("데이터베이스를 먼저 복제합니다. " * 9, usage=None))
+        chat.say(question(number), options=asked_by())
+        chat.wait_for_folds()
+    room = int(8_192 * 0.75) - tokens_of(server.bodies("chat")[-1]) - 2 * estimate_tokens(question(9))
+    told = []
+    for number, tokens in enumerate((room - 200, room + 100, 7_000), 5):
+        system = sized(rule, tokens)
+        server.script(text("네.", usage=None))
+        events = chat.say(question(number), options=asked_by(system=system, preamble=(user("the repo map"),)))
+        assert isinstance(events[-1], TurnFinished)
+        body = server.bodies("chat")[-1]
+        assert system in system_prompt(body)
+        assert "the repo map" in content_of(body["messages"][-1])
+        assert chat.service.inputs.of_turn(chat.session_id, number)[-1].is_verified
+        told.append(([event.parts for event in events if isinstance(event, LeftOut)], shape(body)))
+    first, second, third = told
+    assert first == ([], [(1, 3), 4, 5])
+    assert second == ([("server_tools",)], [(1, 3), 4, 5, 6])
+    assert third == ([("server_tools", "records")], [7])
+    # Nothing of a request that is too long by itself is stored.
+    before = chat.rows("SELECT count(*) FROM context_block"), chat.view.turn_count
+    for options in (asked_by(system=rule * 900), asked_by(preamble=(user(rule * 900),))):
+        with pytest.raises(InputError) as refused:
+            chat.say(question(8), options=options)
+        assert (refused.value.reason, refused.value.detail.endswith(" > 8192")) == ("over_window", True)
+    assert before == (chat.rows("SELECT count(*) FROM context_block"), chat.view.turn_count)
+    chat.say(question(8))
+    assert (tool_names(server.bodies("chat")[-1]), chat.last_turn.status) == (OURS, "finished")
+
+
+@pytest.mark.parametrize("hostile", ["\x00\ud800\u202eabc", "🇰🇷" * 100, "가" * 900, " \n\t"])
 def test_whatever_a_program_sends_the_turn_is_answered_and_the_rest_keeps_its_room(
     open_chat: OpenChat, server: FakeOpenAI, hostile: str
 ) -> None:

@@ -304,4 +304,4 @@ def test_an_aside_takes_a_slot_until_it_is_stopped_or_the_server_closes(
 
 def test_the_models_are_those_of_the_endpoint_with_the_default_first(open_chat: OpenChat, server: FakeOpenAI) -> None:
     server.models = ["another", "scripted-model"]
-    assert open_chat().service.completions.models() == ("scripted-model", "another")
+    assert [*open_chat().service.completions.models()] == ["scripted-model", "another"]

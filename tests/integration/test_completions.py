@@ -8,18 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graph.core.text import title_of
+from graph.core.text import estimate_tokens, title_of
 from graph.recognise.decide import Decision, DecisionKind
 from graph.value.client import Hint
 from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError
-from graph.value.event import AnswerRestarted, TurnFailed, TurnFinished, TurnStopped
+from graph.value.event import AnswerRestarted, LeftOut, TurnFailed, TurnFinished, TurnStopped
 from graph.value.view import TurnOptions
 from tests.fake import resending
-from tests.fake.body import content_of, faults, shape, summaries, system_prompt
+from tests.fake.body import content_of, faults, shape, summaries, system_prompt, tool_names
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import chunk, failure, hang, raw, text
 from tests.fake.openai_server import FakeOpenAI
+from tests.fake.program import tool
 from tests.fake.resending import CHAT_ID, Program, assistant, counts, go, user
 
 Grown = Callable[[], list[int]]
@@ -318,6 +319,31 @@ def test_a_retry_of_an_answered_request_gets_the_stored_answer(open_chat: OpenCh
             assert (second.end.usage, second.end.finish_reason) == (end.usage, end.finish_reason)
         assert counts(chat)[:2] == [1, 1]
     assert len(server.bodies("chat")) == 1
+
+
+@pytest.mark.parametrize("rule", ["Name each file by its path. ", "파일은 경로로 부르세요. "], ids=["en", "ko"])
+def test_a_program_whose_chat_has_no_room_is_told_so(open_chat: OpenChat, server: FakeOpenAI, rule: str) -> None:
+    """Such as a coding agent whose tools and instructions fill the window that is assumed of an unknown model."""
+    rules, described = (rule * (tokens // estimate_tokens(rule)) for tokens in (2_000, 4_600))
+    options = {"system": rules, "tools": (tool("read", path={"description": described}),)}
+    with open_chat(model_window_tokens=None) as chat:
+        program = resending.begin(chat)
+        program.options = options
+        told = []
+        for number in range(1, 6):
+            reading = program.ask(question(number))
+            told.append(reading.end.figures["left_out"])
+            assert [event.parts for event in reading.events if isinstance(event, LeftOut)] == [tuple(told[-1])]
+            Chat(chat.service, reading.session_id).wait_for_folds()
+        assert told[:3] == [["server_tools"], ["server_tools", "turns"], ["server_tools", "turns"]]
+        assert told[3:] == [["server_tools", "records"], ["server_tools", "records", "turns"]]
+    for number, body in enumerate(server.bodies("chat"), 1):
+        assert (shape(body), tool_names(body)) == ([number], ["read"])
+        assert rules.strip() in system_prompt(body)
+    with open_chat(model_window_tokens=None) as chat:
+        again = Program(chat.service, messages=program.messages[:-1], options=options).begin(is_retry=True)
+        assert (again.matched, again.end.figures["left_out"]) == ("retry", told[-1])
+        assert again.events[0] == LeftOut(tuple(told[-1]))
 
 
 def test_retries_of_a_failed_request_make_one_turn(chat: Chat, server: FakeOpenAI, grown: Grown) -> None:

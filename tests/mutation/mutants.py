@@ -261,9 +261,10 @@ _CORE: Final = (
         "core",
         "graph/core/snapshot.py",
         "unit/test_strategy_interval unit/test_strategy_rolling unit/test_strategy_compaction",
-        ("min(used, input_tokens // LARGEST_SHARES[kind])", "used"),
+        ("min(used, input_tokens // LARGEST_SHARES.get(kind, 1))", "used"),
         ("min(self.pin_tokens, budget_tokens(input_tokens))", "0"),
-        ("input_tokens - front_tokens - pin_tokens", "input_tokens"),
+        ("max(input_tokens - taken_tokens, ", "max(input_tokens, "),
+        ("max(input_tokens - taken_tokens, ", "min(input_tokens - taken_tokens, "),
         ("return record_tokens + sum(", "return sum("),
     ),
     *_group(

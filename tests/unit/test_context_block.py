@@ -150,14 +150,19 @@ LONG: Final = st.lists(
 ).map("\n".join)
 
 
-@given(LONG, st.integers(0, 300), st.sampled_from(get_args(Language)))
-def test_a_cut_block_is_whole_lines_and_says_that_it_is_cut(text: str, most_tokens: int, language: Language) -> None:
-    whole = ContextBlock("client", 7, text)
+@given(LONG, st.just(0) | st.integers(0, 30), st.integers(0, 300), st.sampled_from(get_args(Language)))
+def test_a_cut_block_is_whole_lines_and_says_that_it_is_cut(
+    text: str, fixed_lines: int, most_tokens: int, language: Language
+) -> None:
+    whole = ContextBlock("client", 7, text, fixed_lines=min(fixed_lines, len(text.splitlines())))
     sent = whole.within(most_tokens, language)
-    assert (sent == whole) is (estimate_tokens(text) <= most_tokens)
+    is_fixed = whole.fixed_lines == len(text.splitlines())
+    assert (sent == whole) is (is_fixed or estimate_tokens(text) <= most_tokens)
     if sent != whole:
         *retained, note = sent.text.split("\n")
-        assert estimate_tokens(sent.text) <= max(most_tokens, estimate_tokens(note))
+        least = cut_at(text, whole.fixed_lines, language)
+        assert estimate_tokens(sent.text) <= max(most_tokens, estimate_tokens(least))
+        assert len(retained) >= whole.fixed_lines
         assert text.split("\n")[: len(retained)] == retained
         assert note == BLOCK_CUT[language]
         assert sent.within(most_tokens, language).text == sent.text

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 import pytest
@@ -21,7 +22,7 @@ from graph.fold.review import review_drafts
 from graph.fold.spec import FoldSpec
 from graph.strategy.base import Limits, Strategy
 from graph.strategy.compaction import CompactionStrategy
-from graph.strategy.fit import Fit, Fitting, Folded
+from graph.strategy.fit import Fit, Fitting, Folded, left_out
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy
 from graph.strategy.strategies import WindowStrategy
@@ -140,7 +141,7 @@ def session_of(
             AIMessage("", tool_calls=[tool_call(name="look_up", args={}, id=each) for each in ids], id=ids[0])
         )
         opened += [
-            ToolMessage(words(count), tool_call_id=each, id=f"t-{each}")
+            ToolMessage(words(count), tool_call_id=each, name="look_up", id=f"t-{each}")
             for each, count in zip(ids, counts, strict=True)
         ]
     return Session(strategy, SessionSnapshot(first - 1 + len(turn_sentences), active, raw, 0.3), opened, system)
@@ -155,11 +156,16 @@ def lines(prefix: str, count: int) -> str:
     return "\n".join(f"{prefix} {words(1, number)}" for number in range(count))
 
 
-def system_of(pin_sentences: Mapping[int, int], block_lines: Mapping[BlockKind, int]) -> SystemPart:
-    """The system part with pins by their positions, and with blocks of so many lines."""
+def system_of(
+    pin_sentences: Mapping[int, int],
+    block_lines: Mapping[BlockKind, int],
+    fixed_lines: Mapping[BlockKind, int] = MappingProxyType({}),
+) -> SystemPart:
+    """The system part with pins by their positions, and with blocks of so many lines, some of them fixed."""
     system = replace(SYSTEM, pins=tuple(pin_of(*pin) for pin in sorted(pin_sentences.items())))
     for kind, count in block_lines.items():
-        system = system.with_block(ContextBlock(kind, 7, lines(kind, count))) if count else system
+        block = ContextBlock(kind, 7, lines(kind, count), fixed_lines=min(count, fixed_lines.get(kind, 0)))
+        system = system.with_block(block) if count else system
     return system
 
 
@@ -168,6 +174,7 @@ SYSTEMS = st.builds(
     system_of,
     st.dictionaries(st.integers(0, 20).map(lambda index: 2 * index + 1), st.integers(1, 60), max_size=5),
     st.fixed_dictionaries({kind: st.just(0) | st.integers(1, 120) for kind in KINDS}),
+    st.just({}) | st.dictionaries(st.sampled_from(KINDS), st.integers(1, 120)),
 )
 # Whatever a session holds: it may have been made for a larger window, or be what a program sends.
 SESSIONS = st.builds(
@@ -241,6 +248,7 @@ def check_names(session: Session, fitted: ModelInput) -> None:
             text = block.text if sent_lines is None else cut_at(block.text, sent_lines, "ko")
             assert any(text in message.text for message in fitted.messages)
             assert (BLOCK_CUT["ko"] in text) is (sent_lines is not None)
+            assert sent_lines is None or sent_lines >= block.fixed_lines
     assert {read_name(item.id)[0] for item in fitted.items if item.kind == "context"} == set(whole)
     pinned = [item.id for item in fitted.items if item.kind == "pin"]
     assert pinned == [pin.message_id for pin in session.system.pins if pin.message_id in pinned]
@@ -267,6 +275,12 @@ def test_what_goes_once_no_memory_is_left_goes_in_the_order_of_its_weight(strate
         assert len(results) == 6 or max(results) == 0
         assert not lost or len(results) == 2
         assert lost == ["volatile", "front", "client"][: len(lost)]
+        kinds = [item.kind for item in sent.items]
+        missing = {"records": "record" not in kinds, "pins": len(pins) < 2}
+        missing |= {"tool_results": "cut" in kinds or len(results) < 6}
+        missing |= {"recall": "volatile" in lost, "project": "front" in lost, "system": "client" in lost}
+        named = left_out(session.build(session.history, session.messages), sent)
+        assert {*named} == {part for part, is_missing in missing.items() if is_missing}
         steps.add((len(pins), min(results) >= 200, len(results), len(lost)))
     assert {step[0] for step in steps} == {0, 1, 2}
     assert {step[1] for step in steps} == {False, True}

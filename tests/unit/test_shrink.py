@@ -190,6 +190,14 @@ def test_a_result_that_is_cut_again_says_how_long_it_was_at_first() -> None:
     assert cut_results(again, 0, "ko") == again
 
 
+def test_results_of_a_program_s_tools_stay_whole() -> None:
+    rounds = [*tool_turn(1, LONG * 5)[:-1], *tool_turn(2, LONG * 5)[1:-1]]
+    theirs = [message.model_copy(update={"name": None}) for message in rounds]
+    assert cut_results(theirs, 10_000, "ko", least_chars=0) == theirs
+    assert without_oldest_round(theirs) is None
+    assert without_oldest_round(rounds) == [rounds[0], *rounds[3:]]
+
+
 def test_a_result_shorter_than_the_note_that_it_is_cut_stays() -> None:
     messages = tool_turn(1, "ok")[:-1]
     assert cut_results(messages, 1_000, "ko", least_chars=0) == messages
@@ -211,6 +219,6 @@ def test_a_tool_result_as_blocks_is_cut_too() -> None:
     messages: list[AnyMessage] = [
         HumanMessage("q", id="u"),
         AIMessage("", tool_calls=[call], id="k"),
-        ToolMessage(blocks, tool_call_id="c", id="t"),
+        ToolMessage(blocks, tool_call_id="c", name="look_up", id="t"),
     ]
     assert len(text_of(cut_results(messages, 2_000, "ko")[2])) < len(LONG * 5)

@@ -133,6 +133,8 @@ def test_a_front_takes_room_from_the_records() -> None:
     # What was made for a larger model is cut for this one: it never takes all the room.
     crowded = replace(snapshot, front_tokens={"front": 90_000, "client": 900}, pin_tokens=4_000)
     assert crowded.within(6_000).input_tokens == 6_000 - 2_000 - 900 - 750
+    # Nor is all folded away for a program's instructions, which are sent whole.
+    assert replace(crowded, front_tokens={"client": 90_000}).within(6_000).input_tokens == 1_500
 
 
 def blocks_of(snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
