@@ -172,16 +172,15 @@ class Turns:
     def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
         """Refuses a message that alone fills the context window, as no fold could make it fit.
 
-        With what its program sends beside it, it must fit into the window if that is known.
+        A program's, with all that is sent beside it, only if the window is known: else the model's server decides.
         """
-        tokens = estimate_tokens(text)
-        all_tokens = tokens + (_tokens_beside(options.client) if options.client else 0)
-        if all_tokens < _SMALLEST_WINDOW_TOKENS:
+        tokens = estimate_tokens(text) + (_tokens_beside(options.client) if options.client else 0)
+        if tokens < _SMALLEST_WINDOW_TOKENS:
             return
         models, name = self._choices.models, self._model_of(session_id, options)
-        for sent, window in (tokens, models.window_tokens(name)), (all_tokens, models.reported_window_tokens(name)):
-            if window is not None and sent >= window:
-                raise InputError("over_window", f"≈{sent} > {window}")
+        window = models.reported_window_tokens(name) if options.client else models.window_tokens(name)
+        if window is not None and tokens >= window:
+            raise InputError("over_window", f"≈{tokens} > {window}")
 
     def _model_of(self, session_id: str, options: TurnOptions) -> str:
         """Returns the name of the model that will answer, as far as it is known."""

@@ -337,7 +337,11 @@ def test_a_program_whose_chat_has_no_room_is_told_so(open_chat: OpenChat, server
             Chat(chat.service, reading.session_id).wait_for_folds()
         assert told[:3] == [["server_tools"], ["server_tools", "turns"], ["server_tools", "turns"]]
         assert told[3:] == [["server_tools", "records"], ["server_tools", "records", "turns"]]
-    for number, body in enumerate(server.bodies("chat"), 1):
+        # Whether a window that isn't known has room for a question, its server knows.
+        long = question(6) * 200
+        assert Program(chat.service).ask(long).matched == "new"
+        assert content_of(server.bodies("chat")[-1]["messages"][-1]) == long
+    for number, body in enumerate(server.bodies("chat")[:5], 1):
         assert (shape(body), tool_names(body)) == ([number], ["read"])
         assert rules.strip() in system_prompt(body)
     with open_chat(model_window_tokens=None) as chat:
