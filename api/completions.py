@@ -195,6 +195,7 @@ class ModelEntry(TypedDict):
     object: Literal["model"]
     created: int
     owned_by: str
+    context_length: NotRequired[int]
 
 
 class ModelList(TypedDict):
