@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import anyio
 
@@ -45,8 +46,28 @@ class CompletionHead(NamedTuple):
     model: str
 
 
+class AnswerWriter(Protocol):
+    """Serialises one response, as lines of a stream or whole."""
+
+    def start(self) -> bytes: ...
+
+    def keep_alive(self) -> bytes: ...
+
+    def delta(self, event: TokenDelta | ThoughtDelta) -> bytes: ...
+
+    def calls(self, calls: Sequence[ClientCall]) -> bytes: ...
+
+    def end(self, end: CompletionEnd, *, with_usage: bool) -> bytes: ...
+
+    def failure(self, problem: Problem) -> bytes: ...
+
+    def whole(self, text: str, calls: Sequence[ClientCall], end: CompletionEnd, *, thoughts: str) -> dict[str, Any]: ...
+
+
 class ChunkWriter:
     def __init__(self, head: CompletionHead) -> None:
+        self.failure = failure_line
+        self.whole = partial(whole_completion, head)
         self._head: dict[str, Any] = {
             "id": head.id,
             "object": "chat.completion.chunk",
@@ -60,8 +81,10 @@ class ChunkWriter:
     def start(self) -> bytes:
         return self._delta({"role": "assistant", "content": ""})
 
+    def keep_alive(self) -> bytes:
+        return self.text("")
+
     def text(self, text: str) -> bytes:
-        """Returns a text delta; "" only keeps the connection alive."""
         return self._before_text + _escaped(plain_text(text)) + self._after_text
 
     def delta(self, event: TokenDelta | ThoughtDelta) -> bytes:
@@ -146,7 +169,7 @@ async def first_event(queue: EventQueue, *, seconds: float) -> None:
 
 
 async def whole_body(
-    queue: EventQueue, head: CompletionHead, end: Callable[[], Awaitable[CompletionEnd]]
+    queue: EventQueue, writer: AnswerWriter, end: Callable[[], Awaitable[CompletionEnd]]
 ) -> dict[str, Any]:
     """Waits for the end of the turn and returns the body of a response that isn't streamed.
 
@@ -171,7 +194,7 @@ async def whole_body(
                 case ActionRequired() | TurnFinished() | TurnStopped():
                     calls = event.calls if isinstance(event, ActionRequired) else ()
                     payload = "".join(thoughts).strip()
-                    return whole_completion(head, "".join(texts), calls, await end(), thoughts=payload)
+                    return writer.whole("".join(texts), calls, await end(), thoughts=payload)
                 case _:
                     _raise_if_failed(event)
 
@@ -183,7 +206,7 @@ def _raise_if_failed(event: Event) -> None:
 
 async def stream_lines(
     queue: EventQueue,
-    writer: ChunkWriter,
+    writer: AnswerWriter,
     end: Callable[[], Awaitable[CompletionEnd]],
     *,
     with_usage: bool,
@@ -201,7 +224,7 @@ async def stream_lines(
         while True:
             events = await queue.get(seconds=silent_since + keep_alive_seconds - now())
             if not events:
-                yield writer.text("")
+                yield writer.keep_alive()
                 silent_since = now()
             for event in _with_deltas_joined(events):
                 match event:
@@ -211,7 +234,7 @@ async def stream_lines(
                     case ToolStarted():
                         has_text = False
                     case AnswerRestarted(is_sorted=False) if has_text:
-                        yield failure_line(problem_of_failure("cut_stream"))
+                        yield writer.failure(problem_of_failure("cut_stream"))
                         return
                     case ActionRequired() | TurnFinished() | TurnStopped():
                         if isinstance(event, ActionRequired):
@@ -221,7 +244,7 @@ async def stream_lines(
                     case _:
                         _raise_if_failed(event)
     except (ProblemError, TurnfoldError) as error:
-        yield failure_line(problem_of(error))
+        yield writer.failure(problem_of(error))
 
 
 def _with_deltas_joined(events: Sequence[Event]) -> Iterator[Event]:

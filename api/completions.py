@@ -11,13 +11,14 @@ from typing import Any, Final, Literal, NotRequired, TypeVar
 
 import anyio
 import anyio.to_thread
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict  # pydantic wants this one below Python 3.12
 
 from api.body import BODY_BYTES, read_json
-from api.completion_stream import ChunkWriter, CompletionHead, first_event, stream_lines, whole_body
+from api.completion_stream import AnswerWriter, ChunkWriter, CompletionHead, first_event, stream_lines, whole_body
 from api.event_stream import STALLED_SECONDS, EventQueue, EventStream
 from api.middleware import ApiClient
 from api.problem import BY_CODE, Problem, ProblemError
@@ -46,7 +47,7 @@ _LEFT: Final = Problem(499, "client_left", "The client closed the connection.")
 
 
 @dataclass(frozen=True)
-class _Opened:
+class OpenedCompletion:
     """A response in progress for one request; `detach` ends its subscription to events."""
 
     asked: ParsedRequest
@@ -101,7 +102,7 @@ class CreateCompletion:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         client: ApiClient = request.state.client
-        take = partial(parse_request, headers=request.headers, client=client)
+        take = partial(self._parse, headers=request.headers, client=client)
         asked = await read_json(request, take, most_bytes=BODY_BYTES)
         with self._queue() as queue:
             opened = await self._in_thread(partial(self._open, asked, client, queue))
@@ -115,18 +116,26 @@ class CreateCompletion:
                 leaving.cancel()
                 opened.detach()
 
-    def _is_alone(self, opened: _Opened) -> bool:
+    def _parse(self, fields: dict[str, Any], headers: Headers, client: ApiClient) -> ParsedRequest:
+        return parse_request(fields, headers, client)
+
+    def _writer(self, opened: OpenedCompletion) -> AnswerWriter:
+        return ChunkWriter(opened.head)
+
+    def _is_alone(self, opened: OpenedCompletion) -> bool:
         """Returns True if closing this stream stops the turn; a repeated request may wait for the same response."""
         is_stop = opened.asked.is_streamed and not opened.asked.goes_on
         return is_stop and list(self._queues.values()).count(opened.completion.id) == 1
 
-    def _open(self, asked: ParsedRequest, client: ApiClient, queue: EventQueue) -> _Opened:
+    def _open(self, asked: ParsedRequest, client: ApiClient, queue: EventQueue) -> OpenedCompletion:
         completions = self._completions_of(client.owner)
         check_known(asked.model, completions.models())
         completion = completions.begin(asked.request)
-        return _Opened(asked, completion, completion.watch(queue.put))
+        return OpenedCompletion(asked, completion, completion.watch(queue.put))
 
-    async def _answer(self, opened: _Opened, queue: EventQueue, scope: Scope, receive: Receive, send: Send) -> bool:
+    async def _answer(
+        self, opened: OpenedCompletion, queue: EventQueue, scope: Scope, receive: Receive, send: Send
+    ) -> bool:
         """Sends the answer; returns True if the client left early."""
         end = partial(self._in_thread, opened.completion.end)
         try:
@@ -134,7 +143,7 @@ class CreateCompletion:
                 await first_event(queue, seconds=self._patience_seconds)
                 await self._stream(opened, queue, end, send)
             else:
-                body = await whole_body(queue, opened.head, end)
+                body = await whole_body(queue, self._writer(opened), end)
                 headers = opened.headers(body.get("turnfold", {}).get("left_out", ()))
                 await JSONResponse(body, headers=headers)(scope, receive, send)
         except ClientDisconnect:
@@ -146,11 +155,11 @@ class CreateCompletion:
         return queue.problem is _LEFT
 
     async def _stream(
-        self, opened: _Opened, queue: EventQueue, end: Callable[[], Awaitable[CompletionEnd]], send: Send
+        self, opened: OpenedCompletion, queue: EventQueue, end: Callable[[], Awaitable[CompletionEnd]], send: Send
     ) -> None:
         lines = stream_lines(
             queue,
-            ChunkWriter(opened.head),
+            self._writer(opened),
             end,
             with_usage=opened.asked.with_usage,
             keep_alive_seconds=self._patience_seconds,

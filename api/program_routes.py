@@ -18,14 +18,16 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api import chat, completions, sessions
+from api import chat, completions, responses, sessions
 from api.chat import Chat
 from api.completions import PATIENCE_SECONDS, CreateCompletion
 from api.mcp import McpEndpoint
 from api.middleware import ApiClients, Cors, Edge, Guard, ProgramSource, is_for_programs
+from api.responses import CreateResponse
 from api.route_table import EVENTS, Operation, ServedOperations, adapter_of, with_slash
 from graph.server.settings import Settings
 from graph.service import ChatService
+from graph.value.client import CompletionSource
 
 _DESCRIPTION: Final = (
     "Chats with a memory that stays affordable: an OpenAI-compatible address, a chat with events, and sessions."
@@ -147,7 +149,14 @@ def _errors_of(operation: Operation) -> list[int]:
 
 
 _DOCUMENT: Final = "/openapi.json"
-OPERATIONS: Final = (*completions.OPERATIONS, sessions.SUMMARIZE, chat.SEND, chat.FOLLOW, *sessions.OPERATIONS)
+OPERATIONS: Final = (
+    *completions.OPERATIONS,
+    responses.CREATE,
+    sessions.SUMMARIZE,
+    chat.SEND,
+    chat.FOLLOW,
+    *sessions.OPERATIONS,
+)
 
 
 class ProgramRoutes:
@@ -170,7 +179,12 @@ class ProgramRoutes:
     ) -> None:
         self._settings = settings
         self._tokens = tokens
-        self._create = CreateCompletion(lambda owner: service_of(owner).completions, patience_seconds=patience_seconds)
+
+        def completions_of(owner: str) -> CompletionSource:
+            return service_of(owner).completions
+
+        self._create = CreateCompletion(completions_of, patience_seconds=patience_seconds)
+        self._respond = CreateResponse(completions_of, patience_seconds=patience_seconds)
         self._chat = Chat(service_of)
         self._mcp = McpEndpoint(service_of, settings)
         self._served = ServedOperations(service_of)
@@ -181,6 +195,7 @@ class ProgramRoutes:
         routes = [
             *self._served.routes(OPERATIONS),
             *with_slash(completions.CREATE.path, self._create, ["POST"]),
+            *with_slash(responses.CREATE.path, self._respond, ["POST"]),
             *with_slash(chat.SEND.path, self._chat.send, ["POST"]),
             *with_slash(chat.FOLLOW.path, self._chat.follow, ["GET"]),
             *with_slash("/mcp", self._mcp, ["POST"]),
@@ -197,6 +212,7 @@ class ProgramRoutes:
     def close(self) -> None:
         """Ends open responses at shutdown; from any thread."""
         self._create.close()
+        self._respond.close()
         self._chat.close()
 
     async def _show_document(self, _: Request) -> JSONResponse:

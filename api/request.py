@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -51,6 +51,11 @@ def _as_parts(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     return [{"type": "text", "text": value}] if isinstance(value, str) else value
 
 
+_IMAGES: Final = ("image_url", "input_image")
+# Those of chat completions, and those of responses.
+_PARTS: Final = ("text", "input_text", "output_text", "refusal", *_IMAGES)
+
+
 class Part(Sent):
     """One part of a message: text, a refusal or an image."""
 
@@ -61,15 +66,21 @@ class Part(Sent):
 
     @model_validator(mode="after")
     def _check(self) -> Part:
-        if self.type not in ("text", "input_text", "refusal", "image_url"):
+        if self.type not in _PARTS:
             kind = "unsupported_content"
-            message = "Only parts of the types text, input_text, image_url and refusal are taken"
+            message = (
+                "Only parts of these types are taken: text, input_text, output_text, image_url, input_image, refusal"
+            )
             raise PydanticCustomError(kind, message)
-        if self.type == "image_url" and not is_image_url(self.image_url):
+        if self.is_image and not is_image_url(self.image_url):
             kind = "invalid_image_url"
             message = "An image is a data: URL of an image, or an https address of a public host"
             raise PydanticCustomError(kind, message)
         return self
+
+    @property
+    def is_image(self) -> bool:
+        return self.type in _IMAGES
 
 
 class Function(Sent):
@@ -122,7 +133,7 @@ def chat_of(messages: Sequence[SentMessage]) -> tuple[ClientMessage, ...]:
         ClientMessage(
             role=role,
             text=message.text,
-            images=tuple(part.image_url for part in message.content if part.type == "image_url"),
+            images=tuple(part.image_url for part in message.content if part.is_image),
             calls=tuple(
                 ClientCall(call.id, call.function.name, call.function.arguments or "{}") for call in message.tool_calls
             ),
@@ -279,7 +290,9 @@ def _is_template(value: str) -> bool:
 
 _TOOLS: Final = 128
 # Own error kinds are sent as the code; all of the parser's become "invalid_value".
-_OUR_KINDS: Final = frozenset({"unsupported_content", "invalid_image_url", "missing_tool_call_id", "duplicate_tool"})
+_OUR_KINDS: Final = frozenset(
+    {"unsupported_content", "unsupported_tool", "invalid_image_url", "missing_tool_call_id", "duplicate_tool"}
+)
 _PREFILL: Final = (
     "The last message is the assistant's. Turnfold answers questions, and doesn't continue an answer: "
     "leave that message out to have the answer made again, or add a user message such as “Go on”."
@@ -288,13 +301,17 @@ _PREFILL: Final = (
 
 @dataclass(frozen=True)
 class ParsedRequest:
-    """A request for a completion: `goes_on` if the turn continues after the client closes the stream."""
+    """A request for a completion.
+
+    `goes_on` if the turn continues after the client closes the stream; `echo`: fields that the answer repeats.
+    """
 
     request: ClientRequest
     model: str
     is_streamed: bool
     with_usage: bool
     goes_on: bool
+    echo: Mapping[str, Any] = field(default_factory=dict)
 
 
 class _Sampling(Sent):

@@ -58,8 +58,10 @@ class ChainKey:
     def read(self, request: ClientRequest, *, owner: str) -> RequestChain:
         """Returns the hashes of a request whose last message is a user's or a tool's."""
         scope = self.hash("scope", _bytes(owner), _bytes(request.user))
-        links = tuple(self._links(scope, request.messages))
-        state = links[-1].chain if links else scope
+        # Not the chain of that response: two chats with the same words have the same one.
+        before = self.hash("behind", scope, _bytes(request.previous)) if request.previous else scope
+        links = tuple(self._links(before, request.messages))
+        state = links[-1].chain if links else before
         answered = answered_calls(request.messages)
         asked = self.hash("calls", state, *map(_bytes, answered)) if answered else state
         once = self.hash("once", asked, _bytes(request.idempotency_key)) if request.idempotency_key else None
@@ -78,8 +80,7 @@ class ChainKey:
         whole = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose.encode(), *fields))
         return hmac.digest(self.secret, whole, "sha256")[:HASH_BYTES]
 
-    def _links(self, scope: bytes, messages: Sequence[ClientMessage]) -> Iterable[Link]:
-        chain = scope
+    def _links(self, chain: bytes, messages: Sequence[ClientMessage]) -> Iterable[Link]:
         for index, message in enumerate(messages):
             text = canonical(message.role, message.text)
             # Some clients leave out an assistant's message that only calls tools.

@@ -66,6 +66,9 @@ def decide(case: Case, *, now: datetime) -> Decision:
     decision = _tried_before(case, now) or (_resume(case) if case.chain.answered else None)
     if decision is not None:
         return decision
+    if (row := case.previous) is not None:
+        # An answer that another attempt replaced is told again in the messages.
+        return _asked_before(case) or _at(case, Match(row, row.turn if row.is_live else row.turn - 1, -1))
     if case.request.session and not case.history:
         match = find_match(case)  # unanswered questions only
         new = Decision(

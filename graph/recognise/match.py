@@ -137,10 +137,13 @@ _MISSING_TURNS: Final = 20
 
 @dataclass(frozen=True)
 class Case:
+    """A request and what is known of it; `previous` is the response that it names as the one it follows."""
+
     request: ClientRequest
     chain: RequestChain
     known: Known
     default_model: str = ""
+    previous: FingerprintRow | None = None
 
     @property
     def messages(self) -> tuple[ClientMessage, ...]:
@@ -160,7 +163,8 @@ class Case:
     def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> list[FingerprintRow]:
         """Returns the fingerprints with these hashes, newest first, of the named session only if there is one."""
         rows = self.known.find(kind, hashes) if hashes else ()
-        return [row for row in rows if self.request.session in ("", row.session_id)]
+        # Behind a named response the hashes are of no other chat, but of the session's forks.
+        return [row for row in rows if self.previous or self.request.session in ("", row.session_id)]
 
     def is_in_group(self, row: FingerprintRow) -> bool:
         return bool(self.chain.group) and row.group == self.chain.group

@@ -13,13 +13,22 @@ from itertools import groupby
 from graph.core.attached import urls_of
 from graph.core.turn import closed_mark, text_of, words_of
 from graph.model.factory import ChatModels
-from graph.recognise.client_chain import ArchivedTurn, ChainKey, FingerprintHash, FingerprintRow, canonical
+from graph.recognise.client_chain import ArchivedTurn, ChainKey, FingerprintHash, FingerprintRow, Known, canonical
 from graph.recognise.client_turns import join_questions, newest_calls
 from graph.recognise.decide import Decision, decide, is_side_request
 from graph.recognise.match import Case, is_started_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.sessions import Sessions
-from graph.service.turn_stream import NO_END, Response, ResponseKey, messages_of, read_end, response_id, stored_log
+from graph.service.turn_stream import (
+    NO_END,
+    Response,
+    ResponseKey,
+    messages_of,
+    read_end,
+    read_response_id,
+    response_id,
+    stored_log,
+)
 from graph.service.turns import Turns
 from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores, ProgramStores
@@ -50,7 +59,7 @@ class Recognition:
         """Decides what a request continues, by the tables as they are now; reads only.
 
         Raises:
-            NotFoundError: The named session doesn't exist or is of another scope.
+            NotFoundError: The named session or response doesn't exist or is of another scope.
             BusyError: The session's turn is in progress with another question for the same model.
             InputError: `unknown_call`: no turn waits for the tool calls it answers.
         """
@@ -63,7 +72,12 @@ class Recognition:
             known = _KnownToStores(
                 self._access, self._programs.fingerprints, chain.fingerprint.scope, request.options.name
             )
-            case = Case(request, chain, known, self._models.default_name)
+            previous = self._named_response(request, known) if request.previous else None
+            if previous is not None:
+                told = () if previous.is_live else self._replaced(previous)
+                request = replace(request, session=previous.session_id, messages=(*told, *request.messages))
+                chain = self.load_key().read(request, owner=self._access.owner)
+            case = Case(request, chain, known, self._models.default_name, previous)
             return decide(case, now=self._access.clock())
 
     def _check_named(self, request: ClientRequest, scope: bytes) -> None:
@@ -72,6 +86,24 @@ class Recognition:
         scopes = self._programs.fingerprints.scopes(request.session)
         if request.user and scopes and scope not in scopes:
             raise NotFoundError(request.session)
+
+    def _named_response(self, request: ClientRequest, known: Known) -> FingerprintRow:
+        session_id, turn, attempt, ordinal = read_response_id(request.previous) or ("", 0, 0, 0)
+        if request.session in ("", session_id):
+            self._access.own(session_id)
+            started = self._programs.fingerprints.of_attempt(session_id, turn, attempt)[:ordinal]
+            rows = known.find("asked", [started[-1].asked]) if 0 < ordinal == len(started) else ()
+            for row in rows:
+                if (row.session_id, row.turn, row.attempt) == (session_id, turn, attempt):
+                    return row
+        raise NotFoundError(request.previous)
+
+    def _replaced(self, row: FingerprintRow) -> tuple[ClientMessage, ...]:
+        """Returns question and answer of an attempt that another one replaced."""
+        entries = self._access.stores.archive.all_of_turn(row.session_id, row.turn)
+        said = [entry.message for entry in entries if entry.message.type == "human" or entry.attempt == row.attempt]
+        answer = "\n\n".join(filter(None, (words_of(message) for message in said if message.type == "ai")))
+        return ClientMessage("user", words_of(said[0])), ClientMessage("assistant", answer)
 
 
 class _KnownToStores:
@@ -255,7 +287,7 @@ class Completions:
         side_request = self._side_requests.begin(request, self._access.owner)
         created = int(self._access.clock().timestamp())
         return Response(
-            response_id(uuid.uuid4()),
+            response_id(uuid.uuid4().hex),
             created,
             "",
             0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -36,7 +36,9 @@ from graph.value.view import LiveTurn, TurnView
 from graph.worker.turn_log import TurnLog, answers_in, last_event, steps_in
 from prompt.system.framing import Language
 
-_ID_CHARS = 24
+_ID_PREFIX: Final = "chatcmpl-"
+# A session's id, and the numbers of turn, attempt and response.
+_RESPONSE_ID: Final = re.compile(r"chatcmpl-(.{1,200})_(\d{1,9})_(\d{1,9})_(\d{1,9})", re.ASCII)
 
 
 @dataclass(eq=False)
@@ -74,8 +76,13 @@ class Response:
 
 def response_id(*parts: object) -> str:
     """Returns the id of a response: the same parts, the same id."""
-    text = "\0".join(str(part) for part in parts)
-    return f"chatcmpl-{hashlib.sha256(text.encode()).hexdigest()[:_ID_CHARS]}"
+    return _ID_PREFIX + "_".join(map(str, parts))
+
+
+def read_response_id(name: str) -> tuple[str, int, int, int] | None:
+    """Returns the session, turn, attempt and ordinal that an id was made of; None if it wasn't made of them."""
+    parts = _RESPONSE_ID.fullmatch(name)
+    return None if parts is None else (parts[1], int(parts[2]), int(parts[3]), int(parts[4]))
 
 
 def stored_log(turn: int, attempt: int, messages: Sequence[AnyMessage]) -> TurnLog:
@@ -303,7 +310,7 @@ class TurnStream:
     @property
     def id(self) -> str:
         """The id of its answer in OpenAI's shape."""
-        return response_id(self._row.session_id, self.turn, self.attempt)
+        return response_id(self._row.session_id, self.turn, self.attempt, 1)
 
     @property
     def created(self) -> int:

@@ -90,6 +90,7 @@ class ClientRequest:
         is_plain: True if the model's name selects an answer without memory.
         task: The declared purpose, such as a title, "" for the chat itself.
         session: Id of a session to continue, "" for none.
+        previous: Id of the response that the messages follow, which then hold only what is new; "" for none.
         user: The client's id of the end user, "" for none; narrows the search for the session.
         idempotency_key: The same for each try of a request, "" for none.
     """
@@ -100,6 +101,7 @@ class ClientRequest:
     is_plain: bool = False
     task: str = ""
     session: str = ""
+    previous: str = ""
     hint: Hint | None = None
     user: str = ""
     idempotency_key: str = ""

@@ -56,7 +56,7 @@ def pasted(command: list[str], text: str, served: ServedPrograms, session_id: st
 def test_the_guide_s_programs_get_their_answers_from_memory(
     chat: Chat, served: ServedPrograms, language: Language
 ) -> None:
-    for client in ("openai", "LangChain"):
+    for client in ("openai", "Responses", "LangChain"):
         (blocks,) = [blocks for title, blocks in sections(language).items() if client in title]
         printed = pasted([sys.executable, "-c"], "\n".join(text for name, text in blocks if name == "python"), served)
         assert BUDGET[language] in printed

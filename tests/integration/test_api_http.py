@@ -328,7 +328,7 @@ def test_an_address_may_end_with_a_slash(http: httpx2.Client, completions: Scrip
 @pytest.mark.usefixtures("completions")
 def test_every_refusal_has_openais_shape(served: ServedApi, http: httpx2.Client) -> None:
     for method, path, status, code in (
-        ("POST", "/responses", 404, "unknown_url"),
+        ("POST", "/responses", 400, "invalid_json"),
         ("POST", "/embeddings", 404, "unknown_url"),
         ("POST", "/completions/", 404, "unknown_url"),
         ("GET", "/", 404, "unknown_url"),
@@ -346,7 +346,7 @@ def test_every_refusal_has_openais_shape(served: ServedApi, http: httpx2.Client)
         assert answer.headers["content-type"] == "application/json"
         assert answer.headers["x-request-id"].startswith("req_")
     assert http.get("/chat/completions").headers["allow"] == "POST"
-    for path in ("/models", "/chat/completions", "/anything"):
+    for path in ("/models", "/chat/completions", "/responses", "/anything"):
         answer = httpx2.get(served.url + path)
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
 

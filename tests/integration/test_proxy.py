@@ -169,6 +169,7 @@ MB: Final = 2**20
     ("path", "most"),
     [
         ("/v1/chat/completions", 32 * MB),
+        ("/v1/responses", 32 * MB),
         ("/v1/summarize/", 32 * MB),
         ("/chat", 4 * MB),
         ("/sessions/a/context", 4 * MB),

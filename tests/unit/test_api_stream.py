@@ -168,7 +168,7 @@ def streamed(events: Sequence[Event]) -> list[bytes]:
 
 def whole(events: Sequence[Event]) -> dict[str, Any]:
     async def main() -> dict[str, Any]:
-        return await whole_body(await filled(events), HEAD, told)
+        return await whole_body(await filled(events), ChunkWriter(HEAD), told)
 
     return asyncio.run(main())
 

@@ -1,0 +1,360 @@
+"""The route `/v1/responses`: OpenAI's Responses API, translated into a chat completion and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
+
+from api.completions import CreateCompletion, OpenedCompletion
+from api.event_stream import EventQueue
+from api.middleware import ApiClient
+from api.problem import ProblemError, problem_of, refused
+from api.request import (
+    DEFAULT_ID,
+    MESSAGES,
+    PARTS,
+    Call,
+    Function,
+    FunctionTool,
+    ParsedRequest,
+    Part,
+    Sent,
+    SentMessage,
+    invalid_field,
+    parse_request,
+)
+from api.response_stream import ResponseWriter, completion_id, of_response, referred_id
+from api.route_table import EVENTS, Operation
+from graph.value.error import NotFoundError, TurnfoldError
+
+_Id = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+def _as_parts(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    return [{"type": "input_text", "text": value}] if isinstance(value, str) else value
+
+
+_Content = Annotated[
+    list[Part], BeforeValidator(_as_parts, json_schema_input_type=str | list[Part]), Field(max_length=PARTS)
+]
+
+
+class MessageItem(Sent):
+    """A message of one speaker."""
+
+    type: Literal["message"] = "message"
+    role: Literal["user", "assistant", "system", "developer"]
+    content: _Content
+
+
+class CallItem(Sent):
+    """A call of a tool of the program's, as an earlier response has it."""
+
+    type: Literal["function_call"]
+    call_id: _Id
+    name: _Id
+    arguments: str
+
+
+class OutputItem(Sent):
+    """What a tool of the program's gave for a call."""
+
+    type: Literal["function_call_output"]
+    call_id: _Id
+    output: _Content
+
+
+class ReasoningItem(Sent):
+    """Thoughts of an earlier response; ignored."""
+
+    type: Literal["reasoning"]
+
+
+class ReferenceItem(Sent):
+    """An item of an earlier response of this server, by its id: the chat up to the end of that response."""
+
+    type: Literal["item_reference"] = "item_reference"
+    id: _Id
+
+
+def _kind_of(item: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    kind = item.get("type") if isinstance(item, dict) else None
+    if kind is None and isinstance(item, dict):
+        return "message" if "role" in item else "item_reference"
+    return kind if isinstance(kind, str) else None
+
+
+Item = Annotated[
+    Annotated[MessageItem, Tag("message")]
+    | Annotated[CallItem, Tag("function_call")]
+    | Annotated[OutputItem, Tag("function_call_output")]
+    | Annotated[ReasoningItem, Tag("reasoning")]
+    | Annotated[ReferenceItem, Tag("item_reference")],
+    Discriminator(
+        _kind_of,
+        custom_error_type="unsupported_content",
+        custom_error_message=(
+            "Only items of the types message, function_call, function_call_output, reasoning and item_reference are "
+            "taken"
+        ),
+    ),
+]
+
+
+def _as_items(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    return [{"role": "user", "content": value}] if isinstance(value, str) else value
+
+
+class ResponseTool(FunctionTool):
+    """A tool of the program's own."""
+
+    type: Literal["function"]
+
+
+class Reasoning(Sent):
+    """How a thinking model thinks."""
+
+    effort: str | None = Field(default=None, max_length=32)
+
+
+class TextOptions(Sent):
+    """The form of the answer's text."""
+
+    format: dict[str, Any] = Field(default={})
+
+
+_BUILT_IN: Final = frozenset(
+    {
+        "apply_patch",
+        "code_interpreter",
+        "computer",
+        "computer_use_preview",
+        "custom",
+        "file_search",
+        "image_generation",
+        "local_shell",
+        "mcp",
+        "namespace",
+        "programmatic_tool_calling",
+        "shell",
+        "tool_search",
+        "web_search",
+        "web_search_2025_08_26",
+        "web_search_preview",
+        "web_search_preview_2025_03_11",
+    }
+)
+
+
+class ResponseBody(Sent):
+    """The body of `/v1/responses`; fields that aren't named here are ignored."""
+
+    input: Annotated[
+        list[Item],
+        BeforeValidator(_as_items, json_schema_input_type=str | list[Item]),
+        Field(min_length=1, max_length=MESSAGES),
+    ]
+    model: str = Field(default=DEFAULT_ID, min_length=1, max_length=256)
+    instructions: str = ""
+    previous_response_id: str = Field(default="", max_length=256)
+    stream: bool = False
+    store: bool = True
+    tools: list[ResponseTool] = Field(default=[])
+    tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    text: TextOptions = TextOptions()
+    reasoning: Reasoning = Reasoning()
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, ge=0, le=1)
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    metadata: dict[str, Any] = Field(default={})
+    # Not supported: answers nobody waits for, chats and prompts that OpenAI stores.
+    background: Literal[False] = False
+    conversation: None = None
+    prompt: None = None
+    top_logprobs: Literal[0] = 0
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _refuse_built_in(cls, tools: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+        kinds = [tool.get("type") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+        if built_in := next((kind for kind in kinds if isinstance(kind, str) and kind in _BUILT_IN), None):
+            kind = "unsupported_tool"
+            message = "{name} is a tool of OpenAI's, which isn't here; only tools of the type function are taken"
+            raise PydanticCustomError(kind, message, {"name": built_in})
+        return tools
+
+
+# Fields that a response repeats, as they are if the request hasn't named them.
+_ECHOED: Final[Mapping[str, Any]] = {
+    "instructions": None,
+    "max_output_tokens": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "reasoning": {"effort": None, "summary": None},
+    "store": True,
+    "temperature": None,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": None,
+    "user": None,
+}
+_SAME: Final = ("model", "stream", "parallel_tool_calls", "temperature", "top_p", "metadata")
+_UNCHECKED: Final = ("user", "safety_identifier", "prompt_cache_key")
+
+
+def parse_response_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -> ParsedRequest:
+    """Validates the body and headers of a request for a response; reads no stored data.
+
+    Raises `ProblemError` (400), which names the wrong field.
+    """
+    try:
+        sent = ResponseBody.model_validate(fields)
+    except ValidationError as error:
+        raise invalid_field(error) from None
+    previous, items = _previous_and_rest(sent)
+    completion: dict[str, Any] = {
+        **{name: fields[name] for name in (*_SAME, *_UNCHECKED) if fields.get(name) is not None},
+        "messages": list(_messages(sent.instructions, items)),
+        "tools": [{"type": "function", "function": _described(tool)} for tool in fields.get("tools") or ()],
+        "tool_choice": _tool_choice(sent.tool_choice),
+        "max_completion_tokens": sent.max_output_tokens,
+        "reasoning_effort": sent.reasoning.effort,
+        "response_format": _response_format(sent.text.format),
+    }
+    parsed = parse_request(completion, headers, client)
+    request = parsed.request
+    if previous and (request.is_plain or request.task):
+        raise refused("invalid_value", "An answer without memory follows no other.", "previous_response_id")
+    options = replace(request.options, system=request.options.system or None) if previous else request.options
+    echo = {name: default if fields.get(name) is None else fields[name] for name, default in _ECHOED.items()}
+    return replace(parsed, request=replace(request, previous=previous, options=options), echo=echo)
+
+
+def _previous_and_rest(sent: ResponseBody) -> tuple[str, Sequence[Item]]:
+    """Returns the id of the completion that the request follows, "" for none, and the items that are new.
+
+    The newest item that is sent by its id alone stands for all of the chat before it.
+    """
+    last = max((at for at, item in enumerate(sent.input) if isinstance(item, ReferenceItem)), default=-1)
+    if last < 0:
+        return completion_id(sent.previous_response_id), sent.input
+    known = sent.input[last]
+    assert isinstance(known, ReferenceItem)  # noqa: S101  # found as one
+    rules = [item for item in sent.input[:last] if isinstance(item, MessageItem) and item.role in _RULES]
+    return referred_id(known.id), [*rules, *sent.input[last + 1 :]]
+
+
+_RULES: Final = ("system", "developer")
+
+
+def _messages(instructions: str, items: Iterable[Item]) -> Iterable[SentMessage]:
+    """Converts items to the messages of a chat completion: what the assistant said and called in a row is one."""
+    if instructions:
+        yield SentMessage(role="system", content=_as_parts(instructions))
+    said: list[MessageItem | CallItem] = []
+    pictures: list[Part] = []
+    for item in items:
+        is_said = isinstance(item, CallItem) or (isinstance(item, MessageItem) and item.role == "assistant")
+        if said and not (is_said or isinstance(item, ReasoningItem)):
+            yield _answer(said)
+            said = []
+        if pictures and not isinstance(item, OutputItem | ReasoningItem):
+            yield SentMessage(role="user", content=pictures)
+            pictures = []
+        if isinstance(item, MessageItem | CallItem) and is_said:
+            said.append(item)
+        elif isinstance(item, MessageItem):
+            yield SentMessage(role=item.role, content=item.content)
+        elif isinstance(item, OutputItem):
+            # Messages of tools have no pictures: they follow as the user's.
+            pictures += [part for part in item.output if part.is_image]
+            texts = [part for part in item.output if not part.is_image]
+            yield SentMessage(role="tool", tool_call_id=item.call_id, content=texts)
+    if said:
+        yield _answer(said)
+    if pictures:
+        yield SentMessage(role="user", content=pictures)
+
+
+def _answer(said: Iterable[MessageItem | CallItem]) -> SentMessage:
+    text, calls = "", list[Call]()
+    for item in said:
+        if isinstance(item, CallItem):
+            calls.append(Call(id=item.call_id, function=Function(name=item.name, arguments=item.arguments)))
+            continue
+        more = SentMessage(role="assistant", content=item.content).text
+        is_joined = not text or text[-1].isspace() or more[:1].isspace()
+        text += more if is_joined else f"\n\n{more}"
+    return SentMessage(role="assistant", content=_as_parts(text), tool_calls=calls)
+
+
+def _described(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != "type" and value is not None}
+
+
+def _tool_choice(choice: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    match choice:
+        case {"type": "function", "name": name}:
+            return {"type": "function", "function": {"name": name}}
+        case {"type": "allowed_tools", "mode": mode, "tools": [*tools]}:
+            allowed = {"mode": mode, "tools": [_tool_choice(tool) for tool in tools]}
+            return {"type": "allowed_tools", "allowed_tools": allowed}
+        case dict():
+            message = "Only a tool of the type function can be chosen, or allowed_tools of such."
+            raise refused("unsupported_tool", message, "tool_choice")
+    return choice
+
+
+def _response_format(wanted: Mapping[str, Any]) -> dict[str, Any] | None:
+    kind = wanted.get("type", "text")
+    if kind == "text":
+        return None
+    return {"type": kind, "json_schema": _described(wanted)} if kind == "json_schema" else {"type": kind}
+
+
+class CreateResponse(CreateCompletion):
+    """The route's handler: a `CreateCompletion` in other words."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        except (ProblemError, TurnfoldError) as error:
+            if (problem := of_response(problem_of(error))).param != "input":
+                raise
+            raise ProblemError(problem) from error
+
+    def _parse(self, fields: dict[str, Any], headers: Headers, client: ApiClient) -> ParsedRequest:
+        return parse_response_request(fields, headers, client)
+
+    def _open(self, asked: ParsedRequest, client: ApiClient, queue: EventQueue) -> OpenedCompletion:
+        try:
+            return super()._open(asked, client, queue)
+        except NotFoundError:
+            if not asked.request.previous:
+                raise
+            message = "Previous response not found: there is none of this id, or it was answered without memory."
+            raise refused("previous_response_not_found", message, "previous_response_id", status=404) from None
+
+    def _writer(self, opened: OpenedCompletion) -> ResponseWriter:
+        return ResponseWriter(opened.head, opened.asked.echo)
+
+
+CREATE: Final = Operation(
+    "createResponse",
+    "POST",
+    "/v1/responses",
+    dict[str, Any],
+    summary="Answers as OpenAI's Responses API does, with the folded memory behind it; see the guide.",
+    body=ResponseBody,
+    media_types=("application/json", EVENTS),
+    refusals=(404, 409, 502),
+)
