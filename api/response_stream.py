@@ -27,7 +27,7 @@ class _Form(NamedTuple):
     part: Mapping[str, Any]
     part_event: str
     text_event: str
-    index: Mapping[str, int]
+    place: Mapping[str, int]
     added: Mapping[str, Any]
 
 
@@ -63,6 +63,11 @@ def referred_id(item_id: str) -> str:
     return _COMPLETION + item_id.partition("_")[2].rpartition("_")[0]
 
 
+def full_name(group: str, name: str) -> str:
+    """Returns the name by which the model knows a tool of a group, or one of none."""
+    return f"{group}__{name}" if group else name
+
+
 def of_response(problem: Problem) -> Problem:
     """Returns the problem with the name that the field of the messages has here."""
     is_of_input = (problem.param or "").partition(".")[0] == "messages"
@@ -93,6 +98,11 @@ class ResponseWriter:
             "output": [],
             "usage": None,
         }
+        self._names = {
+            full_name(tool["name"], each["name"]): {"name": each["name"], "namespace": tool["name"]}
+            for tool in echo.get("tools", ())
+            for each in tool.get("tools", ())
+        }
         self._count = 0
         self._form: _Form | None = None
         self._texts: list[str] = []
@@ -112,7 +122,8 @@ class ResponseWriter:
     def calls(self, calls: Sequence[ClientCall]) -> bytes:
         lines = self._close()
         for call in calls:
-            named = {"id": self._item_id("fc"), "type": "function_call", "call_id": call.id, "name": call.name}
+            name = self._names.get(call.name, {"name": call.name})
+            named = {"id": self._item_id("fc"), "type": "function_call", "call_id": call.id, **name}
             place = {"item_id": named["id"], "output_index": self._index}
             begun = {**named, "arguments": "", "status": "in_progress"}
             lines += self._event("response.output_item.added", output_index=self._index, item=begun)
@@ -158,7 +169,7 @@ class ResponseWriter:
         return f"{prefix}_{self._key}_{self._index}"
 
     def _place(self, form: _Form) -> dict[str, Any]:
-        return {"item_id": self._item_id(form.prefix), "output_index": self._index, **form.index}
+        return {"item_id": self._item_id(form.prefix), "output_index": self._index, **form.place}
 
     def _begin(self, form: _Form) -> bytes:
         self._form, self._texts = form, []

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationError, field_validator
+from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, Tag, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
@@ -29,7 +30,7 @@ from api.request import (
     invalid_field,
     parse_request,
 )
-from api.response_stream import ResponseWriter, completion_id, of_response, referred_id
+from api.response_stream import ResponseWriter, completion_id, full_name, of_response, referred_id
 from api.route_table import EVENTS, Operation
 from graph.value.error import NotFoundError, TurnfoldError
 
@@ -59,6 +60,7 @@ class CallItem(Sent):
     type: Literal["function_call"]
     call_id: _Id
     name: _Id
+    namespace: str = Field(default="", max_length=64)
     arguments: str
 
 
@@ -83,11 +85,15 @@ class ReferenceItem(Sent):
     id: _Id
 
 
-def _kind_of(item: Any) -> Any:  # noqa: ANN401  # JSON of any shape
-    kind = item.get("type") if isinstance(item, dict) else None
-    if kind is None and isinstance(item, dict):
-        return "message" if "role" in item else "item_reference"
+def _type_of(sent: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    kind = sent.get("type") if isinstance(sent, dict) else None
     return kind if isinstance(kind, str) else None
+
+
+def _kind_of(item: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+    if isinstance(item, dict) and item.get("type") is None:
+        return "message" if "role" in item else "item_reference"
+    return _type_of(item)
 
 
 Item = Annotated[
@@ -117,6 +123,21 @@ class ResponseTool(FunctionTool):
     type: Literal["function"]
 
 
+class ToolGroup(Sent):
+    """Tools of the program's own whose calls name their group."""
+
+    type: Literal["namespace"]
+    name: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")]
+    tools: list[ResponseTool]
+
+
+_UNSUPPORTED_TOOL: Final = "Only tools of the types function and namespace are taken"
+_Tool = Annotated[
+    Annotated[ResponseTool, Tag("function")] | Annotated[ToolGroup, Tag("namespace")],
+    Discriminator(_type_of, custom_error_type="unsupported_tool", custom_error_message=_UNSUPPORTED_TOOL),
+]
+
+
 class Reasoning(Sent):
     """How a thinking model thinks."""
 
@@ -129,26 +150,9 @@ class TextOptions(Sent):
     format: dict[str, Any] = Field(default={})
 
 
-_BUILT_IN: Final = frozenset(
-    {
-        "apply_patch",
-        "code_interpreter",
-        "computer",
-        "computer_use_preview",
-        "custom",
-        "file_search",
-        "image_generation",
-        "local_shell",
-        "mcp",
-        "namespace",
-        "programmatic_tool_calling",
-        "shell",
-        "tool_search",
-        "web_search",
-        "web_search_2025_08_26",
-        "web_search_preview",
-        "web_search_preview_2025_03_11",
-    }
+_BUILT_IN: Final = re.compile(
+    r"apply_patch|code_interpreter|computer(_use_preview)?|custom|file_search|image_generation|(local_)?shell|mcp|"
+    r"programmatic_tool_calling|tool_search|web_search(_preview)?(_[0-9_]{10})?"
 )
 
 
@@ -165,7 +169,7 @@ class ResponseBody(Sent):
     previous_response_id: str = Field(default="", max_length=256)
     stream: bool = False
     store: bool = True
-    tools: list[ResponseTool] = Field(default=[])
+    tools: list[_Tool] = Field(default=[])
     tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     text: TextOptions = TextOptions()
@@ -183,8 +187,8 @@ class ResponseBody(Sent):
     @field_validator("tools", mode="before")
     @classmethod
     def _refuse_built_in(cls, tools: Any) -> Any:  # noqa: ANN401  # JSON of any shape
-        kinds = [tool.get("type") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
-        if built_in := next((kind for kind in kinds if isinstance(kind, str) and kind in _BUILT_IN), None):
+        kinds = map(_type_of, tools) if isinstance(tools, list) else ()
+        if built_in := next((kind for kind in kinds if kind and _BUILT_IN.fullmatch(kind)), None):
             kind = "unsupported_tool"
             message = "{name} is a tool of OpenAI's, which isn't here; only tools of the type function are taken"
             raise PydanticCustomError(kind, message, {"name": built_in})
@@ -224,7 +228,7 @@ def parse_response_request(fields: dict[str, Any], headers: Headers, client: Api
     completion: dict[str, Any] = {
         **{name: fields[name] for name in (*_SAME, *_UNCHECKED) if fields.get(name) is not None},
         "messages": list(_messages(sent.instructions, items)),
-        "tools": [{"type": "function", "function": _described(tool)} for tool in fields.get("tools") or ()],
+        "tools": [{"type": "function", "function": tool} for tool in _functions(fields.get("tools") or ())],
         "tool_choice": _tool_choice(sent.tool_choice),
         "max_completion_tokens": sent.max_output_tokens,
         "reasoning_effort": sent.reasoning.effort,
@@ -289,12 +293,22 @@ def _answer(said: Iterable[MessageItem | CallItem]) -> SentMessage:
     text, calls = "", list[Call]()
     for item in said:
         if isinstance(item, CallItem):
-            calls.append(Call(id=item.call_id, function=Function(name=item.name, arguments=item.arguments)))
+            name = full_name(item.namespace, item.name)
+            calls.append(Call(id=item.call_id, function=Function(name=name[:256], arguments=item.arguments)))
             continue
         more = SentMessage(role="assistant", content=item.content).text
         is_joined = not text or text[-1].isspace() or more[:1].isspace()
         text += more if is_joined else f"\n\n{more}"
     return SentMessage(role="assistant", content=_as_parts(text), tool_calls=calls)
+
+
+def _functions(tools: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    for tool in tools:
+        if tool["type"] == "function":
+            yield _described(tool)
+        else:
+            named = ({**each, "name": full_name(tool["name"], each["name"])} for each in tool["tools"])
+            yield from map(_described, named)
 
 
 def _described(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from graph.recognise.client_chain import FingerprintRow, OpenFingerprint
-from graph.recognise.match import Case, Match, find_match
+from graph.recognise.match import Case, Match, find_match, match_behind
 from graph.value.client import ClientMessage, ClientRequest, Matched
 from graph.value.error import BusyError, InputError
 
@@ -66,9 +66,8 @@ def decide(case: Case, *, now: datetime) -> Decision:
     decision = _tried_before(case, now) or (_resume(case) if case.chain.answered else None)
     if decision is not None:
         return decision
-    if (row := case.previous) is not None:
-        # An answer that another attempt replaced is told again in the messages.
-        return _asked_before(case) or _at(case, Match(row, row.turn if row.is_live else row.turn - 1, -1))
+    if case.previous is not None:
+        return _asked_before(case) or _at(case, match_behind(case, case.previous))
     if case.request.session and not case.history:
         match = find_match(case)  # unanswered questions only
         new = Decision(

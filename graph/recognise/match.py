@@ -216,6 +216,15 @@ def find_match(case: Case) -> Match | None:
     return _past_unanswered(case, match)
 
 
+def match_behind(case: Case, row: FingerprintRow) -> Match:
+    """Returns the match at a response that the request names, or at a later turn that its history has.
+
+    An answer that another attempt replaced is told again in the messages.
+    """
+    match = Match(row, row.turn if row.is_live else row.turn - 1, -1)
+    return _further(case, match) if case.history else match
+
+
 def _by_chain(case: Case) -> Match | None:
     """Returns the match at the newest answer up to which the whole history is known."""
     answers = [link for link in case.history if link.role == "assistant"]

@@ -221,8 +221,8 @@ def refusal(sent: Any, /, **fields: Any) -> tuple[str, str | None]:  # noqa: ANN
         ({"sent": "Hi", "conversation": "canary"}, "invalid_value", "conversation"),
         ({"sent": "Hi", "prompt": {"id": "canary"}}, "invalid_value", "prompt"),
         ({"sent": "Hi", "tools": [LOOK, LOOK]}, "duplicate_tool", "tools"),
-        ({"sent": "Hi", "tools": [{**LOOK, "type": "canary"}]}, "invalid_value", "tools.0.type"),
-        ({"sent": "Hi", "tools": [{**LOOK, "type": ["canary"]}]}, "invalid_value", "tools.0.type"),
+        ({"sent": "Hi", "tools": [{**LOOK, "type": "canary"}]}, "unsupported_tool", "tools.0"),
+        ({"sent": "Hi", "tools": [{**LOOK, "type": ["canary"]}]}, "unsupported_tool", "tools.0"),
         ({"sent": "Hi", "tool_choice": {"type": "web_search"}}, "unsupported_tool", "tool_choice"),
         (
             {"sent": "Hi", "model": "turnfold:plain", "previous_response_id": "resp_1"},
@@ -246,16 +246,31 @@ def test_a_tool_of_openais_is_refused_by_its_name(name: str) -> None:
     assert refused.value.problem.param == "tools"
 
 
+def test_tools_of_a_group_are_offered_by_full_names_and_called_by_their_own() -> None:
+    """As Codex sends those of its MCP servers."""
+    group = {"type": "namespace", "name": "files", "description": "", "tools": [LOOK]}
+    asked = parsed([{**call("c1"), "namespace": "files"}, output("c1", "ok")], tools=[LOOK, group])
+    assert [tool["function"]["name"] for tool in asked.request.options.tools] == ["look", "files__look"]
+    assert asked.request.messages[0].calls == (ClientCall("c1", "files__look", "{}"),)
+    writer = ResponseWriter(HEAD, asked.echo)
+    calls = (ClientCall("c1", "files__look", "{}"), ClientCall("c2", "look", "{}"))
+    told = writer.whole("", calls, CompletionEnd("tool_calls", None, {}), thoughts="")["output"]
+    assert [(item["name"], item.get("namespace")) for item in told] == [("look", "files"), ("look", None)]
+
+
 CALLS = (ClientCall("c1", "look", '{"a": 1}'), ClientCall("c2", "find", "{}"))
 ANY_TEXT = st.text(st.characters(), min_size=1, max_size=5)
-TOOL = [ToolStarted("t", "recall", "{}"), ToolFinished("t", "recall", "x", is_error=False, seconds=0.1)]
-MIDDLE = st.one_of(
+TOOL: Sequence[Event] = [
+    ToolStarted("t", "recall", "{}"),
+    ToolFinished("t", "recall", "x", is_error=False, seconds=0.1),
+]
+MIDDLE: st.SearchStrategy[Sequence[Event]] = st.one_of(
     ANY_TEXT.map(lambda text: [TokenDelta(text)]),
     ANY_TEXT.map(lambda text: [ThoughtDelta(text)]),
     st.sampled_from([TOOL, [AnswerRestarted()], [TurnStarted("s", 1, 1)]]),
 )
 LAST = st.sampled_from([TurnFinished(1, "m", ""), TurnFailed(1, "provider", "x"), ActionRequired(1, "m", "", CALLS)])
-EVENTS = st.tuples(st.lists(MIDDLE, max_size=6), LAST).map(lambda drawn: [*chain(*drawn[0]), drawn[1]])
+EVENTS = st.tuples(st.lists(MIDDLE, max_size=6), LAST).map(lambda drawn: [*chain.from_iterable(drawn[0]), drawn[1]])
 
 
 def streamed(events: Sequence[Event], reason: FinishReason = "stop") -> list[dict[str, Any]]:
@@ -387,7 +402,7 @@ def test_a_stream_tells_thoughts_text_and_calls_in_openais_order() -> None:
     assert (response["id"], response["turnfold"]) == ("resp_s_1-x_3_1_1", {"turn": 3})
     assert (response["usage"]["input_tokens"], response["usage"]["total_tokens"]) == (10, 12)
     assert response["usage"]["input_tokens_details"]["cached_tokens"] == 3
-    events = [ThoughtDelta("Hm"), TokenDelta("Wait."), ActionRequired(1, "m", "", CALLS[:1])]
+    events: list[Event] = [ThoughtDelta("Hm"), TokenDelta("Wait."), ActionRequired(1, "m", "", CALLS[:1])]
     assert whole(events)["output"] == response["output"]
 
 
