@@ -124,6 +124,10 @@ NAMED_BESIDE_THE_PATH: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
         "json": {"model": "turnfold", "messages": MESSAGES},
         "headers": {"X-Turnfold-Session": session_id},
     },
+    "createResponse": lambda session_id: {
+        "json": {"model": "turnfold", "input": question(9)},
+        "headers": {"X-Turnfold-Session": session_id},
+    },
     "sendMessage": lambda session_id: {"json": {"message": question(9), "session_id": session_id}},
 }
 BODIES: Final[dict[str, dict[str, object]]] = {
