@@ -101,7 +101,8 @@ class ResponseWriter:
         self._names = {
             full_name(tool["name"], each["name"]): {"name": each["name"], "namespace": tool["name"]}
             for tool in echo.get("tools", ())
-            for each in tool.get("tools", ())
+            if tool["type"] == "namespace"
+            for each in tool["tools"]
         }
         self._count = 0
         self._form: _Form | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import dropwhile
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, Tag, ValidationError, field_validator
@@ -211,8 +212,8 @@ _ECHOED: Final[Mapping[str, Any]] = {
     "top_p": None,
     "user": None,
 }
-_SAME: Final = ("model", "stream", "parallel_tool_calls", "temperature", "top_p", "metadata")
 _UNCHECKED: Final = ("user", "safety_identifier", "prompt_cache_key")
+_SAME: Final = ("model", "stream", "parallel_tool_calls", "temperature", "top_p", "metadata", *_UNCHECKED)
 
 
 def parse_response_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -> ParsedRequest:
@@ -226,7 +227,7 @@ def parse_response_request(fields: dict[str, Any], headers: Headers, client: Api
         raise invalid_field(error) from None
     previous, items = _previous_and_rest(sent)
     completion: dict[str, Any] = {
-        **{name: fields[name] for name in (*_SAME, *_UNCHECKED) if fields.get(name) is not None},
+        **{name: fields[name] for name in _SAME if fields.get(name) is not None},
         "messages": list(_messages(sent.instructions, items)),
         "tools": [{"type": "function", "function": tool} for tool in _functions(fields.get("tools") or ())],
         "tool_choice": _tool_choice(sent.tool_choice),
@@ -248,16 +249,19 @@ def _previous_and_rest(sent: ResponseBody) -> tuple[str, Sequence[Item]]:
 
     The newest item that is sent by its id alone stands for all of the chat before it.
     """
-    last = max((at for at, item in enumerate(sent.input) if isinstance(item, ReferenceItem)), default=-1)
-    if last < 0:
-        return completion_id(sent.previous_response_id), sent.input
-    known = sent.input[last]
-    assert isinstance(known, ReferenceItem)  # noqa: S101  # found as one
-    rules = [item for item in sent.input[:last] if isinstance(item, MessageItem) and item.role in _RULES]
-    return referred_id(known.id), [*rules, *sent.input[last + 1 :]]
+    for last, known in reversed([*enumerate(sent.input)]):
+        if isinstance(known, ReferenceItem):
+            rules = [item for item in sent.input[:last] if isinstance(item, MessageItem) and item.role in _RULES]
+            # Other items of that response may follow in full.
+            return referred_id(known.id), [*rules, *dropwhile(_is_said, sent.input[last + 1 :])]
+    return completion_id(sent.previous_response_id), sent.input
 
 
 _RULES: Final = ("system", "developer")
+
+
+def _is_said(item: Item) -> bool:
+    return isinstance(item, CallItem | ReasoningItem) or (isinstance(item, MessageItem) and item.role == "assistant")
 
 
 def _messages(instructions: str, items: Iterable[Item]) -> Iterable[SentMessage]:
@@ -267,14 +271,13 @@ def _messages(instructions: str, items: Iterable[Item]) -> Iterable[SentMessage]
     said: list[MessageItem | CallItem] = []
     pictures: list[Part] = []
     for item in items:
-        is_said = isinstance(item, CallItem) or (isinstance(item, MessageItem) and item.role == "assistant")
-        if said and not (is_said or isinstance(item, ReasoningItem)):
+        if said and not _is_said(item):
             yield _answer(said)
             said = []
         if pictures and not isinstance(item, OutputItem | ReasoningItem):
             yield SentMessage(role="user", content=pictures)
             pictures = []
-        if isinstance(item, MessageItem | CallItem) and is_said:
+        if isinstance(item, MessageItem | CallItem) and _is_said(item):
             said.append(item)
         elif isinstance(item, MessageItem):
             yield SentMessage(role=item.role, content=item.content)

@@ -187,6 +187,13 @@ def test_a_previous_response_is_named_by_its_id_or_by_the_newest_item_that_is_se
         assert asked.request.messages == (ClientMessage("user", "And now?"),)
         assert asked.request.options.system == system
     assert parsed("Hi").request.previous == ""
+    # What follows of that response in full is known, too.
+    thought = {"type": "item_reference", "id": "rs_s_1-x_3_1_1_0"}
+    rest = [thought, said("assistant", "Wait."), call("c1"), output("c1", "ok"), said("user", "And now?")]
+    assert parsed([said("user", "Hi"), *rest]).request.messages == (
+        ClientMessage("tool", "ok", call_id="c1"),
+        ClientMessage("user", "And now?"),
+    )
 
 
 def refusal(sent: Any, /, **fields: Any) -> tuple[str, str | None]:  # noqa: ANN401  # any JSON
@@ -253,6 +260,9 @@ def test_tools_of_a_group_are_offered_by_full_names_and_called_by_their_own() ->
     assert [tool["function"]["name"] for tool in asked.request.options.tools] == ["look", "files__look"]
     assert asked.request.messages[0].calls == (ClientCall("c1", "files__look", "{}"),)
     writer = ResponseWriter(HEAD, asked.echo)
+    # Fields that a tool has none of.
+    odd = ResponseWriter(HEAD, parsed("Hi", tools=[{**LOOK, "tools": 5}]).echo)
+    assert b"function_call" in odd.calls(asked.request.messages[0].calls)
     calls = (ClientCall("c1", "files__look", "{}"), ClientCall("c2", "look", "{}"))
     told = writer.whole("", calls, CompletionEnd("tool_calls", None, {}), thoughts="")["output"]
     assert [(item["name"], item.get("namespace")) for item in told] == [("look", "files"), ("look", None)]
