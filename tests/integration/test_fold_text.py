@@ -67,7 +67,7 @@ def test_a_draft_half_longer_is_taken_as_it_is_and_the_next_fold_is_asked_for_le
     assert (first.summary, first.outcome, first.target_chars, first.needed_rate) == (draft, "compressed", target, 0)
     chat.ask(5, 7)
     (second,) = [record for record in chat.service.folds.records(chat.session_id) if record.turns[0] == 4]
-    less_chars = min(len(draft) - target, second.target_chars // 5)
+    less_chars = min(len(draft) - target, second.target_chars // 3)
     assert [len(request) for request in requests(server)] == [2, 2]
     asked_chars = second.target_chars - less_chars
     assert f"공백 포함 {round(asked_chars * 0.85)}자쯤, 많아도 {round(asked_chars * 1.25)}자." in content_of(

@@ -387,8 +387,8 @@ _STRATEGY: Final = (
         ("(*ends, *texts) if earlier < position", "(*ends, *texts) if earlier <= position"),
         ('record.kind == "interval" and not record.edited', 'record.kind == "interval"'),
         ('record.kind == "interval" and not record.edited', "not record.edited"),
-        ("_ASKED_SHARES: Final = (0.8, 1.2)", "_ASKED_SHARES: Final = (0.7, 1.2)"),
-        ("_ASKED_SHARES: Final = (0.8, 1.2)", "_ASKED_SHARES: Final = (0.8, 1.0)"),
+        ("_ASKED_SHARES: Final = (2 / 3, 1.2)", "_ASKED_SHARES: Final = (0.5, 1.2)"),
+        ("_ASKED_SHARES: Final = (2 / 3, 1.2)", "_ASKED_SHARES: Final = (2 / 3, 1.0)"),
         ("_LEAST_NEEDED_SHARE: Final = 0.9", "_LEAST_NEEDED_SHARE: Final = 0.7"),
         ("over_chars -= less_chars", "over_chars -= 0"),
         (
