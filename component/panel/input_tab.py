@@ -61,7 +61,7 @@ def _kind_of(block: InputBlock, turn: int) -> str:
     if block.kind in _RECORDS:
         return "records"
     if block.kind == "context":
-        return "volatile" if block.id == "volatile" else "layers"
+        return "volatile" if block.id in {"volatile", "before"} else "layers"
     if block.kind == "pin":
         return "pins"
     if block.kind in {"message", "cut"}:

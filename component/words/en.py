@@ -228,7 +228,12 @@ class InputWords:
         default_factory=lambda: {"user": "User", "assistant": "Assistant", "tool": "Tool", "": "Text"}
     )
     contexts: Mapping[str, str] = field(
-        default_factory=lambda: {"front": "Project and rules", "client": "Instructions of the program"}
+        default_factory=lambda: {
+            "front": "Project and rules",
+            "client": "Instructions of the program",
+            "volatile": "Context",
+            "before": "Messages of the program",
+        }
     )
     record: str = "[Turns {turns}]"
     turn: str = "Turn {turn}"

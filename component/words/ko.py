@@ -218,7 +218,12 @@ KOREAN_INPUT: Final = InputWords(
         "call": "도구의 질문",
     },
     roles={"user": "사용자", "assistant": "모델", "tool": "도구", "": "글"},
-    contexts={"front": "프로젝트와 규칙", "client": "프로그램의 지시"},
+    contexts={
+        "front": "프로젝트와 규칙",
+        "client": "프로그램의 지시",
+        "volatile": "맥락",
+        "before": "프로그램이 보낸 메시지",
+    },
     record="[{turns}턴 요약]",
     turn="{turn}턴",
     gone="이 글은 더 이상 저장되어 있지 않습니다.",

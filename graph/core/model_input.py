@@ -16,7 +16,7 @@ from langchain_core.messages.utils import convert_to_openai_messages
 from graph.core.manifest import Block, Manifest
 from graph.core.open_question import without_answered
 from graph.core.pin import PIN, ContextBlock, Pin, place_pins, unsent
-from graph.core.text import estimate_tokens, message_tokens
+from graph.core.text import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import extract_current_turn, label_of, labelled, with_words, words_of
 from graph.value.record import HistoryEntry
 from prompt.system import chat
@@ -80,6 +80,7 @@ class SystemPart:
         front: Follows `text`.
         client: The instructions of a client program; follows `front`.
         volatile: Precedes the user's words of the open turn.
+        before: Messages of a client program that precede the open turn.
         pins: Those that aren't among the messages are sent under their records.
     """
 
@@ -92,6 +93,7 @@ class SystemPart:
     front: ContextBlock | None = None
     client: ContextBlock | None = None
     volatile: ContextBlock | None = None
+    before: ContextBlock | None = None
     pins: tuple[Pin, ...] = ()
 
     @property
@@ -107,6 +109,8 @@ class SystemPart:
                 return replace(self, client=block)
             case "volatile":
                 return replace(self, volatile=block)
+            case "before":
+                return replace(self, before=block)
 
     @property
     def item_count(self) -> int:
@@ -190,7 +194,7 @@ def raw_messages(messages: Messages, language: Language) -> list[AnyMessage]:
 
 
 def assemble(system: SystemPart, history: History, messages: Messages) -> ModelInput:
-    """Builds `[system prompt with blocks and records] + [raw turns] + [turn block and open turn]`."""
+    """Builds `[system prompt with blocks and records] + [raw turns] + [program's messages, turn block, open turn]`."""
     raw = raw_messages(messages, system.language)
     if system.note and raw and isinstance(raw[-1], ToolMessage):
         raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
@@ -206,6 +210,10 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     if system.volatile is not None and index < len(raw):
         raw_items.insert(index, _block_item(system.volatile, estimate_tokens(_behind(system.volatile, ""))))
         raw[index] = with_words(raw[index], _behind(system.volatile, words_of(raw[index])))
+    if system.before is not None and index < len(raw):
+        said = system.before.said.messages
+        raw_items.insert(index, _block_item(system.before, sum_tokens(said)))
+        raw[index:index] = said
     items += raw_items
     if schema := system.tool_schema:
         items.append(InputItem("tools", schema_id(schema), 1, estimate_tokens(schema)))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate, takewhile
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, convert_to_messages
+from langchain_core.messages.utils import convert_to_openai_messages
 
 from graph.core.text import estimate_tokens
 from graph.core.turn import labelled, text_of
@@ -80,7 +82,7 @@ def _tokens(line: str) -> int:
     return estimate_tokens(line)
 
 
-BlockKind = Literal["front", "client", "volatile"]
+BlockKind = Literal["front", "client", "volatile", "before"]
 # The kinds in the system prompt, in order.
 STANDING: Final[tuple[BlockKind, ...]] = ("front", "client")
 _KINDS: Final[dict[str, BlockKind]] = {kind: kind for kind in get_args(BlockKind)}
@@ -94,7 +96,8 @@ class ContextBlock:
 
     Attributes:
         kind: "front" and, after it, "client" (instructions of a client program) are in the system prompt and stay the
-            same from turn to turn; "volatile" precedes the user's words of the open turn and isn't sent again later.
+            same from turn to turn; "volatile" precedes the user's words of the open turn, and "before" (messages of a
+            client program, as JSON) the open turn; neither is sent again later.
         version: Counts the session's blocks of this kind, from 1.
         sent_lines: Number of lines sent; None for all of them.
         fixed_lines: Number of lines at the beginning that are never cut: what the program sent that waits for the
@@ -112,12 +115,37 @@ class ContextBlock:
         """Name in the list of blocks: "front", or "front/12" if cut to 12 lines."""
         return self.kind if self.sent_lines is None else f"{self.kind}/{self.sent_lines}"
 
+    @property
+    def said(self) -> Said:
+        """Returns the messages of a "before" block; raises `ValueError` for anything else."""
+        return _said(self.text)
+
     def within(self, most_tokens: int, language: Language) -> ContextBlock:
         """Returns the block cut to the lines that fit, with a note even if there is no room for it; never stored."""
         if estimate_tokens(self.text) <= most_tokens or self.fixed_lines == len(self.text.splitlines()):
             return self
         retained = max(self.fixed_lines, lines_within(self.text, most_tokens, language))
         return replace(self, text=cut_at(self.text, retained, language), sent_lines=retained)
+
+
+class Said(NamedTuple):
+    """Messages that a program sent before its question, whose message has the id `asked`."""
+
+    asked: str
+    messages: tuple[AnyMessage, ...]
+
+    @property
+    def text(self) -> str:
+        return json.dumps([self.asked, convert_to_openai_messages(list(self.messages))], ensure_ascii=False)
+
+
+@lru_cache(maxsize=16)
+def _said(text: str) -> Said:
+    try:
+        asked, messages = json.loads(text)
+        return Said(str(asked), tuple(convert_to_messages(messages)))
+    except (AttributeError, KeyError, NotImplementedError, RecursionError, TypeError) as error:
+        raise ValueError(text) from error  # of an import
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ class SessionSnapshot:
         undone: The first and last positions of merges that the user undid: merged again only for want of room.
         set_aside: Records, in no order, that were active after an undone compaction and cover raw messages only: each
             may be activated again once everything before it is folded.
+        imported: Those of the raw turns that a program sent with their answers.
     """
 
     complete_turns: int
@@ -44,6 +45,7 @@ class SessionSnapshot:
     pin_tokens: int = 0
     undone: frozenset[tuple[int, int]] = frozenset()
     set_aside: Sequence[Record] = ()
+    imported: frozenset[int] = frozenset()
 
     def within(self, input_tokens: int) -> SessionSnapshot:
         """Returns the snapshot with the input bound that remains after front blocks and pins, cut as for sending.

@@ -13,7 +13,6 @@ from prompt.system.framing import (
     CLOSED_ANSWER,
     COMPACTION_HEADING,
     PERSISTENT_HEADING,
-    PREAMBLE_HEADING,
     RECORD_LABEL,
     SUMMARY_HEADING,
     UNFINISHED_CALL,
@@ -221,7 +220,6 @@ _INDENT: Final = "  "
 _OWN_HEADINGS: Final = (
     *SUMMARY_HEADING.values(),
     *CLIENT_HEADING.values(),
-    *PREAMBLE_HEADING.values(),
     COMPACTION_HEADING,
 )
 _HEADINGS: Final = "|".join(map(re.escape, (heading.partition("\n")[0] for heading in _OWN_HEADINGS)))

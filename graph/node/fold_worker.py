@@ -241,6 +241,7 @@ class FoldWorker:
             active, raw, _ = self._stores.context(session_id, from_turn=from_turn)
             front = {kind: self._stores.blocks.newest(session_id, kind) for kind in STANDING}
             language = self._stores.language(session_id)
+            first = raw[0].turn if raw else complete_turns + 1
             return SessionSnapshot(
                 complete_turns,
                 active,
@@ -253,6 +254,7 @@ class FoldWorker:
                 pin_tokens=sum(pin.tokens(language) for pin in self._stores.pinned(session_id)),
                 undone=self._stores.versions.undone_merges(session_id),
                 set_aside=without_overlap(self._stores.records.set_aside(session_id), active),
+                imported=self._stores.turns.imported(session_id, first, complete_turns),
             )
 
     def hold(self, session_id: str) -> None:

@@ -216,7 +216,9 @@ class LlmNode:
                 return call(asked.bind(tool_choice=choice) if choice else asked, model_input)
             return deps.models.tool_choice.answer_without_calls(name, model, tools, model_input, call)
 
-        _check_window(fit.model_input, deps.models.reported_window_tokens(name))
+        # What a program sent goes whole or not at all; other inputs may be larger than a window that is only guessed.
+        window_tokens = deps.models.window_tokens(name) if turn.before else deps.models.reported_window_tokens(name)
+        _check_window(fit.model_input, window_tokens)
         try:
             return ask(fit)
         except ContextLengthError:

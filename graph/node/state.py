@@ -98,6 +98,7 @@ class TurnContext:
     front: ContextBlock | None = None
     client_block: ContextBlock | None = None
     volatile: ContextBlock | None = None
+    before: ContextBlock | None = None
     project: ProjectAccess | None = None
     client: ClientOptions | None = None
     is_resumed: bool = False
@@ -115,7 +116,14 @@ class TurnContext:
         """Returns `system`; for a model without tools, one that doesn't speak of them."""
         can_recall = self.strategy.sends_records and has_tools and self.offers(RECALL_TOOL)
         own = system_part(self.language, can_recall=can_recall)
-        return replace(own, front=self.front, client=self.client_block, volatile=self.volatile, pins=self.pins)
+        return replace(
+            own,
+            front=self.front,
+            client=self.client_block,
+            volatile=self.volatile,
+            before=self.before,
+            pins=self.pins,
+        )
 
     @property
     def client_tools(self) -> frozenset[str]:

@@ -83,8 +83,8 @@ class ChainKey:
     def _links(self, chain: bytes, messages: Sequence[ClientMessage]) -> Iterable[Link]:
         for index, message in enumerate(messages):
             text = canonical(message.role, message.text)
-            # Some clients leave out an assistant's message that only calls tools.
-            if message.role == "user" or (message.role == "assistant" and text):
+            # Many clients leave out an assistant's message that calls tools, with what it says.
+            if message.role == "user" or (message.role == "assistant" and text and not message.calls):
                 chain = self.next(chain, message.role, text)
                 yield Link(index, message.role, text, chain)
 
@@ -260,6 +260,7 @@ class ArchivedTurn:
 
     Attributes:
         answer: The assistant's whole text, or the archived part if the turn was stopped; "" for none.
+        final: The same without what was said beside calls of tools.
         is_elsewhere: The page or another client asked, so that this client never saw the turn.
         images: References or URLs of the question's images, in order.
     """
@@ -272,6 +273,7 @@ class ArchivedTurn:
     is_elsewhere: bool = False
     is_imported: bool = False
     images: tuple[str, ...] = ()
+    final: str = ""
 
 
 class Known(Protocol):
@@ -285,8 +287,11 @@ class Known(Protocol):
 
     def head(self, session_id: str) -> int: ...
 
-    def count_seen(self, session_id: str, last: int) -> int:
-        """Returns the number of a session's turns up to `last` that clients asked or imported."""
+    def seen(self, session_id: str, last: int) -> tuple[int, bool]:
+        """Returns how many of a session's turns up to `last` clients asked or imported.
+
+        True if a client also sent messages of its own, which are no turns.
+        """
         ...
 
     def open_calls(self, session_id: str) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final
@@ -15,11 +15,11 @@ from langchain_core.messages.tool import tool_call
 from graph.core.attached import question_of
 from graph.core.text import has_visible, plain_text, plain_value
 from graph.core.thinking import split_whole
-from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, labelled, unanswered_calls
-from graph.value.client import ClientMessage, ClientRole, is_image_url
+from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, unanswered_calls
+from graph.value.client import ClientMessage, is_image_url
 from graph.value.error import InputError
 from graph.value.event import ClientCall
-from prompt.system.framing import ASSISTANT_BEGAN, PREAMBLE_HEADING, SPEAKER, UNFINISHED_CALL, Language
+from prompt.system.framing import ASSISTANT_BEGAN, UNFINISHED_CALL, Language
 
 _BAD_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_CHARS: Final = 64
@@ -205,24 +205,6 @@ def _arguments_of(call: ClientCall) -> dict[str, Any]:
 
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
-
-
-_TYPES: Final[Mapping[ClientRole, str]] = {"user": "human", "assistant": "ai", "tool": "tool"}
-
-
-def preamble_block(messages: Iterable[ClientMessage], language: Language) -> str:
-    """Renders the messages below their heading, each after its speaker; "" without content.
-
-    No line can be mistaken for a label, a divider or a heading. A mark replaces each image.
-    """
-    lines = [
-        labelled(f"{SPEAKER[language][_TYPES[each.role]]}: ", words) for each in messages if (words := _words(each))
-    ]
-    return "\n".join([PREAMBLE_HEADING[language], *lines]) if lines else ""
-
-
-def _words(message: ClientMessage) -> str:
-    return "\n".join([*filter(None, [message.text.strip()]), *[IMAGE_MARK] * len(message.images)])
 
 
 _NAMED: Final = 5

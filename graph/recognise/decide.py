@@ -33,7 +33,8 @@ class Decision:
         turn: For "retry": the turn of the response. For "append" and "regenerate": the session's last turn when read,
             if a later one makes the decision out of date; 0 if none does.
         imported: Messages of the client and other models, to be archived as imported turns before the question.
-        preamble: Messages before the known history: the client's own context.
+        preamble: Messages before and between the known ones: the client's own context.
+        context: Messages between the newest known one and the question: sent with it, archived only if too long.
         stop_first: Stops the session's running turn first, as the client no longer listens to it.
         group: The new session's chat group, "" for none.
         fingerprint: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".
@@ -47,6 +48,7 @@ class Decision:
     attempt: int = 0
     imported: tuple[ClientMessage, ...] = ()
     preamble: tuple[ClientMessage, ...] = ()
+    context: tuple[ClientMessage, ...] = ()
     stop_first: bool = False
     group: str = ""
     fingerprint: OpenFingerprint | None = None
@@ -139,7 +141,7 @@ def _has_twin(case: Case, row: FingerprintRow, asked: Iterable[FingerprintRow]) 
 
 def _at(case: Case, match: Match) -> Decision:
     """Decides by the end of the history: at the newest turn known to the client, or before it."""
-    row, preamble = match.row, case.messages[: match.preamble_end]
+    row, preamble = match.row, match.preamble
     if match.is_replaced:
         first = max((link.at for link in case.history if link.role == "user" and link.at < match.index), default=0)
         return _fork(case, row, match.turn - 1, imported=case.messages[first:-1], preamble=preamble)
@@ -153,8 +155,8 @@ def _at(case: Case, match: Match) -> Decision:
             "append",
             matched,
             row.session_id,
-            imported=rest,
             preamble=preamble,
+            context=rest,
             stop_first=match.is_running,
             fingerprint=case.chain.fingerprint,
         )
@@ -169,7 +171,7 @@ def _unknown(case: Case) -> Decision:
     history, fingerprint = case.messages[:-1], case.chain.fingerprint
     session_id, group = case.request.session, case.chain.group
     if session_id and case.known.turns(session_id, 1, 1):
-        return Decision("append", "header", session_id, preamble=history, fingerprint=fingerprint)
+        return Decision("append", "header", session_id, context=history, fingerprint=fingerprint)
     if session_id:
         return Decision("append", "header", session_id, imported=history, fingerprint=fingerprint)
     started = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_group(row)] if group else []

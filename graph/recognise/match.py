@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -39,36 +40,61 @@ def count_exchanges(links: Sequence[Link]) -> int:
     return len(_starts(links)) + 1 if links else 0
 
 
-def align_backwards(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn]) -> int:
-    """Counts the newest exchanges that match the newest turns.
+@dataclass(frozen=True)
+class Alignment:
+    """Turns of a session that stand in a request, newest first.
 
-    Turns that the client never saw, and turns without an answer, may be interspersed.
+    Attributes:
+        pairs: Index of the exchange, and its turn.
+        start: How many of the pairs stand behind a turn that the request has otherwise: there it left the session.
+        near: How many of the pairs follow each other without a missing turn.
     """
-    aligned = 0
-    earlier = reversed(turns)
-    for exchange in reversed(exchanges):
-        for turn in earlier:
-            if is_same(exchange, turn):
-                aligned += 1
-                break
-            if not _may_be_missing(turn):
-                return aligned
-        else:
-            return aligned
-    return aligned
+
+    pairs: tuple[tuple[int, ArchivedTurn], ...]
+    start: int
+    near: int
 
 
-def align_forwards(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn]) -> tuple[int, int]:
-    """Matches exchanges with the turns from a known position on.
+def align(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn], *, is_behind: bool = False) -> Alignment:
+    """Finds the turns among the exchanges, from the newest on.
 
-    If all exchanges match, turns may be missing between them: some clients shorten the history that they send again.
-
-    Returns the number of oldest exchanges that are turns in the same order, and the last such turn, 0 for none.
+    Programs put exchanges of their own between turns, and leave turns out. Only if one of our turns is missing and
+    other exchanges stand in its place, the request is another branch from there on. With `is_behind`, turns and
+    exchanges stand behind others that are known to match.
     """
-    with_gaps = _follow(exchanges, turns, has_gaps=True)
-    if with_gaps[0] == len(exchanges):
-        return with_gaps
-    return _follow(exchanges, turns, has_gaps=False)
+    said = [(_squeeze(exchange.question), _squeeze(exchange.answer)) for exchange in exchanges]
+    pairs: list[tuple[int, ArchivedTurn]] = []
+    end, start, near, has_gap = len(said), 0, 0, False
+    for turn in reversed(turns):
+        if (at := _find(turn, said[:end])) is None:
+            has_gap = has_gap or not _may_be_missing(turn)
+            continue
+        if has_gap and pairs:
+            near = near or len(pairs)
+            start = len(pairs) if at < end - 1 and not turn.is_imported else start
+        pairs.append((at, turn))
+        end, has_gap = at, False
+        if end == 0:
+            break
+    if is_behind and has_gap and end > 0:
+        start = len(pairs)
+    return Alignment(tuple(pairs), start, near or len(pairs))
+
+
+def _find(turn: ArchivedTurn, said: Sequence[tuple[str, str]]) -> int | None:
+    """Returns the newest exchange with an equal answer, and a question that contains the other or is part of it.
+
+    Front ends add found documents to a question and send it again without them. A stopped answer may have been received
+    in part.
+    """
+    question, answer, final = _squeeze(turn.question), _squeeze(turn.answer), _squeeze(turn.final)
+    for index in reversed(range(len(said))):
+        asked, answered = said[index]
+        is_part = turn.status != "finished" and answer.startswith(answered)
+        is_answer = bool(answered) and (answered in (answer, final) or is_part)
+        if is_answer and (asked in question or (bool(question) and question in asked)):
+            return index
+    return None
 
 
 def is_enough(exchanges: Sequence[Exchange]) -> bool:
@@ -77,41 +103,13 @@ def is_enough(exchanges: Sequence[Exchange]) -> bool:
     return len(pairs) >= _FLOOR_PAIRS or any(len(exchange.answer) >= _FLOOR_CHARS for exchange in exchanges)
 
 
-def is_same(exchange: Exchange, turn: ArchivedTurn) -> bool:
-    """Returns True if an exchange matches a turn: equal answers, and one question contains the other.
-
-    Front ends add found documents to a question and send it again without them. A stopped answer may have been received
-    in part.
-    """
-    theirs, ours = _squeeze(exchange.answer), _squeeze(turn.answer)
-    if not theirs or not (theirs == ours or (turn.status != "finished" and ours.startswith(theirs))):
-        return False
-    asked, stored = _squeeze(exchange.question), _squeeze(turn.question)
-    return asked in stored or (bool(stored) and stored in asked)
-
-
 def is_started_by(answer: str, part: str) -> bool:
     started = _squeeze(part)
     return bool(started) and _squeeze(answer).startswith(started)
 
 
-def _follow(exchanges: Iterable[Exchange], turns: Iterable[ArchivedTurn], *, has_gaps: bool) -> tuple[int, int]:
-    aligned, number = 0, 0
-    later = iter(turns)
-    for exchange in exchanges:
-        for turn in later:
-            if is_same(exchange, turn):
-                aligned, number = aligned + 1, turn.number
-                break
-            if not has_gaps and not _may_be_missing(turn):
-                return aligned, number
-        else:
-            break
-    return aligned, number
-
-
 def _may_be_missing(turn: ArchivedTurn) -> bool:
-    return turn.is_elsewhere or not turn.answer
+    return turn.is_elsewhere or turn.is_imported or not turn.answer
 
 
 def _starts(links: Sequence[Link]) -> list[int]:
@@ -189,7 +187,7 @@ class Match:
     Attributes:
         row: Fingerprint that identifies the session.
         index: Index of the turn's last message in the request.
-        preamble_end: Number of messages before the known history.
+        preamble: Messages of the client's own before and between the known ones.
         is_tail: The beginning of the history is missing.
         is_replaced: The answer is from a replaced attempt.
         is_running: The turn is running although the client sent the next message.
@@ -198,7 +196,7 @@ class Match:
     row: FingerprintRow
     turn: int
     index: int
-    preamble_end: int = 0
+    preamble: tuple[ClientMessage, ...] = ()
     is_tail: bool = False
     is_replaced: bool = False
     is_running: bool = False
@@ -261,69 +259,82 @@ def _further(case: Case, match: Match) -> Match:
         return match
     rest = exchanges_of([link for link in case.history if link.at > match.index])
     turns = case.known.turns(match.row.session_id, match.turn + 1, NEWEST_TURN)
-    aligned, last = align_forwards(rest, turns)
-    if aligned == 0:
+    alignment = align(rest, turns, is_behind=True)
+    if alignment.start == len(alignment.pairs):
         return match
-    is_running = any(turn.number == last and turn.status == "running" for turn in turns)
-    return replace(match, turn=last, index=rest[aligned - 1].last, is_running=is_running)
+    at, turn = alignment.pairs[alignment.start]
+    return replace(match, turn=turn.number, index=rest[at].last, is_running=turn.status == "running")
 
 
 def _with_preamble(case: Case, match: Match) -> Match:
-    """Finds the messages before the known history that were never archived: the client's own context."""
+    """Finds the messages before and between the known turns that were never archived: the client's own context."""
     links = [link for link in case.history if link.at <= match.index]
     session_id = match.row.session_id
-    if count_exchanges(links) == case.known.count_seen(session_id, match.turn):
+    seen, has_own = case.known.seen(session_id, match.turn)
+    if count_exchanges(links) == seen and not has_own:
         return match
-    exchanges = exchanges_of(links)
-    turns = case.known.turns(session_id, 1, match.turn)
-    if align_forwards(exchanges, turns)[0] == len(exchanges):
-        return match
-    aligned = align_backwards(exchanges, turns)
-    return replace(match, preamble_end=exchanges[-aligned].first) if aligned else match
+    *exchanges, last = exchanges_of(links)
+    alignment = align(exchanges, case.known.turns(session_id, 1, match.turn - 1))
+    return replace(match, preamble=_own_messages(case, [*exchanges, last], {index for index, _ in alignment.pairs}))
+
+
+def _own_messages(case: Case, exchanges: Sequence[Exchange], known: Collection[int]) -> tuple[ClientMessage, ...]:
+    """Returns the messages of the exchanges before the last one that are no turns."""
+    begins = [0, *(exchange.last + 1 for exchange in exchanges)]
+    own = [case.messages[begins[at] : begins[at + 1]] for at in range(len(exchanges) - 1) if at not in known]
+    return tuple(message for messages in own for message in messages)
 
 
 def _by_words(case: Case) -> Match | None:
-    """Returns the match of a history with a known end, shortened at its beginning or wrapped in documents."""
+    """Returns the match of a history with a known end, shortened at its beginning or wrapped in documents.
+
+    The end is the newest known answer; what stands behind it is the client's own.
+    """
     exchanges = exchanges_of(case.history)
-    found: dict[str, tuple[int, FingerprintRow]] = {}
+    found: dict[str, tuple[Alignment, FingerprintRow]] = {}
     for row in _candidates(case):
         first = max(1, row.turn - len(exchanges) - _MISSING_TURNS)
-        aligned = align_backwards(exchanges, case.known.turns(row.session_id, first, row.turn))
-        is_certain = is_enough(exchanges[len(exchanges) - aligned :]) or case.is_pinned(row)
-        if aligned and is_certain and aligned > found.get(row.session_id, (0, row))[0]:
-            found[row.session_id] = (aligned, row)
+        alignment = align(exchanges, case.known.turns(row.session_id, first, row.turn))
+        near = [exchanges[at] for at, _ in alignment.pairs[: alignment.near]]
+        if near and (is_enough(near) or case.is_pinned(row)):
+            found[row.session_id] = (alignment, row)
     best = _only_best(case, found.values())
     return None if best is None else _match_of_tail(case, exchanges, *best)
 
 
 def _candidates(case: Case) -> list[FingerprintRow]:
-    """Returns the newest fingerprints of the last answer, those of the client's own chat first; other chats' never."""
-    last = case.history[-1]
+    """Returns the newest known answer of each session that knows most of the answers; other chats' never.
+
+    Sessions of the client's own chat come first.
+    """
     key, scope = case.chain.fingerprint.key, case.chain.fingerprint.scope
-    rows = [row for row in case.find("answer", [key.answer(scope, last.text)]) if row.is_live]
+    answers = {key.answer(scope, link.text) for link in case.history if link.role == "assistant"}
+    rows = [row for row in case.find("answer", [*answers]) if row.is_live]
     rows = [row for row in rows if not row.group or case.is_pinned(row)]
-    return sorted(rows, key=lambda row: not case.is_pinned(row))[:_CANDIDATES]
+    counts = Counter(row.session_id for row in rows)
+    newest = {row.session_id: row for row in sorted(rows, key=lambda row: row.turn)}
+    ranked = [newest[session_id] for session_id in counts]
+    ranked.sort(key=lambda row: (case.is_pinned(row), counts[row.session_id]), reverse=True)
+    return ranked[:_CANDIDATES]
 
 
-def _only_best(case: Case, found: Iterable[tuple[int, FingerprintRow]]) -> tuple[int, FingerprintRow] | None:
+def _only_best(
+    case: Case, found: Iterable[tuple[Alignment, FingerprintRow]]
+) -> tuple[Alignment, FingerprintRow] | None:
     """Returns the session that matches most of the history; None for a tie, as one of the two would be wrong."""
-    ranked = [((case.is_pinned(row), aligned), (aligned, row)) for aligned, row in found]
+    ranked = [((case.is_pinned(row), alignment.near), (alignment, row)) for alignment, row in found]
     most = max((rank for rank, _ in ranked), default=None)
     best = [item for rank, item in ranked if rank == most]
     return best[0] if len(best) == 1 else None
 
 
-def _match_of_tail(case: Case, exchanges: Sequence[Exchange], aligned: int, row: FingerprintRow) -> Match:
-    last = exchanges[-1].last
-    if aligned == len(exchanges):
-        is_tail = aligned < case.known.count_seen(row.session_id, row.turn)
-        return Match(row, row.turn, last, is_tail=is_tail)
-    turns = case.known.turns(row.session_id, 1, row.turn)
-    in_front, number = align_forwards(exchanges, turns)
-    if any(turn.number == number and not turn.is_imported for turn in turns):
-        # The beginning matches as well: something between it and the end was changed.
-        return Match(row, number, exchanges[in_front - 1].last)
-    return Match(row, row.turn, last, preamble_end=exchanges[-aligned].first, is_tail=True)
+def _match_of_tail(case: Case, exchanges: Sequence[Exchange], alignment: Alignment, row: FingerprintRow) -> Match:
+    if len(alignment.pairs) < len(exchanges):
+        alignment = align(exchanges, case.known.turns(row.session_id, 1, row.turn))
+    at, turn = alignment.pairs[alignment.start]
+    preamble = _own_messages(case, exchanges[: at + 1], {index for index, _ in alignment.pairs})
+    is_tail = len(alignment.pairs) < case.known.seen(row.session_id, row.turn)[0]
+    return Match(row, turn.number, exchanges[at].last, preamble, is_tail=is_tail)
 
 
 def _past_unanswered(case: Case, match: Match | None) -> Match | None:

@@ -10,7 +10,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
+from langchain_core.messages import AIMessage
+
 from graph.core.attached import urls_of
+from graph.core.text import estimate_tokens
 from graph.core.turn import closed_mark, text_of, words_of
 from graph.model.factory import ChatModels
 from graph.recognise.client_chain import ArchivedTurn, ChainKey, FingerprintHash, FingerprintRow, Known, canonical
@@ -33,6 +36,7 @@ from graph.service.turns import Turns
 from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores, ProgramStores
 from graph.store.turn import TurnRow
+from graph.strategy.base import room_within
 from graph.value.client import ClientMessage, ClientRequest, CompletionEnd, Matched
 from graph.value.error import BusyError, NotFoundError, ServerBusyError, TurnRateError
 from graph.value.record import ArchivedMessage
@@ -132,8 +136,8 @@ class _KnownToStores:
     def head(self, session_id: str) -> int:
         return self._fingerprints.head(session_id, self._scope)
 
-    def count_seen(self, session_id: str, last: int) -> int:
-        return self._stores.turns.count_of_programs(session_id, last)
+    def seen(self, session_id: str, last: int) -> tuple[int, bool]:
+        return self._stores.turns.seen_by_programs(session_id, last)
 
     def open_calls(self, session_id: str) -> frozenset[str]:
         last = self._stores.turns.last(session_id)
@@ -148,9 +152,11 @@ class _KnownToStores:
     def _archived_turn(self, row: TurnRow, entries: Iterable[ArchivedMessage], *, is_own: bool) -> ArchivedTurn:
         messages = [entry.message for entry in entries]
         closing = closed_mark(messages[-1])
-        answers = [text_of(message) for message in messages if message.type == "ai"]
         if closing is not None and not closing.get("is_partial"):
-            answers.pop()  # a sentence of ours for people, never sent to a program
+            messages.pop()  # a sentence of ours for people, never sent to a program
+        said = [message for message in messages if isinstance(message, AIMessage)]
+        answers = [text_of(message) for message in said]
+        final = [text_of(message) for message in said if not message.tool_calls]
         status = row.status
         if status == "running":
             live = self._access.live_turn(row.session_id)
@@ -166,6 +172,7 @@ class _KnownToStores:
             is_elsewhere=not is_own and not row.is_imported and row.client != self._client,
             is_imported=row.is_imported,
             images=urls_of(messages[0]),
+            final=canonical("assistant", "\n".join(final)),
         )
 
 
@@ -308,15 +315,25 @@ class Completions:
         return self._send(session_id, request, decision)
 
     def _send(self, session_id: str, request: ClientRequest, decision: Decision) -> int:
-        history, asked = join_questions(decision.imported, request.messages[-1])
+        history, asked = join_questions(decision.context or decision.imported, request.messages[-1])
+        if decision.context and self._has_room(session_id, request, (*decision.preamble, *history, asked)):
+            decision = replace(decision, preamble=(*decision.preamble, *history))
+        else:
+            decision = replace(decision, imported=history)
         return self._turns.send(
             session_id,
             asked.text,
             images=asked.images,
             options=_options_of(request, decision),
             wait_seconds=AFTERMATH_SECONDS if decision.stop_first else 0.0,
-            decision=replace(decision, imported=history),
+            decision=decision,
         )
+
+    def _has_room(self, session_id: str, request: ClientRequest, messages: Iterable[ClientMessage]) -> bool:
+        """Returns True if the model's window has room for these messages, word for word, and the instructions."""
+        name = request.model or self._access.own(session_id).model
+        texts = [request.options.system or "", *(message.text for message in messages)]
+        return sum(map(estimate_tokens, texts)) <= room_within(self._models.input_tokens(name))
 
     @contextmanager
     def _started(self, decision: Decision, client: str) -> Iterator[str]:

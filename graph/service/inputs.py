@@ -15,7 +15,7 @@ from graph.core.manifest import Block
 from graph.core.model_input import CONTEXT, CUT, SHORTENED, TOOLS, ModelInput, SystemPart, same_blocks, stored_system
 from graph.core.open_question import without_answered
 from graph.core.pin import PIN, ContextBlock, Pin, cut_at, pin_of, read_name
-from graph.core.turn import EMBEDDED_MODEL, text_of
+from graph.core.turn import EMBEDDED_MODEL, labelled, text_of
 from graph.model.factory import ChatModels, request_body
 from graph.model.tool_choice import NO_TOOL
 from graph.service.access import SessionAccess
@@ -30,7 +30,7 @@ from graph.value.error import NotFoundError
 from graph.value.record import ArchivedMessage, HistoryEntry, to_entry
 from graph.value.view import BlockRole, CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
 from prompt.system.chat import rounds_note
-from prompt.system.framing import CONTINUED, Language, note_cut
+from prompt.system.framing import CONTINUED, SPEAKER, Language, note_cut
 from prompt.tool import words
 
 _ROLES: Final[dict[str, BlockRole]] = {"human": "user", "ai": "assistant", "tool": "tool"}
@@ -255,6 +255,8 @@ def _part(stores: ChatStores, session_id: str, block: Block, language: Language)
 def _context_block(stores: ChatStores, session_id: str, block: Block, language: Language) -> ContextBlock:
     kind, sent_lines = read_name(block[1])
     whole = stores.blocks.get(session_id, kind, block[2])
+    if kind == "before":
+        _ = whole.said  # raises `ValueError` if an import has something else there
     if sent_lines is None:
         return whole
     return replace(whole, text=cut_at(whole.text, sent_lines, language), sent_lines=sent_lines)
@@ -297,7 +299,8 @@ def _input_block(block: Block, part: Part, language: Language) -> InputBlock:
     match part:
         case SystemPart() | ContextBlock():
             known = name if isinstance(part, SystemPart) else part.kind
-            return InputBlock(kind, known, version, "", tokens, part.text)
+            text = _said_text(part, language) if known == "before" and isinstance(part, ContextBlock) else part.text
+            return InputBlock(kind, known, version, "", tokens, text)
         case dict():
             return InputBlock(kind, name, version, "", tokens, part["summary"], tuple(part["turns"]))
         case Pin():
@@ -307,6 +310,12 @@ def _input_block(block: Block, part: Part, language: Language) -> InputBlock:
     if name.startswith(CONTINUED_ID):
         return InputBlock(kind, name, version, "user", tokens, CONTINUED[language])
     return InputBlock(kind, name, version, "", tokens, None)
+
+
+def _said_text(block: ContextBlock, language: Language) -> str:
+    return "\n".join(
+        labelled(f"{SPEAKER[language][message.type]}: ", _words(message)) for message in block.said.messages
+    )
 
 
 def _message_block(block: Block, entry: ArchivedMessage) -> InputBlock:

@@ -139,7 +139,9 @@ class Turns:
                         # Behind a turn that is left open, it would stay open for good: only the last one is closed.
                         self._access.recovery.reconcile(lease, self._access.own(session_id))
                         import_history(self._access, lease, imported, client=options.client_name, model="")
-                    turn, session = self._begin(lease, message, options, decision, data_urls(urls))
+                    before = options.client.preamble if options.client else ()
+                    sent = [*urls, *(plain_text(url) for earlier in before for url in earlier.images)]
+                    turn, session = self._begin(lease, message, options, decision, data_urls(sent))
                 self._start(lease, turn, session, options, decision, messages=[message])
                 return turn.number
         except BusyError:

@@ -25,12 +25,13 @@ from graph.store.turn_row import (
     ROWS,
     RUNNING,
     TurnRow,
-    count_of_programs,
     count_turns,
+    imported_between,
     last_turn,
     new_attempt,
     read_thoughts,
     read_turn,
+    seen_by_programs,
     sum_history_tokens,
     turns_between,
 )
@@ -354,10 +355,18 @@ class TurnStore:
         with self._database.read() as connection:
             return turns_between(connection, session_id, first, last)
 
-    def count_of_programs(self, session_id: str, last: int) -> int:
-        """Counts the turns, up to this number, that were sent or imported by programs."""
+    def seen_by_programs(self, session_id: str, last: int) -> tuple[int, bool]:
+        """Counts the turns, up to this number, that were sent or imported by programs.
+
+        True if a program also sent messages that are no turns.
+        """
         with self._database.read() as connection:
-            return count_of_programs(connection, session_id, last)
+            return seen_by_programs(connection, session_id, last)
+
+    def imported(self, session_id: str, first: int, last: int) -> frozenset[int]:
+        """Returns those of these turns that were imported."""
+        with self._database.read() as connection:
+            return imported_between(connection, session_id, first, last)
 
 
 def _change(session_id: str, number: int) -> Update:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from sqlalchemy import Connection, bindparam, func, or_, select
 
 from graph.store.archive import sum_live_tokens
-from graph.store.schema import session_table, turn_table
+from graph.store.schema import context_block_table, session_table, turn_table
 from graph.value.error import NotFoundError
 
 RUNNING: Final = "running"
@@ -67,7 +67,14 @@ _COUNT = select(session_table.c.turn_count).where(
     session_table.c.session_id == bindparam("session_id"), session_table.c.owner == bindparam("owner")
 )
 _BETWEEN = _OF_SESSION.where(_turn.number.between(bindparam("first"), bindparam("last"))).order_by(_turn.number)
-_OF_PROGRAMS = select(func.count()).where(
+_IMPORTED = select(_turn.number).where(
+    _turn.session_id == bindparam("session_id"),
+    _turn.number.between(bindparam("first"), bindparam("last")),
+    _turn.is_imported,
+)
+_own = context_block_table.c
+_HAS_OWN = select(_own.version).where(_own.session_id == bindparam("session_id"), _own.kind == "before").exists()
+_OF_PROGRAMS = select(func.count(), _HAS_OWN).where(
     _turn.session_id == bindparam("session_id"),
     _turn.number <= bindparam("last"),
     or_(_turn.client != "", _turn.is_imported),
@@ -96,8 +103,14 @@ def turns_between(connection: Connection, session_id: str, first: int, last: int
     return tuple(TurnRow(*row) for row in rows)
 
 
-def count_of_programs(connection: Connection, session_id: str, last: int) -> int:
-    return int(connection.execute(_OF_PROGRAMS, {"session_id": session_id, "last": last}).scalar_one())
+def seen_by_programs(connection: Connection, session_id: str, last: int) -> tuple[int, bool]:
+    count, has_own = connection.execute(_OF_PROGRAMS, {"session_id": session_id, "last": last}).one()
+    return int(count), bool(has_own)
+
+
+def imported_between(connection: Connection, session_id: str, first: int, last: int) -> frozenset[int]:
+    rows = connection.execute(_IMPORTED, {"session_id": session_id, "first": first, "last": last})
+    return frozenset(rows.scalars())
 
 
 def count_turns(connection: Connection, session_id: str, owner: str) -> int:

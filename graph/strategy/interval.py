@@ -13,7 +13,7 @@ from graph.core.model_input import History, Messages, ModelInput, SystemPart, as
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import text_of
 from graph.fold.review import needed_chars
-from graph.fold.spec import VERBATIM_CHARS, FoldSpec, due_blocks, fold_of, next_block
+from graph.fold.spec import BLOCK_TURNS, VERBATIM_CHARS, FoldSpec, due_blocks, fold_of, next_block
 from graph.strategy.base import Limits
 from graph.strategy.merge import due_merge, merge_for_room, raw_stretches
 from graph.value.record import ArchivedMessage, Record
@@ -27,8 +27,16 @@ _ASKED_SHARES: Final = (2 / 3, 1.2)
 _LEAST_NEEDED_SHARE: Final = 0.9
 
 
+# Two blocks.
+_OWN_TURNS: Final = 2 * BLOCK_TURNS
+
+
 class IntervalStrategy:
-    """Folds turns 3k+1 to 3k+3 together and merges old summaries; sends all summaries, then the raw turns."""
+    """Folds turns 3k+1 to 3k+3 together and merges old summaries; sends all summaries, then the raw turns.
+
+    Imported turns may be examples or files of a program: they, and what follows them, stay raw until two blocks of the
+    session's own turns stand behind them, as long as there is room.
+    """
 
     name = "interval"
     sends_records = True
@@ -42,6 +50,11 @@ class IntervalStrategy:
         raw = next((part for part, record in _parts(snapshot) if record is None), [])
         after = (raw[0].turn if raw else snapshot.complete_turns + 1) - 1
         block = next_block(snapshot.complete_turns, after)
+        first_held, own_turns = _held(snapshot)
+        turns_left = block.last_turn - snapshot.complete_turns
+        limits = self._limits.within(snapshot.input_tokens)
+        if 0 < first_held <= block.last_turn and _excess_tokens(snapshot, (), limits) <= 0:
+            turns_left = max(turns_left, _OWN_TURNS - own_turns)
         entries = [entry for entry in raw if entry.turn <= block.last_turn]
         chars = sum(entry.chars for entry in entries)
         summary_chars = chars
@@ -50,15 +63,15 @@ class IntervalStrategy:
             summary_chars = min(spec.target_chars, MAX_TARGET_CHARS)
         return NextFold(
             turns=tuple(range(block.first_turn, block.last_turn + 1)),
-            turns_left=max(0, block.last_turn - snapshot.complete_turns),
+            turns_left=max(0, turns_left),
             original_chars=chars,
             summary_chars=summary_chars,
-            is_due=block.last_turn <= snapshot.complete_turns,
+            is_due=turns_left <= 0,
         )
 
     def due_folds(self, snapshot: SessionSnapshot) -> tuple[FoldSpec, ...]:
         limits = self._limits.within(snapshot.input_tokens)
-        blocks = list(_blocks(snapshot))
+        blocks = list(_due(snapshot, limits))
         merge = due_merge(
             snapshot.active,
             snapshot.rate,
@@ -73,6 +86,31 @@ class IntervalStrategy:
 
     def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:
         return assemble(system, history, messages)
+
+
+def _held(snapshot: SessionSnapshot) -> tuple[int, int]:
+    """Returns the first imported turn that stays raw, 0 for none, and the number of own turns behind it."""
+    first_held = own_turns = own_behind = 0
+    first_raw = snapshot.raw[0].turn if snapshot.raw else snapshot.complete_turns + 1
+    for turn in range(snapshot.complete_turns, first_raw - 1, -1):
+        if turn in snapshot.imported:
+            first_held, own_behind = turn, own_turns
+        else:
+            own_turns += 1
+        if own_turns == _OWN_TURNS:
+            break
+    return first_held, own_behind
+
+
+def _due(snapshot: SessionSnapshot, limits: Limits) -> Iterator[FoldSpec]:
+    """Yields the blocks to fold: those with turns that stay raw only while there is no room for them."""
+    first_held, _ = _held(snapshot)
+    excess_tokens = _excess_tokens(snapshot, (), limits)
+    for block in _blocks(snapshot):
+        if 0 < first_held <= block.turns[-1] and excess_tokens <= 0 and not block.set_aside:
+            return
+        excess_tokens -= block.source_tokens - int(block.source_tokens * snapshot.rate)
+        yield block
 
 
 def _blocks(snapshot: SessionSnapshot) -> Iterator[FoldSpec]:

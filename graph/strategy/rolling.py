@@ -66,7 +66,8 @@ class RollingStrategy:
     def assemble(self, system: SystemPart, history: History, messages: Messages) -> ModelInput:
         """Builds the system prompt and ONE user message of summary, un-summarised messages and the current one.
 
-        The first or second message of a session is sent alone. Tool calls of the open turn follow unchanged.
+        The first or second message of a session is sent alone. Tool calls of the open turn follow unchanged, and
+        messages of a program go in front.
         """
         opened = extract_current_turn(messages)
         recent = messages[: len(messages) - len(opened)]
@@ -82,14 +83,17 @@ class RollingStrategy:
         volatile = "" if system.volatile is None else system.volatile.text
         text = build_context_prompt(render_summary(placed, system.language), sent, current, volatile)
         joined = with_words(opened[0], text)
-        head, rest = base.items[: system.item_count], base.items[system.item_count :]
+        in_front = 0 if system.before is None else len(system.before.said.messages)
+        count = system.item_count + (system.before is not None)
+        head, rest = base.items[:count], base.items[count:]
         items = [record_item(entry, system.language) for entry in placed]
         items += [InputItem("message", str(message.id), 1, estimate_tokens(_words(message))) for message in sent]
         beside = estimate_tokens(text) - estimate_tokens(current) - sum(item.tokens for item in items)
         if volatile:
             beside -= rest[0].tokens
         items.append(InputItem("note", "context", 1, max(0, beside)))
-        return ModelInput((base.messages[0], joined, *base.messages[2:]), (*head, *items, *rest))
+        messages_before, messages_behind = base.messages[: in_front + 1], base.messages[in_front + 2 :]
+        return ModelInput((*messages_before, joined, *messages_behind), (*head, *items, *rest))
 
 
 def _due_messages(snapshot: SessionSnapshot, limits: Limits) -> list[ArchivedMessage]:

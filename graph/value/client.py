@@ -38,7 +38,7 @@ class ClientOptions:
         name: The program's name, from the token; the page shows it.
         system: System and developer messages, joined by blank lines; they replace the session's. None keeps the
             session's, as the protocol can't send any.
-        preamble: Messages before the known history, sent with this turn and not archived.
+        preamble: Messages that are no turns, sent before this turn's question and not archived.
         tools: Tools of the program, in OpenAI's shape.
         tool_choice: In OpenAI's shape; None if absent.
         sampling: Parameters passed to the model unchanged: temperature, top_p, stop, response_format, and so on.

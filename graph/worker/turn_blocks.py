@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -15,13 +16,14 @@ from graph.core.pin import (
     ContextBlock,
     ContextRequest,
     ContextSource,
+    Said,
     budget_tokens,
     fitting,
 )
 from graph.core.turn import headed, undivided, words_of
 from graph.model.factory import ChatModels
 from graph.node.state import TurnContext
-from graph.recognise.client_turns import preamble_block
+from graph.recognise.client_turns import turns_of
 from graph.store.call import CallStore
 from graph.store.project import ContextBlockStore
 from graph.strategy.base import room_within
@@ -69,15 +71,15 @@ class TurnBlocks:
         session_id = turn.lease.session_id
         most_tokens = budget_tokens(self._models.input_tokens(turn.row.model))
         turn = replace(turn, pins=fitting(turn.pins, most_tokens, turn.language), client_block=self._client_block(turn))
+        turn = replace(turn, before=self._before(turn))
         if turn.is_resumed:
             front = None if source is None else self._within(turn, self._blocks.newest(session_id, "front"))
             return replace(turn, front=front, volatile=_fixed(self._blocks.newest(session_id, "volatile")))
-        preamble = preamble_block(turn.client.preamble, turn.language) if turn.client else ""
         found = self._look_up(turn, own_words(words_of(request.message)))
         turn = replace(turn, looked_up=recalled_numbers(found))
         if source is None:
             # An empty block is stored, too, so that the newest is this turn's when the turn is resumed.
-            return replace(turn, volatile=self._passing(turn, preamble, found)) if turn.client or found else turn
+            return replace(turn, volatile=self._passing(turn, "", found)) if turn.client or found else turn
         newest = self._blocks.newest(session_id, "front")
         tools = {tool.name: tool.description for tool in self._tools(turn)}
         request = replace(request, front=newest.text if newest else "", tools=tools)
@@ -88,8 +90,19 @@ class TurnBlocks:
             standing, passing = request.front, ""
         retained = self._blocks.keep(turn.lease, "front", undivided(standing.strip()), owner=turn.owner)
         front = self._within(turn, retained)
-        passing = "\n\n".join(filter(None, (undivided(passing.strip()), preamble)))
-        return replace(turn, front=front, volatile=self._passing(turn, passing, found))
+        return replace(turn, front=front, volatile=self._passing(turn, undivided(passing.strip()), found))
+
+    def _before(self, turn: TurnContext) -> ContextBlock | None:
+        """Returns what the program sent before the question, also when the same question is answered again."""
+        asked = turn.row.user_message_id
+        preamble = turn.client.preamble if turn.client else ()
+        if turns := turns_of(preamble, id_prefix=f"before-{uuid.uuid4().hex}", language=turn.language):
+            said = Said(asked, tuple(message for said in turns for message in said))
+            return self._blocks.keep(turn.lease, "before", said.text, owner=turn.owner)
+        if not turn.is_resumed and turn.row.attempt == 1:
+            return None
+        newest = self._blocks.newest(turn.lease.session_id, "before")
+        return newest if newest is not None and newest.said.asked == asked else None
 
     def _client_block(self, turn: TurnContext) -> ContextBlock | None:
         """Returns the block of the program's instructions; a turn without any uses the session's newest."""

@@ -53,14 +53,10 @@ CONTEXT_PART: Final = "[CONVERSATION CONTEXT]\nThe following is a summary of our
 RECENT_PART: Final = "[RECENT MESSAGES]\n{lines}"
 CURRENT_PART: Final = "[CURRENT MESSAGE]\n{text}"
 
-# Headings of the texts a program sends beside its user's message.
+# The heading of the instructions that a program sends.
 CLIENT_HEADING: Final[Mapping[Language, str]] = {
     "ko": "[프로그램의 지시]\n사용자가 쓰는 프로그램의 시스템 지시입니다. 이에 따라 답하세요.",
     "en": "[Instructions of the program]\nThe system instructions of the program that the user works with. Follow them.",
-}
-PREAMBLE_HEADING: Final[Mapping[Language, str]] = {
-    "ko": "[프로그램이 보낸 맥락]\n사용자의 프로그램이 이 메시지와 함께 보낸 글입니다.",
-    "en": "[Context sent by the program]\nThe user's program sent this along with the message.",
 }
 
 # The last line of a context block that was cut to fit a small window.

@@ -147,9 +147,10 @@ def test_a_resumed_turn_shows_what_came_before(chat: Chat, server: FakeOpenAI) -
 def test_each_call_of_a_resumed_turn_has_what_stands_in_front_and_the_same_beginning(
     chat: Chat, server: FakeOpenAI
 ) -> None:
-    chat.say(question(1), options=asked_by(preamble=(ClientMessage("user", "an older file"),)))
+    ok = ClientMessage("assistant", "Ok.")
+    chat.say(question(1), options=asked_by(preamble=(ClientMessage("user", "an older file"), ok)))
     server.script(tools(FIRST), tools(SECOND))
-    options = asked_by(tools=(tool("look"),), system="Be brief.", preamble=(ClientMessage("user", "the file"),))
+    options = asked_by(tools=(tool("look"),), system="Be brief.", preamble=(ClientMessage("user", "the file"), ok))
     required(chat.say(question(2), options=options))
     again = asked_by(tools=(tool("look"),), system="Be brief.")
     chat.service.turns.resume(chat.session_id, [answer("call-1")], options=again)
@@ -157,7 +158,7 @@ def test_each_call_of_a_resumed_turn_has_what_stands_in_front_and_the_same_begin
     chat.service.turns.resume(chat.session_id, [answer("call-2")], options=again)
     chat.events()
     first, second, third = server.bodies("chat")[1:]
-    assert "the file" in str(first["messages"][-1])
+    assert [content_of(message) for message in first["messages"][-3:-1]] == ["the file", "Ok."]
     assert second["messages"][: len(first["messages"])] == first["messages"]
     assert third["messages"][: len(second["messages"])] == second["messages"]
 

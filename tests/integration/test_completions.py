@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from graph.core.text import estimate_tokens, title_of
 from graph.recognise.decide import Decision, DecisionKind
-from graph.value.client import Hint
+from graph.value.client import ClientMessage, Hint
 from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError
-from graph.value.event import AnswerRestarted, LeftOut, TurnFailed, TurnFinished, TurnStopped
+from graph.value.event import AnswerRestarted, ClientCall, LeftOut, TurnFailed, TurnFinished, TurnStopped
 from graph.value.view import TurnOptions
 from tests.fake import resending
 from tests.fake.body import content_of, faults, shape, summaries, system_prompt, tool_names
@@ -21,7 +22,7 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import chunk, failure, hang, raw, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import tool
-from tests.fake.resending import CHAT_ID, Program, assistant, counts, go, user
+from tests.fake.resending import CHAT_ID, Program, assistant, counts, go, result, user
 
 Grown = Callable[[], list[int]]
 
@@ -143,7 +144,8 @@ def test_what_a_program_puts_before_the_known_history_is_sent_and_not_stored(
     reading = program.ask(question(5))
     assert (reading.turn, reading.matched) == (5, "tail")
     body = server.bodies("chat")[-1]
-    assert "사용자: Earlier: the budget is 77 won.\nAI: Noted.\n" in content_of(body["messages"][-1])
+    told = [content_of(message) for message in body["messages"][-3:]]
+    assert told == ["Earlier: the budget is 77 won.", "Noted.", question(5)]
     assert faults(body["messages"]) == []
     assert grown() == [1, 5, 10]
     program.messages = program.messages[2:]
@@ -253,19 +255,122 @@ def test_the_last_question_again_is_a_new_attempt(chat: Chat, server: FakeOpenAI
     assert "Another answer." in [content_of(message) for message in server.bodies("chat")[-1]["messages"]]
 
 
-def test_a_history_that_was_never_seen_is_imported_and_folded(chat: Chat, server: FakeOpenAI) -> None:
+def test_a_history_that_was_never_seen_is_imported_and_sent_as_it_came(chat: Chat, server: FakeOpenAI) -> None:
     program = begin(chat)
     for number in range(1, 7):
         program.messages += [user(question(number)), assistant(f"{number}번의 답은 다른 서버가 했습니다. " * 8)]
     first = program.ask(question(7))
     assert (first.turn, first.matched) == (7, "new")
+    assert shape(server.bodies("chat")[-1]) == [1, 2, 3, 4, 5, 6, 7]
     assert faults(server.bodies("chat")[-1]["messages"]) == []
     Chat(chat.service, first.session_id).wait_for_folds()
     second = program.ask(question(8))
     assert (second.session_id, second.turn, second.matched) == (first.session_id, 8, "history")
-    assert summaries(server.bodies("chat")[-1])[:1] == [(1, 3)]
     turns = Chat(chat.service, first.session_id).turns
     assert [turn.user_text for turn in turns] == [question(number) for number in range(1, 9)]
+    # Two blocks of own turns later it is folded like any.
+    go(program, 9, 13)
+    assert [shape(body) for body in server.bodies("chat")[-2:]] == [
+        [*range(1, 13)],
+        [(1, 3), (4, 6), (7, 9), (10, 12), 13],
+    ]
+
+
+def test_examples_before_the_first_question_go_to_the_model_word_for_word(chat: Chat, server: FakeOpenAI) -> None:
+    examples = [
+        user("[[ ## question ## ]]\n  Wie spät?"),
+        assistant("[[ ## answer ## ]]\n  12:00\n\n[[ ## completed ## ]]"),
+        user("분류: 배송이 늦어요"),
+        assistant('{"label": "배송"}', ClientCall("a", "look", '{"q": 1}')),
+        result("a", "found"),
+        assistant('{"label": "배송"}'),
+        user("분류: 환불해 주세요"),
+        assistant('{"label": "환불"}'),
+        user("What is it?", "data:image/png;base64,AAAA"),
+        assistant("A cat."),
+    ]
+    for number in (1, 2):
+        program = begin(chat)
+        program.messages = list(examples)
+        reading = program.ask(question(number))
+        assert (reading.turn, reading.matched) == (5, "new")
+        body = server.bodies("chat")[-1]
+        said = [message for message in body["messages"] if message["role"] != "system"]
+        assert [message["role"] for message in said] == [message.role for message in program.messages[:-1]]
+        assert [content_of(message) for message in said] == [message.text for message in program.messages[:-1]]
+        assert said[8]["content"][-1]["image_url"]["url"] == "data:image/png;base64,AAAA"
+        Chat(chat.service, reading.session_id).wait_for_folds()
+    assert server.bodies("summary") == []
+
+
+def code(version: int) -> str:
+    return f"def total(a, b):\n    return a {'+-*/'[version % 4]} b  # version {version}\n"
+
+
+def files(version: int) -> list[ClientMessage]:
+    return [
+        user(f"I have *added these files to the chat*:\n\ncalc.py\n```\n{code(version)}```"),
+        assistant("Ok, any changes."),
+    ]
+
+
+def test_an_editor_that_sends_its_files_with_each_question_has_one_session(
+    chat: Chat, server: FakeOpenAI, grown: Grown
+) -> None:
+    """As aider: examples in front, the files behind the history once an edit is applied."""
+    examples = [
+        user("Use math.factorial"),
+        assistant(code(99)),
+        user("I switched to a new code base."),
+        assistant("Ok."),
+    ]
+    editor, done, current = begin(chat), list[ClientMessage](), list[ClientMessage]()
+    version = 0
+    for number in range(1, 11):
+        editor.messages = [*examples, *done, *files(version), *current]
+        reading = editor.ask(question(number))
+        body = server.bodies("chat")[-1]
+        assert faults(body["messages"]) == []
+        assert reading.turn == number + 3
+        assert reading.matched in ({"tail", "history"} if number > 1 else {"new"})
+        told = [content_of(message) for message in body["messages"]]
+        assert files(version)[0].text in (told[-3:-2] if version else told)
+        current += editor.messages[-2:]
+        if number % 3:  # the edit is applied
+            version = number
+            done, current = [*done, *current, user("I updated the files."), assistant("Ok.")], []
+        Chat(chat.service, reading.session_id).wait_for_folds()
+        if number < 6:
+            assert server.bodies("summary") == []
+            assert [message.text for message in examples] == told[1:5]
+    # Six own turns behind what was imported, memory begins.
+    assert [summaries(body) for body in server.bodies("chat")[-4:]] == [
+        [(1, 3), (4, 6), (7, 9)],
+        [(1, 3), (4, 6), (7, 9)],
+        [(1, 3), (4, 6), (7, 9)],
+        [(1, 3), (4, 6), (7, 9), (10, 12)],
+    ]
+    assert grown()[:2] == [1, 13]
+    turns = Chat(chat.service, reading.session_id).turns
+    assert [turn.user_text for turn in turns[3:]] == [question(number) for number in range(1, 11)]
+    calls = [call for number in range(4, 14) for call in chat.service.inputs.of_turn(reading.session_id, number)]
+    assert all(call.is_verified for call in calls)
+    # The same question again, by the program and on the page, has the same files before it.
+    again = replace(editor, messages=editor.messages[:-1])
+    assert again.take(again.begin()).turn == 13
+    Chat(chat.service, reading.session_id).regenerate()
+    sent = [body["messages"] for body in server.bodies("chat")[-3:]]
+    assert sent[0] == sent[1] == sent[2]
+
+
+def test_messages_of_its_own_that_have_no_room_are_imported(open_chat: OpenChat) -> None:
+    chat = open_chat(model_window_tokens=6_000)
+    program = resending.begin(chat)
+    program.ask(question(1))
+    program.messages += [user("길게 " * 3_000), assistant("Ok.")]
+    second = program.ask(question(2))
+    assert (second.turn, second.matched) == (3, "history")
+    assert program.ask(question(3)).turn == 4
 
 
 @pytest.mark.parametrize("fields", [{}, {"is_retry": True}, {"idempotency_key": "once"}], ids=["anew", "retry", "key"])

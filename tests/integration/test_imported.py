@@ -24,10 +24,13 @@ def history(count: int) -> list[ClientMessage]:
     return said
 
 
-def test_imported_history_is_sent_shown_found_and_folded_like_any_other(chat: Chat, server: FakeOpenAI) -> None:
+def test_imported_history_is_sent_shown_and_found_and_folded_behind_two_blocks_of_own_turns(
+    chat: Chat, server: FakeOpenAI
+) -> None:
     assert bring(chat, history(5)) == 5
     chat.ask(6, 7)
-    assert shape(server.bodies("chat")[-1]) == [(1, 3), (4, 6), 7]
+    assert shape(server.bodies("chat")[-1]) == [1, 2, 3, 4, 5, 6, 7]
+    assert server.bodies("summary") == []
     assert [turn.user_text for turn in chat.turns] == [question(number) for number in range(1, 8)]
     (found,) = chat.service.sessions.list(search="2번 답입니다")
     assert (found.session_id, found.found_turn) == (chat.session_id, 2)
@@ -38,6 +41,11 @@ def test_imported_history_is_sent_shown_found_and_folded_like_any_other(chat: Ch
         (2, "finished", "editor", 1, "another-model", 1),
     ]
     assert rows[5][2:4] == ("", 0)
+    chat.ask(8, 12)
+    assert [shape(body) for body in server.bodies("chat")[-2:]] == [
+        [*range(1, 12)],
+        [(1, 3), (4, 6), (7, 9), 10, 11, 12],
+    ]
 
 
 def test_history_may_follow_turns_that_are_there(chat: Chat, server: FakeOpenAI) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 from sqlalchemy import Connection, event, update
 from sqlalchemy import Engine as DatabaseEngine
@@ -135,6 +135,37 @@ class HttpApi:
             session_id = self.ask(history, f"answer {number} of {self.scope}", **fields).session_id
             history.append(assistant(f"answer {number} of {self.scope}"))
         return history, session_id
+
+    def resume(self, messages: Sequence[ClientMessage], answer: str) -> str:
+        """Sends the results of tools, has the turn answered, and returns its session."""
+        decision = self.decide(messages)
+        assert decision.kind == "resume"
+        stores, session_id = self.access.stores, decision.session_id
+        lease, last = stores.leases.acquire(session_id), stores.turns.last(session_id)
+        assert last is not None
+        results = [
+            ToolMessage(message.text, tool_call_id=message.call_id, id=f"tool-{uuid.uuid4().hex}")
+            for message in messages
+            if message.role == "tool"
+        ]
+        stores.turns.resume(
+            lease,
+            last.number,
+            owner=self.access.owner,
+            messages=results,
+            model="",
+            client=self.options.name,
+            fingerprint=decision.fingerprint,
+        )
+        self._answer(lease, last.number, answer, "finished", decision)
+        stores.leases.release(lease)
+        return session_id
+
+    def sends_own(self, session_id: str) -> None:
+        """Stores that a program sent messages that are no turns, as a turn does."""
+        lease = self.access.stores.leases.acquire(session_id)
+        self.access.stores.blocks.keep(lease, "before", uuid.uuid4().hex, owner=self.access.owner)
+        self.access.stores.leases.release(lease)
 
     def page_says(self, session_id: str, text: str, answer: str) -> int:
         """A turn that the page asks for in between."""
@@ -283,7 +314,7 @@ def test_a_history_of_500_messages_is_recognised_by_few_reads(http_api: HttpApi)
         (history, "append", 4, 200),
         (history[-20:], "append", 10, 900),
         (history[:250], "fork", 7, 500),
-        (other, "new", 5, 400),
+        (other, "new", 5, 600),
     ):
         with counted_reads() as count:
             decision = http_api.decide([*messages, user("and then?")])
@@ -436,7 +467,7 @@ def test_named_session_needs_no_history(http_api: HttpApi) -> None:
     with_history = http_api.decide([*history, user("on")], session=session_id)
     assert (with_history.kind, with_history.matched, with_history.preamble) == ("append", "header", ())
     unknown = http_api.decide([*dialogue("never", "said"), user("on")], session=session_id)
-    assert (unknown.kind, unknown.session_id, unknown.preamble) == ("append", session_id, dialogue("never", "said"))
+    assert (unknown.kind, unknown.session_id, unknown.context) == ("append", session_id, dialogue("never", "said"))
     with pytest.raises(NotFoundError):
         http_api.decide([user("on")], session="absent")
 
@@ -524,11 +555,76 @@ def test_edit_of_an_answer_forks_there_and_brings_the_rest(http_api: HttpApi) ->
     assert decision.imported == tuple(edited[4:-1])
 
 
-def test_another_models_answer_behind_the_newest_turn_is_imported(http_api: HttpApi) -> None:
+def test_another_models_answer_behind_the_newest_turn_goes_with_each_question(http_api: HttpApi) -> None:
     history, session_id = http_api.chat(2)
     foreign = dialogue("asked elsewhere", "answered elsewhere")
-    decision = http_api.decide([*history, *foreign, user("?")])
-    assert (decision.kind, decision.session_id, decision.imported) == ("append", session_id, foreign)
+    asked = [*history, *foreign, user("?")]
+    first = http_api.ask(asked, "!").decision
+    assert (first.kind, first.session_id, first.context, first.imported) == ("append", session_id, foreign, ())
+    http_api.sends_own(session_id)
+    for shown in (assistant("!"), assistant("<think>so</think>!")):
+        later = http_api.decide([*asked, shown, user("and?")])
+        assert (later.kind, later.session_id, later.preamble, later.context) == ("append", session_id, foreign, ())
+    # A front end that changes some messages, and one that shortens the history.
+    for sent in ([user("documents\n" + history[0].text), *asked[1:]], asked[2:]):
+        later = http_api.decide([*sent, assistant("!"), user("and?")])
+        assert (later.kind, later.session_id, later.preamble) == ("append", session_id, foreign)
+
+
+EXAMPLES = dialogue("Change get_factorial() to use math.factorial", LONG, "I switched to a new code base.", "Ok.")
+
+
+def files(version: int) -> tuple[ClientMessage, ...]:
+    return dialogue(f"I have *added these files to the chat*:\ncalc.py\nVERSION = {version}", "Ok, any changes.")
+
+
+@pytest.mark.parametrize("examples", [EXAMPLES, ()], ids=["examples", "none"])
+@pytest.mark.parametrize("applied", ["all", "none", "some"])
+def test_an_editor_that_moves_its_files_behind_the_history_stays_in_one_session(
+    http_api: HttpApi, examples: tuple[ClientMessage, ...], applied: str
+) -> None:
+    """It appends a reminder to each question, and moves a question with its answer away once the edit is applied."""
+    done, current, sessions, version = list[ClientMessage](), list[ClientMessage](), set[str](), 0
+    for number in range(1, 11):
+        asked = f"change {number}"
+        sent = [*examples, *done, *files(version), *current, user(f"{asked}\n\nReply with the whole file.")]
+        answer = f"calc.py\nVERSION = {number}\n" + LONG * (not examples and number == 1)
+        reply = http_api.ask(sent, answer)
+        http_api.sends_own(reply.session_id)
+        sessions.add(reply.session_id)
+        if number > 1:
+            assert (reply.decision.kind, reply.turn) == ("append", len(examples) // 2 + 1 + number)
+            assert reply.decision.imported == ()
+            own = (*reply.decision.preamble, *reply.decision.context)
+            assert files(version)[0] in own if version else reply.decision.context == ()
+        current += [user(asked), assistant(answer)]
+        if applied == "all" or (applied == "some" and number % 3 == 0):
+            done, current = [*done, *current, *dialogue("I updated the files.", "Ok.")], []
+            version = number
+    assert len(sessions) == 1
+    # A summary of its own in place of the history.
+    short = [*examples, *dialogue("I spoke to you previously about a number of things.", "Ok."), *done[-8:], *files(9)]
+    later = http_api.decide([*short, *current, user("more")])
+    assert (later.kind, later.session_id) == ("append", *sessions)
+
+
+def test_a_client_that_keeps_only_the_last_text_of_a_round_of_tools_is_recognised(http_api: HttpApi) -> None:
+    calls = (ClientCall("call-1", "clock", "{}"),)
+    history = list[ClientMessage]()
+    for number in range(1, 4):
+        asked = [*history, user(f"{number}: what time is it?")]
+        http_api.ask(asked, "Let me look that up.", status="requires_action", calls=calls)
+        said = ClientMessage("assistant", "Let me look that up.", calls=calls)
+        session_id = http_api.resume(
+            [*asked, said, ClientMessage("tool", "noon", call_id="call-1")], f"{number} o'clock."
+        )
+        history = [*asked, assistant(f"{number} o'clock.")]
+        for shown in (history, [*asked, said, history[-1]]):
+            decision = http_api.decide([*shown, user("?")])
+            assert (decision.kind, decision.session_id, decision.preamble) == ("append", session_id, ())
+    # Of a shortened history only the words are left.
+    decision = http_api.decide([*history[-4:], user("?")])
+    assert (decision.matched, decision.session_id, decision.preamble) == ("tail", session_id, ())
 
 
 def test_same_question_again_is_answered_anew(http_api: HttpApi) -> None:

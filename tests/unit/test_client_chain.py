@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from graph.recognise.client_chain import HASH_BYTES, ChainKey, RequestChain, canonical
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest, ClientRole, Hint
+from graph.value.event import ClientCall
 
 KEY = ChainKey(bytes(range(32)))
 PIECES = st.sampled_from(
@@ -113,9 +114,11 @@ def test_a_thought_that_never_ends_hides_no_other_block_and_details_of_an_answer
 
 def test_tools_and_messages_that_only_call_them_stay_out_of_the_chain() -> None:
     asked = [ClientMessage("user", "What time is it?")]
-    called = [*asked, ClientMessage("assistant", ""), ClientMessage("tool", "noon", call_id="c1")]
     answered, again = ClientMessage("assistant", "Noon."), ClientMessage("user", "Thanks")
-    assert read([*called, answered, again]).fingerprint.asked == read([*asked, answered, again]).fingerprint.asked
+    for said in ("", "Let me look that up."):
+        call = ClientMessage("assistant", said, calls=(ClientCall("c1", "clock", "{}"),))
+        called = [*asked, call, ClientMessage("tool", "noon", call_id="c1")]
+        assert read([*called, answered, again]).fingerprint.asked == read([*asked, answered, again]).fingerprint.asked
 
 
 def test_order_of_tool_answers_makes_no_difference_but_which_calls_they_answer_does() -> None:

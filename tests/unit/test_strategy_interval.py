@@ -55,6 +55,47 @@ def test_over_a_thousand_turns_the_records_stay_bounded_and_the_first_turn_is_co
     assert len([record for record in active if record.level == 0]) >= 16
 
 
+@pytest.mark.parametrize(
+    ("imported", "due_at"),
+    [
+        (set(), {4: [(1, 3)], 7: [(1, 3), (4, 6)], 10: [(1, 3), (4, 6), (7, 9)]}),
+        ({1, 2, 3}, {4: [], 9: [], 10: [(1, 3), (4, 6), (7, 9)]}),
+        ({1, 2, 3, 4}, {5: [], 10: [], 11: [(1, 3), (4, 6), (7, 9)]}),
+        # A program's own turns in the middle hold up what follows them, not what stands before.
+        ({5}, {7: [(1, 3)], 11: [(1, 3)], 12: [(1, 3), (4, 6), (7, 9)]}),
+        ({2, 8}, {10: [(1, 3), (4, 6)], 15: [(1, 3), (4, 6), (7, 9), (10, 12)]}),
+    ],
+)
+def test_imported_turns_are_folded_once_two_blocks_of_own_turns_stand_behind_them(
+    imported: set[int], due_at: dict[int, list[tuple[int, int]]]
+) -> None:
+    strategy = IntervalStrategy(Limits())
+    for open_turn, blocks in due_at.items():
+        snapshot = snapshot_of([plain_turn(number, LONG) for number in range(1, open_turn)])
+        snapshot = replace(snapshot, imported=frozenset(imported), input_tokens=100_000)
+        due = strategy.due_folds(snapshot)
+        assert [(spec.turns[0], spec.turns[-1]) for spec in due] == blocks
+        following = strategy.next_fold(snapshot)
+        assert following.is_due is bool(due)
+
+
+def test_the_page_is_told_how_many_turns_imported_ones_wait_for() -> None:
+    strategy = IntervalStrategy(Limits())
+    for complete, left in ((3, 6), (4, 5), (8, 1), (9, 0)):
+        snapshot = snapshot_of([plain_turn(number, LONG) for number in range(1, complete + 1)])
+        assert strategy.next_fold(replace(snapshot, imported=frozenset({1, 2, 3}))).turns_left == left
+
+
+def test_without_room_the_oldest_imported_turns_are_folded_first() -> None:
+    snapshot = snapshot_of([plain_turn(number, LONG) for number in range(1, 31)])
+    snapshot = replace(snapshot, imported=frozenset(range(1, 30)))
+    strategy, whole = IntervalStrategy(Limits()), snapshot.context_tokens
+    counts = [
+        len(strategy.due_folds(replace(snapshot, input_tokens=tokens))) for tokens in (2 * whole, whole, whole // 2)
+    ]
+    assert counts[0] == 0 < counts[1] < counts[2] < 10
+
+
 def test_a_merge_is_due_beside_the_block_and_no_turn_waits_for_it() -> None:
     old = [record_of((3 * k + 1, 3 * k + 2, 3 * k + 3), LONG) for k in range(24)]
     snapshot = snapshot_of([plain_turn(n, LONG) for n in (73, 74, 75)], old)
