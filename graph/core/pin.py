@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate, takewhile
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, cast, get_args
 
 from langchain_core.messages import AnyMessage, convert_to_messages
 from langchain_core.messages.utils import convert_to_openai_messages
@@ -143,7 +143,7 @@ class Said(NamedTuple):
 def _said(text: str) -> Said:
     try:
         asked, messages = json.loads(text)
-        return Said(str(asked), tuple(convert_to_messages(messages)))
+        return Said(str(asked), tuple(cast("list[AnyMessage]", convert_to_messages(messages))))
     except (AttributeError, KeyError, NotImplementedError, RecursionError, TypeError) as error:
         raise ValueError(text) from error  # of an import
 
