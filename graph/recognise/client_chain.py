@@ -61,7 +61,7 @@ class ChainKey:
         # Not the chain of that response: two chats with the same words have the same one.
         before = self.hash("behind", scope, _bytes(request.previous)) if request.previous else scope
         links = tuple(self._links(before, request.messages))
-        state = links[-1].chain if links else before
+        state = next((link.chain for link in reversed(links) if not request.messages[link.at].calls), before)
         answered = answered_calls(request.messages)
         asked = self.hash("calls", state, *map(_bytes, answered)) if answered else state
         once = self.hash("once", asked, _bytes(request.idempotency_key)) if request.idempotency_key else None
@@ -83,10 +83,11 @@ class ChainKey:
     def _links(self, chain: bytes, messages: Sequence[ClientMessage]) -> Iterable[Link]:
         for index, message in enumerate(messages):
             text = canonical(message.role, message.text)
-            # Many clients leave out an assistant's message that calls tools, with what it says.
-            if message.role == "user" or (message.role == "assistant" and text and not message.calls):
-                chain = self.next(chain, message.role, text)
-                yield Link(index, message.role, text, chain)
+            if message.role == "user" or (message.role == "assistant" and text):
+                linked = self.next(chain, message.role, text)
+                yield Link(index, message.role, text, linked)
+                # Many clients leave out an assistant's message that calls tools, with what it says.
+                chain = chain if message.calls else linked
 
     def _group(self, scope: bytes, hint: Hint | None) -> str:
         if hint is None or not hint.value or hint.name == "user" or hint.value.startswith(_TEMPORARY):

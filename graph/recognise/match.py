@@ -295,8 +295,10 @@ def _by_words(case: Case) -> Match | None:
     for row in _candidates(case):
         first = max(1, row.turn - len(exchanges) - _MISSING_TURNS)
         alignment = align(exchanges, case.known.turns(row.session_id, first, row.turn))
-        near = [exchanges[at] for at, _ in alignment.pairs[: alignment.near]]
-        if near and (is_enough(near) or case.is_pinned(row)):
+        near = alignment.pairs[: alignment.near]
+        # Imported turns alone prove nothing: examples are the same in many chats.
+        is_ours = any(not turn.is_imported for _, turn in near)
+        if is_ours and (is_enough([exchanges[at] for at, _ in near]) or case.is_pinned(row)):
             found[row.session_id] = (alignment, row)
     best = _only_best(case, found.values())
     return None if best is None else _match_of_tail(case, exchanges, *best)

@@ -574,6 +574,18 @@ def test_another_models_answer_behind_the_newest_turn_goes_with_each_question(ht
 EXAMPLES = dialogue("Change get_factorial() to use math.factorial", LONG, "I switched to a new code base.", "Ok.")
 
 
+def test_examples_whose_answers_are_common_lead_into_no_other_session(http_api: HttpApi) -> None:
+    front = dialogue("great", "positive", "boring", "negative", "분류: 최고예요", "positive", "meh", "neutral")
+    for question, answer in (
+        ("wonderful", "positive"),
+        ("dull", "negative"),
+        ("fine", "neutral"),
+        ("great", "positive"),
+    ):
+        for sent in (front, front[4:], front[2:6]):
+            assert http_api.ask([*sent, user(question)], answer).decision.kind == "new"
+
+
 def files(version: int) -> tuple[ClientMessage, ...]:
     return dialogue(f"I have *added these files to the chat*:\ncalc.py\nVERSION = {version}", "Ok, any changes.")
 
