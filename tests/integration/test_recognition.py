@@ -620,6 +620,16 @@ def test_an_editor_that_moves_its_files_behind_the_history_stays_in_one_session(
     assert (later.kind, later.session_id) == ("append", *sessions)
 
 
+def test_messages_that_are_no_turns_are_found_where_as_many_turns_are_left_out(http_api: HttpApi) -> None:
+    started = http_api.ask([*dialogue("the map", "Ok.", "the files", "Ok."), user("first")], LONG)
+    own = dialogue("I updated the files.", "Ok.", "the new files", "Ok.")
+    asked = [*dialogue("first", LONG), *own, user("second")]
+    assert http_api.ask(asked, "done").decision.context == own
+    http_api.sends_own(started.session_id)
+    later = http_api.decide([*asked, assistant("done"), user("third")])
+    assert (later.kind, later.session_id, later.preamble) == ("append", started.session_id, own)
+
+
 def test_a_client_that_keeps_only_the_last_text_of_a_round_of_tools_is_recognised(http_api: HttpApi) -> None:
     calls = (ClientCall("call-1", "clock", "{}"),)
     history = list[ClientMessage]()

@@ -358,7 +358,7 @@ _RECOGNITION: Final = (
         "recognition",
         "graph/recognise/client_turns.py",
         "unit/test_client_message",
-        ("[IMAGE_MARK] * image_count", "[IMAGE_MARK] * bool(image_count)"),
+        ('!= "tool" and not before.calls:', '!= "tool":'),
     ),
 )
 

@@ -4,6 +4,8 @@ import pytest
 
 from component.words.wording import words_of
 from graph.service import ChatService
+from tests.fake.program import asked_by
+from tests.fake.resending import assistant, user
 from tests.page.reading import new_page, open_page, page_text
 
 TABS = "tabs_rail"
@@ -21,7 +23,8 @@ def test_the_model_input_of_every_strategy_is_shown(real_service: ChatService, s
         real_service.sessions.configure(identifier, strategy=strategy)
     if strategy == "compaction":
         real_service.folds.compact(identifier)
-    real_service.turns.send(identifier, "지금까지의 일정을 정리해 줘")
+    options = asked_by(preamble=(user("저장소의 파일입니다."), assistant("Ok.")))
+    real_service.turns.send(identifier, "지금까지의 일정을 정리해 줘", options=options)
     list(real_service.turns.follow(identifier))
     page = new_page()
     page.session_state[TABS] = words_of("ko").input.tab
@@ -30,3 +33,4 @@ def test_the_model_input_of_every_strategy_is_shown(real_service: ChatService, s
     assert "다시 만들어 확인했습니다" in page_text(page)
     groups = [box.label for box in page.expander if "시스템 프롬프트" in box.label or "머리말" in box.label]
     assert len(groups) == (2 if strategy in ("rolling", "compaction") else 1)
+    assert sum("이번 턴의 맥락" in box.label for box in page.expander) == 1

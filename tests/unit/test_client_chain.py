@@ -112,13 +112,17 @@ def test_a_thought_that_never_ends_hides_no_other_block_and_details_of_an_answer
     assert canonical("assistant", "<details><summary>s</summary>t</details>") != ""
 
 
+CALLS = (ClientCall("c1", "clock", "{}"),)
+
+
 def test_tools_and_messages_that_only_call_them_stay_out_of_the_chain() -> None:
     asked = [ClientMessage("user", "What time is it?")]
     answered, again = ClientMessage("assistant", "Noon."), ClientMessage("user", "Thanks")
-    for said in ("", "Let me look that up."):
-        call = ClientMessage("assistant", said, calls=(ClientCall("c1", "clock", "{}"),))
-        called = [*asked, call, ClientMessage("tool", "noon", call_id="c1")]
-        assert read([*called, answered, again]).fingerprint.asked == read([*asked, answered, again]).fingerprint.asked
+    for said, calls in (("", ()), ("", CALLS), ("Let me look that up.", CALLS)):
+        called = [*asked, ClientMessage("assistant", said, calls=calls), ClientMessage("tool", "noon", call_id="c1")]
+        later = read([*asked, answered, again])
+        assert read([*called, answered, again]).fingerprint.asked == later.fingerprint.asked
+        assert read(called).fingerprint.ended(answered.text).chain == later.links[-2].chain
 
 
 def test_order_of_tool_answers_makes_no_difference_but_which_calls_they_answer_does() -> None:
