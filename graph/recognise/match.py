@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -63,10 +63,13 @@ def align(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn], *, is_be
     exchanges stand behind others that are known to match.
     """
     said = [(_squeeze(exchange.question), _squeeze(exchange.answer)) for exchange in exchanges]
+    places: dict[str, list[int]] = {}
+    for index, (_, answered) in enumerate(said):
+        places.setdefault(answered, []).append(index)
     pairs: list[tuple[int, ArchivedTurn]] = []
     end, start, near, has_gap = len(said), 0, 0, False
     for turn in reversed(turns):
-        if (at := _find(turn, said[:end])) is None:
+        if (at := _find(turn, said, places, end)) is None:
             has_gap = has_gap or not _may_be_missing(turn)
             continue
         if has_gap and pairs:
@@ -81,18 +84,22 @@ def align(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn], *, is_be
     return Alignment(tuple(pairs), start, near or len(pairs))
 
 
-def _find(turn: ArchivedTurn, said: Sequence[tuple[str, str]]) -> int | None:
-    """Returns the newest exchange with an equal answer, and a question that contains the other or is part of it.
+def _find(
+    turn: ArchivedTurn, said: Sequence[tuple[str, str]], places: Mapping[str, Sequence[int]], end: int
+) -> int | None:
+    """Returns the newest exchange before `end` with an equal answer, and a question that contains the other's.
 
     Front ends add found documents to a question and send it again without them. A stopped answer may have been received
     in part.
     """
     question, answer, final = _squeeze(turn.question), _squeeze(turn.answer), _squeeze(turn.final)
-    for index in reversed(range(len(said))):
+    if turn.status == "finished":
+        indexes = sorted({*places.get(answer, ()), *places.get(final, ())})
+    else:
+        indexes = [index for index in range(end) if answer.startswith(said[index][1]) or said[index][1] == final]
+    for index in reversed(indexes):
         asked, answered = said[index]
-        is_part = turn.status != "finished" and answer.startswith(answered)
-        is_answer = bool(answered) and (answered in (answer, final) or is_part)
-        if is_answer and (asked in question or (bool(question) and question in asked)):
+        if index < end and answered and (asked in question or (bool(question) and question in asked)):
             return index
     return None
 

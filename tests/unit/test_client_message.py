@@ -156,6 +156,12 @@ def test_images_are_kept_by_reference_and_those_that_no_provider_may_be_sent_by_
     assert reference_of(PNG).startswith("image:")
 
 
+def test_a_message_behind_a_call_that_nobody_answered_leaves_the_call_whole() -> None:
+    (turn,) = turns_of([user("Go"), assistant("I look.", call("1")), assistant("It rains.")], id_prefix="t")
+    assert [message.type for message in turn] == ["human", "ai", "tool", "ai"]
+    assert [text_of(message) for message in (turn[1], turn[3])] == ["I look.", "It rains."]
+
+
 def test_arguments_that_are_no_object_are_kept_as_text() -> None:
     for arguments in ("[1]", '{"n": NaN}', '{"a":' * 500, "9" * 5_000, ""):
         (turn,) = turns_of([user("q"), assistant("", call("c", arguments)), result("c", "20")], id_prefix="m")
