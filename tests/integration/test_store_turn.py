@@ -6,6 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.core.text import sum_tokens
+from graph.store.session_import import insert_turns
 from graph.store.turn import PartialText, TurnKey, TurnStore
 from graph.value.error import InternalError, NotFoundError
 from tests.fake.store import OWNER, SESSION, StoreSet
@@ -127,3 +128,24 @@ def test_one_turn_that_lost_its_lease_keeps_no_other_from_being_saved(stores: St
     of_another = replace(lost, fence=lost.fence + 1)
     stores.turns.save_partials([PartialText(of_another, 1, "old"), PartialText(held, 1, "new")])
     assert [stores.turns.get(name, 1).partial_text for name in ("lost", "held")] == ["", "new"]
+
+
+def test_what_programs_asked_brought_along_and_sent_beside_their_turns_is_known(stores: StoreSet) -> None:
+    lease = stores.make_session()
+    stores.run_turn(lease, "of the page")
+    brought = [[HumanMessage("an example", id="brought"), AIMessage("its answer", id="answer")]]
+    with stores.database.write(lease) as connection:
+        insert_turns(
+            connection,
+            brought,
+            session_id=SESSION,
+            owner=OWNER,
+            turn_count=1,
+            client="editor",
+            model="",
+            now=stores.clock(),
+        )
+    assert [stores.turns.imported(SESSION, 1, last) for last in (1, 2)] == [frozenset(), {2}]
+    assert [stores.turns.seen_by_programs(SESSION, last) for last in (1, 2)] == [(0, False), (1, False)]
+    stores.blocks.keep(lease, "before", "messages", owner=OWNER)
+    assert stores.turns.seen_by_programs(SESSION, 2) == (1, True)
