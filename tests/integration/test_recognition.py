@@ -630,6 +630,16 @@ def test_messages_that_are_no_turns_are_found_where_as_many_turns_are_left_out(h
     assert (later.kind, later.session_id, later.preamble) == ("append", started.session_id, own)
 
 
+def test_turns_of_the_same_words_are_told_apart_by_their_place(http_api: HttpApi) -> None:
+    history: list[ClientMessage] = []
+    for _ in range(3):
+        history += dialogue("again", "and again")
+        session_id = http_api.ask(history[:-1], "and again").session_id
+    front = dialogue("the files", "Ok.")
+    decision = http_api.decide([*front, *history[-4:], user("?")])
+    assert (decision.kind, decision.session_id, decision.preamble) == ("append", session_id, front)
+
+
 def test_a_client_that_keeps_only_the_last_text_of_a_round_of_tools_is_recognised(http_api: HttpApi) -> None:
     calls = (ClientCall("call-1", "clock", "{}"),)
     history = list[ClientMessage]()
