@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from langchain_core.messages.utils import convert_to_openai_messages
 
 from graph.core.attached import reference_of
+from graph.core.language import session_language
 from graph.core.pin import ContextBlock, Said
 from graph.core.text import has_visible, plain_text
 from graph.core.turn import closed_mark, is_complete, split_turns, text_of
@@ -44,7 +45,9 @@ def call(call_id: str, arguments: str = '{"city": "Seoul"}') -> ClientCall:
 
 def shape(*messages: ClientMessage) -> list[list[str]]:
     """Each message of each turn by its kind and its text, calls marked by `>`."""
-    return [[_shape_of(message) for message in turn] for turn in turns_of(messages, id_prefix="m")]
+    language = session_language([HumanMessage(message.text) for message in messages if message.role == "user"], "en")
+    turns = turns_of(messages, id_prefix="m", language=language)
+    return [[_shape_of(message) for message in turn] for turn in turns]
 
 
 def _shape_of(message: AnyMessage) -> str:
@@ -54,7 +57,7 @@ def _shape_of(message: AnyMessage) -> str:
 
 @given(HISTORIES)
 def test_whatever_a_program_sends_becomes_turns_that_a_provider_accepts(history: list[ClientMessage]) -> None:
-    turns = turns_of(history, id_prefix="m")
+    turns = turns_of(history, id_prefix="m", language="ko")
     messages = [message for turn in turns for message in turn]
     sent = convert_to_openai_messages(messages) if messages else []
     assert turns == split_turns(messages)
@@ -95,7 +98,7 @@ def test_thoughts_of_an_imported_answer_are_left_out() -> None:
 
 
 def test_a_turn_without_an_answer_is_closed_as_stopped() -> None:
-    (turn,) = turns_of([user("질문입니다.")], id_prefix="m")
+    (turn,) = turns_of([user("질문입니다.")], id_prefix="m", language="ko")
     assert text_of(turn[1]) == "(사용자가 답변을 중지했습니다.)"
     assert closed_mark(turn[1]) == {"closed": "stopped", "code": "", "is_partial": False}
 
