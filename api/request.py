@@ -98,15 +98,17 @@ class Call(Sent):
 
 
 class SentMessage(Sent):
-    """One message; other fields, such as `name`, are ignored."""
+    """One message; `name` counts in the old form of a result alone, and other fields are ignored."""
 
-    role: Literal["system", "developer", "user", "assistant", "tool"]
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: Annotated[
         list[Part], BeforeValidator(_as_parts, json_schema_input_type=str | list[Part]), Field(max_length=PARTS)
     ] = []
     refusal: str = ""
     tool_calls: list[Call] = Field(default=[], max_length=PARTS)
     tool_call_id: str = Field(default="", max_length=_ID_CHARS)
+    function_call: Function | None = None
+    name: Any = ""
 
     @model_validator(mode="after")
     def _check(self) -> SentMessage:
@@ -115,6 +117,14 @@ class SentMessage(Sent):
             message = "A message of the role tool says by tool_call_id which call it answers"
             raise PydanticCustomError(kind, message)
         return self
+
+    @property
+    def calls(self) -> tuple[ClientCall, ...]:
+        """The calls; one in the old form has its name for an id, as its result has nothing else."""
+        calls = [(call.id, call.function) for call in self.tool_calls]
+        if self.function_call:
+            calls.append((self.function_call.name, self.function_call))
+        return tuple(ClientCall(call_id, function.name, function.arguments or "{}") for call_id, function in calls)
 
     @property
     def text(self) -> str:
@@ -131,13 +141,11 @@ def chat_of(messages: Sequence[SentMessage]) -> tuple[ClientMessage, ...]:
     """Converts the messages of user, assistant and tools; drops system and developer messages."""
     return tuple(
         ClientMessage(
-            role=role,
+            role="tool" if role == "function" else role,
             text=message.text,
             images=tuple(part.image_url for part in message.content if part.is_image),
-            calls=tuple(
-                ClientCall(call.id, call.function.name, call.function.arguments or "{}") for call in message.tool_calls
-            ),
-            call_id=message.tool_call_id,
+            calls=message.calls,
+            call_id=message.tool_call_id or (str(message.name) if role == "function" else ""),
         )
         for message in messages
         if (role := message.role) != "system" and role != "developer"
@@ -393,12 +401,14 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
         sent = CompletionBody.model_validate(fields)
     except ValidationError as error:
         raise invalid_field(error) from None
-    messages = chat_of(sent.messages)
+    messages, system = chat_of(sent.messages), system_of(sent.messages)
+    if not messages and system.strip():
+        messages, system = (ClientMessage("user", system),), ""  # alone, it is what is asked
     _check_question(messages)
     model, is_plain = parse_model_id(sent.model)
     options = ClientOptions(
         name=client.name,
-        system=system_of(sent.messages),
+        system=system,
         tools=tuple(fields["tools"]) if sent.tools else (),
         tool_choice=sent.tool_choice,
         sampling=sent.model_dump(include=set(_SAMPLING), exclude_unset=True),

@@ -12,10 +12,10 @@ from prompt.system.framing import (
     CLIENT_HEADING,
     CLOSED_ANSWER,
     COMPACTION_HEADING,
+    NO_RESULT,
     PERSISTENT_HEADING,
     RECORD_LABEL,
     SUMMARY_HEADING,
-    UNFINISHED_CALL,
     VOLATILE_HEADING,
     Language,
 )
@@ -160,13 +160,15 @@ MARK: Final = "turnfold"
 # Marks what a provider wants back with an answer's calls, in their turn alone; the archive has none of it.
 RETURNED: Final = "turnfold_returned"
 ClosedStatus = Literal["failed", "stopped"]
+# What a closed turn's answer says if nothing was said: "stopped" only of a user's stop.
+Closing = ClosedStatus | Literal["unanswered"]
 INTERRUPTED: Final = "interrupted"
 
 
 def closing_messages(
     open_turn: Sequence[AnyMessage],
     *,
-    status: ClosedStatus,
+    status: Closing,
     code: str,
     partial_text: str,
     language: Language,
@@ -174,22 +176,21 @@ def closing_messages(
 ) -> list[AnyMessage]:
     """Returns the messages that complete an open turn: a `ToolMessage` for each open call, then a marked answer.
 
-    `code` is the error's, "" if the turn was stopped. `partial_text`, the saved part of the streamed answer, is
+    `code` is the error's, "" for none. `partial_text`, the saved part of the streamed answer, is
     replaced by a fixed sentence if it is blank or already archived in the turn, before a tool call.
     """
     closing: list[AnyMessage] = [
-        ToolMessage(UNFINISHED_CALL[language], tool_call_id=call_id, id=f"{message_id}-{index}", status="error")
+        ToolMessage(NO_RESULT[language], tool_call_id=call_id, id=f"{message_id}-{index}", status="error")
         for index, call_id in enumerate(unanswered_calls(open_turn))
     ]
     text = "" if is_archived(partial_text, open_turn) else partial_text
-    closing.append(
-        AIMessage(
-            text or CLOSED_ANSWER[status, language],
-            id=message_id,
-            additional_kwargs={MARK: {"closed": status, "code": code, "is_partial": bool(text)}},
-        )
-    )
+    mark = {"closed": status_of(status), "code": code, "is_partial": bool(text)}
+    closing.append(AIMessage(text or CLOSED_ANSWER[status, language], id=message_id, additional_kwargs={MARK: mark}))
     return closing
+
+
+def status_of(closing: Closing) -> ClosedStatus:
+    return "stopped" if closing == "unanswered" else closing
 
 
 def is_archived(partial_text: str, open_turn: Sequence[AnyMessage]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from graph.core.turn import RETURNED, ClosedStatus, closing_messages, ending_of, is_complete, unanswered_calls
+from graph.core.turn import RETURNED, Closing, closing_messages, ending_of, is_complete, status_of, unanswered_calls
 from graph.node.builder import ChatGraph
 from graph.recognise.client_chain import EndedFingerprint
 from graph.store.database import Lease
@@ -45,7 +45,7 @@ class StateRecovery:
 
         Records behind a hole in the coverage are invalidated. A pending task is never resumed: if its answer was given,
         it is in the archive; if it failed, it would fail again. `keeps_waiting`: a turn that waits for a program stays
-        open, unless it has waited for too long.
+        open.
         """
         session_id = lease.session_id
         with self._stores.database.reading():
@@ -53,7 +53,7 @@ class StateRecovery:
             context = self._context(session)
         if context.left_out:
             self._stores.records.invalidate_from(lease, context.left_out[0].from_position)
-        if last is not None and last.is_open and not (keeps_waiting and self._stores.turns.is_waiting(last)):
+        if last is not None and last.is_open and not (keeps_waiting and last.status == "requires_action"):
             self._end_interrupted(lease, last, owner=session.owner)
             context = self._context(session)
         if not self._is_same(session_id, context):
@@ -65,7 +65,7 @@ class StateRecovery:
         turn: TurnRow,
         *,
         owner: str,
-        status: ClosedStatus,
+        status: Closing,
         code: str = "",
         detail: str = "",
         partial_text: str = "",
@@ -92,7 +92,7 @@ class StateRecovery:
             self._stores.turns.finish(
                 lease,
                 turn.number,
-                status,
+                status_of(status),
                 error_code=code,
                 error_detail=detail,
                 partial_text=partial_text,
@@ -146,7 +146,7 @@ class StateRecovery:
     def _end_interrupted(self, lease: Lease, turn: TurnRow, *, owner: str) -> None:
         """Closes a turn whose worker or program is gone; without a complete answer it ends as failed or stopped."""
         if turn.status == "requires_action":
-            self.close(lease, turn, owner=owner, status="stopped")
+            self.close(lease, turn, owner=owner, status="stopped" if turn.stop_requested else "unanswered")
             return
         ending, code = ending_of(self._messages_of(turn), stop_requested=turn.stop_requested)
         status = "failed" if ending == "finished" else ending

@@ -32,7 +32,8 @@ _TEMPORARY: Final = "local:"
 class EndedFingerprint(NamedTuple):
     """Fingerprint of a complete response.
 
-    Hashes of the history with the answer, and of the answer alone, None if nothing was sent.
+    Hashes of the history with the answer, None if nothing was said, and of what alone identifies the response: the id
+    of its first call for the program, else its answer.
     """
 
     asked: bytes
@@ -70,6 +71,9 @@ class ChainKey:
 
     def answer(self, scope: bytes, text: str) -> bytes:
         return self.hash("answer", scope, _bytes(text))
+
+    def call(self, scope: bytes, call_id: str) -> bytes:
+        return self.hash("call", scope, _bytes(call_id))
 
     def next(self, before: bytes, role: ClientRole, text: str) -> bytes:
         # Unambiguous without lengths, hence faster: only the last part varies, and `hash` input begins differently.
@@ -112,12 +116,11 @@ class OpenFingerprint:
     idempotency: bytes | None
     state: bytes
 
-    def ended(self, sent_text: str) -> EndedFingerprint:
+    def ended(self, sent_text: str, first_call: str = "") -> EndedFingerprint:
         text = canonical("assistant", sent_text)
-        if not text:
-            return EndedFingerprint(self.asked, None, None)
-        chain = self.key.next(self.state, "assistant", text)
-        return EndedFingerprint(self.asked, chain, self.key.answer(self.scope, text))
+        chain = self.key.next(self.state, "assistant", text) if text else None
+        answer = self.key.answer(self.scope, text) if text else None
+        return EndedFingerprint(self.asked, chain, self.key.call(self.scope, first_call) if first_call else answer)
 
 
 @dataclass(frozen=True)
@@ -150,12 +153,31 @@ def canonical(role: ClientRole, text: str) -> str:
 
 
 def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
-    calls: list[str] = []
-    for message in reversed(messages):
-        if message.role != "tool":
-            break
-        calls.append(message.call_id)
-    return tuple(sorted(calls))
+    places = newest_results(messages)
+    return tuple(sorted(messages[at].call_id for at in places)) if places.stop == len(messages) else ()
+
+
+def newest_results(messages: Sequence[ClientMessage]) -> range:
+    """Returns where the results stand behind which only the user speaks; empty for none."""
+    end = next((at for at in range(len(messages), 0, -1) if messages[at - 1].role != "user"), 0)
+    first = next((at for at in range(end, 0, -1) if messages[at - 1].role != "tool"), 0)
+    return range(first, end)
+
+
+def results_first(messages: Iterable[ClientMessage]) -> tuple[ClientMessage, ...]:
+    """Returns the messages with the results of an answer's calls before what the user says behind the answer."""
+    ordered: list[ClientMessage] = []
+    place: int | None = None
+    for message in messages:
+        if message.role == "tool":
+            place = len(ordered) if place is None else place
+            ordered.insert(place, message)
+            place += 1
+            continue
+        ordered.append(message)
+        if message.role == "assistant":
+            place = len(ordered) if message.calls else None
+    return tuple(ordered)
 
 
 def _without_hidden_blocks(text: str) -> str:
@@ -263,6 +285,7 @@ class ArchivedTurn:
         answer: The assistant's whole text, or the archived part if the turn was stopped; "" for none.
         final: The same without what was said beside calls of tools.
         is_elsewhere: The page or another client asked, so that this client never saw the turn.
+        lacks_results: It was closed before the results of all of its calls came.
         images: References or URLs of the question's images, in order.
     """
 
@@ -273,6 +296,7 @@ class ArchivedTurn:
     model: str = ""
     is_elsewhere: bool = False
     is_imported: bool = False
+    lacks_results: bool = False
     images: tuple[str, ...] = ()
     final: str = ""
 
@@ -295,6 +319,6 @@ class Known(Protocol):
         """
         ...
 
-    def open_calls(self, session_id: str) -> frozenset[str]:
-        """Returns the ids of calls after which a session's last turn can resume: it waits, or its server died."""
+    def open_turn(self, session_id: str) -> Sequence[AnyMessage]:
+        """Returns the messages of a session's last turn if results can resume it: it waits, or its server died."""
         ...

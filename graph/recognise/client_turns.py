@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final
@@ -13,17 +14,19 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 from langchain_core.messages.tool import tool_call
 
 from graph.core.attached import question_of
+from graph.core.language import user_language
 from graph.core.text import has_visible, plain_text, plain_value
 from graph.core.thinking import split_whole
-from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, unanswered_calls
+from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, text_of, unanswered_calls
 from graph.value.client import ClientMessage, is_image_url
 from graph.value.error import InputError
 from graph.value.event import ClientCall
-from prompt.system.framing import ASSISTANT_BEGAN, UNFINISHED_CALL, Language
+from prompt.system.framing import ASSISTANT_BEGAN, NO_RESULT, Language
 
 _BAD_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_CHARS: Final = 64
 _UNNAMED: Final = "tool"
+_IMPORTED: Final = "imported-"
 _BRACKET: Final = re.compile(r"[\[\]{}]")
 _DEEPEST: Final = 64
 _MOST_MESSAGES: Final = 2_000
@@ -54,9 +57,43 @@ def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str, language: Lan
     replaces the user's message. Call ids are new, as different clients use the same ones.
     """
     history = _History(id_prefix, language)
-    for message in _joined(filter(_says_anything, map(_plain, messages))):
+    for message in _cleaned(messages):
         history.add(message)
     return history.end()
+
+
+def continued(
+    begun: Sequence[AnyMessage], messages: Iterable[ClientMessage], *, id_prefix: str, language: Language
+) -> list[AnyMessage]:
+    """Returns what a program, but not its user, says further of a turn that has begun: results, and answers of others.
+
+    What the turn has already is left out: a copy of its newest calls, and their results. Further results come first, in
+    the order of the calls; in the end each call has a result and each result a call.
+    """
+    calls = {str(call["id"]): call["args"] for call in newest_calls(begun)}
+    known = {(message.tool_call_id, text_of(message)) for message in begun if isinstance(message, ToolMessage)}
+    said = [each for each in _cleaned(messages) if not _is_copy(each, calls) and (each.call_id, each.text) not in known]
+    history, places = _History(id_prefix, language, begun), {name: place for place, name in enumerate(calls)}
+    first = next((at for at, message in enumerate(said) if message.role != "tool"), len(said))
+    for message in (*sorted(said[:first], key=lambda each: places.get(each.call_id, len(places))), *said[first:]):
+        history.add(message)
+    return history.continued()[len(begun) :]
+
+
+def new_prefix() -> str:
+    """Returns a prefix of ids by which `is_imported` knows the messages."""
+    return f"{_IMPORTED}{uuid.uuid4().hex}"
+
+
+def is_imported(message: AnyMessage) -> bool:
+    """Returns True if a program sent the message with its request."""
+    return str(message.id).startswith(_IMPORTED)
+
+
+def unasked(messages: Iterable[ClientMessage]) -> ClientMessage:
+    """Returns a fixed sentence in place of the missing question of these messages, in their language."""
+    words = HumanMessage("\n".join(message.text for message in messages))
+    return ClientMessage("user", ASSISTANT_BEGAN["ko" if user_language([words]) == "ko" else "en"])
 
 
 def join_questions(
@@ -74,12 +111,13 @@ def join_questions(
 
 
 class _History:
-    def __init__(self, id_prefix: str, language: Language) -> None:
-        self._turns: list[list[AnyMessage]] = []
+    def __init__(self, id_prefix: str, language: Language, begun: Sequence[AnyMessage] = ()) -> None:
+        self._turns: list[list[AnyMessage]] = [[*begun]] if begun else []
         self._language: Language = language
         self._id_prefix = id_prefix
-        self._id_count = self._call_count = 0
-        self._waiting: dict[str, str] = {}  # the client's ids of open calls, and the new ones
+        self._id_count = 0
+        # The client's ids of open calls, and the new ones.
+        self._waiting = {call_id: call_id for call_id in unanswered_calls(begun)}
 
     def add(self, message: ClientMessage) -> None:
         if message.role == "user":
@@ -96,6 +134,11 @@ class _History:
         self._close()
         return self._turns
 
+    def continued(self) -> list[AnyMessage]:
+        """Returns the last turn, without an answer if there is none, but with a result of each call."""
+        self._end_calls()
+        return self._turns[-1]
+
     def _begin(self, question: HumanMessage) -> None:
         self._close()
         self._turns.append([question])
@@ -104,7 +147,7 @@ class _History:
         if self._turns and not is_complete(self._turns[-1]):
             self._turns[-1] += closing_messages(
                 self._turns[-1],
-                status="stopped",
+                status="unanswered",
                 code="",
                 partial_text="",
                 language=self._language,
@@ -134,7 +177,7 @@ class _History:
 
     def _end_calls(self) -> None:
         for call_id in unanswered_calls(self._turns[-1]):
-            text = UNFINISHED_CALL[self._language]
+            text = NO_RESULT[self._language]
             self._turns[-1].append(ToolMessage(text, tool_call_id=call_id, id=self._new_id(), status="error"))
         self._waiting = {}
 
@@ -148,8 +191,11 @@ class _History:
 
     def _new_call(self, name: str, arguments: dict[str, Any]) -> ToolCall:
         """Returns a call with an id of nine letters and digits, the only form that some providers accept."""
-        self._call_count += 1
-        return tool_call(name=name, args=arguments, id=f"call{self._call_count:05}")
+        return tool_call(name=name, args=arguments, id=uuid.uuid4().hex[:9])
+
+
+def _cleaned(messages: Iterable[ClientMessage]) -> list[ClientMessage]:
+    return list(_joined(filter(_says_anything, map(_plain, messages))))
 
 
 def _plain(message: ClientMessage) -> ClientMessage:
@@ -221,37 +267,39 @@ def waiting_calls(open_turn: Sequence[AnyMessage]) -> tuple[ClientCall, ...]:
     )
 
 
-def results_of(open_turn: Sequence[AnyMessage], sent: Sequence[ClientMessage], *, message_id: str) -> list[ToolMessage]:
-    """Returns the results of the waiting calls, in the order of the calls; empty if all have results already.
+def results_of(
+    open_turn: Sequence[AnyMessage], sent: Sequence[ClientMessage], *, id_prefix: str, language: Language
+) -> list[AnyMessage]:
+    """Returns the messages that let a turn go on: the results of its waiting calls; empty if all have results already.
 
-    Calls are compared by id and parsed arguments, as libraries re-serialise JSON. The client's copy of the assistant's
-    message may be among the results.
+    The client's copy of the assistant's message may be among the results. Calls are compared by id and parsed
+    arguments, as libraries re-serialise JSON; a changed call, and a result of no call here, are added with the results.
 
-    Raises `InputError`, with the calls' ids: `unknown_call` (a result for no call of the newest answer, or a changed
-    call) or `unanswered_call` (a call without a result).
+    Raises `InputError`, with the calls' ids: `unknown_call` (no result is of the newest answer's calls) or
+    `unanswered_call` (a call without a result).
     """
     calls = {str(call["id"]): call["args"] for call in newest_calls(open_turn)}
-    known = {message.tool_call_id: message.content for message in open_turn if isinstance(message, ToolMessage)}
-    given = {plain_text(each.call_id): plain_text(each.text) for each in sent if each.role == "tool"}
-    copies = [call for each in sent for call in each.calls]
-    changed = [call.id for call in copies if not _is_same(call, calls)]
-    unknown = [name for name, text in given.items() if name not in calls or known.get(name, text) != text]
-    if changed or unknown or not given:
-        raise InputError("unknown_call", _named([*changed, *unknown]))
-    waiting = [name for name in calls if name not in known]
-    if missing := [name for name in waiting if name not in given]:
+    ids = {each.call_id: None for each in sent if each.role == "tool"}
+    if not ids.keys() & calls.keys():
+        raise InputError("unknown_call", _named([*ids]))
+    is_changed = any(each.calls and not _is_copy(each, calls) for each in sent)
+    missing = [name for name in unanswered_calls(open_turn) if name not in ids]
+    if missing and not is_changed:
         raise InputError("unanswered_call", _named(missing))
-    # Without the tool's name: a client's `recall` isn't the server's.
-    return [
-        ToolMessage(given[name], tool_call_id=name, id=f"{message_id}-{index}") for index, name in enumerate(waiting)
-    ]
+    said = [each for each in sent if each.role == "tool" or each.calls]
+    return continued(open_turn, said, id_prefix=id_prefix, language=language)
 
 
 def newest_calls(open_turn: Sequence[AnyMessage]) -> list[ToolCall]:
     return next((message.tool_calls for message in reversed(open_turn) if isinstance(message, AIMessage)), [])
 
 
-def _is_same(copy: ClientCall, calls: dict[str, Any]) -> bool:
+def _is_copy(message: ClientMessage, calls: Mapping[str, Any]) -> bool:
+    """Returns True if a message has calls and all of them are among these, which are arguments by id."""
+    return bool(message.calls) and all(_is_same(call, calls) for call in message.calls)
+
+
+def _is_same(copy: ClientCall, calls: Mapping[str, Any]) -> bool:
     name = plain_text(copy.id)
     try:
         return name in calls and bool(plain_value(json.loads(copy.arguments or "{}")) == calls[name])

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from graph.recognise.client_chain import FingerprintRow, OpenFingerprint
-from graph.recognise.match import Case, Match, find_match, match_behind
+from graph.core.turn import words_of
+from graph.recognise.client_chain import (
+    FingerprintRow,
+    Link,
+    OpenFingerprint,
+    RequestChain,
+    canonical,
+    newest_results,
+)
+from graph.recognise.client_turns import newest_calls
+from graph.recognise.match import Case, Match, find_match, is_same_question, match_behind
 from graph.value.client import ClientMessage, ClientRequest, Matched
-from graph.value.error import BusyError, InputError
+from graph.value.error import BusyError
+from graph.value.event import ClientCall
 
 # How long a repeated request gets the response that its first try started.
 RETRIED_FOR: Final = timedelta(minutes=10)
@@ -32,7 +42,9 @@ class Decision:
         after_turn: For "fork": the last turn taken from the source session; 0 for none.
         turn: For "retry": the turn of the response. For "append" and "regenerate": the session's last turn when read,
             if a later one makes the decision out of date; 0 if none does.
-        imported: Messages of the client and other models, to be archived as imported turns before the question.
+        imported: Messages of the client and other models, to be archived as imported turns before the question; those
+            before a user's belong to the turn that waits for the client.
+        brought: The client's calls and their results, behind the question, if no turn waits for them.
         preamble: Messages before and between the known ones: the client's own context.
         context: Messages between the newest known one and the question: sent with it, archived only if too long.
         stop_first: Stops the session's running turn first, as the client no longer listens to it.
@@ -47,6 +59,7 @@ class Decision:
     turn: int = 0
     attempt: int = 0
     imported: tuple[ClientMessage, ...] = ()
+    brought: tuple[ClientMessage, ...] = ()
     preamble: tuple[ClientMessage, ...] = ()
     context: tuple[ClientMessage, ...] = ()
     stop_first: bool = False
@@ -60,14 +73,13 @@ def decide(case: Case, *, now: datetime) -> Decision:
     A position in a session is derived only from the assistant's words there, or from the client's own chat id in
     addition to the words: two chats with the same first words stay separate.
 
-    Raises:
-        BusyError: The turn of the session in `detail` is in progress, and the request is a different question for the
-            same model.
-        InputError: `unknown_call`: the request answers tool calls, and no turn waits for any of them.
+    Raises `BusyError`: The turn of the session in `detail` is in progress, and the request is a different question for
+    the same model.
     """
-    decision = _tried_before(case, now) or (_resume(case) if case.chain.answered else None)
-    if decision is not None:
-        return decision
+    return _tried_before(case, now) or _with_results(case) or _by_history(case)
+
+
+def _by_history(case: Case) -> Decision:
     if case.previous is not None:
         return _asked_before(case) or _at(case, match_behind(case, case.previous))
     if case.request.session and not case.history:
@@ -98,21 +110,67 @@ def _tried_before(case: Case, now: datetime) -> Decision | None:
     return Decision("retry", "retry", row.session_id, turn=row.turn, attempt=row.attempt, fingerprint=fingerprint)
 
 
-def _resume(case: Case) -> Decision:
-    """Finds the turn that waits for the answered calls, by its question."""
-    fingerprint = case.chain.fingerprint
-    asked = next((link.chain for link in reversed(case.chain.links) if link.role == "user"), None)
-    rows = case.find("asked", [asked]) if asked is not None else []
-    sessions = [case.request.session, *(row.session_id for row in rows if row.is_last)]
-    for session_id in dict.fromkeys(filter(None, sessions)):
-        if case.known.open_calls(session_id) & set(case.chain.answered):
-            return Decision("resume", _matched(case, rows), session_id, fingerprint=fingerprint)
+def _with_results(case: Case) -> Decision | None:
+    """Decides where the newest results of the program's tools go.
+
+    None if there are none, or if the user speaks behind results that no turn waits for.
+    """
+    places, fingerprint = newest_results(case.messages), case.chain.fingerprint
+    if not places:
+        return None
+    first = places.start
+    if first and case.messages[first - 1].calls:
+        first -= 1
+    users = [link for link in case.chain.links if link.role == "user" and link.at < places.start]
+    question = users[-1] if users else None
+    found = _waiting(case, {case.messages[at].call_id for at in places}, case.messages[first].calls, question)
+    is_trailing = places.stop == len(case.messages)
+    if found is not None and is_trailing:
+        return Decision("resume", *found, fingerprint=fingerprint)
+    if found is not None:
+        return Decision("append", *found, imported=case.messages[first:-1], fingerprint=fingerprint)
+    return _from_elsewhere(case, question) if is_trailing else None
+
+
+def _waiting(
+    case: Case, answered: Collection[str], calls: Iterable[ClientCall], question: Link | None
+) -> tuple[Matched, str] | None:
+    """Returns how the session was found whose open turn has the answered calls, and its id: by question or call."""
+    scope, key = case.chain.fingerprint.scope, case.chain.fingerprint.key
+    by_question = case.find("asked", [question.chain]) if question else []
+    by_call = case.find("answer", [key.call(scope, name) for name in {*answered, *(call.id for call in calls)}])
+    if len({row.session_id for row in by_call}) > 1:
+        by_call = [row for row in by_call if case.is_pinned(row)]  # some servers give the same ids in each chat
+    rows = [row for row in (*by_question, *by_call) if row.is_last]
+    for session_id in dict.fromkeys(filter(None, (case.request.session, *(row.session_id for row in rows)))):
+        turn = case.known.open_turn(session_id)
+        if not any(call["id"] in answered for call in newest_calls(turn)):
+            continue
+        asked = canonical("user", words_of(turn[0]))
+        if session_id == case.request.session or question is None or is_same_question(question.text, asked):
+            return _matched(case, rows), session_id
+    return None
+
+
+def _from_elsewhere(case: Case, question: Link | None) -> Decision:
+    """Takes results that no turn waits for, with their calls, into the turn of the question before them."""
+    fingerprint, after = case.chain.fingerprint, 0 if question is None else question.at + 1
     again = next((row for row in case.find("asked", [fingerprint.asked]) if row.is_last), None)
-    if again is None:
-        raise InputError("unknown_call", ", ".join(case.chain.answered))
-    if again.status == "running":
+    if again is not None and again.status == "running":
         raise BusyError(again.session_id)
-    return Decision("regenerate", _matched(case, [again]), again.session_id, fingerprint=fingerprint)
+    if again is not None:
+        decision = Decision("regenerate", _matched(case, [again]), again.session_id)
+    elif question is not None:
+        asked = replace(fingerprint, asked=question.chain, state=question.chain)
+        links = tuple(link for link in case.chain.links if link.at < after)
+        chain = RequestChain(links, (), asked, case.chain.group)
+        request = replace(case.request, messages=case.messages[:after])
+        decision = _by_history(replace(case, request=request, chain=chain))
+    elif case.request.session:
+        decision = Decision("append", "header", case.request.session)
+    else:
+        decision = Decision("new", "new", group=case.chain.group)
+    return replace(decision, brought=case.messages[after:], fingerprint=fingerprint)
 
 
 def _asked_before(case: Case) -> Decision | None:
@@ -146,6 +204,10 @@ def _at(case: Case, match: Match) -> Decision:
         first = max((link.at for link in case.history if link.role == "user" and link.at < match.index), default=0)
         return _fork(case, row, match.turn - 1, imported=case.messages[first:-1], preamble=preamble)
     rest = case.messages[match.index + 1 : -1]
+    is_of_turn = bool(rest) and rest[0].role != "user"
+    if is_of_turn and any(turn.lacks_results for turn in case.known.turns(row.session_id, match.turn, match.turn)):
+        first = max((link.at for link in case.chain.links if link.role == "user" and link.at <= match.index), default=0)
+        return _fork(case, row, match.turn - 1, imported=case.messages[first:-1], preamble=preamble)
     if all(link.at <= match.index for link in case.chain.links[:-1]):
         rest = ()  # only tool messages of known turns
     head = case.known.head(row.session_id)

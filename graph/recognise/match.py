@@ -110,6 +110,12 @@ def is_enough(exchanges: Sequence[Exchange]) -> bool:
     return len(pairs) >= _FLOOR_PAIRS or any(len(exchange.answer) >= _FLOOR_CHARS for exchange in exchanges)
 
 
+def is_same_question(sent: str, stored: str) -> bool:
+    """Returns True if one of the questions contains the other; an unknown one ("") is in any."""
+    sent, stored = _squeeze(sent), _squeeze(stored)
+    return sent in stored or (bool(stored) and stored in sent)
+
+
 def is_started_by(answer: str, part: str) -> bool:
     started = _squeeze(part)
     return bool(started) and _squeeze(answer).startswith(started)

@@ -10,14 +10,23 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AnyMessage
 
 from graph.core.attached import urls_of
-from graph.core.text import estimate_tokens
+from graph.core.text import estimate_tokens, has_visible
 from graph.core.turn import closed_mark, text_of, words_of
 from graph.model.factory import ChatModels
-from graph.recognise.client_chain import ArchivedTurn, ChainKey, FingerprintHash, FingerprintRow, Known, canonical
-from graph.recognise.client_turns import join_questions, newest_calls
+from graph.recognise.client_chain import (
+    ArchivedTurn,
+    ChainKey,
+    FingerprintHash,
+    FingerprintRow,
+    Known,
+    canonical,
+    newest_results,
+    results_first,
+)
+from graph.recognise.client_turns import join_questions, unasked
 from graph.recognise.decide import Decision, decide, is_side_request
 from graph.recognise.match import Case, is_started_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
@@ -38,11 +47,12 @@ from graph.store.stores import ChatStores, ProgramStores
 from graph.store.turn import TurnRow
 from graph.strategy.base import room_within
 from graph.value.client import ClientMessage, ClientRequest, CompletionEnd, Matched
-from graph.value.error import BusyError, NotFoundError, ServerBusyError, TurnRateError
+from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnRateError
 from graph.value.record import ArchivedMessage
 from graph.value.view import TurnOptions
 from graph.worker.side_request_runner import SideRequestRunner
 from graph.worker.turn_log import TurnLog
+from prompt.system.framing import NO_RESULT
 
 _MOST_ROWS = 1_000
 
@@ -65,7 +75,6 @@ class Recognition:
         Raises:
             NotFoundError: The named session or response doesn't exist or is of another scope.
             BusyError: The session's turn is in progress with another question for the same model.
-            InputError: `unknown_call`: no turn waits for the tool calls it answers.
         """
         chain = self.load_key().read(request, owner=self._access.owner)
         if is_side_request(request):
@@ -139,12 +148,12 @@ class _KnownToStores:
     def seen(self, session_id: str, last: int) -> tuple[int, bool]:
         return self._stores.turns.seen_by_programs(session_id, last)
 
-    def open_calls(self, session_id: str) -> frozenset[str]:
+    def open_turn(self, session_id: str) -> Sequence[AnyMessage]:
         last = self._stores.turns.last(session_id)
         if last is None or not last.is_open or self._access.is_running(session_id):
-            return frozenset()
+            return ()
         entries = self._stores.archive.live_turns(session_id, last.number, last.number)
-        return frozenset(str(call["id"]) for call in newest_calls([entry.message for entry in entries]))
+        return [entry.message for entry in entries]
 
     def _has_died(self, row: FingerprintRow) -> bool:
         return row.status == "running" and not self._access.is_running(row.session_id)
@@ -171,6 +180,7 @@ class _KnownToStores:
             row.model,
             is_elsewhere=not is_own and not row.is_imported and row.client != self._client,
             is_imported=row.is_imported,
+            lacks_results=any(text_of(message) in NO_RESULT.values() for message in messages if message.type == "tool"),
             images=urls_of(messages[0]),
             final=canonical("assistant", "\n".join(final)),
         )
@@ -217,11 +227,12 @@ class Completions:
         """Starts to answer a request, or finds the response to an earlier try; a refused request stores nothing.
 
         Raises:
-            InputError: A message or option is invalid, or answers of open calls are missing or unknown.
+            InputError: A message or option is invalid, or answers of open calls are missing.
             NotFoundError: This owner has no session of the given name.
             BusyError: A turn is in progress, or (`ServerBusyError`, `TurnRateError`) a limit of the server is reached.
             StoreError: The message couldn't be committed.
         """
+        request = replace(request, messages=results_first(request.messages))
         if not request.idempotency_key:
             return self._begin_or_recognise_again(request)
         key = hash((self._access.owner, request.idempotency_key))
@@ -309,13 +320,21 @@ class Completions:
         session_id = decision.session_id
         options = _options_of(request, decision)
         if decision.kind == "resume":
-            return self._turns.resume(session_id, _results_of(request), options=options, decision=decision)
+            try:
+                return self._turns.resume(session_id, _results_of(request), options=options, decision=decision)
+            except InputError as error:
+                if error.reason != "unknown_call":
+                    raise
+                raise BusyError from error  # the turn was closed at the same moment
         if decision.kind == "regenerate":
             return self._turns.regenerate_answer(session_id, options=options, decision=decision)
         return self._send(session_id, request, decision)
 
     def _send(self, session_id: str, request: ClientRequest, decision: Decision) -> int:
-        history, asked = join_questions(decision.context or decision.imported, request.messages[-1])
+        sent = request.messages[: len(request.messages) - len(decision.brought)]
+        is_asked = bool(sent) and (has_visible(sent[-1].text) or bool(sent[-1].images))
+        last = sent[-1] if is_asked else unasked(decision.brought)
+        history, asked = join_questions(decision.context or decision.imported, last)
         if decision.context and self._has_room(session_id, request, (*decision.preamble, *history, asked)):
             decision = replace(decision, preamble=(*decision.preamble, *history))
         else:
@@ -431,6 +450,5 @@ def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:
 
 def _results_of(request: ClientRequest) -> list[ClientMessage]:
     """Returns the tool messages at the end of the request, with the assistant message before them if there is one."""
-    sent = request.messages
-    first = next((at for at in range(len(sent), 0, -1) if sent[at - 1].role != "tool"), 0)
+    sent, first = request.messages, newest_results(request.messages).start
     return list(sent[first - 1 if first and sent[first - 1].role == "assistant" else first :])

@@ -23,7 +23,7 @@ from graph.core.turn import (
     unanswered_calls,
 )
 from graph.model.factory import ChatModels
-from graph.recognise.client_turns import waiting_calls
+from graph.recognise.client_turns import is_imported, waiting_calls
 from graph.service.access import SessionAccess
 from graph.store.call import CallCost
 from graph.store.session import SessionRow
@@ -138,8 +138,8 @@ def messages_of(stores: ChatStores, response_key: ResponseKey) -> list[AnyMessag
         for entry in entries
         if entry.attempt == response_key.attempt and entry.position in response_key.positions
     ]
-    first = next((index for index, message in enumerate(made) if isinstance(message, AIMessage)), len(made))
-    return made[first:]
+    ours = (index for index, message in enumerate(made) if isinstance(message, AIMessage) and not is_imported(message))
+    return made[next(ours, len(made)) :]
 
 
 def read_end(access: SessionAccess, response_key: ResponseKey, matched: Matched) -> CompletionEnd:
@@ -228,9 +228,7 @@ def read_turn(access: SessionAccess, session_id: str, number: int) -> tuple[Turn
 
 
 def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
-    """Returns the newest turn's row, and whether its worker died without ending it, or its program stays away."""
-    if row.status == "requires_action":
-        return row, not access.stores.turns.is_waiting(row)
+    """Returns the newest turn's row, and whether its worker died without ending it."""
     if row.status != "running" or access.is_running(row.session_id):
         return row, False
     # The turn may have ended between reading its row and looking for its worker.
@@ -265,8 +263,7 @@ def _turn_view(row: TurnRow, messages: Sequence[AnyMessage], *, is_last: bool) -
 
 def _as_closed(row: TurnRow, messages: list[AnyMessage], language: Language) -> tuple[TurnRow, list[AnyMessage]]:
     """Returns an abandoned turn as the next message will close it; nothing is written."""
-    is_stopped = row.stop_requested or row.status == "requires_action"
-    status, code = ending_of(messages, stop_requested=is_stopped)
+    status, code = ending_of(messages, stop_requested=row.stop_requested)
     if not is_complete(messages) and status != "finished":
         closing = closing_messages(
             messages, status=status, code=code, partial_text=row.partial_text, language=language, message_id=""

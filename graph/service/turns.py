@@ -19,7 +19,7 @@ from graph.core.text import check_text, estimate_tokens, has_visible, plain_text
 from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
 from graph.node.state import TurnContext
 from graph.recognise.client_chain import OpenFingerprint
-from graph.recognise.client_turns import check_history, results_of, turns_of
+from graph.recognise.client_turns import check_history, continued, new_prefix, newest_calls, results_of, turns_of
 from graph.recognise.decide import Decision
 from graph.server.metrics import Metrics
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
@@ -126,29 +126,51 @@ class Turns:
         message = self._accept(session_id, text, message_id, options, images, urls)
         if message_id is not None and (number := self._number_of(session_id, message)) is not None:
             return number
-        imported = decision.imported if decision else ()
-        check_history(imported)
+        imported, brought = (decision.imported, decision.brought) if decision else ((), ())
+        check_history((*imported, *brought))
         if decision is not None and decision.stop_first:
             self._stop_and_wait(session_id)
         try:
             opening = _opening_of(text_of(message), options, decision)
             with self._reserve(session_id, wait_seconds, opening=opening) as lease:
                 self._check_unchanged(session_id, decision)
-                with self._stores.database.writing() if imported else contextlib.nullcontext():
+                with self._stores.database.writing() if imported or brought else contextlib.nullcontext():
                     if imported:
-                        # Behind a turn that is left open, it would stay open for good: only the last one is closed.
-                        self._access.recovery.reconcile(lease, self._access.own(session_id))
-                        import_history(self._access, lease, imported, client=options.client_name, model="")
+                        self._import(lease, imported, options.client_name)
                     before = options.client.preamble if options.client else ()
                     sent = [*urls, *(plain_text(url) for earlier in before for url in earlier.images)]
                     turn, session = self._begin(lease, message, options, decision, data_urls(sent))
-                self._start(lease, turn, session, options, decision, messages=[message])
+                    messages = [message, *self._add(lease, turn, [message], brought)]
+                self._start(lease, turn, session, options, decision, messages=messages)
                 return turn.number
         except BusyError:
             # If the message was sent twice at once, the session may be busy with this very message.
             if (number := self._number_of(session_id, message)) is not None:
                 return number
             raise
+
+    def _import(self, lease: Lease, imported: Sequence[ClientMessage], client: str) -> None:
+        """Archives a history as turns; what isn't behind a user's message belongs to the turn that is open."""
+        turn, messages = self._open_turn(lease.session_id)
+        if turn is not None and newest_calls(messages):
+            first = next((at for at, message in enumerate(imported) if message.role == "user"), len(imported))
+            self._add(lease, turn, messages, imported[:first])
+            imported = imported[first:]
+        # Behind a turn that is left open, it would stay open for good: only the last one is closed.
+        self._access.recovery.reconcile(lease, self._access.own(lease.session_id))
+        if imported:
+            import_history(self._access, lease, imported, client=client, model="")
+
+    def _add(
+        self, lease: Lease, turn: TurnRow, begun: Sequence[AnyMessage], added: Sequence[ClientMessage]
+    ) -> list[AnyMessage]:
+        """Archives what a program brings to a turn that has begun: calls, their results, answers of other models."""
+        if not added:
+            return []
+        language = self._stores.language(lease.session_id)
+        messages = continued(begun, added, id_prefix=new_prefix(), language=language)
+        self._stores.archive.append(lease, owner=self._owner, turn=turn.number, attempt=turn.attempt, messages=messages)
+        return messages
 
     def _accept(
         self,
@@ -318,11 +340,12 @@ class Turns:
         `messages` aren't in graph state yet; `resumed` are those of the attempt before a program answered its calls.
         """
         session_id = lease.session_id
+        before = [*messages, *resumed]
         log = TurnLog(
             turn.number,
             turn.attempt,
-            text="\n\n".join(answers_in(resumed)),
-            steps=tuple(steps_in(resumed)),
+            text="\n\n".join(answers_in(before)),
+            steps=tuple(steps_in(before)),
             thoughts=self._stores.turns.thoughts(session_id, turn.number) if resumed else "",
             thought_seconds=turn.thought_seconds,
         )
@@ -437,6 +460,9 @@ class Turns:
                 client=options.client_name,
                 fingerprint=_fingerprint_of(decision),
             )
+            if decision is not None and decision.brought:
+                asked = self._stores.archive.get(session_id, started.user_message_id).message
+                self._add(lease, started, [asked], decision.brought)
             self._access.recovery.rebuild(session)
             self._start(lease, started, session, options, decision)
         return started.number
@@ -518,7 +544,8 @@ class Turns:
         """Continues the turn that waits for a program, in the same attempt, and returns its number.
 
         `answers` are to all calls of `ActionRequired`, in any order; the program's copy of the assistant's message may
-        be among them, and is compared. The same answers again continue a turn whose server died.
+        be among them; a call that it changed is added with its answer. The same answers again continue a turn whose
+        server died.
 
         Raises:
             InputError: `unanswered_call` or `unknown_call`, with their ids; `too_long`; or an option is invalid.
@@ -534,11 +561,12 @@ class Turns:
             session = self._access.own(session_id)
             changes = self._choices.changes_of(session, options)
             session = replace(session, **changes)
-            number, messages = self._open_turn(lease, session)
-            results = results_of(messages, answers, message_id=f"tool-{uuid.uuid4().hex}")
+            last, messages = self._open_turn(session_id)
+            language = self._stores.language(session_id)
+            results = results_of(messages, answers, id_prefix=new_prefix(), language=language)
             turn = self._stores.turns.resume(
                 lease,
-                number,
+                last.number if last else 0,
                 owner=self._owner,
                 messages=results,
                 model=session.model,
@@ -548,18 +576,15 @@ class Turns:
             )
             self._access.recovery.rebuild(session, goes_on=True)
             self._start(lease, turn, session, options, decision, resumed=[*messages, *results])
-        return number
+        return turn.number
 
-    def _open_turn(self, lease: Lease, session: SessionRow) -> tuple[int, list[AnyMessage]]:
-        """Returns the number and the messages of the session's open turn, (0, []) for none."""
-        last = self._stores.turns.last(lease.session_id)
-        if last is not None and last.status == "requires_action" and not self._stores.turns.is_waiting(last):
-            self._access.recovery.reconcile(lease, session)  # it has waited for too long
-            return 0, []
+    def _open_turn(self, session_id: str) -> tuple[TurnRow | None, list[AnyMessage]]:
+        """Returns the session's open turn and its messages, (None, []) for none."""
+        last = self._stores.turns.last(session_id)
         if last is None or not last.is_open:
-            return 0, []
-        entries = self._stores.archive.live_turns(lease.session_id, last.number, last.number)
-        return last.number, [entry.message for entry in entries]
+            return None, []
+        entries = self._stores.archive.live_turns(session_id, last.number, last.number)
+        return last, [entry.message for entry in entries]
 
     # Turns are followed, stopped, shown and rated.
 
@@ -582,9 +607,10 @@ class Turns:
         if (compaction := self._access.compacting.get(session_id)) is not None:
             compaction.set()
         last = self._stores.turns.last(session_id)
-        if last is not None and last.status == "running":
-            self._stores.turns.request_stop(session_id, last.number)
-        elif last is not None and last.is_open:
+        if last is None or not last.is_open:
+            return
+        self._stores.turns.request_stop(session_id, last.number)
+        if last.status == "requires_action":
             with contextlib.suppress(BusyError), self._access.between_turns(session_id, keeps_waiting=False):
                 pass  # to hold the lease closes it
 
@@ -687,7 +713,7 @@ def import_history(
     """
     asked = [HumanMessage(message.text) for message in messages if message.role == "user"]
     language = access.stores.language(lease.session_id, before=asked)
-    turns = turns_of(messages, id_prefix=f"imported-{uuid.uuid4().hex}", language=language)
+    turns = turns_of(messages, id_prefix=new_prefix(), language=language)
     images = data_urls(plain_text(url) for message in messages for url in message.images)
     referred = references_in(message for turn in turns for message in turn)
     with access.stores.database.write(lease) as connection:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import timedelta
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
@@ -114,8 +113,6 @@ __all__ = ["TurnRow", "TurnStore"]
 
 TurnEnd = Literal["finished", "failed", "stopped", "requires_action"]
 
-# Time limit for a program to answer the turn's calls.
-_WAITING_TIME = timedelta(minutes=30)
 _ADD = insert(turn_table)
 
 
@@ -271,11 +268,6 @@ class TurnStore:
             change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)
 
-    def is_waiting(self, turn: TurnRow) -> bool:
-        """True if the turn waits for a program, within the time limit."""
-        since = turn.finished_at
-        return turn.status == "requires_action" and since is not None and self._clock() - since < _WAITING_TIME
-
     def finish(
         self,
         lease: Lease,
@@ -316,8 +308,8 @@ class TurnStore:
             save_partials(connection, partials)
 
     def request_stop(self, session_id: str, number: int) -> None:
-        """Requests the stop of a running turn, on any server; does nothing if it has ended."""
-        change = _change(session_id, number).where(_turn.status == RUNNING)
+        """Requests the stop of an open turn, on any server; does nothing if it has ended."""
+        change = _change(session_id, number).where(_turn.status.in_(OPEN))
         with self._database.write() as connection:
             connection.execute(change.values(stop_requested=True))
 

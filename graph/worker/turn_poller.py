@@ -12,7 +12,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.turn import INTERRUPTED, closed_mark, ending_of, is_archived, text_of
-from graph.recognise.client_turns import waiting_calls
+from graph.recognise.client_turns import is_imported, waiting_calls
 from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnKey, TurnProgress, TurnRow
@@ -186,7 +186,7 @@ class TurnPoller:
             raise NotFoundError(turn_key.session_id)
         archived = self._archived(read.turn)
         resumed = self._fingerprints.of_attempt(*turn_key, read.turn.attempt)[1:]
-        begin = _answer_behind(archived, resumed[-1].first_position) if resumed else 0
+        begin = _answer_behind(archived, resumed[-1].first_position if resumed else 0)
         messages = [entry.message for entry in archived]
         return _Followed(
             turn_key, DistantTurn(read.turn, messages, begin=begin, thoughts=read.thoughts), read, messages
@@ -259,8 +259,10 @@ def _has_stalled(began: float) -> bool:
 
 
 def _answer_behind(archived: Sequence[ArchivedMessage], position: int) -> int:
-    """Returns the index of the first answer from this position on, after the program's results."""
+    """Returns the index of the first answer of ours from this position on, after what the program brought."""
     answers = (
-        at for at, entry in enumerate(archived) if entry.position >= position and isinstance(entry.message, AIMessage)
+        at
+        for at, entry in enumerate(archived)
+        if entry.position >= position and isinstance(entry.message, AIMessage) and not is_imported(entry.message)
     )
     return next(answers, len(archived))

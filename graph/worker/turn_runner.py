@@ -14,7 +14,7 @@ from typing import Final, Literal, cast
 from langchain_core.messages import AnyMessage
 
 from graph.core.pin import ContextRequest
-from graph.core.turn import RECALL_TOOL, ClosedStatus
+from graph.core.turn import RECALL_TOOL, Closing
 from graph.node.builder import ChatGraph
 from graph.node.fold_worker import FoldWorker
 from graph.node.recovery import StateRecovery, config_of
@@ -26,7 +26,16 @@ from graph.store.database import outlast
 from graph.store.stores import ChatStores
 from graph.store.turn import PartialText, TurnKey, TurnRow
 from graph.value.error import ClosingError, InternalError, LeaseLostError, StoreError, TurnfoldError, TurnStoppedSignal
-from graph.value.event import ActionRequired, Event, ToolFinished, ToolStarted, TurnFailed, TurnStarted, TurnStopped
+from graph.value.event import (
+    ActionRequired,
+    ClientCall,
+    Event,
+    ToolFinished,
+    ToolStarted,
+    TurnFailed,
+    TurnStarted,
+    TurnStopped,
+)
 from graph.worker.limiter import TurnLimiter
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.turn_blocks import TurnBlocks
@@ -60,18 +69,17 @@ class Job:
     def number(self) -> int:
         return self.context.row.number
 
-    @property
-    def ended_fingerprint(self) -> EndedFingerprint | None:
-        """What the response is recognised by, given what was sent of it; None for the page."""
+    def ended_fingerprint(self, calls: Sequence[ClientCall] = ()) -> EndedFingerprint | None:
+        """Returns what the response is recognised by, given what was sent of it; None for the page."""
         sent_text = self.log.sent_text(supports_restart=self.context.supports_restart)
-        return self.fingerprint.ended(sent_text) if self.fingerprint else None
+        return self.fingerprint.ended(sent_text, calls[0].id if calls else "") if self.fingerprint else None
 
 
 @dataclass(frozen=True)
 class _Ending:
     """How a turn that can't go on ends; `code` and `detail` are those of the error."""
 
-    status: ClosedStatus
+    status: Closing
     code: str = ""
     detail: str = ""
 
@@ -193,7 +201,7 @@ class TurnRunner:
             self._stream(job)
             return outlast(lambda: self._ended(job), self.give_up)
         except TurnStoppedSignal:
-            ending = _Ending("stopped")
+            ending = _Ending("unanswered" if self._closing.is_set() else "stopped")
         except LeaseLostError as error:
             return TurnFailed(job.number, error.code, error.detail)  # another worker owns the turn now
         except TurnfoldError as error:
@@ -228,8 +236,9 @@ class TurnRunner:
         """Writes how a run ended that went well: with an answer, or with calls that a program must answer."""
         self._keep_thoughts(job)
         messages = self._messages_of(job)
-        status: Literal["requires_action", "finished"] = "requires_action" if waiting_calls(messages) else "finished"
-        self._stores.turns.finish(job.context.lease, job.number, status, fingerprint=job.ended_fingerprint)
+        calls = waiting_calls(messages)
+        status: Literal["requires_action", "finished"] = "requires_action" if calls else "finished"
+        self._stores.turns.finish(job.context.lease, job.number, status, fingerprint=job.ended_fingerprint(calls))
         return last_event(replace(job.context.row, status=status), messages)
 
     def _keep_thoughts(self, job: Job) -> None:
@@ -253,9 +262,9 @@ class TurnRunner:
         except BaseException:  # noqa: BLE001 - the edge of a worker: the lease must be released and the final event emitted
             _LOG.exception("turn %d could not be closed", number)
             return TurnFailed(number, InternalError.code, "")
-        if ending.status == "stopped":
-            return TurnStopped(number, text)
-        return TurnFailed(number, ending.code, ending.detail)
+        if ending.status == "failed":
+            return TurnFailed(number, ending.code, ending.detail)
+        return TurnStopped(number, text)
 
     def _closed(self, job: Job, ending: _Ending, text: str) -> TurnRow:
         self._recovery.close(
@@ -266,7 +275,7 @@ class TurnRunner:
             code=ending.code,
             detail=ending.detail,
             partial_text=text,
-            fingerprint=job.ended_fingerprint,
+            fingerprint=job.ended_fingerprint(),
         )
         return self._stores.turns.get(job.session_id, job.number)
 

@@ -70,11 +70,11 @@ CLOSED_ANSWER: Final[Mapping[tuple[str, Language], str]] = {
     ("failed", "en"): "(No answer could be made.)",
     ("stopped", "ko"): "(사용자가 답변을 중지했습니다.)",
     ("stopped", "en"): "(The user stopped the answer.)",
+    ("unanswered", "ko"): "(답변 없이 끝났습니다.)",
+    ("unanswered", "en"): "(There was no answer.)",
 }
-UNFINISHED_CALL: Final[Mapping[Language, str]] = {
-    "ko": "(실행이 끝나지 않았습니다.)",
-    "en": "(The call did not finish.)",
-}
+# True of a call that was ended, and of one whose result never came.
+NO_RESULT: Final[Mapping[Language, str]] = {"ko": "(결과가 없습니다.)", "en": "(There is no result.)"}
 # Replaces the missing user message if a program's history begins with the assistant's.
 ASSISTANT_BEGAN: Final[Mapping[Language, str]] = {
     "ko": "(대화는 AI의 말로 시작되었습니다.)",

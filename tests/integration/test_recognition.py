@@ -29,7 +29,7 @@ from graph.store.database import Lease
 from graph.store.schema import turn_table
 from graph.store.turn import PartialText, TurnEnd
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest, Hint
-from graph.value.error import BusyError, InputError, NotFoundError
+from graph.value.error import BusyError, NotFoundError
 from graph.value.event import ClientCall
 from tests.fake.drawn import at_most
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
@@ -751,11 +751,17 @@ def test_idempotency_key_is_bound_to_its_request(http_api: HttpApi) -> None:
     assert http_api.decide([user("Something else")], idempotency_key="k").kind == "new"
 
 
-def test_tool_answers_that_nobody_waits_for_are_refused(http_api: HttpApi) -> None:
-    history, _ = http_api.chat(1)
-    with pytest.raises(InputError) as refusal:
-        http_api.decide([*history, user("?"), ClientMessage("tool", "42", call_id="call-9")])
-    assert (refusal.value.reason, refusal.value.detail) == ("unknown_call", "call-9")
+def test_tool_answers_that_nobody_waits_for_are_brought_with_their_question(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(1)
+    result = ClientMessage("tool", "42", call_id="call-9")
+    decision = http_api.decide([*history, user("?"), result])
+    assert (decision.kind, decision.session_id, decision.imported, decision.brought) == (
+        "append",
+        session_id,
+        (),
+        (result,),
+    )
+    assert http_api.decide([*history[:-1], result]).kind == "new"  # the first question of a chat may be anybody's
 
 
 def test_answers_of_its_tools_go_to_the_turn_that_waits_for_them(http_api: HttpApi) -> None:
@@ -769,10 +775,11 @@ def test_answers_of_its_tools_go_to_the_turn_that_waits_for_them(http_api: HttpA
     for earlier_text in (called, replace(called, text="")):
         decision = http_api.decide([*asked, earlier_text, *results])
         assert (decision.kind, decision.matched, decision.session_id) == ("resume", "history", session_id)
-    with pytest.raises(InputError):
-        http_api.decide([*asked, called, ClientMessage("tool", "noon", call_id="call-9")])
+    elsewhere = [called, ClientMessage("tool", "noon", call_id="call-9")]
+    decision = http_api.decide([*asked, *elsewhere])
+    assert (decision.kind, decision.session_id, decision.brought) == ("regenerate", session_id, tuple(elsewhere))
     instead = http_api.decide([*asked, called, *results, user("Never mind")])
-    assert (instead.kind, instead.session_id, instead.imported) == ("append", session_id, ())
+    assert (instead.kind, instead.session_id, instead.imported) == ("append", session_id, (called, *results))
 
 
 TEXT = st.text(st.characters(exclude_categories=["M", "Cs"]), max_size=30) | st.sampled_from(

@@ -23,7 +23,7 @@ SECTIONS: Final[dict[str, tuple[str, str]]] = {
 _CODE_AT: Final = {"refused": 0, "Problem": 1}
 # What no program is answered with: it has left.
 UNSEEN: Final = {"client_left", "client_too_slow"}
-OF_CONTENT: Final = {"unanswered_call", "unknown_call", "string_above_max_length", "method_not_allowed"}
+OF_CONTENT: Final = {"unanswered_call", "string_above_max_length", "method_not_allowed"}
 LANGUAGES: Final = pytest.mark.parametrize("language", get_args(Language))
 
 

@@ -95,6 +95,24 @@ def test_calls_and_their_answers_are_read() -> None:
         ClientMessage("assistant", "", calls=(ClientCall("c1", "look", '{"b":1}'),)),
         ClientMessage("tool", "found", call_id="c1"),
     )
+    of_old = messages(
+        {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": '{"b":1}'}},
+        {"role": "function", "name": "look", "content": "found"},
+    )
+    assert of_old == (
+        ClientMessage("assistant", "", calls=(ClientCall("look", "look", '{"b":1}'),)),
+        ClientMessage("tool", "found", call_id="look"),
+    )
+
+
+def test_a_system_message_alone_is_the_question() -> None:
+    request = parsed(
+        messages=[{"role": "system", "content": "가을에 대한 시"}, {"role": "developer", "content": "짧게"}]
+    )
+    assert (request.request.messages, request.request.options.system) == (
+        (ClientMessage("user", "가을에 대한 시\n\n짧게"),),
+        "",
+    )
 
 
 def test_what_goes_to_the_model_goes_as_it_was_sent_and_nothing_else_does() -> None:
@@ -145,7 +163,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"modalities": ["text", "audio"]}, "invalid_value", "modalities.1"),
     ({"messages": []}, "invalid_value", "messages"),
     ({"messages": "Hi"}, "invalid_value", "messages"),
-    ({"messages": [{"role": "system", "content": "x"}]}, "empty_messages", "messages"),
+    ({"messages": [{"role": "system", "content": " "}]}, "empty_messages", "messages"),
     ({"messages": [{"role": "robot", "content": "x"}]}, "invalid_value", "messages.0.role"),
     ({"messages": [{"role": "user", "content": 5}]}, "invalid_value", "messages.0.content"),
     ({"messages": [{"role": "user", "content": " \n"}]}, "empty_message", "messages"),

@@ -99,7 +99,7 @@ def test_thoughts_of_an_imported_answer_are_left_out() -> None:
 
 def test_a_turn_without_an_answer_is_closed_as_stopped() -> None:
     (turn,) = turns_of([user("질문입니다.")], id_prefix="m", language="ko")
-    assert text_of(turn[1]) == "(사용자가 답변을 중지했습니다.)"
+    assert text_of(turn[1]) == "(답변 없이 끝났습니다.)"
     assert closed_mark(turn[1]) == {"closed": "stopped", "code": "", "is_partial": False}
 
 
@@ -116,8 +116,8 @@ def test_calls_that_nobody_answered_are_ended_before_what_follows() -> None:
             "human: the question",
             "ai: >>",
             "tool: 20",
-            "tool: (The call did not finish.)",
-            "ai: (The user stopped the answer.)",
+            "tool: (There is no result.)",
+            "ai: (There was no answer.)",
         ],
         ["human: next", "ai: a"],
     ]
@@ -125,14 +125,14 @@ def test_calls_that_nobody_answered_are_ended_before_what_follows() -> None:
 
 def test_a_result_without_a_call_gets_one_and_loses_nothing() -> None:
     assert shape(user("q"), assistant("a"), result("gone", "20")) == [
-        ["human: q", "ai: a>", "tool: 20", "ai: (The user stopped the answer.)"]
+        ["human: q", "ai: a>", "tool: 20", "ai: (There was no answer.)"]
     ]
 
 
 def test_the_same_id_twice_is_two_calls() -> None:
     one, two = assistant("", call("c"), call("c")), result("c", "20")
     turn = shape(user("the question"), one, two, two, assistant("a"))[0]
-    assert turn[1:] == ["ai: >>", "tool: 20", "tool: (The call did not finish.)", "ai: >", "tool: 20", "ai: a"]
+    assert turn[1:] == ["ai: >>", "tool: 20", "tool: (There is no result.)", "ai: >", "tool: 20", "ai: a"]
 
 
 def test_a_greeting_before_the_first_question_has_a_turn_of_its_own() -> None:

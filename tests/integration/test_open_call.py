@@ -1,0 +1,421 @@
+"""Results of a program's tools wherever they stand in its requests, over the real routes: what the endpoint is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx2
+import pytest
+
+from prompt.system.framing import ASSISTANT_BEGAN, CLOSED_ANSWER, NO_RESULT
+from tests.fake.body import content_of, faults
+from tests.fake.chat import Chat, question
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import ScriptedCall, failure, hang, text, tools
+from tests.fake.openai_server import FakeOpenAI
+from tests.fake.program import tool
+from tests.fake.served_programs import ServedPrograms
+from tests.fake.store import MovableClock
+
+Message = dict[str, Any]
+PICTURE: Final = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+TRIP: Final = "여수 여행 일정을 잡아 줘."
+SAVE: Final = "Save the meeting with Ann on Friday."
+
+
+def user(content: str | list[Any]) -> Message:
+    return {"role": "user", "content": content}
+
+
+def said(content: str) -> Message:
+    return {"role": "assistant", "content": content}
+
+
+def called(call_id: str, arguments: str = '{"at": "grass"}', *, content: str | None = None) -> Message:
+    function = {"name": "look", "arguments": arguments}
+    return {
+        "role": "assistant",
+        "content": content,
+        "tool_calls": [{"id": call_id, "type": "function", "function": function}],
+    }
+
+
+def result(call_id: str, content: str) -> Message:
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A whole answer, as it came over the wire."""
+
+    session_id: str
+    turn: int
+    matched: str
+    message: Message
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.session_id, self.turn
+
+
+@dataclass
+class Wire:
+    """A program of one end user that posts what a test says, and nothing else."""
+
+    client: httpx2.Client
+    user: str
+    server: FakeOpenAI
+
+    def post(self, *messages: Message, headers: dict[str, str] | None = None, **fields: Any) -> Answered:  # noqa: ANN401  # any JSON
+        body = {"model": "turnfold", "user": self.user, "tools": [tool("look")], "messages": messages, **fields}
+        response = self.client.post("/v1/chat/completions", json=body, headers=headers or {})
+        assert response.status_code == 200, response.text
+        told = response.headers
+        return Answered(
+            told["x-turnfold-session"],
+            int(told["x-turnfold-turn"]),
+            told["x-turnfold-matched"],
+            response.json()["choices"][0]["message"],
+        )
+
+    def call(self, *messages: Message, call_id: str = "call-1", answer: str = "", **fields: Any) -> Answered:  # noqa: ANN401  # any JSON
+        """Posts messages that the model answers with a call of the program's tool."""
+        self.server.script(tools(ScriptedCall("look", '{"at": "grass"}', call_id), answer=answer))
+        answered = self.post(*messages, **fields)
+        assert [each["id"] for each in answered.message["tool_calls"]] == [call_id]
+        return answered
+
+    def chat(self, first: int, last: int) -> list[Message]:
+        """Has some turns, and returns all that was said."""
+        messages: list[Message] = []
+        for number in range(first, last + 1):
+            messages.append(user(question(number)))
+            messages.append(said(self.post(*messages).message["content"]))
+        return messages
+
+    def sent(self) -> list[Message]:
+        """What the endpoint was sent last, behind the system prompt."""
+        messages: list[Message] = list(self.server.bodies("chat")[-1]["messages"])
+        assert faults(messages) == []
+        return messages[1:]
+
+    def rounds(self) -> list[tuple[str, str]]:
+        """What the endpoint was sent last, by role and words; a call by its arguments."""
+        return [(each["role"], _arguments_in(each) or content_of(each)) for each in self.sent()]
+
+
+def _arguments_in(message: Message) -> str:
+    return "".join(call["function"]["arguments"] for call in message.get("tool_calls", ()))
+
+
+@pytest.fixture
+def wire(chat: Chat, server: FakeOpenAI) -> Iterator[Wire]:
+    with ServedPrograms(chat.service) as served, served.client() as client:
+        yield Wire(client, chat.session_id, server)
+
+
+def texts(messages: Sequence[Message]) -> str:
+    return "\n".join(map(content_of, messages))
+
+
+CALL: Final = ("assistant", '{"at": "grass"}')
+BEHIND: Final[dict[str, list[list[Message]]]] = {
+    "words": [[result("call-1", "저장됨 0417")], [user("그리고 빨리 해 줘.")]],
+    "words in a row": [[result("call-1", "saved 0417")], [user("And do it quickly."), user("Please.")]],
+    "a picture": [
+        [result("call-1", "See file 4a5eb7: 0417")],
+        [user([{"type": "text", "text": "This is file 4a5eb7:"}, PICTURE])],
+    ],
+    "a refusal of the user's": [[result("call-1", "거절됨 0417")], [user("그건 하지 말고 날씨부터 알려 줘.")]],
+}
+
+
+@pytest.mark.parametrize("asked", [TRIP, SAVE])
+@pytest.mark.parametrize("case", BEHIND)
+@pytest.mark.parametrize("preamble", ["", "잠시만요."])
+def test_results_with_words_of_the_user_behind_end_their_turn_and_the_words_begin_the_next(
+    wire: Wire, asked: str, case: str, preamble: str
+) -> None:
+    results, words = BEHIND[case]
+    first = wire.call(user(asked), answer=preamble)
+    second = wire.post(user(asked), called("call-1", content=preamble), *results, *words)
+    assert second.place == (first.session_id, 2)
+    sent = wire.sent()
+    assert [content_of(each) for each in sent if each["role"] == "tool"] == [results[0]["content"]]
+    assert all(content_of(word) in content_of(sent[-1]) for word in words)
+    assert (PICTURE["image_url"]["url"] in str(sent[-1])) == (case == "a picture")
+    assert not any(each in texts(sent) for each in (*NO_RESULT.values(), "중지", "stopped", "did not finish"))
+    # The next request, with all of it, goes on there.
+    history = [user(asked), called("call-1", content=preamble), *results, *words, second.message]
+    third = wire.post(*history, user(question(3)))
+    assert third.place == (first.session_id, 3)
+    assert results[0]["content"] in texts(wire.sent())
+
+
+def test_words_between_calls_and_results_are_the_same(wire: Wire, server: FakeOpenAI) -> None:
+    server.script(tools(*(ScriptedCall("look", '{"at": "grass"}', f"call-{number}") for number in (1, 2))))
+    asked = wire.post(user(SAVE))
+    both = {"role": "assistant", "content": None, "tool_calls": asked.message["tool_calls"]}
+    second = wire.post(
+        user(SAVE), both, user("One moment."), result("call-2", "blue"), user("And quickly."), result("call-1", "green")
+    )
+    assert second.place == (asked.session_id, 2)
+    assert wire.rounds()[2:4] == [("tool", "green"), ("tool", "blue")]
+    assert wire.rounds()[-1] == ("user", "One moment.\n\nAnd quickly.")
+
+
+def test_a_fold_of_results_with_words_behind_says_nothing_false(wire: Wire, chat: Chat, server: FakeOpenAI) -> None:
+    wire.call(user(TRIP))
+    found = result("call-1", "숙소는 돌산의 바다채, 방은 0417호입니다.")
+    messages = [user(TRIP), called("call-1"), found, user("그리고 빨리요.")]
+    answered = wire.post(*messages)
+    for number in (3, 4):
+        messages += [said(answered.message["content"]), user(question(number))]
+        answered = wire.post(*messages)
+    Chat(chat.service, answered.session_id).wait_for_folds()
+    source = texts(server.bodies("summary")[0]["messages"])
+    assert found["content"] in source
+    assert not any(each in source for each in (*NO_RESULT.values(), "중지했습니다", "stopped the answer"))
+
+
+@pytest.mark.parametrize("cut", ["in front", "all but the call", "words around the question", "the earlier answers"])
+def test_a_call_is_found_behind_a_shortened_or_reworded_history(wire: Wire, cut: str) -> None:
+    history = wire.chat(1, 4)
+    asked = wire.call(*history, user(SAVE))
+    assert asked.turn == 5
+    front = {
+        "in front": [*history[-2:], user(SAVE)],
+        "all but the call": [],
+        "words around the question": [*history[-2:], user(f"Use these documents:\n<doc/>\n{SAVE}\nToday is Friday.")],
+        "the earlier answers": [user("(Summary: the budget is 1200 euros.)"), said("Noted."), user(SAVE)],
+    }[cut]
+    again = wire.post(*front, called("call-1"), result("call-1", "saved 0417"))
+    assert again.place == asked.place
+    assert wire.rounds()[-3:] == [("user", SAVE), CALL, ("tool", "saved 0417")]
+    assert question(4) in texts(wire.sent())
+    # What comes next is recognised by what was sent, as ever.
+    messages = [*front, called("call-1"), result("call-1", "saved 0417"), again.message]
+    assert wire.post(*messages, user(question(6))).place == (asked.session_id, 6)
+
+
+@pytest.mark.parametrize("behind", [[], [user("And quickly.")]])
+def test_a_call_is_answered_a_day_later(open_chat: OpenChat, server: FakeOpenAI, behind: list[Message]) -> None:
+    clock = MovableClock()
+    chat = open_chat(clock=clock)
+    with ServedPrograms(chat.service) as served, served.client() as client:
+        wire = Wire(client, "ann", server)
+        asked = wire.call(user(SAVE))
+        for seconds in (31 * 60, 24 * 3600):
+            clock.move(seconds)
+            assert Chat(chat.service, asked.session_id).last_turn.status == "requires_action"
+        answered = wire.post(user(SAVE), called("call-1"), result("call-1", "approved 0417"), *behind)
+    assert answered.place == (asked.session_id, 1 + len(behind))
+    assert ("tool", "approved 0417") in wire.rounds()
+
+
+ELSEWHERE: Final[dict[str, tuple[list[Message], list[tuple[str, str]]]]] = {
+    "a round": ([user(SAVE), called("x1"), result("x1", "0417")], [("user", SAVE), CALL, ("tool", "0417")]),
+    "two rounds": (
+        [user(TRIP), called("x1"), result("x1", "바다"), called("x2", content="더 볼게요."), result("x2", "0417")],
+        [("user", TRIP), CALL, ("tool", "바다"), CALL, ("tool", "0417")],
+    ),
+    "questions in a row": (
+        [user("Hello?"), user(SAVE), called("x1"), result("x1", "0417")],
+        [("user", f"Hello?\n\n{SAVE}"), CALL, ("tool", "0417")],
+    ),
+    "no question": (
+        [called("x1"), result("x1", "돌산 0417")],
+        [("user", ASSISTANT_BEGAN["ko"]), CALL, ("tool", "돌산 0417")],
+    ),
+    "a blank question": (
+        [user(" "), called("x1"), result("x1", "0417")],
+        [("user", ASSISTANT_BEGAN["en"]), CALL, ("tool", "0417")],
+    ),
+    "a result alone": (
+        [user(SAVE), result("x1", "0417")],
+        [("user", SAVE), ("assistant", "{}"), ("tool", "0417")],
+    ),
+    "one result too few": (
+        [
+            user(SAVE),
+            {"role": "assistant", "tool_calls": [*called("x1")["tool_calls"], *called("x2")["tool_calls"]]},
+            result("x2", "0417"),
+        ],
+        [("user", SAVE), ("assistant", CALL[1] * 2), ("tool", "0417"), ("tool", NO_RESULT["en"])],
+    ),
+    "in the form of old": (
+        [
+            user(SAVE),
+            {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": '{"at": "grass"}'}},
+            {"role": "function", "name": "look", "content": "0417"},
+        ],
+        [("user", SAVE), CALL, ("tool", "0417")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_results_of_calls_that_nobody_here_made_are_answered(wire: Wire, chat: Chat, case: str) -> None:
+    messages, told = ELSEWHERE[case]
+    answered = wire.post(*messages)
+    assert (answered.matched, answered.turn) == ("new", 1)
+    assert wire.rounds() == told
+    page = Chat(chat.service, answered.session_id)
+    assert (page.last_turn.status, page.last_turn.answer_text.count(answered.message["content"])) == ("finished", 1)
+    second = wire.post(*messages, answered.message, user(question(2)))
+    assert second.place[1] == 2
+    assert "0417" in texts(wire.sent())
+    if case not in {"no question", "a blank question"}:
+        assert second.session_id == answered.session_id
+
+
+def test_a_round_that_another_model_began_goes_on_in_the_chat(wire: Wire) -> None:
+    history = wire.chat(1, 2)
+    messages = [*history, user(SAVE), called("x1"), result("x1", "0417")]
+    answered = wire.post(*messages)
+    assert (answered.turn, answered.matched) == (3, "history")
+    assert wire.rounds()[-3:] == [("user", SAVE), CALL, ("tool", "0417")]
+    # A call of the answer to it is one like any other, and the same results again are answered anew.
+    again = wire.call(*messages)
+    assert again.place == answered.place
+    last = wire.post(*messages, called("call-1"), result("call-1", "blue"))
+    assert last.place == answered.place
+    assert wire.rounds()[-5:] == [("user", SAVE), CALL, ("tool", "0417"), CALL, ("tool", "blue")]
+    assert wire.post(*messages, called("call-1"), result("call-1", "blue"), last.message, user(question(4))).turn == 4
+
+
+def test_the_response_to_a_round_from_elsewhere_is_told_again_without_it(wire: Wire) -> None:
+    messages = [user(SAVE), called("x1", content="Let me look."), result("x1", "0417")]
+    key = {"Idempotency-Key": "once"}
+    first = wire.post(*messages, headers=key)
+    again = wire.post(*messages, headers=key)
+    assert (again.matched, again.place, again.message) == ("retry", first.place, first.message)
+
+
+EDITED: Final = called("call-1", '{"at": "sky"}')
+BESIDE: Final[dict[str, tuple[list[Message], list[tuple[str, str]]]]] = {
+    # A person changed it before it ran.
+    "the call changed": (
+        [EDITED, result("call-1", "blue")],
+        [CALL, ("tool", NO_RESULT["en"]), ("assistant", '{"at": "sky"}'), ("tool", "blue")],
+    ),
+    "another result": (
+        [called("call-1"), result("x9", "other"), result("call-1", "green")],
+        [CALL, ("tool", "green"), ("assistant", "{}"), ("tool", "other")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_what_isn_t_known_beside_an_open_call_is_added(wire: Wire, case: str) -> None:
+    messages, told = BESIDE[case]
+    asked = wire.call(user(SAVE))
+    once = {"Idempotency-Key": "once"}
+    answered = wire.post(user(SAVE), *messages, headers=once)
+    assert answered.place == asked.place
+    assert wire.rounds() == [("user", SAVE), *told]
+    again = wire.post(user(SAVE), *messages, headers=once)
+    assert (again.matched, again.message) == ("retry", answered.message)
+
+
+@pytest.mark.parametrize("ended", ["Stop", "a message on the page", "a failure"])
+@pytest.mark.parametrize("earlier", [0, 1])
+@pytest.mark.parametrize("behind", [[], [user("And quickly.")]])
+def test_results_that_come_too_late_are_answered(
+    wire: Wire, chat: Chat, server: FakeOpenAI, ended: str, earlier: int, behind: list[Message]
+) -> None:
+    messages = [*wire.chat(1, earlier), user(SAVE)]
+    asked = wire.call(*messages)
+    page = Chat(chat.service, asked.session_id)
+    late = [*messages, called("call-1"), result("call-1", "saved 0417"), *behind]
+    if ended == "Stop":
+        page.service.turns.stop(page.session_id)
+    elif ended == "a failure":
+        server.script(failure(400))
+        body = {"model": "turnfold", "user": wire.user, "messages": late[: len(messages) + 2]}
+        assert wire.client.post("/v1/chat/completions", json=body).status_code >= 400
+    else:
+        page.say(question(9))
+    assert page.turns[asked.turn - 1].status == ("failed" if ended == "a failure" else "stopped")
+    wire.post(*late)
+    told = wire.rounds()
+    assert told[-3 - 2 * len(behind) :][:3] == [("user", SAVE), CALL, ("tool", "saved 0417")]
+    assert (told[-1] == ("user", "And quickly.")) == bool(behind)
+    assert NO_RESULT["en"] not in texts(wire.sent())
+
+
+@pytest.mark.parametrize("asked", [TRIP, SAVE])
+def test_what_closes_a_call_is_told_as_it_was(wire: Wire, chat: Chat, asked: str) -> None:
+    language: Any = "ko" if asked == TRIP else "en"
+    for number, stops in ((1, False), (3, True)):
+        session_id = wire.call(user(asked), user=f"{wire.user}-{number}").session_id
+        page = Chat(chat.service, session_id)
+        if stops:
+            page.service.turns.stop(session_id)
+        page.say(question(2))
+        closing = CLOSED_ANSWER["stopped" if stops else "unanswered", language]
+        assert wire.rounds()[:4] == [("user", asked), CALL, ("tool", NO_RESULT[language]), ("assistant", closing)]
+
+
+def test_what_ends_with_the_server_wasn_t_stopped_by_the_user(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    with open_chat() as chat:
+        server.script(hang())
+        chat.start("Save the meeting.")
+        server.wait_until(lambda _: server.hanging_count == 1)
+    with open_chat(chat.session_id) as again:
+        again.say("And now?")
+    assert [content_of(each) for each in server.bodies("chat")[-1]["messages"][1:]] == [
+        "Save the meeting.",
+        CLOSED_ANSWER["unanswered", "en"],
+        "And now?",
+    ]
+
+
+def test_two_chats_of_one_token_with_the_same_ids_of_calls_stay_two(wire: Wire) -> None:
+    alice, bob, carol = "My PIN is 4711. Look around.", "I am Bob. Look around.", "I am Carol. Look around."
+    first, second = (wire.call(user(asked), call_id="call-0") for asked in (alice, bob))
+    # By the id alone it could be either's.
+    cut = wire.post(called("call-0"), result("call-0", "grass"))
+    assert cut.session_id not in {first.session_id, second.session_id}
+    assert "PIN" not in texts(wire.sent())
+    for asked, theirs in ((alice, first), (bob, second)):
+        assert wire.post(user(asked), called("call-0"), result("call-0", "grass")).place == theirs.place
+        assert ("PIN" in texts(wire.sent())) == (asked == alice)
+    # Another's question, with a call that was made elsewhere.
+    only = wire.call(user(alice), call_id="call-9")
+    foreign = wire.post(user(carol), called("call-9"), result("call-9", "grass"))
+    assert foreign.session_id != only.session_id
+    assert "PIN" not in texts(wire.sent())
+
+
+def test_results_in_a_named_session_are_answered_there(wire: Wire) -> None:
+    asked = wire.call(user(SAVE))
+    named = {"X-Turnfold-Session": asked.session_id}
+    assert wire.post(result("call-1", "saved"), user("And quickly."), headers=named).place == (asked.session_id, 2)
+    assert [content_of(each) for each in wire.sent() if each["role"] == "tool"] == ["saved"]
+    other = wire.post(called("x1"), result("x1", "0417"), headers=named)
+    assert other.place == (asked.session_id, 3)
+    assert wire.rounds()[-2:] == [CALL, ("tool", "0417")]
+
+
+def test_an_answer_of_another_model_to_results_ends_the_turn_that_waited(wire: Wire, chat: Chat) -> None:
+    asked = wire.call(user(SAVE), answer="Let me look.")
+    messages = [
+        user(SAVE),
+        called("call-1", content="Let me look."),
+        result("call-1", "green"),
+        said("It is green, says another."),
+    ]
+    second = wire.post(*messages, user(question(2)))
+    assert second.place == (asked.session_id, 2)
+    assert wire.rounds()[:4] == [("user", SAVE), CALL, ("tool", "green"), ("assistant", "It is green, says another.")]
+    assert [turn.status for turn in Chat(chat.service, asked.session_id).turns] == ["finished"] * 2
+
+
+def test_a_system_message_alone_is_asked(wire: Wire, server: FakeOpenAI) -> None:
+    server.script(text("가을 하늘"))
+    answered = wire.post({"role": "system", "content": "바다에 대한 짧은 시를 써라."})
+    assert (answered.message["content"], answered.turn) == ("가을 하늘", 1)
+    assert wire.rounds() == [("user", "바다에 대한 짧은 시를 써라.")]
