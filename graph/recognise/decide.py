@@ -204,8 +204,8 @@ def _at(case: Case, match: Match) -> Decision:
         first = max((link.at for link in case.history if link.role == "user" and link.at < match.index), default=0)
         return _fork(case, row, match.turn - 1, imported=case.messages[first:-1], preamble=preamble)
     rest = case.messages[match.index + 1 : -1]
-    is_of_turn = bool(rest) and rest[0].role != "user"
-    if is_of_turn and any(turn.lacks_results for turn in case.known.turns(row.session_id, match.turn, match.turn)):
+    known = case.known.turns(row.session_id, match.turn, match.turn) if rest and rest[0].role != "user" else ()
+    if any(turn.lacks_results for turn in known):
         first = max((link.at for link in case.chain.links if link.role == "user" and link.at <= match.index), default=0)
         return _fork(case, row, match.turn - 1, imported=case.messages[first:-1], preamble=preamble)
     if all(link.at <= match.index for link in case.chain.links[:-1]):
@@ -213,12 +213,14 @@ def _at(case: Case, match: Match) -> Decision:
     head = case.known.head(row.session_id)
     if match.turn >= head:
         matched = "tail" if match.is_tail and not case.request.session else _matched(case, [row])
+        ends_turn = any(turn.status == "requires_action" for turn in known)
         return Decision(
             "append",
             matched,
             row.session_id,
+            imported=rest if ends_turn else (),
             preamble=preamble,
-            context=rest,
+            context=() if ends_turn else rest,
             stop_first=match.is_running,
             fingerprint=case.chain.fingerprint,
         )

@@ -20,7 +20,7 @@ from tests.fake.served_programs import ServedPrograms
 from tests.fake.store import MovableClock
 
 Message = dict[str, Any]
-PICTURE: Final = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+PICTURE: Final[Message] = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 TRIP: Final = "여수 여행 일정을 잡아 줘."
 SAVE: Final = "Save the meeting with Ann on Friday."
 

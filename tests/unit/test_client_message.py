@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages.tool import tool_call
 from langchain_core.messages.utils import convert_to_openai_messages
 
 from graph.core.attached import reference_of
@@ -16,8 +18,8 @@ from graph.core.language import session_language
 from graph.core.pin import ContextBlock, Said
 from graph.core.text import has_visible, plain_text
 from graph.core.turn import closed_mark, is_complete, split_turns, text_of
-from graph.recognise.client_chain import to_messages
-from graph.recognise.client_turns import turns_of
+from graph.recognise.client_chain import results_first, to_messages
+from graph.recognise.client_turns import continued, turns_of
 from graph.value.client import ClientMessage
 from graph.value.event import ClientCall
 from prompt.system.framing import CURRENT_PART
@@ -76,6 +78,35 @@ def test_whatever_a_program_sends_becomes_turns_that_a_provider_accepts(history:
 
 def refuse(constant: str) -> None:
     raise AssertionError(constant)
+
+
+@given(HISTORIES)
+def test_whatever_a_program_says_of_a_turn_that_waits_goes_on_with_it(history: list[ClientMessage]) -> None:
+    calls = [tool_call(name="get_weather", args={}, id=name) for name in ("call_1", "call_2")]
+    begun = [HumanMessage("q", id="q"), AIMessage("", id="a", tool_calls=calls)]
+    said = [message for message in history if message.role != "user"]
+    messages = [*begun, *continued(begun, said, id_prefix="m", language="ko")]
+    assert faults(convert_to_openai_messages(messages)) == []
+    assert len({message.id for message in messages}) == len(messages)
+    told = "\n".join(text_of(message) for message in messages)
+    assert all(plain_text(message.text) in told for message in said if has_visible(message.text))
+
+
+@given(HISTORIES)
+def test_results_are_set_before_the_words_behind_their_calls_and_nothing_else_moves(
+    history: list[ClientMessage],
+) -> None:
+    ordered = results_first(history)
+    assert [message for message in ordered if message.role == "tool"] == [
+        each for each in history if each.role == "tool"
+    ]
+    assert [message for message in ordered if message.role != "tool"] == [
+        each for each in history if each.role != "tool"
+    ]
+    waits = False
+    for before, message in pairwise((ClientMessage("user", ""), *ordered)):
+        waits = bool(message.calls) if message.role == "assistant" else waits
+        assert not (waits and message.role == "tool" and before.role == "user")
 
 
 def test_an_ordinary_history_stays_as_it_was_said() -> None:
