@@ -35,7 +35,7 @@ Keep, in order of importance:
 3. Names with roles, numbers with units, dates with occasion, ids, paths, commands, error texts: exactly as written.
 4. What remains to be done.
 5. Suggestions, guesses, other details.
-Leave out greetings, explanations and common knowledge. Invent nothing. Short sentences, $marks. Mark suggestions and guesses as such. Code up to 10 lines. If the last answer asked something, end with the line "Question: …", options included. Write only the summary.
+Leave out greetings, explanations and common knowledge. Invent nothing. Short sentences, $marks. Mark suggestions and guesses. Code up to 10 lines. If the last answer asked something, end with the line "Question: …", options included. Write only the summary.
 In $language, about $aim characters, $most characters at most. If it doesn't fit, cut from 5 first, then 4, then 3; keep 1, 2 and the question."""),
 }
 _ROLLING: Final = Template("""\

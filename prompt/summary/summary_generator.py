@@ -39,7 +39,7 @@ Keep, in order of importance:
 4. What remains to be done.
 5. Suggestions, guesses, other details.
 Leave out greetings, explanations and common knowledge. Invent nothing.
-Form: short sentences, each turn beginning with its number: "(turn 1) … (turn 2) …". Mark suggestions and guesses as such. Code in use may stay as it is, up to 10 lines. If the last answer ended with a question, put it with its options, their numbers and values on a last line of its own: "Question: …". Write only the summary, no heading, no character count.""",
+Form: short sentences, each turn beginning with its number: "(turn 1) … (turn 2) …". Mark suggestions and guesses. Code in use may stay as it is, up to 10 lines. If the last answer ended with a question, put it with its options, their numbers and values on a last line of its own: "Question: …". Write only the summary, no heading, no character count.""",
 }
 _MATERIAL: Final = Template("$before<source>\n$source\n</source>\n$size")
 _SIZE: Final[Mapping[str, Template]] = {

@@ -152,7 +152,7 @@ def test_what_another_model_said_ends_the_turn_that_waited_for_the_program(chat:
     assert program.ask(question(3)).session_id == first.session_id
     for body in server.bodies("chat")[-2:]:
         assert faults(body["messages"]) == []
-        assert content_of(body["messages"][-2]) == elsewhere[1].text
+        assert elsewhere[1].text in map(content_of, body["messages"])
 
 
 def test_a_retry_of_what_failed_before_the_chat_went_on_is_told_no_sentence_of_ours(

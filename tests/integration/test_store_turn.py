@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from graph.core.text import sum_tokens
 from graph.store.session_import import insert_turns
@@ -133,7 +133,7 @@ def test_one_turn_that_lost_its_lease_keeps_no_other_from_being_saved(stores: St
 def test_what_programs_asked_brought_along_and_sent_beside_their_turns_is_known(stores: StoreSet) -> None:
     lease = stores.make_session()
     stores.run_turn(lease, "of the page")
-    brought = [[HumanMessage("an example", id="brought"), AIMessage("its answer", id="answer")]]
+    brought: list[list[AnyMessage]] = [[HumanMessage("an example", id="brought"), AIMessage("its answer", id="answer")]]
     with stores.database.write(lease) as connection:
         insert_turns(
             connection,

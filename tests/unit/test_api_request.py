@@ -127,11 +127,14 @@ def test_what_goes_to_the_model_goes_as_it_was_sent_and_nothing_else_does() -> N
         "response_format": {"type": "json_schema", "json_schema": {"strict": None}},
         "reasoning_effort": "low",
         "parallel_tool_calls": False,
+        "seed": 1,
+        "top_k": 40,
+        "min_p": 0.05,
+        "chat_template_kwargs": {"enable_thinking": False},
     }
     ignored: dict[str, Any] = {
         "store": True,
         "service_tier": "x",
-        "seed": 1,
         "logit_bias": {"1": 2},
         "user": "u",
         "what": [{}],
