@@ -319,6 +319,10 @@ class Known(Protocol):
         """
         ...
 
+    def has_system(self, session_id: str, system: str) -> bool:
+        """Returns True if this is a session's newest system message, "" for none."""
+        ...
+
     def open_turn(self, session_id: str) -> Sequence[AnyMessage]:
         """Returns the messages of a session's last turn if results can resume it: it waits, or its server died."""
         ...

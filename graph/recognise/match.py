@@ -10,11 +10,13 @@ from itertools import pairwise
 from typing import Final
 
 from graph.core.attached import reference_of
+from graph.core.language import is_casual
 from graph.recognise.client_chain import ArchivedTurn, FingerprintHash, FingerprintRow, Known, Link, RequestChain
 from graph.value.client import ClientMessage, ClientRequest
 
 _FLOOR_PAIRS: Final = 2
 _FLOOR_CHARS: Final = 200
+_TELLING_CHARS: Final = 20
 
 
 @dataclass(frozen=True)
@@ -106,14 +108,26 @@ def _find(
 
 def is_enough(exchanges: Sequence[Exchange]) -> bool:
     """Returns True if these exchanges, known to be of one session, are too many to match another by chance."""
-    pairs = [exchange for exchange in exchanges if exchange.question]
-    return len(pairs) >= _FLOOR_PAIRS or any(len(exchange.answer) >= _FLOOR_CHARS for exchange in exchanges)
+    own = [exchange for exchange in exchanges if not is_casual(exchange.question)]
+    pairs = [exchange for exchange in own if exchange.question and _is_telling(exchange)]
+    return len(pairs) >= _FLOOR_PAIRS or any(len(exchange.answer) >= _FLOOR_CHARS for exchange in own)
+
+
+def _is_telling(exchange: Exchange) -> bool:
+    """Whether not everybody could have said this: greetings, thanks, "Continue" and "Ok." count for nothing."""
+    chars = len(_squeeze(exchange.question)) + len(_squeeze(exchange.answer))
+    return bool(exchange.answer) and chars >= _TELLING_CHARS and not is_casual(exchange.question)
 
 
 def is_same_question(sent: str, stored: str) -> bool:
     """Returns True if one of the questions contains the other; an unknown one ("") is in any."""
     sent, stored = _squeeze(sent), _squeeze(stored)
     return sent in stored or (bool(stored) and stored in sent)
+
+
+def _is_substantial(exchange: Exchange) -> bool:
+    """Whether an exchange isn't just something that a program says and its model accepts ("Ok.")."""
+    return _is_telling(exchange) and len(_squeeze(exchange.answer)) >= _TELLING_CHARS
 
 
 def is_started_by(answer: str, part: str) -> bool:
@@ -189,6 +203,10 @@ class Case:
         sent = tuple(map(reference_of, self.messages[-1].images))
         return not sent or any(turn.images == sent for turn in self.known.turns(row.session_id, row.turn, row.turn))
 
+    def has_system_of(self, row: FingerprintRow) -> bool:
+        """Returns True if the session's newest system message is the request's."""
+        return self.known.has_system(row.session_id, self.request.options.system or "")
+
     def is_same_model(self, name: str) -> bool:
         return (self.request.model or self.default_model) == (name or self.default_model)
 
@@ -248,7 +266,9 @@ def _by_chain(case: Case) -> Match | None:
         rows = [row for row in rows if row.chain == last.chain]
     if not rows:
         return None
-    row = max(rows, key=lambda row: (row.is_live, case.is_in_group(row), row.is_head))
+    most = max((row.is_live, case.is_in_group(row)) for row in rows)
+    rows = [row for row in rows if (row.is_live, case.is_in_group(row)) == most]
+    row = max(_of_system(case, rows), key=lambda row: row.is_head)
     return Match(row, row.turn, last.at, is_replaced=not row.is_live)
 
 
@@ -311,10 +331,24 @@ def _by_words(case: Case) -> Match | None:
         near = alignment.pairs[: alignment.near]
         # Imported turns alone prove nothing: examples are the same in many chats.
         is_ours = any(not turn.is_imported for _, turn in near)
-        if is_ours and (is_enough([exchanges[at] for at, _ in near]) or case.is_pinned(row)):
+        is_certain = is_enough([exchanges[at] for at, _ in near]) and not _is_contradicted(
+            case, exchanges, alignment, row
+        )
+        if is_ours and (is_certain or case.is_pinned(row)):
             found[row.session_id] = (alignment, row)
     best = _only_best(case, found.values())
     return None if best is None else _match_of_tail(case, exchanges, *best)
+
+
+def _is_contradicted(case: Case, exchanges: Sequence[Exchange], alignment: Alignment, row: FingerprintRow) -> bool:
+    """Whether the request begins as another chat: with exchanges of its own where the session has others.
+
+    Not in a session whose program sends messages of its own among the turns.
+    """
+    at, oldest = alignment.pairs[-1]
+    if not any(map(_is_substantial, exchanges[:at])) or case.known.seen(row.session_id, row.turn)[1]:
+        return False
+    return any(not _may_be_missing(turn) for turn in case.known.turns(row.session_id, 1, oldest.number - 1))
 
 
 def _candidates(case: Case) -> list[FingerprintRow]:
@@ -340,7 +374,13 @@ def _only_best(
     ranked = [((case.is_pinned(row), alignment.near), (alignment, row)) for alignment, row in found]
     most = max((rank for rank, _ in ranked), default=None)
     best = [item for rank, item in ranked if rank == most]
-    return best[0] if len(best) == 1 else None
+    rows = _of_system(case, [row for _, row in best])
+    return next(item for item in best if item[1] is rows[0]) if len(rows) == 1 else None
+
+
+def _of_system(case: Case, rows: Sequence[FingerprintRow]) -> Sequence[FingerprintRow]:
+    """Returns those of several rows whose sessions have the request's system message; all if none has."""
+    return [row for row in rows if len(rows) > 1 and case.has_system_of(row)] or rows
 
 
 def _match_of_tail(case: Case, exchanges: Sequence[Exchange], alignment: Alignment, row: FingerprintRow) -> Match:

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 
 from graph.core.attached import urls_of
 from graph.core.text import estimate_tokens, has_visible
-from graph.core.turn import closed_mark, text_of, words_of
+from graph.core.turn import closed_mark, headed, text_of, words_of
 from graph.model.factory import ChatModels
 from graph.recognise.client_chain import (
     ArchivedTurn,
@@ -52,7 +52,7 @@ from graph.value.record import ArchivedMessage
 from graph.value.view import TurnOptions
 from graph.worker.side_request_runner import SideRequestRunner
 from graph.worker.turn_log import TurnLog
-from prompt.system.framing import NO_RESULT
+from prompt.system.framing import CLIENT_HEADING, NO_RESULT
 
 _MOST_ROWS = 1_000
 
@@ -147,6 +147,11 @@ class _KnownToStores:
 
     def seen(self, session_id: str, last: int) -> tuple[int, bool]:
         return self._stores.turns.seen_by_programs(session_id, last)
+
+    def has_system(self, session_id: str, system: str) -> bool:
+        newest = self._stores.blocks.newest(session_id, "client")
+        texts = {headed(heading, system.strip()) if system.strip() else "" for heading in CLIENT_HEADING.values()}
+        return (newest.text if newest else "") in texts
 
     def open_turn(self, session_id: str) -> Sequence[AnyMessage]:
         last = self._stores.turns.last(session_id)

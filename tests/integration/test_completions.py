@@ -645,3 +645,15 @@ def test_a_programs_chat_without_words_is_in_the_servers_language(
     chat = open_chat(turnfold_language=setting)
     Program(chat.service).ask('{"a": 1}')
     assert ("대화가 길어지면" in server.bodies("chat")[-1]["messages"][0]["content"]) is (language == "ko")
+
+
+def test_chats_of_the_same_words_are_told_apart_by_their_system_messages(chat: Chat, server: FakeOpenAI) -> None:
+    server.script(*(text("Ahoy! What can I do for you?") for _ in range(2)), to="Hello")
+    programs = [
+        Program(chat.service, fields={"user": chat.session_id}, options={"system": system})
+        for system in ("Talk like a pirate.", "Talk like a lawyer.")
+    ]
+    first = [program.ask("Hello").session_id for program in programs]
+    second = [program.ask("Where is the contract?").session_id for program in programs]
+    assert second == first
+    assert len({*first}) == 2

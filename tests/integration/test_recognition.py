@@ -558,16 +558,16 @@ def test_edit_of_an_answer_forks_there_and_brings_the_rest(http_api: HttpApi) ->
 def test_another_models_answer_behind_the_newest_turn_goes_with_each_question(http_api: HttpApi) -> None:
     history, session_id = http_api.chat(2)
     foreign = dialogue("asked elsewhere", "answered elsewhere")
-    asked = [*history, *foreign, user("?")]
-    first = http_api.ask(asked, "!").decision
+    asked = [*history, *foreign, user("What did the other model miss?")]
+    first = http_api.ask(asked, "It missed the date!").decision
     assert (first.kind, first.session_id, first.context, first.imported) == ("append", session_id, foreign, ())
     http_api.sends_own(session_id)
-    for shown in (assistant("!"), assistant("<think>so</think>!")):
+    for shown in (assistant("It missed the date!"), assistant("<think>so</think>It missed the date!")):
         later = http_api.decide([*asked, shown, user("and?")])
         assert (later.kind, later.session_id, later.preamble, later.context) == ("append", session_id, foreign, ())
     # A front end that changes some messages, and one that shortens the history.
     for sent in ([user("documents\n" + history[0].text), *asked[1:]], asked[2:]):
-        later = http_api.decide([*sent, assistant("!"), user("and?")])
+        later = http_api.decide([*sent, assistant("It missed the date!"), user("and?")])
         assert (later.kind, later.session_id, later.preamble) == ("append", session_id, foreign)
 
 
@@ -633,8 +633,8 @@ def test_messages_that_are_no_turns_are_found_where_as_many_turns_are_left_out(h
 def test_turns_of_the_same_words_are_told_apart_by_their_place(http_api: HttpApi) -> None:
     history: list[ClientMessage] = []
     for _ in range(3):
-        history += dialogue("again", "and again")
-        session_id = http_api.ask(history[:-1], "and again").session_id
+        history += dialogue("Say the rule again.", "Never on a Sunday.")
+        session_id = http_api.ask(history[:-1], "Never on a Sunday.").session_id
     front = dialogue("the files", "Ok.")
     decision = http_api.decide([*front, *history[-4:], user("?")])
     assert (decision.kind, decision.session_id, decision.preamble) == ("append", session_id, front)
@@ -807,7 +807,8 @@ def hold(
 @drawn
 @given(texts=CHAT, data=st.data())
 def test_history_cut_in_front(opened: HttpApi, texts: list[tuple[str, str]], data: st.DataObject) -> None:
-    http_api, history, session_id = hold(opened, texts)
+    told = [(f"asked of it: {question}", f"answered so: {answer}") for question, answer in texts]
+    http_api, history, session_id = hold(opened, told)
     cut = data.draw(st.integers(0, len(history) - 4))  # at 1 all turns are still there, the first by its answer
     decision = http_api.decide([*history[cut:], user("?")])
     assert (decision.kind, decision.session_id) == ("append", session_id)
@@ -876,3 +877,39 @@ def test_other_chats_and_scopes_are_never_taken(
     decision = http_api.decide([*other, user("?")])
     assert (decision.kind, decision.session_id) == ("new", "")
     assert http_api.decide([*history, user("?")]).session_id == session_id
+
+
+SHARED = [
+    ("Continue", "Ok."),
+    ("Thanks", "Ok."),
+    ("Thanks a lot for your help!", "You're welcome! Let me know if there is anything else that I can do for you."),
+    ("안녕하세요", "안녕하세요! 무엇을 도와드릴까요? 궁금한 점이 있으면 편하게 말씀해 주세요."),
+    ("What are your opening hours?", "We are open from nine to six on weekdays, and from ten to two on Saturdays."),
+]
+TURNS = st.lists(st.sampled_from([*SHARED, None, None]), min_size=1, max_size=6)
+
+
+@settings(max_examples=at_most(200))
+@given(st.tuples(TURNS, TURNS), st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=4, max_size=14))
+def test_two_users_of_one_token_never_meet(
+    opened: HttpApi,
+    drawn: tuple[list[tuple[str, str] | None], list[tuple[str, str] | None]],
+    order: list[tuple[bool, int]],
+) -> None:
+    http_api = HttpApi(opened.engine)
+    histories: tuple[list[ClientMessage], list[ClientMessage]] = ([], [])
+    for is_second, cut in order:
+        name, other = ("bob", "alice") if is_second else ("alice", "bob")
+        history, turns = histories[is_second], drawn[is_second]
+        number = len(history) // 2
+        if number >= len(turns):
+            continue
+        private = (f"{name} asks for the {number}th time", f"the answer to {name} of number {number}, at some length")
+        question, answer = turns[number] or private
+        sent = [*history[2 * cut :], user(question)]
+        answered = http_api.ask(sent, answer)
+        history += [user(question), assistant(answer)]
+        decision = answered.decision
+        last = decision.after_turn if decision.kind == "fork" else answered.turn
+        entries = http_api.access.stores.archive.live_turns(answered.session_id, 1, max(last, 1)) if last else []
+        assert not any(other in str(entry.message.content) for entry in entries)
