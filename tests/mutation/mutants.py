@@ -310,7 +310,10 @@ _RECOGNITION: Final = (
         ("is_replaced=not row.is_live)", "is_replaced=False)"),
         ("is rows[0]) if len(rows) == 1 else None", "is rows[0]) if rows else None"),
         ("if is_ours and (is_certain or case.is_pinned(row)):", "if is_ours:"),
-        ("and not _is_contradicted(case, exchanges, alignment, row)", "and True"),
+        (
+            "return any(not _may_be_missing(turn) for turn in case.known.turns(row.session_id, 1, oldest.number - 1))",
+            "return False",
+        ),
         ("if exchange.question and _is_telling(exchange)]", "if exchange.question]"),
         ("return [row for row in rows if len(rows) > 1 and case.has_system_of(row)] or rows", "return rows"),
         ("is_ours = any(not turn.is_imported for _, turn in near)", "is_ours = bool(near)"),
