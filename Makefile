@@ -5,6 +5,7 @@ BIN := .venv/bin
 RUNS := .venv/.runs
 TESTS := .venv/.tests
 BENCHES := .venv/.benches
+CLIENTS := .venv/clients/.installed .venv/clients-aider/.installed
 # Many tests wait for clocks and sockets: three processes keep two cores busy, and with four the browsers hold each other
 # up. A file stays in one process, and the files begin in their order, so that the long ones (browser, fault,
 # integration) don't come last.
@@ -13,13 +14,14 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 # Compiled modules are kept, or each process of a run compiles them all.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run check test test-all lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-api bench-local load fault attack backup restore export import migrate
+.PHONY: help run check test test-all test-clients lint unit fast slow lock bench-store bench-page bench-context bench-quality bench-api bench-local load fault attack backup restore export import migrate
 
 help:
 	@echo "make run        opens the chat on http://localhost:8501"
 	@echo "make check      linters, types and unit tests: a minute"
 	@echo "make test       check, integration, page and the browser's main journeys: five minutes"
-	@echo "make test-all   test, and all that is slow: fifteen minutes more"
+	@echo "make test-all   test, and all that is slow: twenty minutes more"
+	@echo "make test-clients   clients of PyPI over the server: five minutes the first time, then one"
 	@echo "make backup [TO=file]  restore FROM=file  export TO=file  import FROM=file  migrate FROM=file TO=url"
 	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-api | bench-local"
 
@@ -35,6 +37,7 @@ test: $(TESTS)
 
 test-all: test
 	$(MAKE) --no-print-directory slow
+	$(MAKE) --no-print-directory test-clients
 
 lint: $(TESTS)
 	$(BIN)/ruff check .
@@ -54,6 +57,11 @@ slow: $(TESTS)
 	$(PYTEST) -n 4 -m "slow or hypothesis" --hypothesis-profile thorough --durations 30
 	$(BIN)/python -m tests.mutation --sample 30
 	$(BIN)/python -m bench.attack --short
+
+# Programs of PyPI have a chat with the server. Those that can't be installed are skipped.
+test-clients: $(TESTS)
+	-$(MAKE) --no-print-directory --keep-going $(CLIENTS)
+	$(BIN)/python -m pytest tests/client
 
 bench-store: $(TESTS)
 	$(BIN)/python -m bench.store
@@ -128,6 +136,14 @@ $(TESTS): requirements.lock | $(BIN)/python
 $(BENCHES): bench/requirements.txt $(TESTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	touch $(BENCHES)
+
+# Clients with versions that were tried. aider's own pins fit no other client's.
+.venv/clients/.installed: tests/client/requirements.txt
+.venv/clients-aider/.installed: tests/client/requirements-aider.txt
+$(CLIENTS): | $(BIN)/python
+	$(BIN)/python -m venv $(@D)
+	$(if $(shell command -v timeout),timeout 300) $(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 # Needs uv. Writes the pins with their hashes and without any index's address: those of all that is done here, and of these
 # the ones that a server needs.
