@@ -20,7 +20,7 @@ help:
 	@echo "make run        opens the chat on http://localhost:8501"
 	@echo "make check      linters, types and unit tests: a minute"
 	@echo "make test       check, integration, page and the browser's main journeys: five minutes"
-	@echo "make test-all   test, and all that is slow: twenty minutes more"
+	@echo "make test-all   test, and all that is slow: fifteen minutes more"
 	@echo "make test-clients   clients of PyPI over the server: five minutes the first time, then one"
 	@echo "make backup [TO=file]  restore FROM=file  export TO=file  import FROM=file  migrate FROM=file TO=url"
 	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-api | bench-local"
