@@ -92,13 +92,6 @@ CLIENTS: Final = {
     ),
     "mcp": Client("mcp"),
 }
-# What other changes bring.
-NOT_YET: Final = {
-    "langgraph": "results of tools behind a shortened history are refused",
-    "pydantic_ai": "results of tools in front of a user's message are lost",
-    "dspy": "few-shot examples are folded before the first answer",
-    "aider": "files in front of a question are folded, and those behind an edit begin a session",
-}
 
 
 def token_of(name: str) -> str:
@@ -235,14 +228,7 @@ def has(body: Body, own: str) -> bool:
     return any(all(line in content_of(message) for line in own.splitlines()) for message in body["messages"])
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.xfail(reason=NOT_YET[name], strict=False)] if name in NOT_YET else [])
-        for name in CLIENTS
-        if name != "mcp"
-    ],
-)
+@pytest.mark.parametrize("name", [name for name in CLIENTS if name != "mcp"])
 def test_a_client_has_one_session_and_its_own_texts_reach_the_model_beside_the_folds(
     server: Server, name: str, tmp_path: Path
 ) -> None:

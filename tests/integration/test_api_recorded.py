@@ -19,12 +19,6 @@ from tests.fake.served_api import OWNER, TOKEN, ServedApi, serve
 FOLDER: Final = Path(__file__).parent / "recorded_client"
 SIDE_REQUEST: Final = ("aside", "")
 NOT_TAKEN: Final = ("prefill_unsupported", "")
-# The first request of Continue's second recording was answered with these.
-CALLS: Final = tools(
-    ScriptedCall("Read", '{"filepath":"a.txt"}', "call_a1"),
-    ScriptedCall("List", '{"dirpath":"."}', "call_a2"),
-    answer="I look at both. ",
-)
 # What each request is decided as, and in which turn of which session: "1/2" is the second turn of the first session.
 DECIDED: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "open_webui": [
@@ -55,6 +49,20 @@ DECIDED: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "continue": [("new", "1/1"), ("history", "1/2")],
     "continue_tool": [("new", "1/1"), ("history", "1/1"), ("history", "1/2")],
     "libre_chat": [("new", "1/1"), SIDE_REQUEST, ("hint", "1/2")],
+    # What stands in front of its first question is imported; the other requests are for commit messages.
+    "aider": [("new", "1/4"), SIDE_REQUEST, SIDE_REQUEST, ("tail", "1/5"), SIDE_REQUEST, ("tail", "1/6")],
+    "dspy": [("new", "1/5"), ("history", "1/6")],
+    "langgraph": [("new", "1/1"), *[("history", f"1/{turn}") for turn in (2, 3, 4, 4)], ("tail", "1/5")],
+    # The picture that its tool returned stands in a user's message.
+    "pydantic_ai": [("new", "1/1"), *[("history", f"1/{turn}") for turn in (2, 3, 4)]],
+}
+
+# Texts of the program and results of its tools that reach the model.
+READ: Final[Mapping[str, Sequence[str]]] = {
+    "aider": ["*Trust this message", "return   404 if month else 0", "show_greeting.py"],
+    "dspy": ["Ulsan itself.", "Daegu itself.", "Jeju itself.", "Mokpo itself."],
+    "langgraph": ["Budget of May: 417 euros"],
+    "pydantic_ai": ["Budget of May: 417 euros", "data:image/png;base64,"],
 }
 
 
@@ -68,8 +76,29 @@ def recorded_answer(number: int) -> str:
     return f"Answer {number} from the scripted model: the budget is fine. "
 
 
+def edit(number: int) -> str:
+    """An answer that aider takes for the new text of a file."""
+    file = f"def budget(month):\n\treturn   {400 + number} if month else 0\n"
+    return f"{recorded_answer(number)}\n\nbudget.py\n```\n{file}```\n"
+
+
+# What was answered when they were recorded, where it was more than a sentence.
+REPLIES: Final[Mapping[tuple[str, int], Reply]] = {
+    ("continue_tool", 1): tools(
+        ScriptedCall("Read", '{"filepath":"a.txt"}', "call_a1"),
+        ScriptedCall("List", '{"dirpath":"."}', "call_a2"),
+        answer="I look at both. ",
+    ),
+    ("langgraph", 4): tools(ScriptedCall("read_budget", '{"month": "May"}', "call_b1")),
+    ("pydantic_ai", 2): tools(ScriptedCall("draw_budget", '{"month": "May"}', "call_b1")),
+    ("dspy", 1): text(f"[[ ## answer ## ]]\n{recorded_answer(1).strip()}\n\n[[ ## completed ## ]]"),
+    ("aider", 1): text(edit(1)),
+    ("aider", 4): text(edit(4)),
+}
+
+
 def reply_to(name: str, number: int) -> Reply:
-    return CALLS if (name, number) == ("continue_tool", 1) else text(recorded_answer(number))
+    return REPLIES.get((name, number)) or text(recorded_answer(number))
 
 
 def replay(served: ServedApi, server: FakeOpenAI, name: str) -> list[tuple[str, str]]:
@@ -105,6 +134,8 @@ def test_each_request_of_a_front_end_is_what_its_user_did(open_chat: OpenChat, s
     chat = open_chat(chat_model="test")
     with serve(chat.service) as served:
         assert replay(served, server, name) == DECIDED[name]
+    sent = json.dumps([body["messages"] for body in server.bodies("chat")])
+    assert [words for words in READ.get(name, ()) if words not in sent] == []
     titles = [what for what in DECIDED[name] if what == SIDE_REQUEST]
     assert chat.rows("SELECT count(*) FROM aside_call") == [(len(titles),)]
     retained = chat.rows("SELECT content FROM message")
