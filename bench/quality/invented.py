@@ -45,7 +45,7 @@ class DraftCase:
     @cached_property
     def facts(self) -> int:
         """The figures of the honest summaries."""
-        return sum(len(figures_in(text)) for text in self.honest)
+        return sum(not figure.is_in_words for text in self.honest for figure in figures_in(text))
 
     @cached_property
     def doubted(self) -> tuple[str, ...]:

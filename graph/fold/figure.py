@@ -1,14 +1,13 @@
-"""Reads the figures of a text by their value: dates, times, spans of time, amounts and identifiers."""
+"""Reads the figures of a text by their value, in digits or words: dates, times, spans, amounts and identifiers."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final, Literal
 
-from graph.fold.fact_key import NOUN_END, narrow
+from graph.fold.fact_key import NOUN_END, PARTICLE, narrow, one_of
 
 FigureKind = Literal["date", "day", "month", "slash", "time", "span", "amount", "identifier", "digits"]
 """What is written; "slash" is 3/15, a date or two numbers; "digits" are groups of digits such as a phone number."""
@@ -21,9 +20,10 @@ class Figure:
     Attributes:
         start: Where it stands in the text; `end` likewise.
         values: Year (0 for none), month and day of a date; minutes of the day; seconds, or months below zero, of a span
-            of time; each value that an amount may mean.
+            of time; each value that an amount may mean, the likeliest first.
         is_exact: False for a time that may be of either half of the day, and for an amount that the text hedges.
-        unit: "money" (with shares) or "people" for what is counted, "" for anything else.
+        unit: The sign of a currency, "%", or what is counted, in one form of several: "명" for people.
+        step: The value of an amount's last digit.
     """
 
     kind: FigureKind
@@ -32,7 +32,12 @@ class Figure:
     end: int
     values: tuple[float, ...] = ()
     is_exact: bool = True
-    unit: Literal["", "money", "people"] = ""
+    unit: str = ""
+    step: float = 1
+
+    @property
+    def is_in_words(self) -> bool:
+        return self.kind != "identifier" and _EACH_DIGIT.search(self.text) is None
 
 
 HALF_DAY: Final = 720
@@ -95,11 +100,9 @@ _TIMES: Final = (
         rf"(?:\s?(?P<minute>[0-9]{{1,2}})분|\s?(?P<thirty>반){NOUN_END})?"
     ),
 )
-_WORD_TIME: Final = re.compile(
-    r"(?<![A-Za-z])(?i:(?P<shift>half past|quarter past|quarter to) (?P<english>[a-z]{3,6}))"
-    rf"|(?<![가-힣]){_PART}(?P<korean>열한|열두|다섯|여섯|일곱|여덟|아홉|[한두세네열])\s?시(?!간)(?P<thirty>\s?반{NOUN_END})?"
+_NOON: Final = re.compile(
+    r"(?<![A-Za-z])(?i:(?P<noon>noon)|midnight)(?![A-Za-z])|(?<![가-힣])(?:(?P<midday>정오)|자정)"
 )
-_NOON: Final = re.compile(r"(?<![A-Za-z])(?i:noon|midnight)|정오|자정")
 _SHIFTS: Final[Mapping[str, int]] = {"half past": 30, "quarter past": 15, "quarter to": -15}
 _ONES: Final = """
 one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -119,16 +122,30 @@ _KO_TENS: Final = {
     for n, words in enumerate(("열", "스물 스무", "서른", "마흔", "쉰", "예순", "일흔", "여든", "아흔"), 1)
     for word in words.split()
 }
-_NATIVE: Final = re.compile(
-    rf"(?<![가-힣])(?P<tens>{'|'.join(_KO_TENS)})?(?P<ones>{'|'.join(_KO_ONES)})?(?=\s?[가-힣]|\s|[,.]|$)"
+_KOREAN: Final = {
+    **_KO_ONES,
+    **_KO_TENS,
+    **{f"{tens}{ones}": n + m for tens, n in _KO_TENS.items() for ones, m in _KO_ONES.items()},
+}
+_KO_NUMBER: Final = rf"(?:(?:{'|'.join(_KO_TENS)})(?:{'|'.join(_KO_ONES)})?|(?:{'|'.join(_KO_ONES)}))"
+_WORD_TIME: Final = re.compile(
+    r"(?<![A-Za-z])(?i:(?P<shift>half past|quarter past|quarter to) (?P<english>[a-z]{3,6}))"
+    rf"|(?<![가-힣]){_PART}(?P<korean>{_KO_NUMBER})\s?시(?![간즌])(?:\s?(?P<minute>[0-9]{{1,2}})분|(?P<thirty>\s?반){NOUN_END})?"
 )
+_NATIVE: Final = re.compile(rf"(?<![가-힣]){_KO_NUMBER}(?=\s?[가-힣]|\s|[,.]|$)")
 _SINO: Final = re.compile(
     r"(?<![가-힣])[일이삼사오육칠팔구십백천만억]{1,12}(?=\s?(?:원|달러|엔|명|개|건|석|장|대|여|[년월일시분]))"
 )
 _SINO_ONES: Final = "일이삼사오육칠팔구"
-_HALF: Final = re.compile(r"절반|(?<![A-Za-z])(?i:half)(?![A-Za-z])")
-_QUARTER: Final = re.compile(r"(?<![A-Za-z])(?i:quarter)(?![A-Za-z])")
+_SHARES: Final = (
+    (50.0, re.compile(r"절반|(?<![A-Za-z])(?i:half)(?![A-Za-z])")),
+    (25.0, re.compile(r"(?<![A-Za-z])(?i:quarter)(?![A-Za-z])")),
+)
 _ENGLISH_RUN: Final = re.compile(r"[A-Za-z]+")
+_WORD_COUNT: Final = re.compile(
+    rf"(?<![가-힣])(?P<korean>{_KO_NUMBER})\s?(?P<counter>[가-힣]{{1,2}}?{NOUN_END})"
+    rf"|(?<![A-Za-z])(?P<english>(?i:{one_of(' '.join(_ENGLISH))}))[\s-](?P<thing>[a-z]{{2,14}})(?![A-Za-z0-9_])"
+)
 
 _DIGITS: Final = r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,5}(?![0-9])|[0-9]{1,15})(?:\.[0-9]{1,6})?"
 _MAGNITUDES: Final = "[십백천만억조]{1,3}"
@@ -145,17 +162,35 @@ _SHARED_MAGNITUDE: Final = re.compile(rf"\s?[-~–∼]\s?{_DIGITS}(?P<magnitudes
 _FACTORS: Final[Mapping[str, int]] = {
     "k": 10**3, "K": 10**3, "M": 10**6, "thousand": 10**3, "million": 10**6, "bn": 10**9, "billion": 10**9,
 }  # fmt: skip
-_MONEY_BEFORE: Final = re.compile(r"(?:[$€£¥₩]|(?<![A-Za-z])(?:USD|KRW|EUR|JPY|GBP))\s?\Z")
-_MONEY_BEHIND: Final = re.compile(
-    r"\s?(?:원|달러|엔(?![터진])|유로(?!파)|위안|파운드|%|퍼센트"
-    r"|(?i:percent|per cent|won|dollars?|euros?|yen|pounds?|USD|KRW|EUR|JPY|GBP)(?![A-Za-z]))"
-)
-_PEOPLE_BEHIND: Final = re.compile(
-    r"\s?(?:명|사람|인(?![가-힣])|(?:people|persons?|guests?|patients?|employees|adults|children)(?![A-Za-z]))"
-)
+_MONEY_BEFORE: Final = re.compile(r"([$€£¥₩]|(?<![A-Za-z])(?:USD|KRW|EUR|JPY|GBP))\s?\Z")
+_NO_UNIT: Final = r"(?!(?:a|an|and|as|at|by|for|from|in|is|of|on|or|per|the|to|was|were|with)(?![A-Za-z]))"
+_NO_PARTICLE: Final = rf"(?!(?!도|인(?!데)|대로){PARTICLE}(?![가-힣]))"
 _UNIT_BEHIND: Final = re.compile(
-    rf"\s?(?:(?!(?:a|an|and|as|at|by|for|from|in|is|of|on|or|per|the|to|was|were|with)(?![A-Za-z]))[A-Za-z]{{1,12}}|[㎡㎥]|[가-힣]{{1,2}}?{NOUN_END})"
+    r"(?:여(?![기러]))?[\s-]?(원|달러|엔(?![터진])|유로(?!파)|위안|파운드|%|퍼센트|[㎡㎥]|킬로미터|킬로그램"
+    rf"|(?i:per cent)(?![A-Za-z])|{_NO_UNIT}[A-Za-z]{{1,12}}|{_NO_PARTICLE}[가-힣]{{1,2}}?{NOUN_END})"
 )
+_MONEY_UNITS: Final = {
+    "$": "$ 달러 dollar dollars usd bucks",
+    "₩": "₩ 원 won krw",
+    "€": "€ 유로 euro euros eur",
+    "£": "£ 파운드 pound pounds gbp",
+    "¥": "¥ 엔 yen jpy 위안",
+    "%": "% 퍼센트 프로 percent pct",
+}
+_OTHER_UNITS: Final = {
+    "명": "명 분 인 사람 people person persons guest guests patient patients employee employees adult adults children",
+    "km": "km 킬로미터",
+    "kg": "kg 킬로그램",
+    "곳": "곳 군데",
+}
+_UNITS: Final = {name: unit for unit, names in (_MONEY_UNITS | _OTHER_UNITS).items() for name in names.split()} | {
+    "per cent": "%"
+}
+MONEY: Final = frozenset(_MONEY_UNITS)
+PEOPLE: Final = "명"
+SPAN: Final = "s"
+"""Unit of a span of time: seconds, or months below zero."""
+_ENDS_IN_ES: Final = ("ches", "xes", "sses")
 _HEDGE: Final = re.compile(
     r"(?:약|대략|거의|(?<![A-Za-z])(?i:around|about|roughly|nearly|almost|over|some)|~|≈)\s?[$€£¥₩]?\Z"
 )
@@ -175,12 +210,11 @@ _SECONDS: Final[Mapping[str, float]] = {
     "day": 86_400, "night": 86_400, "week": 604_800, "month": -1, "year": -12,
 }  # fmt: skip
 
-_SOME: Final[Mapping[str, float]] = {"a": 1, "an": 1, "half an": 0.5, "하루": 1}
 _WORD_SPAN: Final = re.compile(
-    rf"(?<![A-Za-z가-힣])(?:(?P<english>[Hh]alf an|[A-Za-z]{{1,9}})[ -]|(?P<korean>{'|'.join(_KO_ONES)}|열두|열)\s?)"
-    rf"(?P<unit>{_SPAN_UNIT})(?P<half>\s?반{NOUN_END}|\sand a half)?"
+    rf"(?<![A-Za-z가-힣])(?:(?P<english>[Hh]alf an|[A-Za-z]{{1,9}})[ -]|(?P<korean>{_KO_NUMBER})\s?)"
+    rf"(?!분)(?P<unit>{_SPAN_UNIT})(?P<half>\s?반{NOUN_END}|\sand a half)?"
 )
-_COUNTS: Final[Mapping[str, float]] = {**_ENGLISH, **_KO_ONES, **_KO_TENS, **_SOME}
+_COUNTS: Final[Mapping[str, float]] = {**_ENGLISH, **_KOREAN, "a": 1, "an": 1, "half an": 0.5}
 # A comma is part of a run only as the mark of thousands.
 _RUN: Final = re.compile(r"(?:[A-Za-z0-9_./@+#:~\\-]|(?<=[0-9]),(?=[0-9]{3}(?![0-9]))){2,300}")
 _RUN_ENDS: Final = ".:/-,~+#@"
@@ -209,7 +243,7 @@ def figures_in(text: str) -> list[Figure]:
     plain = narrow(text)
     taken = bytearray(len(plain))
     found: list[Figure] = []
-    for pattern, read in _READERS:
+    for pattern, read in _READERS if _EACH_DIGIT.search(plain) else _WITHOUT_DIGITS:
         for match in pattern.finditer(plain):
             start, end = match.span()
             if taken.find(1, start, end) < 0 and (figures := read(match)):
@@ -223,16 +257,16 @@ def numbers_in(text: str) -> set[float]:
     plain = narrow(text)
     found = {float(match[0]) for match in _EACH_NUMBER.finditer(plain)}
     for match in _AMOUNT.finditer(plain):
-        found.update(_amounts(match))
+        found.update(_amounts(match, _TIMES_BEHIND.match(plain, match.end()))[0])
         found.update(_value(part["digits"], "") for part in _AMOUNT_PART.finditer(match[0]) if part["digits"])
-    shares = {share for pattern, share in ((_HALF, 50.0), (_QUARTER, 25.0)) if pattern.search(plain)}
+    shares = {share for share, pattern in _SHARES if pattern.search(plain)}
     return found | words_in(plain) | shares | {share / 100 for share in shares}
 
 
 def words_in(text: str) -> set[float]:
     """Returns the numbers that a text has in words."""
-    found = {float(_KO_TENS.get(match["tens"], 0) + _KO_ONES.get(match["ones"], 0)) for match in _NATIVE.finditer(text)}
-    found |= {_sino(match[0]) for match in _SINO.finditer(text)}
+    found = {float(_KOREAN[match[0]]) for match in _NATIVE.finditer(text)}
+    found |= {_evaluated(_in_digits(match[0]))[0] for match in _SINO.finditer(text)}
     so_far = 0
     for match in _ENGLISH_RUN.finditer(text):
         word = match[0].lower()
@@ -244,37 +278,16 @@ def words_in(text: str) -> set[float]:
             found.add(float(so_far))
         elif word != "and":
             so_far = 0
-    return found - {0.0}
+    return found
 
 
-def times_in(text: str) -> set[tuple[float, bool]]:
-    """Returns the times of day that a text has in words, as minutes, and whether the half of the day is sure."""
-    found: set[tuple[float, bool]] = {(float(minute), True) for _ in _NOON.finditer(text) for minute in (0, HALF_DAY)}
-    for match in _WORD_TIME.finditer(narrow(text)):
-        hours = _KO_TENS | _KO_ONES | {"열한": 11, "열두": 12} | _ENGLISH
-        hour = hours.get(match["korean"] or (match["english"] or "").lower())
-        if hour is not None:
-            minutes = _SHIFTS.get((match["shift"] or "").lower(), 30 if match["thirty"] else 0)
-            found.add(_of_day(hour, 0, match["part"], shift=minutes))
+def loose_figures_in(text: str) -> Iterator[Figure]:
+    """Yields what numbers of a text may be as well: 9 to 5, the decimal 5.3 for 3 May."""
     for match in _LOOSE_HOURS.finditer(text):
-        found.update((float(hour) * 60 % _DAY, False) for hour in map(int, match.groups()) if hour <= _MOST_HOURS)
-    return found
-
-
-def spans_in(text: str) -> set[float]:
-    """Returns the spans of time that a text has in words: two hours, 두 시간, an hour and a half."""
-    found = set()
-    for match in _WORD_SPAN.finditer(narrow(text)):
-        word = match["english"] or match["korean"]
-        count = _COUNTS.get(word.lower())
-        if count:
-            found.add((count + (0.5 if match["half"] else 0)) * _seconds(match["unit"]))
-    return found
-
-
-def dates_in(text: str) -> set[tuple[float, ...]]:
-    """Returns the dates that decimals of a text may be, 5.3 for 3 May."""
-    return {(0.0, float(month), float(day)) for month, day in _LOOSE_DATE.findall(narrow(text))}
+        hours = (hour for hour in map(float, match.groups()) if hour <= _MOST_HOURS)
+        yield from (_figure("time", match, hour * 60 % _DAY, is_exact=False) for hour in hours)
+    for match in _LOOSE_DATE.finditer(narrow(text)):
+        yield _figure("date", match, 0, *map(int, match.groups()))
 
 
 def _date(match: re.Match[str]) -> list[Figure]:
@@ -294,26 +307,11 @@ def _hours(match: re.Match[str]) -> list[Figure]:
         return []
     part = match["part"] or (match["half"] or "").lower()
     minutes = [_of_day(hour, 0, part) for hour in hours]
-    return [
-        Figure("time", match[0], *match.span(), (each,), is_exact=is_exact and not part) for each, is_exact in minutes
-    ]
+    return [_figure("time", match, each, is_exact=is_exact and not part) for each, is_exact in minutes]
 
 
 def _days(match: re.Match[str]) -> list[Figure]:
     return [_figure("day", match, int(day)) for day in _EACH_DAY.findall(match["days"])]
-
-
-def _month(match: re.Match[str]) -> list[Figure]:
-    return [_figure("month", match, int(match["month"]))]
-
-
-def _year(match: re.Match[str]) -> list[Figure]:
-    """Returns a year without a value: a summary may add the year that is meant."""
-    return [_figure("month", match)]
-
-
-def _slash(match: re.Match[str]) -> list[Figure]:
-    return [_figure("slash", match, int(match["month"]), int(match["day"]))]
 
 
 def _time(match: re.Match[str]) -> list[Figure]:
@@ -324,7 +322,20 @@ def _time(match: re.Match[str]) -> list[Figure]:
     written = "0" if named["hour"].startswith("0") else ""
     part = named.get("part") or (named.get("half") or "").lower() or written
     minutes, is_exact = _of_day(hour, minute, part, shift=30 if named.get("thirty") else 0)
-    return [Figure("time", match[0], *match.span(), (minutes,), is_exact)]
+    return [_figure("time", match, minutes, is_exact=is_exact)]
+
+
+def _word_time(match: re.Match[str]) -> list[Figure]:
+    hour = _COUNTS.get(match["korean"] or match["english"].lower(), _MOST_HOURS + 1)
+    if hour > _MOST_HOURS:
+        return []
+    shift = _SHIFTS.get((match["shift"] or "").lower(), 30 if match["thirty"] else int(match["minute"] or 0))
+    minutes, is_exact = _of_day(int(hour), 0, match["part"], shift=shift)
+    return [_figure("time", match, minutes, is_exact=is_exact)]
+
+
+def _noon(match: re.Match[str]) -> list[Figure]:
+    return [_figure("time", match, HALF_DAY if match["noon"] or match["midday"] else 0)]
 
 
 def _of_day(hour: int, minute: int, part: str | None, *, shift: int = 0) -> tuple[float, bool]:
@@ -350,6 +361,8 @@ def _seconds(unit: str) -> float:
 
 def _run(match: re.Match[str]) -> list[Figure]:
     """Returns the identifier, path or version of a run of characters; [] for words, numbers and quantities."""
+    if match[0].isalpha():
+        return []
     left = match[0].lstrip(_RUN_ENDS.replace("/", "").replace("~", ""))
     text = left.rstrip(_RUN_ENDS)
     has_digit, has_letter = _EACH_DIGIT.search(text), _LETTER.search(text)
@@ -361,57 +374,81 @@ def _run(match: re.Match[str]) -> list[Figure]:
     return [Figure("identifier", text, start, start + len(text))]
 
 
-def _whole(match: re.Match[str]) -> list[Figure]:
-    return [_figure("identifier", match)]
-
-
 def _digits(match: re.Match[str]) -> list[Figure]:
     return [_figure("digits", match)] if len(_EACH_DIGIT.findall(match[0])) >= _LEAST_DIGITS else []
 
 
+def _word_span(match: re.Match[str]) -> list[Figure]:
+    count = _COUNTS.get((match["english"] or match["korean"]).lower(), 0) + (0.5 if match["half"] else 0)
+    return [_figure("span", match, round(count * _seconds(match["unit"]), 6), count)] if count >= 0.5 else []  # noqa: PLR2004
+
+
+def _word_count(match: re.Match[str]) -> list[Figure]:
+    count = _COUNTS[match["korean"] or match["english"].lower()]
+    return [_figure("amount", match, count, unit=_unit(match["counter"] or match["thing"]))]
+
+
 def _amount(match: re.Match[str]) -> list[Figure]:
     text, (start, end) = match.string, match.span()
-    before, behind = text[max(0, start - 12) : start], text[end : end + 16]
-    money = _MONEY_BEFORE.search(before), _MONEY_BEHIND.match(behind)
-    times = _TIMES_BEHIND.match(behind)
-    units = (money[1], times, None if money[0] else _UNIT_BEHIND.match(behind))
-    unit_end = next((found.end() for found in units if found), 0)
-    first = start - len(money[0][0]) if money[0] else start
+    before = text[max(0, start - 12) : start]
+    times = _TIMES_BEHIND.match(text, end)
+    last = times.end() if times else end
+    sign = _MONEY_BEFORE.search(before)
+    behind = None if sign else _UNIT_BEHIND.match(text, last)
+    first = start - len(sign[0]) if sign else start
+    values, step = _amounts(match, times)
+    found = sign or behind
     return [
         Figure(
             "amount",
-            text[first : end + unit_end].strip(),
+            text[first : behind.end() if behind else last].strip(),
             first,
             end,
-            tuple(_amounts(match)),
-            is_exact=not (_HEDGE.search(before) or _HEDGE_BEHIND.match(behind)),
-            unit="money" if any(money) else "people" if _PEOPLE_BEHIND.match(behind) else "",
+            values,
+            is_exact=not (_HEDGE.search(before) or _HEDGE_BEHIND.match(text, end)),
+            unit=_unit(found[1]) if found else "",
+            step=step,
         )
     ]
 
 
-def _amounts(match: re.Match[str]) -> set[float]:
-    value = _evaluated(match[0])
-    times = _TIMES_BEHIND.match(match.string, match.end())
+def _unit(written: str) -> str:
+    unit = written.casefold()
+    if unit in _UNITS or len(unit) <= 2:  # noqa: PLR2004  # s, ms
+        return _UNITS.get(unit, unit)
+    if unit.endswith("ies"):
+        return f"{unit[:-3]}y"
+    return unit[:-2] if unit.endswith(_ENDS_IN_ES) else unit.removesuffix("s")
+
+
+def _amounts(match: re.Match[str], times: re.Match[str] | None) -> tuple[tuple[float, ...], float]:
+    """Returns each value that an amount may mean, and the value of its last digit."""
+    value, step = _evaluated(match[0])
     if _SHARE_BEHIND.match(match.string, match.end()):
-        return {value, round(value / 100, 6)}
+        return (value, round(value / 100, 6)), step
     if times:
-        return {value, round(value * _FACTORS[times["word"] or times["letter"]], 6)}
+        factor = _FACTORS[times["word"] or times["letter"]]
+        return (round(value * factor, 6), value), step * factor
     shared = _SHARED_MAGNITUDE.match(match.string, match.end())
-    return {value, _evaluated(f"{match[0]}{shared['magnitudes']}")} if shared else {value}
+    if shared:
+        larger, step = _evaluated(f"{match[0]}{shared['magnitudes']}")
+        return (larger, value), step
+    return (value,), step
 
 
-def _evaluated(written: str) -> float:
-    """Returns the value of digits with Korean magnitudes: 3억 5천만, 2만 1,906."""
+def _evaluated(written: str) -> tuple[float, float]:
+    """Returns the value of digits with Korean magnitudes (3억 5천만, 2만 1,906), and that of its last digit."""
     total = section = 0.0
+    step = 1.0
     for part in _AMOUNT_PART.finditer(written):
         if part[0]:
-            marks = part["magnitudes"] or ""
-            section += _value(part["digits"] or "1", marks)
-            large = next((_LARGE[mark] for mark in marks if mark in _LARGE), 0)
-            if large:
+            marks, digits = part["magnitudes"] or "", part["digits"] or "1"
+            section += _value(digits, marks)
+            large = next((_LARGE[mark] for mark in marks if mark in _LARGE), 1)
+            step = _value("1", marks) * large / 10 ** len(digits.partition(".")[2])
+            if large > 1:
                 total, section = total + section * large, 0.0
-    return round(total + section, 6)
+    return round(total + section, 6), step
 
 
 def _value(digits: str, marks: str) -> float:
@@ -421,23 +458,43 @@ def _value(digits: str, marks: str) -> float:
     return value
 
 
-def _sino(word: str) -> float:
-    return _evaluated("".join(str(_SINO_ONES.index(each) + 1) if each in _SINO_ONES else each for each in word))
+def _in_digits(word: str) -> str:
+    return "".join(str(_SINO_ONES.index(each) + 1) if each in _SINO_ONES else each for each in word)
 
 
-def _figure(kind: FigureKind, match: re.Match[str], *values: float) -> Figure:
-    return Figure(kind, match[0].strip(), *match.span(), values)
+def _figure(kind: FigureKind, match: re.Match[str], *values: float, is_exact: bool = True, unit: str = "") -> Figure:
+    return Figure(kind, match[0].strip(), *match.span(), values, is_exact, unit)
 
 
-_Reader = tuple[re.Pattern[str], Callable[[re.Match[str]], list[Figure]]]
-_READERS: Final[tuple[_Reader, ...]] = tuple(
-    chain(
-        ((pattern, _whole) for pattern in (_LINK, _EMAIL)),
-        ((pattern, _date) for pattern in _DATES),
-        ((_HOURS, _hours), *((pattern, _time) for pattern in _TIMES)),
-        ((_RUN, _run), (_DIGIT_GROUPS, _digits), (_BARE_YEAR, _year), (_SPAN, _span)),
-        ((pattern, _days) for pattern in _LONE_DAYS),
-        ((_BARE_MONTH, _month), (_SLASH, _slash)),
-        ((_AMOUNT, _amount),),
-    )
+_Reader = Callable[[re.Match[str]], list[Figure]]
+
+
+def _plain(kind: FigureKind, *groups: str) -> _Reader:
+    """Returns a reader of the whole match, with the numbers of its groups; a year has none, as a summary may add it."""
+    return lambda match: [_figure(kind, match, *(int(match[group]) for group in groups))]
+
+
+_Readers = tuple[tuple[re.Pattern[str], _Reader], ...]
+_ADDRESSES: Final[_Readers] = ((_LINK, _plain("identifier")), (_EMAIL, _plain("identifier")))
+_WORDS: Final[_Readers] = (
+    (_WORD_TIME, _word_time),
+    (_NOON, _noon),
+    (_WORD_SPAN, _word_span),
+    (_WORD_COUNT, _word_count),
+)
+_WITHOUT_DIGITS: Final[_Readers] = (*_ADDRESSES, (_RUN, _run), *_WORDS)
+_READERS: Final[_Readers] = (
+    *_ADDRESSES,
+    *((pattern, _date) for pattern in _DATES),
+    (_HOURS, _hours),
+    *((pattern, _time) for pattern in _TIMES),
+    (_RUN, _run),
+    (_DIGIT_GROUPS, _digits),
+    (_BARE_YEAR, _plain("month")),
+    (_SPAN, _span),
+    *((pattern, _days) for pattern in _LONE_DAYS),
+    (_BARE_MONTH, _plain("month", "month")),
+    (_SLASH, _plain("slash", "month", "day")),
+    (_AMOUNT, _amount),
+    *_WORDS,
 )

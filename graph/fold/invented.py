@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import combinations, permutations
 from typing import Final
 
+from graph.fold.fact_value import Values
 from graph.fold.figure import (
     HALF_DAY,
+    MONEY,
+    PEOPLE,
+    SPAN,
     Figure,
-    FigureKind,
-    dates_in,
     figures_in,
+    loose_figures_in,
     numbers_in,
-    spans_in,
-    times_in,
     words_in,
 )
 
@@ -36,10 +37,12 @@ _BETWEEN_DIGITS: Final = re.compile(r"(?<=[0-9])[ ().-]{1,3}(?=[0-9])")
 _PART_MARK: Final = re.compile(r"[/:\\]+")
 _RANGE_MARK: Final = re.compile(r"\s?(?:[-–~∼]|부터|에서|to|until)\s?")
 _CLOCK: Final = re.compile(r"[0-9]{1,2}\.[0-9]{2}")
-_MEASURED: Final = re.compile(
-    r"[0-9]\s?(?:kg|mg|g|km|cm|mm|ml|[lL]|[kKMGT]i?B|[kMG]?Wh?|V|[kMG]?Hz|fps|ppm|[대석층호평잔병권장톤]|마리|리터|킬로|도)"
-    r"(?![A-Za-z])"
-)
+# In lower case, as units are.
+_MEASURED_LIST: Final = """
+kg mg g km cm mm ml l kb mb gb tb kib mib gib tib wh kwh w kw mw v hz khz mhz ghz fps ppm 대 석 층 호 평 잔 병 권 장
+톤 마리 리터 킬로 도
+"""
+_MEASURED: Final = frozenset(_MEASURED_LIST.split())
 # A summary counts what it lists: "3 options", "두 가지".
 _MOST_OWN_COUNT: Final = 12
 _MOST_TIMES: Final = 1_000
@@ -51,18 +54,20 @@ _DAY_SECONDS: Final = 86_400
 
 @dataclass(frozen=True)
 class _Said:
-    """Every value of a text."""
+    """What texts say: their values, and loosely their numbers and characters."""
 
-    dates: set[tuple[float, ...]] = field(default_factory=set)
-    days: set[float] = field(default_factory=set)
-    months: set[float] = field(default_factory=set)
-    times: set[tuple[float, bool]] = field(default_factory=set)
-    spans: set[float] = field(default_factory=set)
-    people: set[float] = field(default_factory=set)
+    values: Values = field(default_factory=Values)
     words: set[float] = field(default_factory=set)
     numbers: set[float] = field(default_factory=set)
     runs: str = ""
     digits: str = ""
+
+    def counts_of(self, unit: str) -> set[float]:
+        return {count for count, each in self.values.counts | self.values.parts if each == unit}
+
+    @cached_property
+    def spans(self) -> set[float]:
+        return self.counts_of(SPAN)
 
     @cached_property
     def sorted_numbers(self) -> Sequence[float]:
@@ -71,8 +76,8 @@ class _Said:
     @cached_property
     def stretches(self) -> set[float]:
         """Seconds between two times of day, or two dates of a month (the last day counted or not)."""
-        times = sorted({minutes for minutes, _ in self.times})[:_MOST_OPERANDS]
-        dates = sorted({date[1:] for date in self.dates})[:_MOST_OPERANDS]
+        times = sorted({minutes for minutes, _ in self.values.times})[:_MOST_OPERANDS]
+        dates = sorted({date[1:] for date in self.values.dates})[:_MOST_OPERANDS]
         days = {last[1] - first[1] for first, last in combinations(dates, 2) if first[0] == last[0]}
         hours = {(last - first) % HALF_DAY * 60 for first, last in permutations(times, 2)}
         return hours | {(day + extra) * _DAY_SECONDS for day in days for extra in (0, 1)}
@@ -91,12 +96,12 @@ def invented_in(text: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def _unknown(sentence: str, said: _Said) -> Iterator[Figure]:
-    figures = figures_in(sentence)
+    figures = [figure for figure in figures_in(sentence) if not figure.is_in_words]
     unknown: list[Figure] = []
     operands: set[float] = set()
     last_time: Figure | None = None
     for figure in figures:
-        if not (_LOOKUPS[figure.kind](figure, said) or (last_time and _is_end(figure, last_time, sentence, said))):
+        if not (_is_known(figure, said) or (last_time and _is_end(figure, last_time, sentence, said))):
             unknown.append(figure)
         elif figure.kind == "amount":
             operands.update(figure.values)
@@ -109,35 +114,35 @@ def _unknown(sentence: str, said: _Said) -> Iterator[Figure]:
             yield figure
 
 
-def _has_day(figure: Figure, said: _Said) -> bool:
-    return figure.values[0] in said.numbers
-
-
-def _has_month(figure: Figure, said: _Said) -> bool:
-    return not figure.values or figure.values[0] in said.months or figure.values[0] in said.numbers
-
-
-def _has_slashed(figure: Figure, said: _Said) -> bool:
-    month, day = figure.values
-    return said.numbers >= {month, day} or _is_date(0, month, day, said) or _is_date(0, day, month, said)
-
-
-def _has_date(figure: Figure, said: _Said) -> bool:
-    year, month, day = figure.values
-    return _is_date(year, month, day, said)
+def _is_known(figure: Figure, said: _Said) -> bool:
+    first, *others = figure.values or (0.0,)
+    match figure.kind:
+        case "time":
+            known = said.values.has_time(first, figure.is_exact)
+        case "date":
+            known = _is_date(first, others[0], others[1], said)
+        case "slash":
+            day = others[0]
+            known = said.numbers >= {first, day} or _is_date(0, first, day, said) or _is_date(0, day, first, said)
+        case "day":
+            known = first in said.numbers
+        case "month":
+            known = not figure.values or first in said.values.months or first in said.numbers
+        case "span":
+            known = first in said.spans or not said.numbers.isdisjoint(others) or first in said.stretches
+        case "digits":
+            known = "".join(filter(str.isdigit, figure.text)) in said.digits or _has_identifier(figure, said)
+        case "identifier":
+            known = _has_identifier(figure, said)
+        case "amount":
+            known = _has_amount(figure, said)
+    return known
 
 
 def _is_date(year: float, month: float, day: float, said: _Said) -> bool:
-    is_said = any((month, day) == date[1:] and 0 in (year, date[0], year - date[0]) for date in said.dates)
-    return is_said or (month in said.months and day in said.days)
-
-
-def _has_time(figure: Figure, said: _Said) -> bool:
-    return any(
-        minutes == figure.values[0]
-        or (not (is_exact and figure.is_exact) and (minutes - figure.values[0]) % HALF_DAY == 0)
-        for minutes, is_exact in said.times
-    )
+    values = said.values
+    is_said = any((month, day) == date[1:] and 0 in (year, date[0], year - date[0]) for date in values.dates)
+    return is_said or (month in values.months and day in values.days)
 
 
 def _is_end(figure: Figure, first: Figure, sentence: str, said: _Said) -> bool:
@@ -145,15 +150,6 @@ def _is_end(figure: Figure, first: Figure, sentence: str, said: _Said) -> bool:
     if figure.kind != "time" or not _RANGE_MARK.fullmatch(sentence, first.end, figure.start):
         return False
     return (figure.values[0] - first.values[0]) % HALF_DAY * 60 in said.spans
-
-
-def _has_span(figure: Figure, said: _Said) -> bool:
-    seconds, *count = figure.values
-    return seconds in said.spans or not said.numbers.isdisjoint(count) or seconds in said.stretches
-
-
-def _has_digits(figure: Figure, said: _Said) -> bool:
-    return "".join(filter(str.isdigit, figure.text)) in said.digits or _has_identifier(figure, said)
 
 
 def _has_identifier(figure: Figure, said: _Said) -> bool:
@@ -166,27 +162,16 @@ def _has_identifier(figure: Figure, said: _Said) -> bool:
 
 def _has_amount(figure: Figure, said: _Said) -> bool:
     small = all(value <= _MOST_OWN_COUNT and value.is_integer() for value in figure.values)
-    if small and figure.unit == "people":
-        return not said.people or not said.people.isdisjoint(figure.values) or figure.values[0] in said.words
-    if (small and not figure.unit and not _MEASURED.search(figure.text)) or not said.numbers.isdisjoint(figure.values):
+    if small and figure.unit == PEOPLE:
+        people = said.counts_of(PEOPLE)
+        return not people or not people.isdisjoint(figure.values) or figure.values[0] in said.words
+    is_own_count = small and figure.unit not in MONEY and figure.unit not in _MEASURED
+    if is_own_count or not said.numbers.isdisjoint(figure.values):
         return True
     if _CLOCK.fullmatch(figure.text):
         hour, _, minute = figure.text.partition(".")
-        return _has_time(Figure("time", "", 0, 0, (int(hour) * 60.0 + int(minute),), is_exact=False), said)
+        return said.values.has_time(int(hour) * 60.0 + int(minute), False)  # noqa: FBT003
     return not figure.is_exact and any(_is_rounded(value, said.sorted_numbers) for value in figure.values)
-
-
-_LOOKUPS: Final[Mapping[FigureKind, Callable[[Figure, _Said], bool]]] = {
-    "time": _has_time,
-    "date": _has_date,
-    "day": _has_day,
-    "month": _has_month,
-    "slash": _has_slashed,
-    "span": _has_span,
-    "identifier": _has_identifier,
-    "digits": _has_digits,
-    "amount": _has_amount,
-}
 
 
 def _is_rounded(value: float, numbers: Sequence[float]) -> bool:
@@ -202,7 +187,7 @@ def _size(number: float) -> int:
 
 def _is_change(figure: Figure, amounts: Sequence[float], said: _Said) -> bool:
     """Returns True for money between an amount of the sentence and another one that was said: 300원 올려 3,500원."""
-    least = [value for value in figure.values if figure.unit == "money" and value >= _LEAST_CHANGE]
+    least = [value for value in figure.values if figure.unit in MONEY and value >= _LEAST_CHANGE]
     return any(
         round(amount + sign * value, 6) in said.numbers for value in least for amount in amounts for sign in (1, -1)
     )
@@ -218,39 +203,22 @@ def _computed(operands: Sequence[float]) -> set[float]:
 
 @lru_cache(maxsize=_KNOWN_TEXTS)
 def _said(text: str) -> _Said:
-    said = _Said(
-        dates=dates_in(text),
-        times=times_in(text),
-        spans=spans_in(text),
-        words=words_in(text),
-        numbers=numbers_in(text),
-        runs=f" {_runs(text)} ",
-        digits=_BETWEEN_DIGITS.sub("", text),
-    )
-    for figure in figures_in(text):
-        match figure.kind:
-            case "date":
-                said.dates.add(figure.values)
-                said.months.add(figure.values[1])
-            case "day":
-                said.days.add(figure.values[0])
-            case "month":
-                said.months.update(figure.values)
-            case "slash":
-                said.dates.update({(0, *figure.values), (0, *figure.values[::-1])})
-            case "time":
-                said.times.add((figure.values[0], figure.is_exact))
-            case "span":
-                said.spans.add(figure.values[0])
-            case "amount" if figure.unit == "people":
-                said.people.update(figure.values)
-    return said
+    values = Values(text)
+    values.take(loose_figures_in(text), text)
+    return _Said(values, words_in(text), numbers_in(text), f" {_runs(text)} ", _BETWEEN_DIGITS.sub("", text))
 
 
 def _joined(parts: Sequence[_Said]) -> _Said:
-    names = ("dates", "days", "months", "times", "spans", "people", "words", "numbers")
-    sets = {name: set().union(*(getattr(part, name) for part in parts)) for name in names}
-    return _Said(**sets, runs="".join(part.runs for part in parts), digits="\n".join(part.digits for part in parts))
+    values = Values()
+    for part in parts:
+        values.join(part.values)
+    return _Said(
+        values,
+        {word for part in parts for word in part.words},
+        {number for part in parts for number in part.numbers},
+        "".join(part.runs for part in parts),
+        "\n".join(part.digits for part in parts),
+    )
 
 
 def _runs(text: str) -> str:

@@ -206,7 +206,7 @@ _CORE: Final = (
         "core",
         "graph/fold/invented.py",
         "unit/test_invented",
-        ("return said.numbers >= {month, day} or", "return"),
+        ("known = said.numbers >= {first, day} or", "known ="),
         ("if small and figure.unit", "if figure.unit"),
         ("all(map(is_said, _PART_MARK.split(figure.text)))", "any(map(is_said, _PART_MARK.split(figure.text)))"),
         ("or (last_time and _is_end(figure, last_time, sentence, said))", ""),
