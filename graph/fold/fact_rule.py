@@ -16,6 +16,7 @@ _SENTENCE_END: Final = re.compile(
 _MAX_CHARS: Final = 120
 _MOST_CLAUSES: Final = 8
 _SHORT_CHARS: Final = 30
+_LEAST_ROOT: Final = 4
 _KNOWN_WORDS: Final = 4_096
 _KNOWN_INSTRUCTIONS: Final = 1_024
 
@@ -94,7 +95,7 @@ _TOLD: Final = re.compile(
 _NEGATED: Final = re.compile(
     r"않|못|금지|제외|싫|없|불가|불참|피하|피할|피해|아니|아닌|안\s?(?:돼|되|됩|된|됨|먹|씀|쓰|함|하|할|해|타|감|가)|(?<![가-힣])안\s|지\s?[마말]"
     r"|말\s?것|말고|(?<![가-힣])[빼뺀뺄]|사양|알레르기|알러지|그만|삼가|거부|반대"
-    r"|(?i:\b(?:no|not|never|without|avoid\w*|exclud\w*|forb\w*|ban(?:ned|s)?|prohibit\w*|except|skip|allerg\w*|hate\w*"
+    r"|(?i:\b(?:no|not|never|nobody|nothing|without|avoid\w*|exclud\w*|forb\w*|ban(?:ned|s)?|prohibit\w*|except|skip|allerg\w*|hate\w*"
     r"|cannot|unable|none|refus\w*|against|leave out|instead of)\b|n['’]t\b)"
 )
 _HANGUL: Final = re.compile(r"[가-힣]+")
@@ -107,6 +108,7 @@ _NO_CONTENT_LIST: Final = """
 or but for with is are be do don t not no never must mustn should shouldn please always i me my you your it
 this that from now every time make sure any so can avoid want like use using used 때마다 받아야 해야 필요
 있어야 돼서 주실 않게 않도록 않고 않음 없음 한가지 한두가지 가지 두가지 하나 하나만 지켜 지켜줘 지켜주세요 기억 기억해
+있 있는 있으니 되 은 는 명 등 든 어떤 모든
 명심 부탁 부탁해 부탁해요 부탁드려요 부탁드립니다 thing things mind note keep remember following here on
 """
 _NO_CONTENT: Final = frozenset(_NO_CONTENT_LIST.split())
@@ -120,27 +122,36 @@ _PERMITS: Final = re.compile(
     r"|(?i:\b(?:is|are|it['’]s|was|were)\s(?:now\s|all\s)?(?:fine|ok|okay|allowed|permitted|possible)\b|\b(?:may|can)\snow\b"
     r"|\bno\slonger\s(?:forbidden|banned|prohibited)\b|\bno(?:t\sa)?\sproblem\b|\bdon['’]t\smind\b|\bfeel\sfree\b)"
 )
+# The same, unless the clause denies something.
+_MAY: Final = re.compile(
+    r"괜찮|[가-힣]도\s?(?:됨|돼|된다|됩|되[고며는]|좋)"
+    r"|(?<![A-Za-z])(?i:may|can|could|allowed|permitted|fine|okay|ok|acceptable|free to)(?![A-Za-z'’])"
+)
+_NO_PROBLEM: Final = re.compile(r"(?:상관|문제)\s?없|(?i:\bno\sproblem\b)")
 _PAUSE: Final = re.compile(r"[,;:]\s+")
 _CLAUSE: Final = re.compile(
-    r"[,;:]\s+|\s[—–]\s|(?<=[가-힣]고)\s|(?<=지만)\s|(?<=는데)\s|(?<=니까)\s|\s(?=(?:and|but|so|because)\s)",
+    r"[,;:]\s+|\s[—–]\s|(?<=[가-힣]고)\s|(?<=지만|는데|니까|으니|아서|어서)\s|\s(?=(?:and|but|so|because)\s)",
     re.IGNORECASE,
 )
 _IN_BRACKETS: Final = re.compile(r"\([^()\n]{1,80}\)")
-_LINK: Final = re.compile(r"(?:and|but|so|그리고|그런데|그러니까|다만)\s", re.IGNORECASE)
-_LATIN_END: Final = re.compile(r"(?<=[a-z]{4})(?:ings?|ed|es|s|ally|al|ly|e)$")
+_LINK: Final = re.compile(r"^(?:and|but|so|그리고|그런데|그러니까|다만)\s", re.IGNORECASE)
+_LATIN_END: Final = re.compile(r"(?:(?<=[a-z]{4})(?:ings?|ed|es|ally|al|ly|e)|(?<=[a-z]{3})s)$")
+_KOREAN_END: Final = re.compile(r"(?<=[가-힣])\s(?:지|면|고|게|어|아|은|는|도)$")
 
 
 class Clause(NamedTuple):
     """A part of a sentence between pauses.
 
     Attributes:
-        words: Its content words, as keys; those of Latin script end at their stem.
+        words: Its content words, as keys without their endings.
+        permits: True if it allows something.
     """
 
+    text: str
     key: str
     words: tuple[str, ...]
     is_negated: bool
-    permits: bool
+    permits: bool = False
 
 
 def instructions_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]]]:
@@ -183,12 +194,12 @@ def _content_words(plain: str) -> list[str]:
     return [word for word in [*words, *others] if word.strip() and word.strip() not in _NO_CONTENT]
 
 
-def clauses_of(line: str) -> list[Clause]:
+def clauses_of(line: str, ends: re.Pattern[str] = _CLAUSE) -> list[Clause]:
     """Returns the clauses of a line; a negation without content ("…, 절대 안 됨") gives the sentence before it, too."""
     plain = narrow(line)
     found: list[Clause] = []
     for start, end in _sentences(plain):
-        for first, last in _split(_CLAUSE, plain[start:end]):
+        for first, last in _split(ends, plain[start:end]):
             clause = _clause(plain[start + first : start + last])
             if clause.is_negated and not clause.words:
                 clause = _clause(plain[max(start, start + last - _MAX_CHARS) : start + last])
@@ -202,41 +213,42 @@ def holds_instruction(instruction: str, clauses: Sequence[Clause], *, is_negated
     A clause is there if one of the text, or one with those beside it, has at least half of its content words; of a
     prohibition, one that is negated and doesn't allow it after all ("쉬어도 됨").
     """
-    asked = _asked(instruction)
+    asked = asked_clauses(instruction)
     if not asked:
         return False
     must_negate = any(clause.is_negated for clause in asked)
     return all(
-        _holds(clause, clauses, is_negated=is_negated and (clause.is_negated or not must_negate)) for clause in asked
+        _has_clause(clause, clauses, is_negated=is_negated and (clause.is_negated or not must_negate))
+        for clause in asked
     )
 
 
-def _holds(asked: Clause, clauses: Sequence[Clause], *, is_negated: bool) -> bool:
+def _has_clause(asked: Clause, clauses: Sequence[Clause], *, is_negated: bool) -> bool:
     for index, clause in enumerate(clauses):
         if is_negated and (clause.permits or not clause.is_negated):
             continue
-        own = _shared(asked, clause)
+        own = shared_words(asked, clause)
         if 2 * len(own) >= len(asked.words):
             return True
         beside = (*clauses[max(0, index - 1) : index], *clauses[index + 1 : index + 2])
-        if own and 2 * len(own.union(*(_shared(asked, each) for each in beside if not each.permits))) >= len(
+        if own and 2 * len(own.union(*(shared_words(asked, each) for each in beside if not each.permits))) >= len(
             asked.words
         ):
             return True
     return False
 
 
-def _shared(asked: Clause, clause: Clause) -> set[str]:
+def shared_words(asked: Clause, clause: Clause) -> set[str]:
     return {word for word in asked.words if word in clause.key}
 
 
 @lru_cache(maxsize=_KNOWN_INSTRUCTIONS)
-def _asked(instruction: str) -> tuple[Clause, ...]:
+def asked_clauses(instruction: str) -> tuple[Clause, ...]:
     """Returns the clauses of an instruction that ask for something; all if none does or those have no content."""
     plain = narrow(instruction)
     without_reasons = _IN_BRACKETS.sub(" ", plain)
     plain = without_reasons if _content_words(without_reasons) else plain
-    parts = [plain[start:end] for start, end in _split(_CLAUSE, plain)]
+    parts = [_LINK.sub("", plain[start:end]) for start, end in _split(_CLAUSE, plain)]
     asking = [_clause(part) for part in parts if any(each.search(part) for each in (_FORBIDS, _RULES, _ONLY))]
     asked = tuple(clause for clause in asking if clause.words)
     whole = _clause(plain)
@@ -245,13 +257,19 @@ def _asked(instruction: str) -> tuple[Clause, ...]:
 
 @lru_cache(maxsize=_KNOWN_WORDS)
 def _clause(text: str) -> Clause:
-    negated = bool(_NEGATED.search(text) or _FORBIDS.search(text))
-    return Clause(key_of(text), tuple(map(_latin_stem, _content_words(text))), negated, bool(_PERMITS.search(text)))
+    plain = _NO_PROBLEM.sub(" ", text)
+    is_negated = bool(_NEGATED.search(plain) or _FORBIDS.search(plain))
+    permits = bool(_PERMITS.search(text) or (not is_negated and _MAY.search(text)))
+    return Clause(text.strip(" .-*•"), key_of(text), tuple(map(_root, _content_words(text))), is_negated, permits)
 
 
-def _latin_stem(word: str) -> str:
-    stem = _LATIN_END.sub("", word.strip())
-    return word if stem == word.strip() else f" {stem}"
+def _root(word: str) -> str:
+    """Returns the key of a word with any ending."""
+    word = word.strip()
+    if not word.isascii():
+        return f" {_KOREAN_END.sub('', word)} "
+    root = _LATIN_END.sub("", word)
+    return f" {root}" if root != word or len(root) >= _LEAST_ROOT else f" {root} "
 
 
 def _split(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
@@ -283,8 +301,8 @@ def _clause_around(sentence: str, found: re.Match[str]) -> tuple[int, int]:
         start, end = spans[index]
         if index and not _content_words(sentence[start:end]):
             start = spans[index - 1][0]
-        link = _LINK.match(sentence, start)
-        start = link.end() if link else start
+        link = _LINK.match(sentence[start:end])
+        start += link.end() if link else 0
         if end - start <= _MAX_CHARS:
             return start, end
     return max(0, place - _MAX_CHARS // 2), min(len(sentence), place + _MAX_CHARS // 2)

@@ -215,8 +215,8 @@ _CORE: Final = (
         "core",
         "graph/fold/reversal.py",
         "unit/test_reversal",
-        ("if any(each.is_denied and _is_about(prohibition.words, each) for each in clauses):", "if False:"),
-        ("if any(_lifts(prohibition, each) for each in _clauses(prohibition.later)):", "if False:"),
+        ("if reversing and not is_held and", "if reversing and"),
+        (" and not any(_lifts(each, asked) for each in _clauses(later))", ""),
         ("is_denied = is_asked or", "is_denied ="),
     ),
     *_group(
