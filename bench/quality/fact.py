@@ -18,8 +18,9 @@ from typing import Final
 from langchain_core.messages import HumanMessage
 
 from bench.report import Requirement, Section, table
-from graph.fold.fact_compare import missing_from, superseded_in
+from graph.fold.fact_compare import missing_from
 from graph.fold.fact_find import Fact, facts_of, is_instruction
+from graph.fold.replaced import superseded_in
 
 _FOLDER: Final = Path(__file__).parent
 LISTS: Final = {"written to mend against": "fact_mended.toml", "held back": "fact_held_back.toml"}

@@ -14,7 +14,9 @@ from graph.core.text import estimate_tokens
 from graph.fold.fact_compare import present_in
 from graph.fold.fact_find import Fact, fact_as_written, fact_spans, is_instruction
 from graph.fold.fact_line import LINE_LABELS, FactLine, line_within
-from graph.fold.wish import Said, Wish, is_lasting, is_lifted, is_replaced, said_in, wish_of
+from graph.fold.fact_rule import Clause
+from graph.fold.replaced import is_replaced
+from graph.fold.wish import Wish, is_lasting, is_lifted, said_in, wish_of
 from graph.value.record import Record
 
 _LINE_SHARE: Final = 1 / 3
@@ -22,21 +24,6 @@ _LINE_SHARE: Final = 1 / 3
 _WISH_LINE_SHARE: Final = 1 / 2
 # Labels of records and marks of turns: their numbers are no facts.
 _MARK: Final = re.compile(r"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)", re.IGNORECASE)
-# 4박(처음 3박), exit 1 (was 75)
-_OLD_VALUE: Final = re.compile(
-    r"[(\[（]\s?(?:이전|기존|처음|원래|종전|당초|was|were|formerly|previously|originally|initially|before|old)(?![A-Za-z])"
-    r"[^()\[\]（）\n]{0,60}$",
-    re.IGNORECASE,
-)
-# 10일 → 3일, 10일에서 3일로 변경, changed from the 10th to the 3rd
-_CHANGED: Final = re.compile(
-    r"\s?(?:→|->|=>)|에서\s[^.\n]{1,30}?로\s?(?:변경|바[꾸꿨뀌뀜꿈]|옮|당[기김겨]|미[루룸뤄]|정정|수정|조정)"
-)
-_CHANGED_FROM: Final = re.compile(
-    r"\b(?:chang|mov|rais|lower|cut|reduc|increas|postpon|correct|switch|brought)\w{0,6}\b[^.\n]{0,30}\bfrom\s(?:the\s)?$",
-    re.IGNORECASE,
-)
-_NEAR_CHARS: Final = 70
 _KNOWN_TEXTS: Final = 64
 
 
@@ -77,7 +64,7 @@ def carried_facts(records: Sequence[Record], since: Iterable[str] = ()) -> tuple
     found: dict[tuple[str, str], tuple[_Rank, Fact]] = {}
     current: set[str] = set()
     old: set[str] = set()
-    later: list[Said] = []
+    later: list[Clause] = []
     for words in since:
         reading = _read(words)
         old = (old | reading.replaced) - reading.named
@@ -132,7 +119,7 @@ def _as_said(fact: Fact) -> Fact:
     return replace(fact, text=fact.words) if isinstance(fact, Wish) else fact
 
 
-def _wishes(record: Record, reading: _Reading, said: Sequence[Said], later: Sequence[Said]) -> Iterator[Fact]:
+def _wishes(record: Record, reading: _Reading, said: Sequence[Clause], later: Sequence[Clause]) -> Iterator[Fact]:
     """Yields the user's lasting rules and prohibitions, also those that the record was found to lack.
 
     A summary's own sentences may read like a rule that no user gave, so they count only if the record was never
@@ -172,7 +159,5 @@ def _read(text: str) -> _Reading:
     for start, end, fact in fact_spans(text):
         facts.setdefault(fact.identity, fact)
         if not is_instruction(fact):
-            before, behind = text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]
-            is_old = _OLD_VALUE.search(before) or _CHANGED.match(behind) or _CHANGED_FROM.search(before)
-            (replaced if is_old or is_replaced(text, start, end) else named).add(fact.key)
+            (replaced if is_replaced(text, start, end) else named).add(fact.key)
     return _Reading(tuple(facts.values()), frozenset(named), frozenset(replaced))

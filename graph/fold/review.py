@@ -17,9 +17,10 @@ from graph.core.language import is_written_in, own_lines, user_language, user_sc
 from graph.core.text import estimate_tokens
 from graph.core.turn import text_of
 from graph.fold.extract import cut_at_word
-from graph.fold.fact_compare import HeldFacts, missing_from, superseded_in
+from graph.fold.fact_compare import HeldFacts, missing_from
 from graph.fold.fact_find import Fact, facts_of, is_instruction
 from graph.fold.invented import invented_in
+from graph.fold.replaced import superseded_in
 from graph.fold.reversal import reversed_in
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 from graph.core.language import split_sentences
 from graph.fold.fact_find import Fact, fact_spans, facts_in, is_instruction
 from graph.fold.fact_key import key_of
 from graph.fold.fact_pattern import Kind
-from graph.fold.fact_rule import clauses_of, instruction_key
+from graph.fold.fact_rule import Clause, clauses_of, instruction_key
+from graph.fold.replaced import is_replaced, without_spans
 
 _VALUES: Final = frozenset({"date", "number", "money", "count", "vague"})
 _WEEKDAY: Final = re.compile(r"요일|day$", re.IGNORECASE)
@@ -28,8 +29,6 @@ _MOMENT: Final = re.compile(
     r"오늘|지금은|지금\s?당장|내일|모레|이번(?:에|엔|\s?(?:주|달|한\s?번|회|답))|다음\s?(?:주|달)"
     r"|(?i:\b(?:today|tonight|tomorrow|(?:this|next) (?:time|week|month)|yet|(?:for|right) now)\b)"
 )
-_REPLACED: Final = re.compile(r"(?:은|는|이|가|을|를|도|으로)?\s?(?:말고|아니(?:라|고)|대신)")
-_REPLACED_BEFORE: Final = re.compile(r"\b(?:instead of|rather than|not)\s(?:the\s|on\s|at\s)?$", re.IGNORECASE)
 # Words that name nothing without the sentence before.
 _POINTING_LIST: Final = """
 됨 된다 함 한다 하기 하게 후보 목록 명단 리스트 대상 항목 선택지 내용 부분 거기 여기 그곳 이곳 그날 그때 그쪽 이쪽 그분
@@ -65,8 +64,6 @@ _LEAST_FOUND: Final = 0.5
 _LEAST_OWN: Final = 0.8
 _OTHER_FORM: Final = 0.5
 _LATIN_ROOT: Final = 4
-# Looked at around a value.
-_NEAR_CHARS: Final = 24
 
 
 @dataclass(frozen=True)
@@ -77,15 +74,6 @@ class Wish(Fact):
     """
 
     words: str = ""
-
-
-class Said(NamedTuple):
-    """A sentence of a record, or some clauses of it, with its key and content words."""
-
-    text: str
-    key: str
-    words: tuple[str, ...]
-    is_negated: bool
 
 
 def is_lasting(text: str) -> bool:
@@ -100,29 +88,23 @@ def is_lasting(text: str) -> bool:
     is_firm = bool(_LASTING.search(text))
     if not is_firm and (_MOMENT.search(text) or (values and _DECLINED.search(text))):
         return False
-    rest = text if is_firm else _without(text, values)
+    rest = text if is_firm else without_spans(text, values)
     return bool(_content_words(_POINTED_AT.sub(" ", rest)))
 
 
-def is_replaced(text: str, start: int, end: int) -> bool:
-    """Returns True if a value is named only to be replaced: 10일 말고, instead of the 10th."""
-    is_before = _REPLACED_BEFORE.search(text[max(0, start - _NEAR_CHARS) : start])
-    return bool(is_before or _REPLACED.match(text[end : end + _NEAR_CHARS]))
-
-
-def said_in(summary: str) -> list[Said]:
+def said_in(summary: str) -> list[Clause]:
     """Returns what a summary says: each sentence, and each run of up to three clauses in it."""
     sentences = [each for each in split_sentences(summary)[:_MOST_SENTENCES] if len(each) <= _LONGEST_CHARS]
     return list(islice((said for each in sentences for said in _runs(_LABEL.sub("", each))), _MOST_SAID))
 
 
-def is_lifted(wish: str, later: Sequence[Said]) -> bool:
+def is_lifted(wish: str, later: Sequence[Clause]) -> bool:
     """Returns True if a later record takes a wish back."""
     words = _content_words(wish)
     return any(_LIFTED.search(said.text) and _found(words, said.key) >= _LEAST_FOUND for said in later)
 
 
-def wish_of(fact: Fact, record: Sequence[Said]) -> Wish:
+def wish_of(fact: Fact, record: Sequence[Clause]) -> Wish:
     """Returns a rule or prohibition of the user as the record says it."""
     words = _own_words(fact.text, record)
     if words in ("", fact.text):
@@ -133,13 +115,13 @@ def wish_of(fact: Fact, record: Sequence[Said]) -> Wish:
     return Wish(kind, fact.text, key, fact.weight, is_of_user=True, words=words)
 
 
-def _own_words(wish: str, record: Sequence[Said]) -> str:
+def _own_words(wish: str, record: Sequence[Clause]) -> str:
     """Returns a wish as a record says it, as short as it says it; what it doesn't say stays in the user's words."""
     found = [_clause_in(clause, record) for clause in _CLAUSE_END.split(wish)]
     return ", ".join(dict.fromkeys(filter(None, found)))
 
 
-def _clause_in(clause: str, record: Sequence[Said]) -> str:
+def _clause_in(clause: str, record: Sequence[Clause]) -> str:
     words = _content_words(clause)
     if not words:
         return ""
@@ -163,14 +145,6 @@ def _is_value(fact: Fact) -> bool:
     return fact.kind in _VALUES and not _WEEKDAY.search(fact.text)
 
 
-def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    parts, last = [], 0
-    for start, end in spans:
-        parts.append(text[last:start])
-        last = max(last, end)
-    return " ".join([*parts, text[last:]])
-
-
 def _content_words(text: str) -> tuple[str, ...]:
     return tuple(word for word in instruction_key(text).split("|") if word and word.replace(" ", "") not in _POINTING)
 
@@ -190,7 +164,7 @@ def _root(word: str) -> str:
     return f" {token[: max(_LATIN_ROOT, len(token) - 3)]}" if len(token) > _LATIN_ROOT else word
 
 
-def _runs(sentence: str) -> Iterator[Said]:
+def _runs(sentence: str) -> Iterator[Clause]:
     clauses = _CLAUSE_END.split(sentence)
     count = len(clauses)
     spans = {(first, min(count, first + length)) for first in range(count) for length in range(1, _MOST_CLAUSES + 1)}
@@ -198,4 +172,4 @@ def _runs(sentence: str) -> Iterator[Said]:
         text = ", ".join(clause.strip(_TRIMMED) for clause in clauses[first:last])
         is_negated = any(clause.is_negated for clause in clauses_of(text))
         if words := _content_words(text):
-            yield Said(text, key_of(text), words, is_negated)
+            yield Clause(text, key_of(text), words, is_negated)

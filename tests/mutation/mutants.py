@@ -197,9 +197,9 @@ _CORE: Final = (
         "core",
         "graph/fold/fact_line.py",
         "unit/test_fact_check",
-        ("if not _NO_WORDS.match(line):", "if True:"),
+        ('and not _NO_WORDS.match(text, text.rfind("\\n", 0, start) + 1)', ""),
         ("if fact.identity in gone or", "if"),
-        ("if _CORRECTS.search(sentence):", "if False:"),
+        ("in_doubt=True", "in_doubt=False"),
         ("is_instruction(fact) or is_out else", "is_instruction(fact) else"),
     ),
     *_group(
@@ -218,6 +218,14 @@ _CORE: Final = (
         ("if reversing and not is_held and", "if reversing and"),
         (" and not any(_lifts(each, asked) for each in _clauses(later))", ""),
         ("is_denied = is_asked or", "is_denied ="),
+    ),
+    *_group(
+        "core",
+        "graph/fold/replaced.py",
+        "unit/test_fact",
+        ("_ARROW_BEHIND.match(behind) and not _ARROW_BEFORE.search(before)", "_ARROW_BEHIND.match(behind)"),
+        ("replaced.pop(fact.identity, None)", "pass"),
+        ("in_doubt or len(near) == 1", "near"),
     ),
     *_group(
         "core",

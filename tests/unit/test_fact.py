@@ -3,9 +3,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from graph.fold.fact_compare import missing_from, present_in, superseded_in
+from graph.fold.fact_compare import missing_from, present_in
 from graph.fold.fact_find import Fact, facts_in, facts_of
 from graph.fold.fact_line import facts_line
+from graph.fold.replaced import superseded_in
 from tests.fake.drawn import at_most
 
 _PARTICLES = ("", "은", "는", "이", "가", "을", "를", "에서", "으로", "까지", "이고", "입니다")

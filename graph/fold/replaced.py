@@ -1,0 +1,230 @@
+"""Tells which values a later sentence replaced: 10일 말고 3일, exit 1 (was 75), a correction."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby, islice
+from typing import Final, NamedTuple
+
+from langchain_core.messages import AnyMessage, HumanMessage
+
+from graph.core.turn import text_of
+from graph.fold.fact_find import Fact, fact_spans, is_instruction
+from graph.fold.fact_key import narrow
+from graph.fold.fact_rule import instruction_key
+from graph.fold.fact_value import values_of
+
+_SMALL_WORD: Final = r"(?:(?:the|on|at|in|by|for)\s){0,2}"
+_MOVED: Final = (
+    r"\b(?:chang|mov|shift|push|rais|lower|correct|updat|renam|increas|decreas|switch|bump|cut|reduc|reschedul|postpon"
+    r"|brought|went|grew|fell)[a-z]{0,4}\b[^.!?\n]{0,40}"
+)
+_KO_MOVED: Final = (
+    r"로\s?[^.!?\n]{0,10}?(?:변경|바[꾸꿔꿨꿀꿈뀌뀐뀜]|당[기겨겼길김]|미[루뤄뤘룰룸]|옮[기겨겼길김]|수정|정정|고[치쳐쳤칠침]|조정"
+    r"|올[리려렸릴림]|내[리려렸릴림]|줄[이여였일임]|늘[리려렸릴림])"
+)
+_ARROW: Final = r"(?:→|->|=>|⇒)"
+_BEFORE: Final = re.compile(
+    rf"\b(?:not|instead\sof|rather\sthan|no\slonger|forget)\s{_SMALL_WORD}$"
+    r"|[(\[（]\s?(?:이전|기존|처음|원래|종전|당초|전에|was|were|formerly|previously|originally|initially|before|old)"
+    rf"(?![A-Za-z])[^()\[\]（）\n]{{0,60}}$|{_MOVED}\bfrom\s(?:the\s)?$",
+    re.IGNORECASE,
+)
+_BEHIND: Final = re.compile(
+    r"님?(?:이|가|은|는|을|를|도|로|으로|에)?\s?(?:말고(?![도는])|대신|빼고|아니라|아니고|취소(?:하고|했|됐|할게|해|[.,)]|$))"
+    rf"|에서\s[^.!?\n]{{1,30}}?{_KO_MOVED}"
+)
+# Between two values alone: three in a row are a sequence.
+_ARROW_BEHIND: Final = re.compile(rf"\s?{_ARROW}(?![^\n]{{0,30}}?{_ARROW})")
+_ARROW_BEFORE: Final = re.compile(rf"{_ARROW}\s?$")
+_NOT_BEFORE: Final = re.compile(rf"(?:\bnot|n['’]t)\s{_SMALL_WORD}$", re.IGNORECASE)
+_BUT: Final = re.compile(r",?\s(?:but|it['’]s|it\sis|rather)\s", re.IGNORECASE)
+# Not so, whatever is.
+_DENIED: Final = re.compile(
+    r"님?(?:이|가|은|는)?\s?(?:아니에요|아니예요|아닙니다|아녜요|틀렸|틀려요|잘못(?:됐|이|\s적었|\s말했|\s썼))"
+    r"|(?i:\s(?:is|was)\s(?:wrong|incorrect|not\s(?:right|true|correct))\b)"
+)
+_CORRECTS: Final = re.compile(
+    r"정정|잘못\s?(?:말|적|알려|썼|봤|드렸)|틀렸|오타|(?:^|[.!?]\s|아,?\s)아니(?:에요|예요|요|야)?[,.]?\s"
+    r"|(?i:\bcorrection\b|\bno,\s(?:it|that)['’]?s?\b|\bno\swait\b|\bsorry,\s(?:it|that|not|make|I\smeant|the\sright)\b"
+    r"|\bI\smeant\b|\bactually,|\bscratch\sthat\b|\bmy\smistake\b|\btypo\b)"
+)
+# The new value of something that was said before, named with it.
+_MOVED_TO: Final = re.compile(rf"{_MOVED}\bto\s{_SMALL_WORD}$|\bmake\sit\s{_SMALL_WORD}$", re.IGNORECASE)
+_MOVED_TO_BEHIND: Final = re.compile(f"으?{_KO_MOVED}")
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?。])\s|\n")
+_NEAR_CHARS: Final = 60
+# A fold asks for those of its source for its request and for each draft.
+_KNOWN_SOURCES: Final = 16
+_KNOWN_SENTENCES: Final = 512
+# Of pasted data not every value is looked at.
+_MOST_KNOWN: Final = 300
+_MOST_REPLACED: Final = 100
+_MOST_BESIDE: Final = 30
+_DIGITS: Final = re.compile(r"[0-9][0-9,]*")
+_VALUED: Final = ("date", "money", "number", "count")
+
+
+class _Said(NamedTuple):
+    """A value in a text, where it stands, and the other words of its sentence."""
+
+    start: int
+    end: int
+    fact: Fact
+    about: str
+
+
+def is_replaced(text: str, start: int, end: int) -> bool:
+    """Returns True if a value is named only to be replaced: 10일 말고, instead of the 10th, (was 75)."""
+    before, behind = _around(text, start, end)
+    is_moved = _ARROW_BEHIND.match(behind) and not _ARROW_BEFORE.search(before)
+    return bool(is_moved or _BEFORE.search(before) or _BEHIND.match(behind)) or _is_denied(before, behind)
+
+
+def _around(text: str, start: int, end: int) -> tuple[str, str]:
+    return text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]
+
+
+def _is_denied(before: str, behind: str) -> bool:
+    return bool(_DENIED.match(behind) or (_BUT.match(behind) and _NOT_BEFORE.search(before)))
+
+
+def superseded_in(messages: Iterable[AnyMessage]) -> frozenset[tuple[str, str]]:
+    """Returns the identities (`Fact.identity`) of the values that the user replaced later, see `superseded`."""
+    return superseded(tuple(text_of(message) for message in messages if isinstance(message, HumanMessage)))
+
+
+@lru_cache(maxsize=_KNOWN_SOURCES)
+def superseded(texts: tuple[str, ...], *, in_doubt: bool = False) -> frozenset[tuple[str, str]]:
+    """Returns the identities of the values that a later sentence replaced, oldest text first.
+
+    It says so beside a like value (`is_replaced`), or denies it ("24시간 아니에요"), or corrects it: the one like value
+    in the same text or the one before ("정정할게요, Y"). In doubt every value counts that may be meant, also of the
+    same thing ("moved the talk to Y"). A value that the user returns to counts again.
+    """
+    replaced: dict[tuple[str, str], None] = {}
+    earlier: list[_Said] = []
+    last: Sequence[_Said] = ()
+    for said_text in texts:
+        text = narrow(said_text)
+        said = _values_in(text)
+        known = [each.fact for each in (*earlier, *said)[-_MOST_KNOWN:]]
+        found = _replacements(text, said, last, earlier, in_doubt=in_doubt)
+        for old, new in islice(found, _MOST_REPLACED):
+            replaced |= {fact.identity: None for fact in known if _is_same_value(fact, old)}
+            for fact in known:
+                if new is not None and _is_same_value(fact, new):
+                    replaced.pop(fact.identity, None)
+        earlier, last = [*earlier, *said][-_MOST_KNOWN:], said
+    return frozenset(replaced)
+
+
+def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    parts, last = [], 0
+    for start, end in spans:
+        parts.append(text[last:start])
+        last = max(last, end)
+    return " ".join([*parts, text[last:]])
+
+
+def _values_in(text: str) -> list[_Said]:
+    ends = [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
+    values = (span for span in fact_spans(text) if _is_value(span[2]))
+    found: list[_Said] = []
+    for index, group in groupby(values, key=lambda span: bisect_right(ends, span[0])):
+        spans, first = list(group), ends[index - 1] if index else 0
+        about = without_spans(text[first : ends[index]], [(start - first, end - first) for start, end, _ in spans])
+        found += [_Said(*span, about) for span in spans]
+    return found
+
+
+def _is_value(fact: Fact) -> bool:
+    return not is_instruction(fact) and fact.kind not in ("vague", "quoted") and not fact.is_cell
+
+
+def _replacements(
+    text: str, said: Sequence[_Said], last: Sequence[_Said], earlier: Sequence[_Said], *, in_doubt: bool
+) -> Iterator[tuple[Fact, Fact | None]]:
+    """Yields each replaced value with the new one, if it is known, in their order."""
+    gone = {index for index, each in enumerate(said) if is_replaced(text, each.start, each.end)}
+    pairs = {index: _beside(text, said, index, gone) for index in gone}
+    current = set(range(len(said))).difference(gone, pairs.values())
+    corrections = 0
+    for index, each in enumerate(said):
+        before, behind = _around(text, each.start, each.end)
+        new = pairs.get(index)
+        if new is not None:
+            yield each.fact, said[new].fact
+        elif index in gone and (in_doubt or _is_denied(before, behind)):
+            yield each.fact, None
+        is_plain = index in current and bool(_CORRECTS.search(before))
+        is_moved = index in current and in_doubt and bool(_MOVED_TO.search(before) or _MOVED_TO_BEHIND.match(behind))
+        if (is_plain or is_moved) and corrections < _MOST_REPLACED:
+            corrections += 1
+            beside = said[max(0, index - _MOST_BESIDE) : index]
+            near = next(filter(None, (_like(each, group) for group in (beside, last[-_MOST_BESIDE:]))), [])
+            if is_plain and (in_doubt or len(near) == 1):
+                yield from ((old, each.fact) for old in near)
+            if in_doubt:
+                yield from ((old, each.fact) for old in _like(each, _of_same_thing(each, (*earlier, *beside))))
+
+
+def _beside(text: str, said: Sequence[_Said], index: int, gone: Collection[int]) -> int | None:
+    """Returns the index of the like value next to a replaced one, in its line."""
+    for other in (index + 1, index - 1):
+        if 0 <= other < len(said) and other not in gone:
+            first, second = sorted((said[index], said[other]))
+            if "\n" not in text[first.end : second.start] and _is_like(first.fact, second.fact):
+                return other
+    return None
+
+
+def _of_same_thing(new: _Said, others: Iterable[_Said]) -> Iterator[_Said]:
+    words = _words(new.about)
+    return (each for each in others if each.about != new.about and words & _words(each.about))
+
+
+def _like(new: _Said, candidates: Iterable[_Said]) -> list[Fact]:
+    """Returns the facts that a correction may replace: a bare number only a bare one, an identifier one of its form."""
+    found = {each.fact.identity: each.fact for each in candidates if _is_like(each.fact, new.fact)}
+    return [
+        fact
+        for fact in found.values()
+        if (fact.kind in _VALUED and fact.text.isdigit() == new.fact.text.isdigit()) or _shape(fact) == _shape(new.fact)
+        if not _is_same_value(fact, new.fact)
+    ]
+
+
+@lru_cache(maxsize=_KNOWN_SENTENCES)
+def _words(about: str) -> frozenset[str]:
+    """Returns the content words of a sentence without its values and what says that it corrects."""
+    plain = _MOVED_TO_BEHIND.sub(" ", _CORRECTS.sub(" ", about))
+    return frozenset(filter(None, instruction_key(plain).split("|")))
+
+
+def _is_like(first: Fact, second: Fact) -> bool:
+    """Whether a value may stand in for another: of one kind, and both a day, a time, or with the same unit."""
+    if first.kind != second.kind or first.identity == second.identity:
+        return False
+    if first.kind not in _VALUED or first.text.isdigit() or second.text.isdigit():
+        return True
+    ones, others = values_of(narrow(first.text)), values_of(narrow(second.text))
+    if ones is None or others is None:
+        return ones is others and _shape(first) == _shape(second)
+    return ones.sorts == others.sorts
+
+
+def _is_same_value(first: Fact, second: Fact) -> bool:
+    if first.identity == second.identity:
+        return True
+    if first.kind != second.kind or first.kind not in ("date", "money"):
+        return False
+    ones, others = values_of(narrow(first.text)), values_of(narrow(second.text))
+    return ones is not None and others is not None and (ones.hold(others) or others.hold(ones))
+
+
+def _shape(fact: Fact) -> str:
+    return _DIGITS.sub("0", fact.text).replace(" ", "").casefold()
