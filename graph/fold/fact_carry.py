@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from math import ceil
 from typing import Final, Literal, NamedTuple
 
 from graph.core.open_question import without_question
 from graph.core.text import estimate_tokens
 from graph.fold.fact_compare import present_in
-from graph.fold.fact_find import Fact, fact_as_written, fact_spans, is_instruction
+from graph.fold.fact_find import Fact, fact_as_written, facts_in, is_instruction
 from graph.fold.fact_line import LINE_LABELS, FactLine, line_within
 from graph.fold.fact_rule import Clause
-from graph.fold.replaced import is_replaced
+from graph.fold.replaced import superseded
 from graph.fold.wish import Wish, is_lasting, is_lifted, said_in, wish_of
 from graph.value.record import Record
 
@@ -24,15 +23,6 @@ _LINE_SHARE: Final = 1 / 3
 _WISH_LINE_SHARE: Final = 1 / 2
 # Labels of records and marks of turns: their numbers are no facts.
 _MARK: Final = re.compile(r"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)", re.IGNORECASE)
-_KNOWN_TEXTS: Final = 64
-
-
-class _Reading(NamedTuple):
-    """The facts of a text, the keys of what it names as it is now, and of what it names as replaced."""
-
-    facts: tuple[Fact, ...]
-    named: frozenset[str]
-    replaced: frozenset[str]
 
 
 class _Rank(NamedTuple):
@@ -62,23 +52,16 @@ def carried_facts(records: Sequence[Record], since: Iterable[str] = ()) -> tuple
     if not records:
         return ()
     found: dict[tuple[str, str], tuple[_Rank, Fact]] = {}
-    current: set[str] = set()
-    old: set[str] = set()
     later: list[Clause] = []
-    for words in since:
-        reading = _read(words)
-        old = (old | reading.replaced) - reading.named
-        current = (current | reading.named) - old
-    for age, record in enumerate(reversed(records)):
-        summary = without_question(record.summary) if age else record.summary
-        text = without_marks(without_line(summary))
-        reading = _read(text)
-        old |= reading.replaced - reading.named - current
-        current |= reading.named - old
+    summaries = [*(without_question(record.summary) for record in records[:-1]), records[-1].summary]
+    texts = [without_marks(without_line(summary)) for summary in summaries]
+    gone = superseded((*texts, *since))
+    for age, (record, summary, text) in enumerate(reversed([*zip(records, summaries, texts, strict=True)])):
+        reading = facts_in(text)
         said = said_in(without_marks(summary))
         counts: dict[float, int] = {}
         for fact in (*_wishes(record, reading, said, later), *_held(record, reading, summary)):
-            if not is_instruction(fact) and fact.key in old:
+            if fact.identity in gone:
                 continue
             identity = (fact.text, "") if isinstance(fact, Wish) else fact.identity
             rank = _Rank(counts.setdefault(fact.weight, 0), age)
@@ -119,7 +102,7 @@ def _as_said(fact: Fact) -> Fact:
     return replace(fact, text=fact.words) if isinstance(fact, Wish) else fact
 
 
-def _wishes(record: Record, reading: _Reading, said: Sequence[Clause], later: Sequence[Clause]) -> Iterator[Fact]:
+def _wishes(record: Record, reading: Sequence[Fact], said: Sequence[Clause], later: Sequence[Clause]) -> Iterator[Fact]:
     """Yields the user's lasting rules and prohibitions, also those that the record was found to lack.
 
     A summary's own sentences may read like a rule that no user gave, so they count only if the record was never
@@ -128,18 +111,18 @@ def _wishes(record: Record, reading: _Reading, said: Sequence[Clause], later: Se
     compared = (*record.kept_facts, *(() if record.edited else record.missing_facts))
     stored = [fact for each in compared for fact in (fact_as_written(each, {}),) if is_instruction(fact)]
     if not compared:
-        stored = [fact for fact in reading.facts if is_instruction(fact)]
+        stored = [fact for fact in reading if is_instruction(fact)]
     for fact in stored:
         if is_lasting(fact.text) and not is_lifted(fact.text, later):
             yield wish_of(fact, said)
 
 
-def _held(record: Record, reading: _Reading, summary: str) -> Iterator[Fact]:
+def _held(record: Record, reading: Sequence[Fact], summary: str) -> Iterator[Fact]:
     """Yields the other facts of a record's summary: first the stored ones, then others found in the text.
 
     Stored facts are the user's; without any, all may be.
     """
-    facts = [fact for fact in reading.facts if not is_instruction(fact)]
+    facts = [fact for fact in reading if not is_instruction(fact)]
     kinds = {fact.key: fact for fact in facts}
     # What only the line has counts as missing.
     compared = (*record.kept_facts, *record.missing_facts)
@@ -149,15 +132,3 @@ def _held(record: Record, reading: _Reading, summary: str) -> Iterator[Fact]:
     for fact in facts:
         if fact.kind != "vague":
             yield replace(fact, is_of_user=not record.kept_facts)
-
-
-@lru_cache(maxsize=_KNOWN_TEXTS)
-def _read(text: str) -> _Reading:
-    facts: dict[tuple[str, str], Fact] = {}
-    named: set[str] = set()
-    replaced: set[str] = set()
-    for start, end, fact in fact_spans(text):
-        facts.setdefault(fact.identity, fact)
-        if not is_instruction(fact):
-            (replaced if is_replaced(text, start, end) else named).add(fact.key)
-    return _Reading(tuple(facts.values()), frozenset(named), frozenset(replaced))

@@ -273,13 +273,14 @@ def _root(word: str) -> str:
 
 
 def _split(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Yields where the parts between matches begin and end, without the spaces around them."""
+    ends = ((match.start(), match.end()) for match in pattern.finditer(text))
     start = 0
-    for match in pattern.finditer(text):
-        if match.start() > start:
-            yield start, match.start()
-        start = match.end()
-    if start < len(text):
-        yield start, len(text)
+    for end, following in (*ends, (len(text), 0)):
+        part = text[start:end]
+        if part.strip():
+            yield end - len(part.lstrip()), start + len(part.rstrip())
+        start = following
 
 
 def _clauses_of(sentence: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:
@@ -309,13 +310,7 @@ def _clause_around(sentence: str, found: re.Match[str]) -> tuple[int, int]:
 
 
 def _sentences(line: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for end in [*(match.end() for match in _SENTENCE_END.finditer(line)), len(line)]:
-        part = line[start:end]
-        left = len(part) - len(part.lstrip())
-        if part.strip():
-            yield start + left, start + len(part.rstrip())
-        start = end
+    return _split(_SENTENCE_END, line)
 
 
 @lru_cache(maxsize=_KNOWN_WORDS)

@@ -114,11 +114,6 @@ class Values:
         elif unit:
             (self.parts if is_inner else self.counts).add((amount, unit))
 
-    def join(self, other: Values) -> None:
-        for name, found in vars(other).items():
-            if isinstance(found, set):
-                getattr(self, name).update(found)
-
     def hold(self, values: Values) -> bool:
         """Returns True if other values, which say at least something, are all among these."""
         asked = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, permutations
 from typing import Final
@@ -23,7 +23,7 @@ from graph.fold.figure import (
     words_in,
 )
 
-_KNOWN_TEXTS: Final = 64
+_KNOWN_SOURCES: Final = 16
 # Marks of turns, numbers of lists: the summary's own.
 _OWN_MARK: Final = re.compile(
     r"\[?\(?(?:[0-9]{1,4}(?:\s?[-–~,·]\s?[0-9]{1,4}){0,5}\s?턴|(?<![A-Za-z])[Tt]urns?\s[0-9]{1,4}(?:(?:\s?[-–,]\s?|\sand\s)[0-9]{1,4}){0,5})"
@@ -56,11 +56,11 @@ _DAY_SECONDS: Final = 86_400
 class _Said:
     """What texts say: their values, and loosely their numbers and characters."""
 
-    values: Values = field(default_factory=Values)
-    words: set[float] = field(default_factory=set)
-    numbers: set[float] = field(default_factory=set)
-    runs: str = ""
-    digits: str = ""
+    values: Values
+    words: set[float]
+    numbers: set[float]
+    runs: str
+    digits: str
 
     def counts_of(self, unit: str) -> set[float]:
         return {count for count, each in self.values.counts | self.values.parts if each == unit}
@@ -89,7 +89,7 @@ def invented_in(text: str, known: Iterable[str]) -> tuple[str, ...]:
     A value may be written in another form, rounded if the text says so, or be computed from others of its sentence. A
     small count without a unit of its own isn't compared, as a summary counts what it lists.
     """
-    said = _joined([_said(each) for each in known])
+    said = _said("\n".join(known))
     plain = _OWN_MARK.sub(lambda match: " " * len(match[0]), text)
     found = dict.fromkeys(figure.text for sentence in _SENTENCE_END.split(plain) for figure in _unknown(sentence, said))
     return tuple(found)
@@ -201,24 +201,11 @@ def _computed(operands: Sequence[float]) -> set[float]:
     return {round(result, 6) for result in results}
 
 
-@lru_cache(maxsize=_KNOWN_TEXTS)
+@lru_cache(maxsize=_KNOWN_SOURCES)
 def _said(text: str) -> _Said:
     values = Values(text)
     values.take(loose_figures_in(text), text)
     return _Said(values, words_in(text), numbers_in(text), f" {_runs(text)} ", _BETWEEN_DIGITS.sub("", text))
-
-
-def _joined(parts: Sequence[_Said]) -> _Said:
-    values = Values()
-    for part in parts:
-        values.join(part.values)
-    return _Said(
-        values,
-        {word for part in parts for word in part.words},
-        {number for part in parts for number in part.numbers},
-        "".join(part.runs for part in parts),
-        "\n".join(part.digits for part in parts),
-    )
 
 
 def _runs(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
 from typing import Final, NamedTuple
@@ -26,15 +26,19 @@ _KO_MOVED: Final = (
     r"로\s?[^.!?\n]{0,10}?(?:변경|바[꾸꿔꿨꿀꿈뀌뀐뀜]|당[기겨겼길김]|미[루뤄뤘룰룸]|옮[기겨겼길김]|수정|정정|고[치쳐쳤칠침]|조정"
     r"|올[리려렸릴림]|내[리려렸릴림]|줄[이여였일임]|늘[리려렸릴림])"
 )
+_MOVED_FROM: Final = re.compile(rf"{_MOVED}\bfrom\s(?:the\s)?$", re.IGNORECASE)
+_TO: Final = re.compile(r"\s(?:up\s|down\s|back\s)?to\s", re.IGNORECASE)
 _ARROW: Final = r"(?:→|->|=>|⇒)"
 _BEFORE: Final = re.compile(
     rf"\b(?:not|instead\sof|rather\sthan|no\slonger|forget)\s{_SMALL_WORD}$"
     r"|[(\[（]\s?(?:이전|기존|처음|원래|종전|당초|전에|was|were|formerly|previously|originally|initially|before|old)"
-    rf"(?![A-Za-z])[^()\[\]（）\n]{{0,60}}$|{_MOVED}\bfrom\s(?:the\s)?$",
+    rf"(?![A-Za-z])[^()\[\]（）\n]{{0,60}}$",
     re.IGNORECASE,
 )
 _BEHIND: Final = re.compile(
-    r"님?(?:이|가|은|는|을|를|도|로|으로|에)?\s?(?:말고(?![도는])|대신|빼고|아니라|아니고|취소(?:하고|했|됐|할게|해|[.,)]|$))"
+    r"님?(?:이|가|은|는|을|를|도|로|으로|에)?\s?(?:(?:말고|빼고)(?![도는])|대신|아니라|아니고|취소(?:하고|했|됐|할게|해|[.,)]|$))"
+    r"|님?(?:이|가|은|는)?\s?(?:아니에요|아니예요|아닙니다|아녜요|틀렸|틀려요|잘못(?:됐|이|\s적었|\s말했|\s썼))"
+    r"|(?i:\s(?:is|was)\s(?:wrong|incorrect|not\s(?:right|true|correct))\b)"
     rf"|에서\s[^.!?\n]{{1,30}}?{_KO_MOVED}"
 )
 # Between two values alone: three in a row are a sequence.
@@ -42,11 +46,6 @@ _ARROW_BEHIND: Final = re.compile(rf"\s?{_ARROW}(?![^\n]{{0,30}}?{_ARROW})")
 _ARROW_BEFORE: Final = re.compile(rf"{_ARROW}\s?$")
 _NOT_BEFORE: Final = re.compile(rf"(?:\bnot|n['’]t)\s{_SMALL_WORD}$", re.IGNORECASE)
 _BUT: Final = re.compile(r",?\s(?:but|it['’]s|it\sis|rather)\s", re.IGNORECASE)
-# Not so, whatever is.
-_DENIED: Final = re.compile(
-    r"님?(?:이|가|은|는)?\s?(?:아니에요|아니예요|아닙니다|아녜요|틀렸|틀려요|잘못(?:됐|이|\s적었|\s말했|\s썼))"
-    r"|(?i:\s(?:is|was)\s(?:wrong|incorrect|not\s(?:right|true|correct))\b)"
-)
 _CORRECTS: Final = re.compile(
     r"정정|잘못\s?(?:말|적|알려|썼|봤|드렸)|틀렸|오타|(?:^|[.!?]\s|아,?\s)아니(?:에요|예요|요|야)?[,.]?\s"
     r"|(?i:\bcorrection\b|\bno,\s(?:it|that)['’]?s?\b|\bno\swait\b|\bsorry,\s(?:it|that|not|make|I\smeant|the\sright)\b"
@@ -62,7 +61,7 @@ _KNOWN_SOURCES: Final = 16
 _KNOWN_SENTENCES: Final = 512
 # Of pasted data not every value is looked at.
 _MOST_KNOWN: Final = 300
-_MOST_REPLACED: Final = 100
+_MOST: Final = 100
 _MOST_BESIDE: Final = 30
 _DIGITS: Final = re.compile(r"[0-9][0-9,]*")
 _VALUED: Final = ("date", "money", "number", "count")
@@ -79,45 +78,42 @@ class _Said(NamedTuple):
 
 def is_replaced(text: str, start: int, end: int) -> bool:
     """Returns True if a value is named only to be replaced: 10일 말고, instead of the 10th, (was 75)."""
-    before, behind = _around(text, start, end)
+    before, behind = text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]
     is_moved = _ARROW_BEHIND.match(behind) and not _ARROW_BEFORE.search(before)
-    return bool(is_moved or _BEFORE.search(before) or _BEHIND.match(behind)) or _is_denied(before, behind)
-
-
-def _around(text: str, start: int, end: int) -> tuple[str, str]:
-    return text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]
-
-
-def _is_denied(before: str, behind: str) -> bool:
-    return bool(_DENIED.match(behind) or (_BUT.match(behind) and _NOT_BEFORE.search(before)))
+    is_moved = is_moved or (_TO.match(behind) and _MOVED_FROM.search(before))
+    is_denied = _BUT.match(behind) and _NOT_BEFORE.search(before)
+    return bool(is_moved or is_denied or _BEFORE.search(before) or _BEHIND.match(behind))
 
 
 def superseded_in(messages: Iterable[AnyMessage]) -> frozenset[tuple[str, str]]:
-    """Returns the identities (`Fact.identity`) of the values that the user replaced later, see `superseded`."""
+    """Returns the identities (`Fact.identity`) of the values that the user replaced, see `superseded`."""
     return superseded(tuple(text_of(message) for message in messages if isinstance(message, HumanMessage)))
 
 
 @lru_cache(maxsize=_KNOWN_SOURCES)
 def superseded(texts: tuple[str, ...], *, in_doubt: bool = False) -> frozenset[tuple[str, str]]:
-    """Returns the identities of the values that a later sentence replaced, oldest text first.
+    """Returns the identities of the values that texts replace, oldest text first.
 
-    It says so beside a like value (`is_replaced`), or denies it ("24시간 아니에요"), or corrects it: the one like value
-    in the same text or the one before ("정정할게요, Y"). In doubt every value counts that may be meant, also of the
-    same thing ("moved the talk to Y"). A value that the user returns to counts again.
+    These are values named only to be replaced (`is_replaced`), and the one like value that was said before a correction
+    in its text or the one before ("정정할게요, Y"). In doubt, all that may be corrected count, also those of the same
+    thing ("moved the talk to Y"). A value that a later text names again counts again.
     """
-    replaced: dict[tuple[str, str], None] = {}
+    replaced: dict[tuple[str, str], Fact] = {}
     earlier: list[_Said] = []
     last: Sequence[_Said] = ()
     for said_text in texts:
         text = narrow(said_text)
         said = _values_in(text)
         known = [each.fact for each in (*earlier, *said)[-_MOST_KNOWN:]]
-        found = _replacements(text, said, last, earlier, in_doubt=in_doubt)
-        for old, new in islice(found, _MOST_REPLACED):
-            replaced |= {fact.identity: None for fact in known if _is_same_value(fact, old)}
-            for fact in known:
-                if new is not None and _is_same_value(fact, new):
-                    replaced.pop(fact.identity, None)
+        gone = {
+            fact.identity: fact for fact in islice(_replaced_in(text, said, last, earlier, in_doubt=in_doubt), _MOST)
+        }
+        again = [each.fact for each in said if each.fact.identity not in gone][-_MOST:]
+        replaced = {
+            key: fact for key, fact in replaced.items() if not any(_is_same_value(fact, each) for each in again)
+        }
+        same = (fact for fact in known if any(_is_same_value(fact, each) for each in gone.values()))
+        replaced |= gone | {fact.identity: fact for fact in same}
         earlier, last = [*earlier, *said][-_MOST_KNOWN:], said
     return frozenset(replaced)
 
@@ -145,41 +141,26 @@ def _is_value(fact: Fact) -> bool:
     return not is_instruction(fact) and fact.kind not in ("vague", "quoted") and not fact.is_cell
 
 
-def _replacements(
+def _replaced_in(
     text: str, said: Sequence[_Said], last: Sequence[_Said], earlier: Sequence[_Said], *, in_doubt: bool
-) -> Iterator[tuple[Fact, Fact | None]]:
-    """Yields each replaced value with the new one, if it is known, in their order."""
-    gone = {index for index, each in enumerate(said) if is_replaced(text, each.start, each.end)}
-    pairs = {index: _beside(text, said, index, gone) for index in gone}
-    current = set(range(len(said))).difference(gone, pairs.values())
+) -> Iterator[Fact]:
+    gone = [each for each in said if is_replaced(text, each.start, each.end)]
+    yield from (each.fact for each in gone)
+    settled = {each.about for each in gone}
     corrections = 0
     for index, each in enumerate(said):
-        before, behind = _around(text, each.start, each.end)
-        new = pairs.get(index)
-        if new is not None:
-            yield each.fact, said[new].fact
-        elif index in gone and (in_doubt or _is_denied(before, behind)):
-            yield each.fact, None
-        is_plain = index in current and bool(_CORRECTS.search(before))
-        is_moved = index in current and in_doubt and bool(_MOVED_TO.search(before) or _MOVED_TO_BEHIND.match(behind))
-        if (is_plain or is_moved) and corrections < _MOST_REPLACED:
+        if each.about in settled or corrections == _MOST:
+            continue
+        before, behind = text[max(0, each.start - _NEAR_CHARS) : each.start], text[each.end : each.end + _NEAR_CHARS]
+        is_plain = bool(_CORRECTS.search(before))
+        if is_plain or (in_doubt and (_MOVED_TO.search(before) or _MOVED_TO_BEHIND.match(behind))):
             corrections += 1
             beside = said[max(0, index - _MOST_BESIDE) : index]
             near = next(filter(None, (_like(each, group) for group in (beside, last[-_MOST_BESIDE:]))), [])
             if is_plain and (in_doubt or len(near) == 1):
-                yield from ((old, each.fact) for old in near)
+                yield from near
             if in_doubt:
-                yield from ((old, each.fact) for old in _like(each, _of_same_thing(each, (*earlier, *beside))))
-
-
-def _beside(text: str, said: Sequence[_Said], index: int, gone: Collection[int]) -> int | None:
-    """Returns the index of the like value next to a replaced one, in its line."""
-    for other in (index + 1, index - 1):
-        if 0 <= other < len(said) and other not in gone:
-            first, second = sorted((said[index], said[other]))
-            if "\n" not in text[first.end : second.start] and _is_like(first.fact, second.fact):
-                return other
-    return None
+                yield from _like(each, _of_same_thing(each, (*earlier, *beside)))
 
 
 def _of_same_thing(new: _Said, others: Iterable[_Said]) -> Iterator[_Said]:

@@ -224,7 +224,7 @@ _CORE: Final = (
         "graph/fold/replaced.py",
         "unit/test_fact",
         ("_ARROW_BEHIND.match(behind) and not _ARROW_BEFORE.search(before)", "_ARROW_BEHIND.match(behind)"),
-        ("replaced.pop(fact.identity, None)", "pass"),
+        (" if not any(_is_same_value(fact, each) for each in again)", ""),
         ("in_doubt or len(near) == 1", "near"),
     ),
     *_group(
@@ -236,8 +236,8 @@ _CORE: Final = (
         ("(() if record.edited else record.missing_facts)", "()"),
         ("if is_lasting(fact.text) and not is_lifted(fact.text, later):", "if not is_lifted(fact.text, later):"),
         ("and not is_lifted(fact.text, later):", ":"),
-        ("without_question(record.summary) if age else record.summary", "record.summary"),
-        ("if not is_instruction(fact) and fact.key in old:", "if False:"),
+        ("(without_question(record.summary) for", "(record.summary for"),
+        ("if fact.identity in gone:", "if False:"),
     ),
     *_group(
         "core",
