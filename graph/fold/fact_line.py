@@ -108,16 +108,14 @@ _IN_CLAUSE: Final = ("money", "date")
 _PHONE_DIGITS: Final = 7
 
 
-def is_said_alone(fact: Fact) -> bool:
-    """Returns True for rules, prohibitions, identifiers, addresses and phone numbers, which need no other words."""
-    digits = sum(map(str.isdigit, fact.text))
-    is_phone = fact.kind == "number" and digits >= _PHONE_DIGITS and "," not in fact.text
-    return is_instruction(fact) or fact.kind in _ALONE or is_phone
-
-
 def stands_in_line(fact: Fact) -> bool:
-    """Returns True for what may stand in a line of facts: what is said alone, money and dates with more words."""
-    return is_said_alone(fact) or (fact.kind in _IN_CLAUSE and fact.key != key_of(fact.text))
+    """Returns True for what may stand in a line of facts.
+
+    Rules, prohibitions, identifiers, addresses and phone numbers need no other words; money and dates do.
+    """
+    is_phone = fact.kind == "number" and sum(map(str.isdigit, fact.text)) >= _PHONE_DIGITS and "," not in fact.text
+    is_with_words = fact.kind in _IN_CLAUSE and fact.key != key_of(fact.text)
+    return is_instruction(fact) or fact.kind in _ALONE or is_phone or is_with_words
 
 
 def _between(last: Fact, fact: Fact) -> str:

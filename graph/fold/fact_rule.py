@@ -160,7 +160,7 @@ def instructions_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "
     A sentence longer than 120 characters gives the clauses of the matched words, or stretches around them. One without
     a content word ("한 가지 꼭 지켜 주세요") says what follows, and gives none.
     """
-    for start, end in _sentences(line):
+    for start, end in _split(_SENTENCE_END, line):
         sentence = line[start:end]
         forbidden = _FORBIDS.search(sentence)
         found = forbidden or _RULES.search(sentence)
@@ -198,7 +198,7 @@ def clauses_of(line: str, ends: re.Pattern[str] = _CLAUSE) -> list[Clause]:
     """Returns the clauses of a line; a negation without content ("…, 절대 안 됨") gives the sentence before it, too."""
     plain = narrow(line)
     found: list[Clause] = []
-    for start, end in _sentences(plain):
+    for start, end in _split(_SENTENCE_END, plain):
         for first, last in _split(ends, plain[start:end]):
             clause = _clause(plain[start + first : start + last])
             if clause.is_negated and not clause.words:
@@ -307,10 +307,6 @@ def _clause_around(sentence: str, found: re.Match[str]) -> tuple[int, int]:
         if end - start <= _MAX_CHARS:
             return start, end
     return max(0, place - _MAX_CHARS // 2), min(len(sentence), place + _MAX_CHARS // 2)
-
-
-def _sentences(line: str) -> Iterator[tuple[int, int]]:
-    return _split(_SENTENCE_END, line)
 
 
 @lru_cache(maxsize=_KNOWN_WORDS)

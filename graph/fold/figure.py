@@ -104,28 +104,20 @@ _NOON: Final = re.compile(
     r"(?<![A-Za-z])(?i:(?P<noon>noon)|midnight)(?![A-Za-z])|(?<![가-힣])(?:(?P<midday>정오)|자정)"
 )
 _SHIFTS: Final[Mapping[str, int]] = {"half past": 30, "quarter past": 15, "quarter to": -15}
-_ONES: Final = """
+_EN_NUMBERS: Final = """
 one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-nineteen
+nineteen twenty thirty forty fifty sixty seventy eighty ninety
 """
-_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety"
-_ENGLISH: Final = {word: n for n, word in enumerate(_ONES.split(), 1)} | {
-    word: n * 10 for n, word in enumerate(_TENS.split(), 2)
-}
+_ENGLISH: Final = dict(zip(_EN_NUMBERS.split(), (*range(1, 20), *range(20, 100, 10)), strict=True))
 _KO_ONES: Final = {
-    word: n
-    for n, words in enumerate(("하나 한", "둘 두", "셋 세", "넷 네", "다섯", "여섯", "일곱", "여덟", "아홉"), 1)
-    for word in words.split()
-}
+    "하나": 1, "한": 1, "둘": 2, "두": 2, "셋": 3, "세": 3, "넷": 4, "네": 4,
+    "다섯": 5, "여섯": 6, "일곱": 7, "여덟": 8, "아홉": 9,
+}  # fmt: skip
 _KO_TENS: Final = {
-    word: n * 10
-    for n, words in enumerate(("열", "스물 스무", "서른", "마흔", "쉰", "예순", "일흔", "여든", "아흔"), 1)
-    for word in words.split()
-}
+    "열": 10, "스물": 20, "스무": 20, "서른": 30, "마흔": 40, "쉰": 50, "예순": 60, "일흔": 70, "여든": 80, "아흔": 90,
+}  # fmt: skip
 _KOREAN: Final = {
-    **_KO_ONES,
-    **_KO_TENS,
-    **{f"{tens}{ones}": n + m for tens, n in _KO_TENS.items() for ones, m in _KO_ONES.items()},
+    f"{tens}{ones}": n + m for tens, n in {"": 0, **_KO_TENS}.items() for ones, m in {"": 0, **_KO_ONES}.items()
 }
 _KO_NUMBER: Final = rf"(?:(?:{'|'.join(_KO_TENS)})(?:{'|'.join(_KO_ONES)})?|(?:{'|'.join(_KO_ONES)}))"
 _WORD_TIME: Final = re.compile(
@@ -136,7 +128,7 @@ _NATIVE: Final = re.compile(rf"(?<![가-힣]){_KO_NUMBER}(?=\s?[가-힣]|\s|[,.]
 _SINO: Final = re.compile(
     r"(?<![가-힣])[일이삼사오육칠팔구십백천만억]{1,12}(?=\s?(?:원|달러|엔|명|개|건|석|장|대|여|[년월일시분]))"
 )
-_SINO_ONES: Final = "일이삼사오육칠팔구"
+_SINO_DIGITS: Final = str.maketrans("일이삼사오육칠팔구", "123456789")
 _SHARES: Final = (
     (50.0, re.compile(r"절반|(?<![A-Za-z])(?i:half)(?![A-Za-z])")),
     (25.0, re.compile(r"(?<![A-Za-z])(?i:quarter)(?![A-Za-z])")),
@@ -266,7 +258,7 @@ def numbers_in(text: str) -> set[float]:
 def words_in(text: str) -> set[float]:
     """Returns the numbers that a text has in words."""
     found = {float(_KOREAN[match[0]]) for match in _NATIVE.finditer(text)}
-    found |= {_evaluated(_in_digits(match[0]))[0] for match in _SINO.finditer(text)}
+    found |= {_evaluated(match[0].translate(_SINO_DIGITS))[0] for match in _SINO.finditer(text)}
     so_far = 0
     for match in _ENGLISH_RUN.finditer(text):
         word = match[0].lower()
@@ -456,10 +448,6 @@ def _value(digits: str, marks: str) -> float:
     for mark in marks:
         value *= _SMALL.get(mark, 1)
     return value
-
-
-def _in_digits(word: str) -> str:
-    return "".join(str(_SINO_ONES.index(each) + 1) if each in _SINO_ONES else each for each in word)
 
 
 def _figure(kind: FigureKind, match: re.Match[str], *values: float, is_exact: bool = True, unit: str = "") -> Figure:

@@ -79,10 +79,13 @@ class _Said(NamedTuple):
 def is_replaced(text: str, start: int, end: int) -> bool:
     """Returns True if a value is named only to be replaced: 10일 말고, instead of the 10th, (was 75)."""
     before, behind = text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]
-    is_moved = _ARROW_BEHIND.match(behind) and not _ARROW_BEFORE.search(before)
-    is_moved = is_moved or (_TO.match(behind) and _MOVED_FROM.search(before))
-    is_denied = _BUT.match(behind) and _NOT_BEFORE.search(before)
-    return bool(is_moved or is_denied or _BEFORE.search(before) or _BEHIND.match(behind))
+    return bool(
+        _BEFORE.search(before)
+        or _BEHIND.match(behind)
+        or (_ARROW_BEHIND.match(behind) and not _ARROW_BEFORE.search(before))
+        or (_TO.match(behind) and _MOVED_FROM.search(before))
+        or (_BUT.match(behind) and _NOT_BEFORE.search(before))
+    )
 
 
 def superseded_in(messages: Iterable[AnyMessage]) -> frozenset[tuple[str, str]]:
@@ -169,14 +172,7 @@ def _of_same_thing(new: _Said, others: Iterable[_Said]) -> Iterator[_Said]:
 
 
 def _like(new: _Said, candidates: Iterable[_Said]) -> list[Fact]:
-    """Returns the facts that a correction may replace: a bare number only a bare one, an identifier one of its form."""
-    found = {each.fact.identity: each.fact for each in candidates if _is_like(each.fact, new.fact)}
-    return [
-        fact
-        for fact in found.values()
-        if (fact.kind in _VALUED and fact.text.isdigit() == new.fact.text.isdigit()) or _shape(fact) == _shape(new.fact)
-        if not _is_same_value(fact, new.fact)
-    ]
+    return list({each.fact.identity: each.fact for each in candidates if _is_like(each.fact, new.fact)}.values())
 
 
 @lru_cache(maxsize=_KNOWN_SENTENCES)
@@ -187,15 +183,13 @@ def _words(about: str) -> frozenset[str]:
 
 
 def _is_like(first: Fact, second: Fact) -> bool:
-    """Whether a value may stand in for another: of one kind, and both a day, a time, or with the same unit."""
-    if first.kind != second.kind or first.identity == second.identity:
+    """Whether a value may stand in for another: of one kind, and both a day, a time, of one unit, or of one form."""
+    if first.kind != second.kind or _is_same_value(first, second):
         return False
-    if first.kind not in _VALUED or first.text.isdigit() or second.text.isdigit():
-        return True
     ones, others = values_of(narrow(first.text)), values_of(narrow(second.text))
-    if ones is None or others is None:
-        return ones is others and _shape(first) == _shape(second)
-    return ones.sorts == others.sorts
+    if first.kind in _VALUED and ones is not None and others is not None:
+        return ones.sorts == others.sorts
+    return _shape(first) == _shape(second)
 
 
 def _is_same_value(first: Fact, second: Fact) -> bool:

@@ -105,20 +105,16 @@ def is_lifted(wish: str, later: Sequence[Clause]) -> bool:
 
 
 def wish_of(fact: Fact, record: Sequence[Clause]) -> Wish:
-    """Returns a rule or prohibition of the user as the record says it."""
-    words = _own_words(fact.text, record)
+    """Returns a rule or prohibition of the user as the record says it, as short as it says it."""
+    # What the record doesn't say stays in the user's words.
+    clauses = [_clause_in(clause, record) for clause in _CLAUSE_END.split(fact.text)]
+    words = ", ".join(dict.fromkeys(filter(None, clauses)))
     if words in ("", fact.text):
         return Wish(fact.kind, fact.text, fact.key, fact.weight, is_of_user=True, words=fact.text)
     is_negated = any(clause.is_negated for clause in clauses_of(words))
     kind: Kind = "negation" if is_negated else "rule"
     key = instruction_key(words) or fact.key
     return Wish(kind, fact.text, key, fact.weight, is_of_user=True, words=words)
-
-
-def _own_words(wish: str, record: Sequence[Clause]) -> str:
-    """Returns a wish as a record says it, as short as it says it; what it doesn't say stays in the user's words."""
-    found = [_clause_in(clause, record) for clause in _CLAUSE_END.split(wish)]
-    return ", ".join(dict.fromkeys(filter(None, found)))
 
 
 def _clause_in(clause: str, record: Sequence[Clause]) -> str:

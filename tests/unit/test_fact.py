@@ -93,6 +93,13 @@ def _is_present(fact_text: str, text: str) -> bool:
         ("Never plant Nandina (toxic to birds, the toddlers eat it).", "Never English ivy or Nandina."),
         ("Ask Councilmember Dale Voss.", "Never cc Dale Voss's office."),
         ("절대 야간버스는 안 돼요", "야간버스는, 손님이 원해도, 절대 안 됨"),
+        ("90 minutes", "an hour and a half"),
+        ("5시간 30분", "5시간 반"),
+        ("38개", "서른여덟 개"),
+        ("2,180 pounds", "£2,180"),
+        ("3월 14일–17일", "3월 14일에서 17일까지"),
+        ("3:45 pm", "they come at quarter to four"),
+        ("500 labels", "500-label batches"),
     ],
 )
 def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -> None:
@@ -155,6 +162,10 @@ def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -
         ("예약 문자는 밤에 보내지 마세요", "예약 문자는 밤에 보내도 됨. 전화는 하지 않음."),
         ("Never restart the writer by day.", "It is fine to restart the writer by day; not on Sundays."),
         ("야간버스는 절대 안 되고, 숙소는 반드시 1층으로 해 주세요", "야간버스는 안 됨."),
+        ("90 minutes", "a minute and a half"),
+        ("3시간", "2~3시간"),
+        ("38개", "스물여덟 개"),
+        ("서버 5대", "두 시 5분"),
     ],
 )
 def test_another_value_keeps_no_fact(fact: str, text: str) -> None:
@@ -327,6 +338,8 @@ def test_what_recall_found_has_no_facts_of_its_own() -> None:
         (["3월 8일 말고 3월 15일로 해요", "3월 15일 말고 다시 3월 8일로 해요"], ["3월 15일"]),
         (["B동은 24시간 아니에요. 20시 이후엔 못 들어가요."], ["24시간"]),
         (["$40 is wrong. Ask again on May 3."], ["$40"]),
+        (["We have 4 teams, not 5."], ["5"]),
+        (["pool_size는 60이 아니라 40으로 했어요"], ["pool_size는 60"]),
     ],
 )
 def test_a_value_that_the_user_replaced_is_superseded(said: list[str], replaced: list[str]) -> None:
@@ -344,6 +357,9 @@ def test_a_value_that_the_user_replaced_is_superseded(said: list[str], replaced:
         ["The talk is at 4pm.", "Sorry, I will be there at 5pm."],
         ["9:00와 10:00에 만나요", "정정할게요, 11:00예요"],
         ["환자는 14,382명이에요", "정정할게요, 3월 2일이에요"],
+        ["I'd like to change my flight from JFK."],
+        ["1월 10일 말고 1월 3일로 해 주세요", "다른 날은 안 되니 그냥 1월 10일로 할게요"],
+        ["부스는 38개예요", "그래서 음식 부스를 12개로 줄일게요"],
     ],
 )
 def test_values_that_stand_beside_each_other_are_not_superseded(said: list[str]) -> None:
