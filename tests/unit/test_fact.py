@@ -162,6 +162,7 @@ def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -
         ("예약 문자는 밤에 보내지 마세요", "예약 문자는 밤에 보내도 됨. 전화는 하지 않음."),
         ("Never restart the writer by day.", "It is fine to restart the writer by day; not on Sundays."),
         ("야간버스는 절대 안 되고, 숙소는 반드시 1층으로 해 주세요", "야간버스는 안 됨."),
+        ("절대 야간버스는 안 돼요", "야간버스 금지는 해제됨"),
         ("90 minutes", "a minute and a half"),
         ("3시간", "2~3시간"),
         ("38개", "스물여덟 개"),
