@@ -389,6 +389,32 @@ def test_one_short_answer_is_no_proof(http_api: HttpApi) -> None:
     assert (decision.kind, decision.imported) == ("new", dialogue("Hi", "Hello!"))
 
 
+@pytest.mark.parametrize("talk", [("Continue", "Ok.", "Thanks", "Ok."), ("계속해 줘", "네.", "고마워요", "네.")])
+@pytest.mark.parametrize("front", [(), ("Hello, I am Bob.", "Hi Bob, nice to meet you today!")])
+def test_small_talk_at_the_end_of_a_history_is_no_proof(
+    http_api: HttpApi, talk: tuple[str, ...], front: tuple[str, ...]
+) -> None:
+    history = list(dialogue("My PIN is 4711, keep it for me.", "I keep it for you: 4711."))
+    http_api.ask(history[:1], history[1].text)
+    for question, answer in (talk[:2], talk[2:]):
+        http_api.ask([*history, user(question)], answer)
+        history += dialogue(question, answer)
+    assert http_api.decide([*dialogue(*front, *talk), user("What is my PIN?")]).kind == "new"
+
+
+def test_a_chat_that_began_otherwise_is_another_one(http_api: HttpApi) -> None:
+    asked = ("When do you open on Mondays?", "At nine.", "And when do you close then?", "At six in the evening.")
+    history = list(dialogue("My PIN is 4711, keep it for me.", "I keep it for you: 4711."))
+    http_api.ask(history[:1], history[1].text)
+    for question, answer in (asked[:2], asked[2:]):
+        session_id = http_api.ask([*history, user(question)], answer).session_id
+        history += dialogue(question, answer)
+    front = dialogue("Hello, I am Bob and new here.", "Hi Bob, nice to meet you today!")
+    assert http_api.decide([*front, *dialogue(*asked), user("What is my PIN?")]).kind == "new"
+    for cut in ((), dialogue("The files of the shop are a.py and b.py", "Ok.")):
+        assert http_api.decide([*cut, *dialogue(*asked), user("And on Tuesdays?")]).session_id == session_id
+
+
 def test_two_sessions_with_as_much_of_a_shortened_history_are_no_proof(http_api: HttpApi) -> None:
     for number in range(2):
         http_api.ask([*dialogue(f"front {number}", "foreign"), user("same")], LONG)
