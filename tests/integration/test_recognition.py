@@ -389,7 +389,7 @@ def test_one_short_answer_is_no_proof(http_api: HttpApi) -> None:
     assert (decision.kind, decision.imported) == ("new", dialogue("Hi", "Hello!"))
 
 
-@pytest.mark.parametrize("talk", [("Continue", "Ok.", "Thanks", "Ok."), ("계속해 줘", "네.", "고마워요", "네.")])
+@pytest.mark.parametrize("talk", [("Continue", "Ok.", "Go on", "Ok."), ("계속해 줘", "네.", "다음 것", "네.")])
 @pytest.mark.parametrize("front", [(), ("Hello, I am Bob.", "Hi Bob, nice to meet you today!")])
 def test_small_talk_at_the_end_of_a_history_is_no_proof(
     http_api: HttpApi, talk: tuple[str, ...], front: tuple[str, ...]
@@ -400,6 +400,12 @@ def test_small_talk_at_the_end_of_a_history_is_no_proof(
         http_api.ask([*history, user(question)], answer)
         history += dialogue(question, answer)
     assert http_api.decide([*dialogue(*front, *talk), user("What is my PIN?")]).kind == "new"
+
+
+def test_one_exchange_of_a_shortened_history_is_no_proof_and_two_are(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(3)
+    assert http_api.decide([*history[-2:], user("and then?")]).kind == "new"
+    assert http_api.decide([*history[-4:], user("and then?")]).session_id == session_id
 
 
 def test_a_chat_that_began_otherwise_is_another_one(http_api: HttpApi) -> None:
@@ -601,12 +607,21 @@ EXAMPLES = dialogue("Change get_factorial() to use math.factorial", LONG, "I swi
 
 
 def test_examples_whose_answers_are_common_lead_into_no_other_session(http_api: HttpApi) -> None:
-    front = dialogue("great", "positive", "boring", "negative", "분류: 최고예요", "positive", "meh", "neutral")
+    front = dialogue(
+        "great",
+        "It is a positive review.",
+        "boring",
+        "It is a negative review.",
+        "분류: 최고예요",
+        "It is a positive review.",
+        "meh",
+        "It is a neutral review.",
+    )
     for question, answer in (
-        ("wonderful", "positive"),
-        ("dull", "negative"),
-        ("fine", "neutral"),
-        ("great", "positive"),
+        ("wonderful", "It is a positive review."),
+        ("dull", "It is a negative review."),
+        ("fine", "It is a neutral review."),
+        ("great", "It is a positive review."),
     ):
         for sent in (front, front[4:], front[2:6]):
             assert http_api.ask([*sent, user(question)], answer).decision.kind == "new"

@@ -323,7 +323,6 @@ _RECOGNITION: Final = (
             "return False",
         ),
         ("if exchange.question and _is_telling(exchange)]", "if exchange.question]"),
-        ("return [row for row in rows if len(rows) > 1 and case.has_system_of(row)] or rows", "return rows"),
         ("is_ours = any(not turn.is_imported for _, turn in near)", "is_ours = bool(near)"),
         ("*places.get(answer, ()), *places.get(final, ())", "*places.get(answer, ())"),
         ("if index < end and answered and", "if index == end - 1 and answered and"),
