@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import ceil
 from typing import Final, Literal, NamedTuple
 
@@ -23,6 +24,10 @@ _LINE_SHARE: Final = 1 / 3
 _WISH_LINE_SHARE: Final = 1 / 2
 # Labels of records and marks of turns: their numbers are no facts.
 _MARK: Final = re.compile(r"\[(?:\d+-\d+턴|Turns \d+-\d+)\]|\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)", re.IGNORECASE)
+
+
+# The many facts that are stored beside summaries crowd their texts out of the other cache.
+_facts_in = lru_cache(maxsize=64)(facts_in)
 
 
 class _Rank(NamedTuple):
@@ -55,9 +60,9 @@ def carried_facts(records: Sequence[Record], since: Iterable[str] = ()) -> tuple
     later: list[Clause] = []
     summaries = [*(without_question(record.summary) for record in records[:-1]), records[-1].summary]
     texts = [without_marks(without_line(summary)) for summary in summaries]
+    readings = list(map(_facts_in, texts))
     gone = superseded((*texts, *since))
-    for age, (record, summary, text) in enumerate(reversed([*zip(records, summaries, texts, strict=True)])):
-        reading = facts_in(text)
+    for age, (record, summary, reading) in enumerate(reversed([*zip(records, summaries, readings, strict=True)])):
         said = said_in(without_marks(summary))
         counts: dict[float, int] = {}
         for fact in (*_wishes(record, reading, said, later), *_held(record, reading, summary)):

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import combinations, permutations
 from typing import Final
 
+from graph.fold.fact_key import narrow
 from graph.fold.fact_value import Values
 from graph.fold.figure import (
     HALF_DAY,
@@ -89,7 +90,7 @@ def invented_in(text: str, known: Iterable[str]) -> tuple[str, ...]:
     A value may be written in another form, rounded if the text says so, or be computed from others of its sentence. A
     small count without a unit of its own isn't compared, as a summary counts what it lists.
     """
-    said = _said("\n".join(known))
+    said = _said(narrow("\n".join(known)))
     plain = _OWN_MARK.sub(lambda match: " " * len(match[0]), text)
     found = dict.fromkeys(figure.text for sentence in _SENTENCE_END.split(plain) for figure in _unknown(sentence, said))
     return tuple(found)

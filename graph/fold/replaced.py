@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from langchain_core.messages import AnyMessage, HumanMessage
 
 from graph.core.turn import text_of
-from graph.fold.fact_find import Fact, fact_spans, is_instruction
+from graph.fold.fact_find import Fact, fact_spans
 from graph.fold.fact_key import narrow
 from graph.fold.fact_rule import instruction_key
 from graph.fold.fact_value import values_of
@@ -58,20 +58,20 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?。])\s|\n")
 _NEAR_CHARS: Final = 60
 # A fold asks for those of its source for its request and for each draft.
 _KNOWN_SOURCES: Final = 16
+_KNOWN_TEXTS: Final = 64
 _KNOWN_SENTENCES: Final = 512
 # Of pasted data not every value is looked at.
 _MOST_KNOWN: Final = 300
 _MOST: Final = 100
 _MOST_BESIDE: Final = 30
 _DIGITS: Final = re.compile(r"[0-9][0-9,]*")
+_NO_VALUES: Final = ("negation", "rule", "vague", "quoted")
 _VALUED: Final = ("date", "money", "number", "count")
 
 
 class _Said(NamedTuple):
-    """A value in a text, where it stands, and the other words of its sentence."""
+    """A value and the other words of its sentence."""
 
-    start: int
-    end: int
     fact: Fact
     about: str
 
@@ -104,13 +104,11 @@ def superseded(texts: tuple[str, ...], *, in_doubt: bool = False) -> frozenset[t
     replaced: dict[tuple[str, str], Fact] = {}
     earlier: list[_Said] = []
     last: Sequence[_Said] = ()
-    for said_text in texts:
-        text = narrow(said_text)
-        said = _values_in(text)
+    for text in texts:
+        said, dropped, corrections = _read(text)
         known = [each.fact for each in (*earlier, *said)[-_MOST_KNOWN:]]
-        gone = {
-            fact.identity: fact for fact in islice(_replaced_in(text, said, last, earlier, in_doubt=in_doubt), _MOST)
-        }
+        corrected = _corrected(said, corrections, last, earlier, in_doubt=in_doubt)
+        gone = {fact.identity: fact for fact in islice((*dropped, *corrected), _MOST)}
         again = [each.fact for each in said if each.fact.identity not in gone][-_MOST:]
         replaced = {
             key: fact for key, fact in replaced.items() if not any(_is_same_value(fact, each) for each in again)
@@ -129,46 +127,46 @@ def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return " ".join([*parts, text[last:]])
 
 
-def _values_in(text: str) -> list[_Said]:
+@lru_cache(maxsize=_KNOWN_TEXTS)
+def _read(said_text: str) -> tuple[Sequence[_Said], Sequence[Fact], Sequence[tuple[int, bool]]]:
+    """Returns a text's values, those named only to be replaced, and which correct (True) or change what was said."""
+    text = narrow(said_text)
     ends = [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
-    values = (span for span in fact_spans(text) if _is_value(span[2]))
-    found: list[_Said] = []
+    values = (span for span in fact_spans(text) if not (span[2].is_cell or span[2].kind in _NO_VALUES))
+    said: list[_Said] = []
+    gone: list[Fact] = []
+    corrections: list[tuple[int, bool]] = []
     for index, group in groupby(values, key=lambda span: bisect_right(ends, span[0])):
         spans, first = list(group), ends[index - 1] if index else 0
         about = without_spans(text[first : ends[index]], [(start - first, end - first) for start, end, _ in spans])
-        found += [_Said(*span, about) for span in spans]
-    return found
+        replaced = [fact for start, end, fact in spans if is_replaced(text, start, end)]
+        gone += replaced
+        for start, end, fact in spans:
+            before, behind = text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]
+            is_plain = bool(_CORRECTS.search(before))
+            if not replaced and (is_plain or _MOVED_TO.search(before) or _MOVED_TO_BEHIND.match(behind)):
+                corrections.append((len(said), is_plain))
+            said.append(_Said(fact, about))
+    return said, gone, corrections[:_MOST]
 
 
-def _is_value(fact: Fact) -> bool:
-    return not is_instruction(fact) and fact.kind not in ("vague", "quoted") and not fact.is_cell
-
-
-def _replaced_in(
-    text: str, said: Sequence[_Said], last: Sequence[_Said], earlier: Sequence[_Said], *, in_doubt: bool
+def _corrected(
+    said: Sequence[_Said],
+    corrections: Sequence[tuple[int, bool]],
+    last: Sequence[_Said],
+    earlier: Sequence[_Said],
+    *,
+    in_doubt: bool,
 ) -> Iterator[Fact]:
-    gone = [each for each in said if is_replaced(text, each.start, each.end)]
-    yield from (each.fact for each in gone)
-    settled = {each.about for each in gone}
-    corrections = 0
-    for index, each in enumerate(said):
-        if each.about in settled or corrections == _MOST:
-            continue
-        before, behind = text[max(0, each.start - _NEAR_CHARS) : each.start], text[each.end : each.end + _NEAR_CHARS]
-        is_plain = bool(_CORRECTS.search(before))
-        if is_plain or (in_doubt and (_MOVED_TO.search(before) or _MOVED_TO_BEHIND.match(behind))):
-            corrections += 1
-            beside = said[max(0, index - _MOST_BESIDE) : index]
-            near = next(filter(None, (_like(each, group) for group in (beside, last[-_MOST_BESIDE:]))), [])
-            if is_plain and (in_doubt or len(near) == 1):
-                yield from near
-            if in_doubt:
-                yield from _like(each, _of_same_thing(each, (*earlier, *beside)))
-
-
-def _of_same_thing(new: _Said, others: Iterable[_Said]) -> Iterator[_Said]:
-    words = _words(new.about)
-    return (each for each in others if each.about != new.about and words & _words(each.about))
+    for index, is_plain in corrections:
+        new, beside = said[index], said[max(0, index - _MOST_BESIDE) : index]
+        near = next(filter(None, (_like(new, group) for group in (beside, last[-_MOST_BESIDE:]))), [])
+        if is_plain and (in_doubt or len(near) == 1):
+            yield from near
+        if in_doubt:
+            words = _words(new.about)
+            others = (each for each in (*earlier, *beside) if each.about != new.about)
+            yield from _like(new, (each for each in others if words & _words(each.about)))
 
 
 def _like(new: _Said, candidates: Iterable[_Said]) -> list[Fact]:

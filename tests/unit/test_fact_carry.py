@@ -202,7 +202,7 @@ def test_a_wish_is_carried_on_whether_its_record_was_found_to_say_it_or_not() ->
 
 
 def test_what_was_of_its_moment_is_not_carried_on() -> None:
-    texts = ["아, 그런데 1월 24일은 안 되겠어요", "후보에서 빼 주세요", "1월 10일 말고 1월 3일로 당겨 주세요"]
+    texts = ["아, 그런데 1월 24일은 안 되겠어요", "그 호텔은 절대 안 돼요", "1월 10일 말고 1월 3일로 당겨 주세요"]
     record = judged(0, "(1턴) 리허설은 1월 24일로 정함. 한빛의원은 후보에서 뺌.", kept=texts[:2], missing=texts[2:])
     assert not set(texts) & {fact.text for fact in carried_facts([record])}
 

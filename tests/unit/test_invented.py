@@ -68,6 +68,7 @@ def test_nine_of_ten_wrong_values_are_caught_and_two_of_a_hundred_honest_ones_do
         ("12,345명", "약 1만 2천 명"),
         ("/etc/label-svc/config.yaml", "label-svc/config.yaml"),
         ("version 2.3.1", "v2.3.1"),
+        ("예약 ＡＢ４８２１", "예약 AB4821"),
         ("010 7734 2069", "010-7734-2069"),
         ("세 회사를 보았어요", "(1-3턴) 3. 두 안 중 1) 가, 2) 나. 질문 2개, 3 options"),
         ("학생회 260만 원과 학부모회 150만 원", "260만 원 + 150만 원 = 410만 원"),
