@@ -208,7 +208,8 @@ class Case:
         return self.known.has_system(row.session_id, self.request.options.system or "")
 
     def is_same_model(self, name: str) -> bool:
-        return (self.request.model or self.default_model) == (name or self.default_model)
+        """Returns True if the request asks for the model of a turn; without one it asks for the session's."""
+        return not self.request.model or self.request.model == (name or self.default_model)
 
 
 @dataclass(frozen=True)

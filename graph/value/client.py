@@ -66,6 +66,7 @@ class ClientOptions:
             must_call = self.tool_choice == "required" and bool(self.tools)
         else:
             must_call = _at(self.tool_choice, "function", "name") in self.tool_names
+            must_call = must_call or (bool(self.tools) and _at(self.tool_choice, "allowed_tools", "mode") == "required")
         return must_call or _at(self.sampling, "response_format", "json_schema", "strict") is True
 
 

@@ -657,3 +657,15 @@ def test_chats_of_the_same_words_are_told_apart_by_their_system_messages(chat: C
     second = [program.ask("Where is the contract?").session_id for program in programs]
     assert second == first
     assert len({*first}) == 2
+
+
+def test_the_last_question_again_is_a_new_attempt_by_the_sessions_own_model(chat: Chat, server: FakeOpenAI) -> None:
+    program = Program(chat.service, fields={"user": chat.session_id})
+    program.ask(question(1))
+    first = program.ask(question(2))
+    chat.service.sessions.configure(first.session_id, model="another-model")
+    program.ask(question(3))
+    program.messages.pop()
+    again = program.take(program.begin())
+    assert (again.session_id, again.turn) == (first.session_id, 3)
+    assert server.bodies("chat")[-1]["model"] == "another-model"
