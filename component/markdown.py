@@ -37,7 +37,7 @@ _TIMES: Final = re.compile(r"(?<=[\d)])\*(?=[\d(])")
 _TILDES: Final = re.compile(r"~+")
 # Streamlit's directives: `:red[…]`, `::name`, `:material/home:`, `:smile:`. `|:--|` and `a: b` don't match.
 _DIRECTIVE: Final = re.compile(r":(?=[A-Za-z][\w-]*[\[{]|:)|(?<=:):")
-_SHORTCODE: Final = re.compile(r":([\w+-]+):")
+_SHORTCODE: Final = re.compile(r":(?=[+_-]*[^\W_])([\w+-]+):")  # `:---:` of a table is none
 # Streamlit draws these as arrows and dashes if surrounded by spaces. Like shortcodes they are replaced after parsing,
 # where escapes are gone: a directive without effect separates their characters.
 _SYMBOL: Final = re.compile(r"(?<!\S)(<->|->|<-|--|>=|<=|~=)(?!\S)")

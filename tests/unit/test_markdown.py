@@ -111,6 +111,7 @@ def test_price_is_no_formula_and_code_stays() -> None:
         ("10:30:45, 1:100:3 :smile: :red[말]", r"10:color[\:]30:45, 1:color[\:]100:3 :color[\:]smile: \:red[말]"),
         (":material/home:", r":material\/home:"),
         ("| a |\n|:--|\n| 2*3*4 |", "| a |\n|:--|\n| 2\\*3\\*4 |"),
+        ("| a | b |\n|:---:|--:|\n| :+1: | x |", "| a | b |\n|:---:|--:|\n| :color[\\:]+1: | x |"),
         ("git checkout -- file", "git checkout -:color[-] file"),
     ],
 )
