@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Final, Literal, NamedTuple
 
@@ -68,6 +69,7 @@ def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: L
 # Measured on short blocks: a complete note of what was said takes 1.4 to 1.9 times the user's facts. Judged on whole
 # conversations, 1.6 was enough in Korean; in English it cost a tenth of the facts, and 1.9 what the folds save.
 _NOTE_SHARE, _KOREAN_NOTE_SHARE = 1.75, 1.6
+_KNOWN_BLOCKS: Final = 128
 
 
 def needed_chars(messages: Sequence[AnyMessage], language: Language) -> int:
@@ -75,9 +77,14 @@ def needed_chars(messages: Sequence[AnyMessage], language: Language) -> int:
 
     Facts of the answers alone count half. Pasted text, code, tables and tool results don't count.
     """
-    script = _script(messages, language)
-    spoken = [message for message in messages if not isinstance(message, SystemMessage | ToolMessage)]
-    prose = [message.model_copy(update={"content": _prose(text_of(message), script)}) for message in spoken]
+    spoken = (message for message in messages if not isinstance(message, SystemMessage | ToolMessage))
+    return _needed_chars(tuple((isinstance(each, HumanMessage), text_of(each)) for each in spoken), language)
+
+
+@lru_cache(maxsize=_KNOWN_BLOCKS)  # each turn asks again for every block that is due
+def _needed_chars(spoken: Sequence[tuple[bool, str]], language: Language) -> int:
+    script = _script([HumanMessage(text) for is_user, text in spoken if is_user], language)
+    prose = [(HumanMessage if is_user else AIMessage)(_prose(text, script)) for is_user, text in spoken]
     users = [message for message in prose if isinstance(message, HumanMessage)]
     chars = sum(len(fact.text) for said in (prose, users) for fact in facts_of(said) if not fact.says_little)
     return int((_KOREAN_NOTE_SHARE if script == "ko" else _NOTE_SHARE) * chars / 2)
