@@ -148,6 +148,11 @@ def reference_of(url: str) -> str:
     return _REFERENCE + hashlib.sha256(url.encode()).hexdigest()
 
 
+def is_reference(url: str) -> bool:
+    """Returns True for what stands in the archive for a picture that was sent whole, not for an address."""
+    return url.startswith(_REFERENCE)
+
+
 def data_urls(urls: Iterable[str]) -> dict[str, str]:
     references = ((reference_of(url), url) for url in urls)
     return {reference: url for reference, url in references if reference != url}
@@ -166,7 +171,7 @@ def shortened_url(url: str) -> str:
 
 
 def references_in(messages: Iterable[BaseMessage]) -> set[str]:
-    return {url for message in messages for url in urls_of(message) if url.startswith(_REFERENCE)}
+    return {url for message in messages for url in urls_of(message) if is_reference(url)}
 
 
 def with_images(messages: Sequence[AnyMessage], found: Mapping[str, str]) -> list[AnyMessage]:

@@ -287,6 +287,7 @@ class ArchivedTurn:
         is_elsewhere: The page or another client asked, so that this client never saw the turn.
         lacks_results: It was closed before the results of all of its calls came.
         images: References or URLs of the question's images, in order.
+        results: Its results of tools: the ids of their calls and their canonical texts.
     """
 
     number: int
@@ -299,6 +300,7 @@ class ArchivedTurn:
     lacks_results: bool = False
     images: tuple[str, ...] = ()
     final: str = ""
+    results: tuple[tuple[str, str], ...] = ()
 
 
 class Known(Protocol):

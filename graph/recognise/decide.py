@@ -99,7 +99,7 @@ def _tried_before(case: Case, now: datetime) -> Decision | None:
     fingerprint = case.chain.fingerprint
     rows = case.find("idempotency", [fingerprint.idempotency]) if fingerprint.idempotency else []
     if not rows and case.request.is_retry:
-        rows = [row for row in case.find("asked", [fingerprint.asked]) if row.is_last]
+        rows = [row for row in case.agreeing(case.find("asked", [fingerprint.asked])) if row.is_last]
     row = next((row for row in rows if row.is_live and now - row.created_at <= RETRIED_FOR), None)
     if row is None or not case.has_images_of(row):
         return None
@@ -174,7 +174,8 @@ def _from_elsewhere(case: Case, question: Link | None) -> Decision:
 
 
 def _asked_before(case: Case) -> Decision | None:
-    rows = [row for row in case.find("asked", [case.chain.fingerprint.asked]) if case.history or case.is_pinned(row)]
+    rows = case.agreeing(case.find("asked", [case.chain.fingerprint.asked]))
+    rows = [row for row in rows if case.history or case.is_pinned(row)]
     row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_group(row), row.is_last), default=None)
     if row is None or _has_twin(case, row, rows):
         return None

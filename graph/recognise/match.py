@@ -9,9 +9,17 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from graph.core.attached import reference_of
+from graph.core.attached import is_reference, reference_of
 from graph.core.language import is_casual
-from graph.recognise.client_chain import ArchivedTurn, FingerprintHash, FingerprintRow, Known, Link, RequestChain
+from graph.recognise.client_chain import (
+    ArchivedTurn,
+    FingerprintHash,
+    FingerprintRow,
+    Known,
+    Link,
+    RequestChain,
+    canonical,
+)
 from graph.value.client import ClientMessage, ClientRequest
 
 _FLOOR_PAIRS: Final = 2
@@ -191,6 +199,60 @@ class Case:
         # Behind a named response the hashes are of no other chat, but of the session's forks.
         return [row for row in rows if self.previous or self.request.session in ("", row.session_id)]
 
+    @cached_property
+    def _told(self) -> Sequence[tuple[Exchange, frozenset[str], frozenset[str]]]:
+        """The exchanges of the history with their pictures and results of tools; empty if it has none at all."""
+        told = []
+        for exchange in exchanges_of(self.history):
+            messages = self.messages[exchange.first : exchange.last + 1]
+            pictures = _whole(reference_of(url) for each in messages for url in each.images)
+            results = [(each.call_id, canonical("tool", each.text)) for each in messages if each.role == "tool"]
+            told.append((exchange, pictures, frozenset(part for result in results for part in result)))
+        return told if any(pictures or results for _, pictures, results in told) else ()
+
+    def agreeing(self, rows: Sequence[FingerprintRow]) -> Sequence[FingerprintRow]:
+        """Returns the rows that the request's pictures and results of tools don't contradict; of many the newest."""
+        return [row for row in rows[:_CANDIDATES] if not self._is_told_otherwise(row)] if self._told else rows
+
+    def _is_told_otherwise(self, row: FingerprintRow) -> bool:
+        """Whether a turn has pictures or results of tools, and the request quite other ones beside the same words."""
+        if not self._told or not row.is_live or self.is_pinned(row):
+            return False
+        turns = self._turns_before(row)
+        seen = _whole(url for turn in turns for url in turn.images)
+        got = {part for turn in turns for result in turn.results for part in result}
+        for at, turn in align([exchange for exchange, _, _ in self._told], turns).pairs:
+            _, pictures, results = self._told[at]
+            if pictures and _whole(turn.images) and not pictures & seen:
+                return True
+            if results and turn.results and not results & got:
+                return True
+        return False
+
+    def told_apart(self, rows: Sequence[FingerprintRow]) -> Sequence[FingerprintRow]:
+        """Returns those of several rows of equal words that have what the request has beside its words.
+
+        None of them if they differ in it and the request doesn't tell: they may be chats of different people.
+        """
+        if len({row.session_id for row in rows}) <= 1 or self.is_pinned(rows[0]):
+            return rows
+        told = {part for _, pictures, results in self._told for part in (*pictures, *results)}
+        turns = [self._turns_before(row) for row in rows]
+        common = [len(told & _beside(each, has_ids=True)) for each in turns]
+        best = [at for at, count in enumerate(common) if count == max(common)]
+        return [rows[at] for at in best] if len({_beside(turns[at]) for at in best}) == 1 else ()
+
+    def _turns_before(self, row: FingerprintRow) -> Sequence[ArchivedTurn]:
+        """Returns the newest turns up to a row's."""
+        key = row.session_id, row.turn
+        if key not in self._turns:
+            self._turns[key] = self.known.turns(row.session_id, max(1, row.turn - _MISSING_TURNS), row.turn)
+        return self._turns[key]
+
+    @cached_property
+    def _turns(self) -> dict[tuple[str, int], Sequence[ArchivedTurn]]:
+        return {}
+
     def is_in_group(self, row: FingerprintRow) -> bool:
         return bool(self.chain.group) and row.group == self.chain.group
 
@@ -234,16 +296,35 @@ class Match:
     is_running: bool = False
 
 
+def _whole(urls: Iterable[str]) -> frozenset[str]:
+    """Returns the references of pictures that were sent whole: the same picture may have another address each time."""
+    return frozenset(filter(is_reference, urls))
+
+
+def _beside(turns: Iterable[ArchivedTurn], *, has_ids: bool = False) -> frozenset[str]:
+    """Returns what turns have that hashes of a program's words don't cover."""
+    found = set[str]()
+    for turn in turns:
+        found |= _whole(turn.images)
+        found |= {part for result in turn.results for part in result[0 if has_ids else 1 :]}
+        found |= {turn.question} if turn.is_elsewhere else set()
+    return frozenset(found)
+
+
 def find_match(case: Case) -> Match | None:
     """Returns the end of the request's history; None if no session matches for certain."""
     if not case.history:
-        match = None
-    else:
-        exact = _by_chain(case)
-        is_whole = exact is not None and exact.index == case.history[-1].at
-        match = exact if is_whole else (_by_beginning(case) or exact)
-        match = _by_words(case) if match is None else _with_preamble(case, _further(case, match))
-    return _past_unanswered(case, match)
+        return _past_unanswered(case, None)
+    found = _by_chain(case)
+    if not found or found[0].index < case.history[-1].at:
+        found = _by_beginning(case) or _furthest(case, found)
+    if not found:
+        return _past_unanswered(case, _by_words(case))
+    rows = case.told_apart(_of_system(case, [match.row for match in found])[:_CANDIDATES])
+    match = next((_further(case, match) for match in found if match.row in rows), None)
+    if match is None:
+        return None
+    return _past_unanswered(case, _with_preamble(case, match))
 
 
 def match_behind(case: Case, row: FingerprintRow) -> Match:
@@ -255,8 +336,8 @@ def match_behind(case: Case, row: FingerprintRow) -> Match:
     return _further(case, match) if case.history else match
 
 
-def _by_chain(case: Case) -> Match | None:
-    """Returns the match at the newest answer up to which the whole history is known."""
+def _by_chain(case: Case) -> list[Match]:
+    """Returns the matches at the newest answer up to which the whole history is known, heads first."""
     answers = [link for link in case.history if link.role == "assistant"]
     last = answers[-1]
     rows = case.find("chain", [last.chain])
@@ -265,26 +346,33 @@ def _by_chain(case: Case) -> Match | None:
         found = {row.chain for row in rows}
         last = next((link for link in reversed(answers) if link.chain in found), last)
         rows = [row for row in rows if row.chain == last.chain]
-    if not rows:
-        return None
-    most = max((row.is_live, case.is_in_group(row)) for row in rows)
+    most = max(((row.is_live, case.is_in_group(row)) for row in rows), default=None)
     rows = [row for row in rows if (row.is_live, case.is_in_group(row)) == most]
-    row = max(_of_system(case, rows), key=lambda row: row.is_head)
-    return Match(row, row.turn, last.at, is_replaced=not row.is_live)
+    rows.sort(key=lambda row: not row.is_head)
+    return [Match(row, row.turn, last.at, is_replaced=not row.is_live) for row in case.agreeing(rows)]
 
 
-def _by_beginning(case: Case) -> Match | None:
-    """Returns the match at the last answer if the client has only the beginning of the response."""
+def _by_beginning(case: Case) -> list[Match]:
+    """Returns the matches at the last answer if the client has only the beginning of the response."""
     last = case.history[-1]
     before = case.history[-2] if len(case.history) > 1 else None
     if before is None or before.role != "user":
-        return None
-    rows = [row for row in case.find("asked", [before.chain]) if row.is_live]
-    for row in sorted(rows, key=lambda row: (not case.is_in_group(row), row.status == "finished")):
-        for turn in case.known.turns(row.session_id, row.turn, row.turn):
+        return []
+    found: dict[tuple[bool, bool], list[Match]] = {}
+    for row in case.agreeing(case.find("asked", [before.chain])):
+        for turn in case.known.turns(row.session_id, row.turn, row.turn) if row.is_live else ():
             if is_started_by(turn.answer, last.text):
-                return Match(row, row.turn, last.at, is_running=turn.status == "running")
-    return None
+                match = Match(row, row.turn, last.at, is_running=turn.status == "running")
+                found.setdefault((not case.is_in_group(row), row.status == "finished"), []).append(match)
+    return found[min(found)] if found else []
+
+
+def _furthest(case: Case, matches: Sequence[Match]) -> list[Match]:
+    """Returns those of several matches behind which most of the history is known by its words."""
+    if len(matches) <= 1:
+        return [*matches]
+    reached = [_further(case, match).index for match in matches[:_CANDIDATES]]
+    return [match for match, index in zip(matches, reached, strict=False) if index == max(reached)]
 
 
 def _further(case: Case, match: Match) -> Match:
@@ -352,7 +440,7 @@ def _is_contradicted(case: Case, exchanges: Sequence[Exchange], alignment: Align
     return any(not _may_be_missing(turn) for turn in case.known.turns(row.session_id, 1, oldest.number - 1))
 
 
-def _candidates(case: Case) -> list[FingerprintRow]:
+def _candidates(case: Case) -> Sequence[FingerprintRow]:
     """Returns the newest known answer of each session that knows most of the answers; other chats' never.
 
     Sessions of the client's own chat come first.
@@ -365,7 +453,7 @@ def _candidates(case: Case) -> list[FingerprintRow]:
     newest = {row.session_id: row for row in sorted(rows, key=lambda row: row.turn)}
     ranked = [newest[session_id] for session_id in counts]
     ranked.sort(key=lambda row: (case.is_pinned(row), counts[row.session_id]), reverse=True)
-    return ranked[:_CANDIDATES]
+    return case.agreeing(ranked[:_CANDIDATES])
 
 
 def _only_best(

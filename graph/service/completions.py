@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import groupby
 
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.attached import urls_of
 from graph.core.text import estimate_tokens, has_visible
@@ -171,6 +171,7 @@ class _KnownToStores:
         said = [message for message in messages if isinstance(message, AIMessage)]
         answers = [text_of(message) for message in said]
         final = [text_of(message) for message in said if not message.tool_calls]
+        results = [message for message in messages if isinstance(message, ToolMessage)]
         status = row.status
         if status == "running":
             live = self._access.live_turn(row.session_id)
@@ -185,9 +186,10 @@ class _KnownToStores:
             row.model,
             is_elsewhere=not is_own and not row.is_imported and row.client != self._client,
             is_imported=row.is_imported,
-            lacks_results=any(text_of(message) in NO_RESULT.values() for message in messages if message.type == "tool"),
+            lacks_results=any(text_of(message) in NO_RESULT.values() for message in results),
             images=urls_of(messages[0]),
             final=canonical("assistant", "\n".join(final)),
+            results=tuple((message.tool_call_id, canonical("tool", text_of(message))) for message in results),
         )
 
 

@@ -390,6 +390,74 @@ def test_two_chats_of_one_token_with_the_same_ids_of_calls_stay_two(wire: Wire) 
     assert "PIN" not in texts(wire.sent())
 
 
+def checked(wire: Wire, who: str, *, answer: str) -> list[Message]:
+    """Has a turn whose words are the same for everybody, but not the result of its tool."""
+    asked = user("Check my calendar.")
+    wire.call(asked, call_id=f"call-{who}")
+    wire.server.script(text(answer))
+    round_of_tools = [asked, called(f"call-{who}"), result(f"call-{who}", f"The private calendar of {who}")]
+    return [*round_of_tools, wire.post(*round_of_tools).message]
+
+
+@pytest.mark.parametrize("known", ["both", "one"])
+@pytest.mark.parametrize("behind", [[], [user("Thanks!"), said("You are welcome.")]])
+def test_chats_of_the_same_words_are_told_apart_by_results_of_tools(
+    wire: Wire, known: str, behind: list[Message]
+) -> None:
+    answer = "There is nothing that can't wait. I have put the rest in the list that you have asked for. " * 3
+    alice = [*checked(wire, "alice", answer=answer), *behind]
+    elsewhere = [user("Check my calendar."), called("b"), result("b", "The private calendar of bob"), said(answer)]
+    bob = [*(checked(wire, "bob", answer=answer) if known == "both" else elsewhere), *behind]
+    sessions = set()
+    for _ in range(2):
+        for name, other, history in (("alice", "bob", alice), ("bob", "alice", bob)):
+            history.append(user("And tomorrow?"))
+            answered = wire.post(*history)
+            history.append(answered.message)
+            assert texts(wire.sent()).count(name) == 1
+            assert other not in texts(wire.sent())
+            sessions.add((name, answered.session_id))
+    assert len(sessions) == 2
+
+
+def test_a_history_that_may_be_of_two_people_is_neither_s(wire: Wire) -> None:
+    """A program that keeps only what was said."""
+    alice, bob = (checked(wire, who, answer="Done.") for who in ("alice", "bob"))
+    chats = [[history[0], history[-1], user("And tomorrow?")] for history in (alice, bob)]
+    for history in chats:
+        answered = wire.post(*history)
+        assert answered.matched == "new"
+        assert "private" not in texts(wire.sent())
+    # Of one person alone it is known.
+    only = checked(wire, "carol", answer="Done, Carol.")
+    wire.post(only[0], only[-1], user("And tomorrow?"))
+    assert "private calendar of carol" in texts(wire.sent())
+
+
+@pytest.mark.parametrize("known", ["both", "one"])
+def test_chats_of_the_same_words_are_told_apart_by_their_pictures(wire: Wire, known: str) -> None:
+    chats = []
+    for number in (1, 2):
+        picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,iVBORw0KGgo{number}AAA"}}
+        asked = user([{"type": "text", "text": "What is in this picture?"}, picture])
+        wire.server.script(*[text("It is a cat.")] * (number == 1 or known == "both"))
+        answer = wire.post(asked).message if number == 1 or known == "both" else said("It is a cat.")
+        chats.append([asked, answer])
+    sessions = set()
+    for own, other, history in ((1, 2, chats[0]), (2, 1, chats[1]), (1, 2, chats[0])):
+        history.append(user("And its colour?"))
+        answered = wire.post(*history)
+        history.append(answered.message)
+        assert str(wire.sent()).count(f"iVBORw0KGgo{own}AAA") == 1
+        assert f"iVBORw0KGgo{other}AAA" not in str(wire.sent())
+        sessions.add((own, answered.session_id))
+    assert len(sessions) == 2
+    # The same picture at an address, which may be another one each time, is no other chat's.
+    moved = {"type": "image_url", "image_url": {"url": "https://a.example/cat.png?until=9"}}
+    history = [user([{"type": "text", "text": "What is in this picture?"}, moved]), *chats[0][1:], user("And more?")]
+    assert (1, wire.post(*history).session_id) in sessions
+
+
 def test_results_in_a_named_session_are_answered_there(wire: Wire) -> None:
     asked = wire.call(user(SAVE))
     named = {"X-Turnfold-Session": asked.session_id}
