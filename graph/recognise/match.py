@@ -324,7 +324,17 @@ def find_match(case: Case) -> Match | None:
     match = next((_further(case, match) for match in found if match.row in rows), None)
     if match is None:
         return None
-    return _past_unanswered(case, _with_preamble(case, match))
+    by_words = _by_words(case) if _goes_on_elsewhere(case, match) else None
+    is_further = by_words is not None and by_words.index > match.index
+    return _past_unanswered(case, by_words if is_further else _with_preamble(case, match))
+
+
+def _goes_on_elsewhere(case: Case, match: Match) -> bool:
+    """Whether an answer behind a match is known from another session: a branch that began behind the match."""
+    key, scope = case.chain.fingerprint.key, case.chain.fingerprint.scope
+    behind = [link.text for link in case.history if link.at > match.index and link.role == "assistant"]
+    rows = case.find("answer", [key.answer(scope, text) for text in behind])
+    return any(row.is_live and row.session_id != match.row.session_id for row in rows)
 
 
 def match_behind(case: Case, row: FingerprintRow) -> Match:

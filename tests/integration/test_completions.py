@@ -241,6 +241,22 @@ def test_an_edit_forks_once_and_going_back_returns_to_the_first_branch(
     assert grown()[0] == 3
 
 
+def test_an_edited_chat_is_found_though_its_program_moves_files_behind_the_history(chat: Chat) -> None:
+    program = begin(chat)
+    go(program, 1, 2)
+    files = [user("The files: a.py"), assistant("Ok.")]
+    retained, sessions = list(program.messages), set()
+    for number in (3, 4):
+        program.messages = [*retained, *files]
+        sessions.add(program.ask(question(number)).session_id)
+    edited = program.messages[-2:]
+    for number in (5, 6):
+        program.messages = [*retained, *edited, *files]
+        sessions.add(program.ask(question(number)).session_id)
+        edited += program.messages[-2:]
+    assert len(sessions) == 2
+
+
 def test_the_last_question_again_is_a_new_attempt(chat: Chat, server: FakeOpenAI, grown: Grown) -> None:
     program = begin(chat)
     go(program, 1, 2)
