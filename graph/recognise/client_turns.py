@@ -13,12 +13,12 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from graph.core.attached import question_of
+from graph.core.attached import question_of, urls_of
 from graph.core.language import user_language
 from graph.core.text import has_visible, plain_text, plain_value
 from graph.core.thinking import split_whole
-from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, text_of, unanswered_calls
-from graph.value.client import ClientMessage, is_image_url
+from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, text_of, unanswered_calls, words_of
+from graph.value.client import ClientMessage, ClientRole, is_image_url
 from graph.value.error import InputError
 from graph.value.event import ClientCall
 from prompt.system.framing import ASSISTANT_BEGAN, NO_RESULT, Language
@@ -78,6 +78,16 @@ def continued(
     for message in (*sorted(said[:first], key=lambda each: places.get(each.call_id, len(places))), *said[first:]):
         history.add(message)
     return history.continued()[len(begun) :]
+
+
+def said_by(message: AnyMessage, pictures: Mapping[str, str]) -> ClientMessage:
+    """Returns an archived message as its program would send it; `pictures` are those that are still there."""
+    if isinstance(message, ToolMessage):
+        return ClientMessage("tool", text_of(message), call_id=message.tool_call_id)
+    calls = tuple(map(_sent, message.tool_calls)) if isinstance(message, AIMessage) else ()
+    images = (pictures.get(url, url) for url in urls_of(message))
+    role: ClientRole = "assistant" if isinstance(message, AIMessage) else "user"
+    return ClientMessage(role, words_of(message), tuple(filter(is_image_url, images)), calls)
 
 
 def new_prefix() -> str:
@@ -260,11 +270,11 @@ _ID_CHARS: Final = 64
 def waiting_calls(open_turn: Sequence[AnyMessage]) -> tuple[ClientCall, ...]:
     """Returns the calls of the newest answer without a result, in order; () if the turn waits for none."""
     waiting = set(unanswered_calls(open_turn))
-    return tuple(
-        ClientCall(str(call["id"]), call["name"], json.dumps(call["args"], ensure_ascii=False))
-        for call in newest_calls(open_turn)
-        if call["id"] in waiting
-    )
+    return tuple(_sent(call) for call in newest_calls(open_turn) if call["id"] in waiting)
+
+
+def _sent(call: ToolCall) -> ClientCall:
+    return ClientCall(str(call["id"]), call["name"], json.dumps(call["args"], ensure_ascii=False))
 
 
 def results_of(

@@ -47,6 +47,7 @@ class Decision:
         brought: The client's calls and their results, behind the question, if no turn waits for them.
         preamble: Messages before and between the known ones: the client's own context.
         context: Messages between the newest known one and the question: sent with it, archived only if too long.
+        told: What the server itself put in front of the request's messages: what a named response answered and said.
         stop_first: Stops the session's running turn first, as the client no longer listens to it.
         group: The new session's chat group, "" for none.
         fingerprint: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".
@@ -62,6 +63,7 @@ class Decision:
     brought: tuple[ClientMessage, ...] = ()
     preamble: tuple[ClientMessage, ...] = ()
     context: tuple[ClientMessage, ...] = ()
+    told: tuple[ClientMessage, ...] = ()
     stop_first: bool = False
     group: str = ""
     fingerprint: OpenFingerprint | None = None

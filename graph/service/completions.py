@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
@@ -26,7 +26,7 @@ from graph.recognise.client_chain import (
     newest_results,
     results_first,
 )
-from graph.recognise.client_turns import join_questions, unasked
+from graph.recognise.client_turns import join_questions, newest_calls, said_by, unasked
 from graph.recognise.decide import Decision, decide, is_side_request
 from graph.recognise.match import Case, is_started_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
@@ -86,12 +86,18 @@ class Recognition:
                 self._access, self._programs.fingerprints, chain.fingerprint.scope, request.options.name
             )
             previous = self._named_response(request, known) if request.previous else None
+            told: tuple[ClientMessage, ...] = ()
             if previous is not None:
-                told = () if previous.is_live else self._replaced(previous)
-                request = replace(request, session=previous.session_id, messages=(*told, *request.messages))
+                request, named = replace(request, session=previous.session_id), chain.fingerprint
+                called = self._called(request, known)
+                told = called or (() if previous.is_live else self._replaced(previous))
+                request = replace(request, messages=(*told, *request.messages))
                 chain = self.load_key().read(request, owner=self._access.owner)
+                if called:
+                    previous = replace(previous, is_live=False)  # its turn is told, so the place is before it
+                    chain = replace(chain, fingerprint=named)  # as of the first time
             case = Case(request, chain, known, self._models.default_name, previous)
-            return decide(case, now=self._access.clock())
+            return replace(decide(case, now=self._access.clock()), told=told)
 
     def _check_named(self, request: ClientRequest, scope: bytes) -> None:
         """Checks that a named session is the owner's, and of the end user whom the request names, if any."""
@@ -110,6 +116,27 @@ class Recognition:
                 if (row.session_id, row.turn, row.attempt) == (session_id, turn, attempt):
                     return row
         raise NotFoundError(request.previous)
+
+    def _called(self, request: ClientRequest, known: Known) -> tuple[ClientMessage, ...]:
+        """Returns the named response with its question, if the request answers its calls and no turn waits for them."""
+        answered = {message.call_id for message in takewhile(lambda each: each.role == "tool", request.messages)}
+        if not answered or answered & {call["id"] for call in newest_calls(known.open_turn(request.session))}:
+            return ()
+        session_id, turn, attempt, ordinal = read_response_id(request.previous) or ("", 0, 0, 0)
+        later = self._programs.fingerprints.of_attempt(session_id, turn, attempt)[ordinal:]
+        entries = [
+            entry
+            for entry in self._access.stores.archive.all_of_turn(session_id, turn)
+            if entry.message.type == "human"
+            or (entry.attempt == attempt and not (later and entry.position >= later[0].first_position))
+        ]
+        said = [entry.message for entry in entries]
+        while said and not answered & {call["id"] for call in newest_calls(said[-1:])}:
+            said.pop()  # what closed the turn, or was said behind the calls
+        if not said:
+            return ()
+        retained = self._access.stores.images.get(session_id, urls_of(said[0]))
+        return tuple(said_by(message, retained) for message in said)
 
     def _replaced(self, row: FingerprintRow) -> tuple[ClientMessage, ...]:
         """Returns question and answer of an attempt that another one replaced."""
@@ -257,6 +284,7 @@ class Completions:
 
     def _begin(self, request: ClientRequest) -> Response:
         decision = self._settled(request)
+        request = replace(request, messages=(*decision.told, *request.messages))
         match decision.kind:
             case "aside":
                 return self._begin_side_request(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import uuid
 from collections.abc import Iterable, Iterator
@@ -218,6 +219,51 @@ def test_results_of_tools_go_on_with_their_turn(
     assert faults(messages) == []
     results = [(message["tool_call_id"], content_of(message)) for message in messages if message["role"] == "tool"]
     assert results == [("call-1", "하나"), ("call-2", "둘"), ("call-3", "셋")]
+
+
+PICTURE: Final = "data:image/png;base64,iVBORw0KGgo="
+
+
+@pytest.mark.parametrize("since", ["nothing", "another question", "another attempt", "Stop"])
+@pytest.mark.parametrize("words", ["", "And be quick."])
+def test_results_that_come_again_are_told_with_their_calls(
+    chat: Chat, server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any], since: str, words: str
+) -> None:
+    server.script(text("Hello."), tools(FIRST, answer="Wait."), tools(SECOND))
+    first = client.responses.create(input="Hi there", **sent)
+    asked: Any = {
+        "role": "user",
+        "content": [
+            {"type": "input_text", "text": question(2)},
+            {"type": "input_image", "image_url": PICTURE, "detail": "auto"},
+        ],
+    }
+    called: Any = client.responses.create(input=[asked], tools=[LOOK], previous_response_id=first.id, **sent)
+    again: Any = client.responses.create(
+        input=[output("call-1", "하나")], tools=[LOOK], previous_response_id=called.id, **sent
+    )
+    results: list[Any] = [output("call-2", "둘")]
+    if words:
+        results.append({"role": "user", "content": words})
+    if since == "Stop":
+        page = chat.service.for_owner(OWNER)
+        page.turns.stop(named(called)[0])
+    else:
+        last = client.responses.create(input=results, tools=[LOOK], previous_response_id=again.id, **sent)
+    if since == "another question":
+        client.responses.create(input="A later question", previous_response_id=last.id, **sent)
+    elif since == "another attempt":
+        client.responses.create(input=[asked], tools=[LOOK], previous_response_id=first.id, **sent)
+    response = client.responses.create(input=results, tools=[LOOK], previous_response_id=again.id, **sent)
+    messages = server.bodies("chat")[-1]["messages"]
+    assert faults(messages) == []
+    told = [content_of(message) for message in messages[1:] if message["role"] != "assistant"]
+    assert told == ["Hi there", question(2), "하나", "둘", *([words] if words else [])]
+    arguments = [call["function"]["arguments"] for message in messages for call in message.get("tool_calls", ())]
+    assert [*map(json.loads, arguments)] == [json.loads(FIRST.arguments), json.loads(SECOND.arguments)]
+    assert str(messages).count(PICTURE) == 1
+    following = client.responses.create(input="And now?", previous_response_id=response.id, **sent)
+    assert named(following) == (named(response)[0], named(response)[1] + 1)
 
 
 def test_each_response_can_be_gone_on_with_and_none_loses_its_chat(
