@@ -13,7 +13,7 @@ from itertools import groupby, takewhile
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.attached import urls_of
-from graph.core.text import estimate_tokens, has_visible
+from graph.core.text import has_visible
 from graph.core.turn import closed_mark, headed, text_of, words_of
 from graph.model.factory import ChatModels
 from graph.recognise.client_chain import (
@@ -41,11 +41,10 @@ from graph.service.turn_stream import (
     response_id,
     stored_log,
 )
-from graph.service.turns import Turns
+from graph.service.turns import Turns, tokens_beside
 from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores, ProgramStores
 from graph.store.turn import TurnRow
-from graph.strategy.base import room_within
 from graph.value.client import ClientMessage, ClientRequest, CompletionEnd, Matched
 from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnRateError
 from graph.value.record import ArchivedMessage
@@ -55,6 +54,8 @@ from graph.worker.turn_log import TurnLog
 from prompt.system.framing import CLIENT_HEADING, NO_RESULT
 
 _MOST_ROWS = 1_000
+# Room for our own prompt and the beginning of an answer.
+_PROMPT_TOKENS = 1_000
 
 
 class Recognition:
@@ -384,10 +385,10 @@ class Completions:
         )
 
     def _has_room(self, session_id: str, request: ClientRequest, messages: Iterable[ClientMessage]) -> bool:
-        """Returns True if the model's window has room for these messages, word for word, and the instructions."""
+        """Returns True if all that the program sends fits the model's window, word for word and without our memory."""
         name = request.model or self._access.own(session_id).model
-        texts = [request.options.system or "", *(message.text for message in messages)]
-        return sum(map(estimate_tokens, texts)) <= room_within(self._models.input_tokens(name))
+        sent = tokens_beside(replace(request.options, preamble=tuple(messages)))
+        return sent <= self._models.window_tokens(name) - _PROMPT_TOKENS
 
     @contextmanager
     def _started(self, decision: Decision, client: str) -> Iterator[str]:

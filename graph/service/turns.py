@@ -198,7 +198,7 @@ class Turns:
 
         A program's, with all that is sent beside it, only if the window is known: else the model's server decides.
         """
-        tokens = estimate_tokens(text) + (_tokens_beside(options.client) if options.client else 0)
+        tokens = estimate_tokens(text) + (tokens_beside(options.client) if options.client else 0)
         if tokens < _SMALLEST_WINDOW_TOKENS:
             return
         models, name = self._choices.models, self._model_of(session_id, options)
@@ -686,7 +686,7 @@ def _cleaned(client: ClientOptions) -> ClientOptions:
     )
 
 
-def _tokens_beside(client: ClientOptions) -> int:
+def tokens_beside(client: ClientOptions) -> int:
     """Estimates what a program sends beside its messages and what stands in front of them."""
     texts = (
         client.system or "",

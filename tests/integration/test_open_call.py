@@ -482,6 +482,22 @@ def test_an_answer_of_another_model_to_results_ends_the_turn_that_waited(wire: W
     assert [turn.status for turn in Chat(chat.service, asked.session_id).turns] == ["finished"] * 2
 
 
+@pytest.mark.parametrize("place", ["behind", "in front"])
+@pytest.mark.parametrize("lines", [400, 850])
+def test_files_go_whole_wherever_they_stand_while_they_fit(
+    open_chat: OpenChat, server: FakeOpenAI, lines: int, place: str
+) -> None:
+    service = open_chat(model_window_tokens=8_192).service
+    with ServedPrograms(service) as served, served.client() as client:
+        wire = Wire(client, "ann", server)
+        history = wire.chat(1, 3)
+        files = [user("\n".join(f"{line} The pier log, an entry" for line in range(lines))), said("Ok.")]
+        asked = [*history, *files] if place == "behind" else [*files, *history]
+        answered = wire.post(*asked, user(question(4)))
+        assert [content_of(each) for each in wire.sent()[-3:-1]] == [content_of(each) for each in files]
+        assert answered.turn == 4
+
+
 def test_a_system_message_alone_is_asked(wire: Wire, server: FakeOpenAI) -> None:
     server.script(text("가을 하늘"))
     answered = wire.post({"role": "system", "content": "바다에 대한 짧은 시를 써라."})
