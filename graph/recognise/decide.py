@@ -18,7 +18,15 @@ from graph.recognise.client_chain import (
     newest_results,
 )
 from graph.recognise.client_turns import newest_calls
-from graph.recognise.match import Case, Match, find_match, is_same_question, match_behind
+from graph.recognise.match import (
+    Case,
+    Match,
+    find_match,
+    is_same_question,
+    joined_before,
+    match_behind,
+    own_context,
+)
 from graph.value.client import ClientMessage, ClientRequest, Matched
 from graph.value.error import BusyError
 from graph.value.event import ClientCall
@@ -186,7 +194,8 @@ def _asked_before(case: Case) -> Decision | None:
         row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
     )
     if not is_regenerated or not case.has_images_of(row):
-        return _fork(case, row, row.turn - 1)
+        joined, own = joined_before(case, row), own_context(case, row)
+        return _fork(case, row, row.turn - 1, imported=joined, preamble=own)
     return Decision("regenerate", _matched(case, [row]), row.session_id, fingerprint=case.chain.fingerprint)
 
 

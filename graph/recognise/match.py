@@ -410,6 +410,23 @@ def _with_preamble(case: Case, match: Match) -> Match:
     return replace(match, preamble=_own_messages(case, [*exchanges, last], {index for index, _ in alignment.pairs}))
 
 
+def own_context(case: Case, row: FingerprintRow) -> tuple[ClientMessage, ...]:
+    """Returns what a request that a turn answered before has of the client's own: messages that are no turns."""
+    if not case.known.seen(row.session_id, row.turn)[1] or not case.history:
+        return ()
+    exchanges = exchanges_of(case.history)
+    alignment = align(exchanges, case.known.turns(row.session_id, 1, row.turn - 1))
+    return _own_messages(case, [*exchanges, exchanges[-1]], {index for index, _ in alignment.pairs})
+
+
+def joined_before(case: Case, row: FingerprintRow) -> tuple[ClientMessage, ...]:
+    """Returns the messages in front of the question that were asked with it, as one, in a turn."""
+    behind = [case.messages[link.at] for link in case.unanswered]
+    turns = case.known.turns(row.session_id, row.turn, row.turn) if behind else ()
+    asked = _squeeze("".join(turn.question for turn in turns))
+    return tuple(message for message in behind if _squeeze(canonical("user", message.text)) in asked)
+
+
 def _own_messages(case: Case, exchanges: Sequence[Exchange], known: Collection[int]) -> tuple[ClientMessage, ...]:
     """Returns the messages of the exchanges before the last one that are no turns."""
     begins = [0, *(exchange.last + 1 for exchange in exchanges)]

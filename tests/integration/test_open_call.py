@@ -498,6 +498,28 @@ def test_files_go_whole_wherever_they_stand_while_they_fit(
         assert answered.turn == 4
 
 
+PLACES: Final = {"in front": (0, 0), "between": (2, 2), "behind": (4, 4), "in two places": (0, 4)}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("earlier", [[], [user("Wait, one thing:")]], ids=["", "two questions"])
+def test_an_old_request_again_has_all_that_it_had(wire: Wire, place: str, earlier: list[Message]) -> None:
+    history, (first, second) = wire.chat(1, 2), PLACES[place]
+    files = [
+        [user("The file a.py: 0417"), said("Ok, I see it.")],
+        [user("The file b.py: 0815"), said("Ok, that, too.")],
+    ]
+    sent = [*history[:first], *files[0], *history[first:second], *files[1], *history[second:], *earlier, user(SAVE)]
+    answered = wire.post(*sent)
+    once = texts(wire.sent())
+    assert (answered.turn, once.count("0417"), once.count("0815"), once.count("one thing")) == (3, 1, 1, len(earlier))
+    assert wire.post(*sent, answered.message, user(question(4))).place == (answered.session_id, 4)
+    again = wire.post(*sent)
+    assert (again.matched, again.turn) == ("fork", 3)
+    assert texts(wire.sent()) == once
+    assert wire.post(*sent, again.message, user(question(5))).turn == 4
+
+
 def test_a_system_message_alone_is_asked(wire: Wire, server: FakeOpenAI) -> None:
     server.script(text("가을 하늘"))
     answered = wire.post({"role": "system", "content": "바다에 대한 짧은 시를 써라."})
