@@ -135,10 +135,11 @@ def _with_results(case: Case) -> Decision | None:
     question = users[-1] if users else None
     found = _waiting(case, {case.messages[at].call_id for at in places}, case.messages[first].calls, question)
     is_trailing = places.stop == len(case.messages)
-    if found is not None and is_trailing:
-        return Decision("resume", *found, fingerprint=fingerprint)
     if found is not None:
-        return Decision("append", *found, imported=case.messages[first:-1], fingerprint=fingerprint)
+        asked = _up_to(case, question)
+        own = () if asked is None else own_context(asked, found[1], case.known.head(found[1]))
+        decision = Decision("resume", *found, preamble=own, fingerprint=fingerprint)
+        return decision if is_trailing else replace(decision, kind="append", imported=case.messages[first:-1])
     return _from_elsewhere(case, question) if is_trailing else None
 
 
@@ -170,17 +171,23 @@ def _from_elsewhere(case: Case, question: Link | None) -> Decision:
         raise BusyError(again.session_id)
     if again is not None:
         decision = Decision("regenerate", _matched(case, [again]), again.session_id)
-    elif question is not None:
-        asked = replace(fingerprint, asked=question.chain, state=question.chain)
-        links = tuple(link for link in case.chain.links if link.at < after)
-        chain = RequestChain(links, (), asked, case.chain.group)
-        request = replace(case.request, messages=case.messages[:after])
-        decision = _by_history(replace(case, request=request, chain=chain))
+    elif (asked := _up_to(case, question)) is not None:
+        decision = _by_history(asked)
     elif case.request.session:
         decision = Decision("append", "header", case.request.session)
     else:
         decision = Decision("new", "new", group=case.chain.group)
     return replace(decision, brought=case.messages[after:], fingerprint=fingerprint)
+
+
+def _up_to(case: Case, question: Link | None) -> Case | None:
+    """Returns the case as it was when the question was asked; None without one."""
+    if question is None:
+        return None
+    asked = replace(case.chain.fingerprint, asked=question.chain, state=question.chain)
+    links = tuple(link for link in case.chain.links if link.at <= question.at)
+    chain = RequestChain(links, (), asked, case.chain.group)
+    return replace(case, request=replace(case.request, messages=case.messages[: question.at + 1]), chain=chain)
 
 
 def _asked_before(case: Case) -> Decision | None:
@@ -194,7 +201,7 @@ def _asked_before(case: Case) -> Decision | None:
         row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
     )
     if not is_regenerated or not case.has_images_of(row):
-        joined, own = joined_before(case, row), own_context(case, row)
+        joined, own = joined_before(case, row), own_context(case, row.session_id, row.turn)
         return _fork(case, row, row.turn - 1, imported=joined, preamble=own)
     return Decision("regenerate", _matched(case, [row]), row.session_id, fingerprint=case.chain.fingerprint)
 

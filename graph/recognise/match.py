@@ -410,12 +410,12 @@ def _with_preamble(case: Case, match: Match) -> Match:
     return replace(match, preamble=_own_messages(case, [*exchanges, last], {index for index, _ in alignment.pairs}))
 
 
-def own_context(case: Case, row: FingerprintRow) -> tuple[ClientMessage, ...]:
-    """Returns what a request that a turn answered before has of the client's own: messages that are no turns."""
-    if not case.known.seen(row.session_id, row.turn)[1] or not case.history:
+def own_context(case: Case, session_id: str, turn: int) -> tuple[ClientMessage, ...]:
+    """Returns what a request whose question is a turn has of the client's own: messages that are no turns."""
+    if not case.history or not case.known.seen(session_id, turn)[1]:
         return ()
     exchanges = exchanges_of(case.history)
-    alignment = align(exchanges, case.known.turns(row.session_id, 1, row.turn - 1))
+    alignment = align(exchanges, case.known.turns(session_id, 1, turn - 1))
     return _own_messages(case, [*exchanges, exchanges[-1]], {index for index, _ in alignment.pairs})
 
 
@@ -516,6 +516,10 @@ def _past_unanswered(case: Case, match: Match | None) -> Match | None:
             if is_next and row.is_live and (row.status != "finished" or row.chain is None):
                 base = match or Match(row, 0, -1)
                 if row.turn > base.turn:
-                    match = replace(base, turn=row.turn, index=link.at, is_running=row.status == "running")
+                    # What the client put behind the known turns stands before the questions, too.
+                    own = case.messages[base.index + 1 : case.history[-1].at + 1] if match and case.history else ()
+                    preamble = (*base.preamble, *own)
+                    running = row.status == "running"
+                    match = replace(base, turn=row.turn, index=link.at, preamble=preamble, is_running=running)
                 break
     return match

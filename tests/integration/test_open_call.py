@@ -520,6 +520,32 @@ def test_an_old_request_again_has_all_that_it_had(wire: Wire, place: str, earlie
     assert wire.post(*sent, again.message, user(question(5))).turn == 4
 
 
+@pytest.mark.parametrize("place", ["in front", "behind"])
+@pytest.mark.parametrize("behind", [[], [user("And quickly.")]], ids=["results", "words"])
+def test_files_beside_results_are_as_the_program_has_them_now(wire: Wire, place: str, behind: list[Message]) -> None:
+    history = wire.chat(1, 2)
+
+    def asked(version: int) -> list[Message]:
+        files = [user(f"The file a.py, version {version}"), said("Ok, I see it.")]
+        return [*(files + history if place == "in front" else history + files), user(SAVE)]
+
+    first = wire.call(*asked(1))
+    answered = wire.post(*asked(2), called("call-1"), result("call-1", "saved"), *behind)
+    assert answered.place == (first.session_id, 3 + len(behind))
+    assert [texts(wire.sent()).count(f"version {version}") for version in (1, 2)] == [0, 1]
+
+
+@pytest.mark.parametrize("place", ["in front", "behind"])
+def test_files_stay_with_a_question_behind_one_that_failed(wire: Wire, place: str) -> None:
+    history, files = wire.chat(1, 2), [user("The file a.py: 0417"), said("Ok, I see it.")]
+    asked = [*(files + history if place == "in front" else history + files), user(SAVE)]
+    wire.server.script(failure(400))
+    body = {"model": "turnfold", "user": wire.user, "messages": asked}
+    assert wire.client.post("/v1/chat/completions", json=body).status_code != 200
+    assert wire.post(*asked, user(question(4))).turn == 4
+    assert texts(wire.sent()).count("0417") == 1
+
+
 def test_a_system_message_alone_is_asked(wire: Wire, server: FakeOpenAI) -> None:
     server.script(text("가을 하늘"))
     answered = wire.post({"role": "system", "content": "바다에 대한 짧은 시를 써라."})
