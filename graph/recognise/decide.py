@@ -247,7 +247,18 @@ def _at(case: Case, match: Match) -> Decision:
     is_next_running = len(later) == 1 and later[0].status == "running"
     if is_next_running and not rest and case.is_same_model(later[0].model):
         raise BusyError(row.session_id)
+    if _is_own(case, match):
+        return _fork(case, row, match.turn, context=rest, preamble=preamble)
     return _fork(case, row, match.turn, imported=rest, preamble=preamble)
+
+
+def _is_own(case: Case, match: Match) -> bool:
+    """Whether all that stands behind the match is the client's own: neither question nor answer of a later turn."""
+    key, scope = case.chain.fingerprint.key, case.chain.fingerprint.scope
+    links = [link for link in case.history if link.at > match.index]
+    answers = [key.answer(scope, link.text) for link in links if link.role == "assistant"]
+    rows = [*case.find("asked", [link.chain for link in links]), *case.find("answer", answers)]
+    return all(row.session_id != match.row.session_id for row in rows)
 
 
 def _unknown(case: Case) -> Decision:
@@ -270,6 +281,7 @@ def _fork(
     *,
     imported: tuple[ClientMessage, ...] = (),
     preamble: tuple[ClientMessage, ...] = (),
+    context: tuple[ClientMessage, ...] = (),
 ) -> Decision:
     return Decision(
         "fork",
@@ -278,6 +290,7 @@ def _fork(
         after_turn=after_turn,
         imported=imported,
         preamble=preamble,
+        context=context,
         group=case.chain.group or row.group,
         fingerprint=case.chain.fingerprint,
     )
