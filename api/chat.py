@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -22,7 +22,7 @@ from api.completion_stream import DONE, ChunkWriter, CompletionHead, data_line, 
 from api.event_stream import EventQueue, EventStream
 from api.middleware import ApiClient
 from api.problem import BY_CODE, Problem, ProblemError, problem_of, problem_of_failure
-from api.request import SESSION, TURN, invalid_field, parse_model_id
+from api.request import SESSION, TURN, parse_model_id, validated
 from api.route_table import EVENTS, Operation
 from graph.service import ChatService
 from graph.service.turn_stream import TurnStream
@@ -98,14 +98,6 @@ class Followed(BaseModel):
     """The query of the event stream: resumes after the event id in `after`, or in the header `Last-Event-ID`."""
 
     after: str = ""
-
-
-def read_message(sent: dict[str, Any]) -> ChatMessage:
-    """Validates the body of `POST /chat`. Raises `ProblemError` (400), which names the wrong field."""
-    try:
-        return ChatMessage.model_validate(sent)
-    except ValidationError as error:
-        raise invalid_field(error) from None
 
 
 def project_root_of(context: dict[str, str]) -> str | None:
@@ -364,7 +356,7 @@ class Chat:
 
     async def send(self, request: Request) -> Response:
         service, client = await self._service(request), request.state.client
-        body = await read_json(request, read_message, most_bytes=BODY_BYTES)
+        body = await read_json(request, partial(validated, ChatMessage), most_bytes=BODY_BYTES)
         session_id, turn = await self._in_thread(partial(_send, service, body, client))
         return await self._streamed(service, session_id, turn, None, body.context)
 

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -36,6 +36,9 @@ def _without_nulls(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
 
 
+_B = TypeVar("_B", bound=BaseModel)
+
+
 class Sent(BaseModel):
     """A model of the body; ignores unknown fields, null means absent."""
 
@@ -47,7 +50,7 @@ def _as_url(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     return value.get("url") if isinstance(value, dict) else value
 
 
-def _as_parts(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
+def as_parts(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     return [{"type": "text", "text": value}] if isinstance(value, str) else value
 
 
@@ -83,6 +86,11 @@ class Part(Sent):
         return self.type in _IMAGES
 
 
+Content = Annotated[
+    list[Part], BeforeValidator(as_parts, json_schema_input_type=str | list[Part]), Field(max_length=PARTS)
+]
+
+
 class Function(Sent):
     """The function that a call names, and its arguments as JSON."""
 
@@ -101,9 +109,7 @@ class SentMessage(Sent):
     """One message; `name` counts in the old form of a result alone, and other fields are ignored."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: Annotated[
-        list[Part], BeforeValidator(_as_parts, json_schema_input_type=str | list[Part]), Field(max_length=PARTS)
-    ] = []
+    content: Content = []
     refusal: str = ""
     tool_calls: list[Call] = Field(default=[], max_length=PARTS)
     tool_call_id: str = Field(default="", max_length=_ID_CHARS)
@@ -397,10 +403,7 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
 
     Raises `ProblemError` (400), which names the wrong field.
     """
-    try:
-        sent = CompletionBody.model_validate(fields)
-    except ValidationError as error:
-        raise invalid_field(error) from None
+    sent = validated(CompletionBody, fields)
     messages, system = chat_of(sent.messages), system_of(sent.messages)
     if not messages and system.strip():
         messages, system = (ClientMessage("user", system),), ""  # alone, it is what is asked
@@ -439,6 +442,14 @@ def _check_question(messages: Sequence[ClientMessage]) -> None:
         raise refused("prefill_unsupported", _PREFILL, "messages")
     if last.role == "user" and not last.images and not last.text.strip():
         raise refused("empty_message", "The last message is empty.", "messages")
+
+
+def validated(kind: type[_B], fields: Mapping[str, Any]) -> _B:
+    """Returns the body of a request. Raises `ProblemError` (400), which names the wrong field."""
+    try:
+        return kind.model_validate(fields)
+    except ValidationError as error:
+        raise invalid_field(error) from None
 
 
 def invalid_field(error: ValidationError, known: Iterable[str] = ()) -> ProblemError:

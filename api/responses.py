@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import dropwhile
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, Tag, ValidationError, field_validator
+from pydantic import BeforeValidator, Discriminator, Field, StringConstraints, Tag, field_validator
 from pydantic_core import PydanticCustomError
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
@@ -20,16 +20,17 @@ from api.problem import ProblemError, problem_of, refused
 from api.request import (
     DEFAULT_ID,
     MESSAGES,
-    PARTS,
     Call,
+    Content,
     Function,
     FunctionTool,
     ParsedRequest,
     Part,
     Sent,
     SentMessage,
-    invalid_field,
+    as_parts,
     parse_request,
+    validated,
 )
 from api.response_stream import ResponseWriter, completion_id, full_name, of_response, referred_id
 from api.route_table import EVENTS, Operation
@@ -38,21 +39,12 @@ from graph.value.error import NotFoundError, TurnfoldError
 _Id = Annotated[str, Field(min_length=1, max_length=256)]
 
 
-def _as_parts(value: Any) -> Any:  # noqa: ANN401  # JSON of any shape
-    return [{"type": "input_text", "text": value}] if isinstance(value, str) else value
-
-
-_Content = Annotated[
-    list[Part], BeforeValidator(_as_parts, json_schema_input_type=str | list[Part]), Field(max_length=PARTS)
-]
-
-
 class MessageItem(Sent):
     """A message of one speaker."""
 
     type: Literal["message"] = "message"
     role: Literal["user", "assistant", "system", "developer"]
-    content: _Content
+    content: Content
 
 
 class CallItem(Sent):
@@ -70,7 +62,7 @@ class OutputItem(Sent):
 
     type: Literal["function_call_output"]
     call_id: _Id
-    output: _Content
+    output: Content
 
 
 class ReasoningItem(Sent):
@@ -221,10 +213,7 @@ def parse_response_request(fields: dict[str, Any], headers: Headers, client: Api
 
     Raises `ProblemError` (400), which names the wrong field.
     """
-    try:
-        sent = ResponseBody.model_validate(fields)
-    except ValidationError as error:
-        raise invalid_field(error) from None
+    sent = validated(ResponseBody, fields)
     previous, items = _previous_and_rest(sent)
     completion: dict[str, Any] = {
         **{name: fields[name] for name in _SAME if fields.get(name) is not None},
@@ -267,7 +256,7 @@ def _is_said(item: Item) -> bool:
 def _messages(instructions: str, items: Iterable[Item]) -> Iterable[SentMessage]:
     """Converts items to the messages of a chat completion: what the assistant said and called in a row is one."""
     if instructions:
-        yield SentMessage(role="system", content=_as_parts(instructions))
+        yield SentMessage(role="system", content=as_parts(instructions))
     said: list[MessageItem | CallItem] = []
     pictures: list[Part] = []
     for item in items:
@@ -302,7 +291,7 @@ def _answer(said: Iterable[MessageItem | CallItem]) -> SentMessage:
         more = SentMessage(role="assistant", content=item.content).text
         is_joined = not text or text[-1].isspace() or more[:1].isspace()
         text += more if is_joined else f"\n\n{more}"
-    return SentMessage(role="assistant", content=_as_parts(text), tool_calls=calls)
+    return SentMessage(role="assistant", content=as_parts(text), tool_calls=calls)
 
 
 def _functions(tools: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
