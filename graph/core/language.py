@@ -59,13 +59,16 @@ def user_scripts(messages: Iterable[AnyMessage]) -> frozenset[str]:
 
 def session_language(messages: Iterable[AnyMessage], default: Language = "ko") -> Language:
     """Returns the language of a session's fixed sentences, by the user's first message that has words."""
-    script = next((script for message in messages if (script := _script_of(message)) is not None), None)
-    return default if script is None else "ko" if script == "ko" else "en"
+    return next((language for message in messages if (language := _language_of(message))), default)
 
 
 def system_language(text: str) -> Language | None:
     """Returns the language of a program's system message; None if it has no words."""
-    script = _script_of(HumanMessage(text))
+    return _language_of(HumanMessage(text))
+
+
+def _language_of(message: AnyMessage) -> Language | None:
+    script = _script_of(message)
     return None if script is None else "ko" if script == "ko" else "en"
 
 

@@ -109,12 +109,12 @@ class ChatStores:
     search: SearchStore
     vectors: VectorStore
     checkpointer: Checkpointer | PooledSaver
-    setting: Literal["auto", "ko", "en"] = "auto"
+    language_setting: Literal["auto", "ko", "en"] = "auto"
 
     @property
     def default_language(self) -> Language:
         """The language of the page's chats that have no words yet."""
-        return "en" if self.setting == "en" else "ko"
+        return "en" if self.language_setting == "en" else "ko"
 
     def language(self, session_id: str, *, before: Sequence[AnyMessage] = ()) -> Language:
         """Returns the language of a session's fixed sentences.
@@ -126,7 +126,7 @@ class ChatStores:
             decided, client = self.sessions.language(session_id)
             if decided:
                 return "ko" if decided == "ko" else "en"
-            default = "en" if client and self.setting != "ko" else self.default_language
+            default = "en" if client and self.language_setting != "ko" else self.default_language
             return session_language([*before, *self.archive.openings(session_id)], default)
 
     def context(self, session_id: str, *, from_turn: int = 1) -> Context:
@@ -230,7 +230,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
                 search=SearchStore(database),
                 vectors=VectorStore(database),
                 checkpointer=checkpointer,
-                setting=settings.turnfold_language,
+                language_setting=settings.turnfold_language,
             ),
             owner=OwnerStores(
                 owners=OwnerStore(database, clock=clock),

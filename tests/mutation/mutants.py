@@ -74,7 +74,7 @@ _CORE: Final = (
         "unit/test_language",
         ("_OWN_SHARE: Final = 0.2", "_OWN_SHARE: Final = 0.6"),
         ("if count >= _MIN_OWN_WORDS", "if count > 0"),
-        ("return default if script is None else", "return"),
+        ("if (language := _language_of(message))), default)", 'if (language := _language_of(message))), "ko")'),
         ("< _MIN_WORDS:", "< 1:"),
         ("if not isinstance(message, HumanMessage):", "if message is None:"),
     ),
