@@ -201,12 +201,12 @@ def problem_of(error: TurnfoldError | HTTPException | ProblemError) -> Problem:
 def problem_of_failure(code: str, detail: str = "") -> Problem:
     """Returns the response for the code of a `TurnfoldError` or of a failed turn.
 
-    Details of internal and storage errors are only logged: they may name files and hosts.
+    Details of internal and storage errors and the endpoint's address are only logged: they may name files and hosts.
     """
     problem = BY_CODE.get(code, BY_CODE["internal"])
     if code == "context_length" and (figures := _TOO_LONG_BY.fullmatch(detail)):
         return replace(problem, message=_TOO_LONG.format(figures[2], figures[1]))
-    if not detail or problem.code in ("internal_error", "storage_unavailable"):
+    if not detail or code == "unreachable" or problem.code in ("internal_error", "storage_unavailable"):
         return problem
     return replace(problem, message=f"{problem.message} ({detail})")
 

@@ -95,14 +95,16 @@ ERRORS: Final[Mapping[str, str]] = {
     "project_damaged": "A file of the project's memory is damaged. The tab of the project says how to go on.",
     "project_newer": "A newer version wrote this project's memory. Please update Turnfold.",
     "model": "The model couldn't be called.",
-    "authentication": "The API key is missing or wrong.",
+    "authentication": (
+        "The API key is missing or wrong. Put it into `.env` as `OPENAI_API_KEY` and restart the server."
+    ),
     "access_denied": "This key may not use this model.",
-    "model_missing": "There is no model of this name. Choose another one in the advanced settings.",
+    "model_missing": "There is no model of this name. Choose another one at the model's name above the message box.",
     "rate_limit": "The provider refused: too many requests for now. Please try again in a moment.",
     "quota": "The account at the model provider has no credit left.",
     "context_length": "The question and all that goes with it are longer than the model's context window. "
-    "Shorten the question, or choose a model with a larger window.",
-    "unreachable": "The model's server can't be reached.",
+    "Shorten the question, compact the chat with `/compact`, or choose a model with a larger window.",
+    "unreachable": "The model's server can't be reached. Is it running?",
     "deadline": "No answer came in time.",
     "silence": "The model's server went silent.",
     "cut_stream": "The answer broke off in the middle.",
@@ -110,7 +112,7 @@ ERRORS: Final[Mapping[str, str]] = {
     "thought_limit": "The model used all its tokens for thinking and had none left for an answer.",
     "refused": "The model refused to answer.",
     "no_images": (
-        "This model takes no pictures. Choose another model in the advanced settings and retry: the message and its "
+        "This model takes no pictures. Choose another model above the message box and retry: the message and its "
         "pictures are kept."
     ),
     "bad_response": "The model's server sent a reply that can't be read.",
@@ -129,9 +131,10 @@ ERRORS: Final[Mapping[str, str]] = {
     "summary_lacking": "The summary lost too much of what the user said.",
     "summary_inflated": "The summary wasn't shorter than the original.",
 }
-TIMED_ERRORS: Final[Mapping[str, str]] = {
-    "deadline": "The answer took longer than {seconds} s (MODEL_DEADLINE_SECONDS); what had arrived is kept.",
-    "silence": "The model's server was silent for {seconds} s (MODEL_SILENCE_SECONDS); what had arrived is kept.",
+DETAILED_ERRORS: Final[Mapping[str, str]] = {
+    "unreachable": "Can't reach {detail}. Is the model server running?",
+    "deadline": "The answer took longer than {detail} s (MODEL_DEADLINE_SECONDS); what had arrived is kept.",
+    "silence": "The model's server was silent for {detail} s (MODEL_SILENCE_SECONDS); what had arrived is kept.",
 }
 INPUT_REASONS: Final[Mapping[str, str]] = {
     "over_window": "This one message is longer than the model's context window. Please send it in parts.",
@@ -163,7 +166,7 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "bad_rate": "The summary length must be between 0.1 and 0.5.",
     "bad_strategy": "There is no summary strategy of this name.",
     "no_images": (
-        "This model takes no pictures, so nothing was sent. Choose another model in the advanced settings, or remove "
+        "This model takes no pictures, so nothing was sent. Choose another model above the message box, or remove "
         "the pictures."
     ),
     "no_reset": "This can't be undone any more. The chat has gone on since.",
@@ -590,7 +593,7 @@ class Suggestion:
 class Words:
     """The page's texts in one language. Names in braces are placeholders filled in by the caller.
 
-    `errors` has the sentences by `code` of `graph.value.error`, `timed_errors` those with seconds as detail;
+    `errors` has the sentences by `code` of `graph.value.error`, `detailed_errors` those with a detail in them;
     `input_reasons` and `path_reasons` by `reason`.
     """
 
@@ -847,6 +850,6 @@ class Words:
     sign_in: SignInWords = field(default_factory=SignInWords)
     steering: SteeringWords = field(default_factory=SteeringWords)
     errors: Mapping[str, str] = field(default_factory=lambda: ERRORS)
-    timed_errors: Mapping[str, str] = field(default_factory=lambda: TIMED_ERRORS)
+    detailed_errors: Mapping[str, str] = field(default_factory=lambda: DETAILED_ERRORS)
     input_reasons: Mapping[str, str] = field(default_factory=lambda: INPUT_REASONS)
     path_reasons: Mapping[str, str] = field(default_factory=lambda: PATH_REASONS)

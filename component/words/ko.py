@@ -96,21 +96,23 @@ KOREAN_ERRORS: Final[Mapping[str, str]] = {
     "project_damaged": "프로젝트 메모리 파일이 손상되었습니다. 어떻게 할지 프로젝트 탭에서 고르세요.",
     "project_newer": "더 새로운 버전이 만든 프로젝트 메모리입니다. Turnfold를 새 버전으로 올려 주세요.",
     "model": "모델을 호출하지 못했습니다.",
-    "authentication": "API 키가 없거나 올바르지 않습니다.",
+    "authentication": (
+        "API 키가 없거나 올바르지 않습니다. `.env`의 `OPENAI_API_KEY`에 키를 넣고 서버를 다시 시작하세요."
+    ),
     "access_denied": "이 키로는 이 모델을 쓸 수 없습니다.",
-    "model_missing": "이 이름의 모델이 없습니다. 고급 설정에서 다른 모델을 고르세요.",
+    "model_missing": "이 이름의 모델이 없습니다. 입력란 위의 모델 이름을 눌러 다른 모델을 고르세요.",
     "rate_limit": "요청이 너무 잦아 모델 제공자가 거절했습니다. 잠시 뒤에 다시 시도하세요.",
     "quota": "모델 제공자 계정의 사용 한도를 다 썼습니다.",
     "context_length": "질문과 함께 보낼 내용이 모델의 컨텍스트 한도보다 깁니다. "
-    "질문을 줄이거나 한도가 더 큰 모델을 고르세요.",
-    "unreachable": "모델 서버에 연결할 수 없습니다.",
+    "질문을 줄이거나, `/compact`로 대화를 압축하거나, 한도가 더 큰 모델을 고르세요.",
+    "unreachable": "모델 서버에 연결할 수 없습니다. 서버가 켜져 있는지 확인하세요.",
     "deadline": "정해진 시간 안에 답이 오지 않았습니다.",
     "silence": "모델 서버가 더는 아무것도 보내지 않았습니다.",
     "cut_stream": "답변이 도중에 끊겼습니다.",
     "empty_answer": "모델이 빈 답을 보냈습니다.",
     "thought_limit": "모델이 토큰을 모두 생각하는 데 써서 답할 토큰이 남지 않았습니다.",
     "refused": "모델이 답하기를 거절했습니다.",
-    "no_images": "그림을 받지 않는 모델입니다. 메시지와 그림은 남아 있으니 다른 모델을 고르고 다시 시도하세요.",
+    "no_images": "그림을 받지 않는 모델입니다. 메시지와 그림은 남아 있으니 입력란 위에서 다른 모델을 고르고 다시 시도하세요.",
     "bad_response": "모델 서버가 알 수 없는 형식으로 답했습니다.",
     "tools_refused": "이 모델은 도구를 받지 않습니다.",
     "provider": "모델 서버에서 오류가 났습니다.",
@@ -127,9 +129,10 @@ KOREAN_ERRORS: Final[Mapping[str, str]] = {
     "summary_lacking": "요약이 사용자가 말한 것을 너무 많이 잃었습니다.",
     "summary_inflated": "요약이 원문보다 짧지 않았습니다.",
 }
-KOREAN_TIMED_ERRORS: Final[Mapping[str, str]] = {
-    "deadline": "답변이 {seconds}초(MODEL_DEADLINE_SECONDS)보다 오래 걸려 끊었습니다. 그때까지 온 것은 남아 있습니다.",
-    "silence": "모델 서버가 {seconds}초(MODEL_SILENCE_SECONDS) 동안 아무것도 보내지 않았습니다. "
+KOREAN_DETAILED_ERRORS: Final[Mapping[str, str]] = {
+    "unreachable": "{detail}에 연결할 수 없습니다. 모델 서버가 켜져 있는지 확인하세요.",
+    "deadline": "답변이 {detail}초(MODEL_DEADLINE_SECONDS)보다 오래 걸려 끊었습니다. 그때까지 온 것은 남아 있습니다.",
+    "silence": "모델 서버가 {detail}초(MODEL_SILENCE_SECONDS) 동안 아무것도 보내지 않았습니다. "
     "그때까지 온 것은 남아 있습니다.",
 }
 KOREAN_INPUT_REASONS: Final[Mapping[str, str]] = {
@@ -159,7 +162,7 @@ KOREAN_INPUT_REASONS: Final[Mapping[str, str]] = {
     "secret": "비밀 정보로 보여 저장하지 않았습니다.",
     "bad_rate": "압축률은 0.1에서 0.5 사이여야 합니다.",
     "bad_strategy": "이 이름의 요약 전략이 없습니다.",
-    "no_images": "그림을 받지 않는 모델이어서 보내지 않았습니다. 고급 설정에서 다른 모델을 고르거나 그림을 빼세요.",
+    "no_images": "그림을 받지 않는 모델이어서 보내지 않았습니다. 입력란 위에서 다른 모델을 고르거나 그림을 빼세요.",
     "no_reset": "되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다.",
     "unknown_call": "아직 열려 있는 도구 호출에 대한 답이 아닙니다.",
     "unanswered_call": "답이 없는 도구 호출이 남아 있습니다.",
@@ -714,7 +717,7 @@ KOREAN = Words(
     sign_in=KOREAN_SIGN_IN,
     steering=KOREAN_STEERING,
     errors=KOREAN_ERRORS,
-    timed_errors=KOREAN_TIMED_ERRORS,
+    detailed_errors=KOREAN_DETAILED_ERRORS,
     input_reasons=KOREAN_INPUT_REASONS,
     path_reasons=KOREAN_PATH_REASONS,
 )

@@ -41,8 +41,8 @@ def language_of_locale(locale: str | None) -> Language:
 
 def explain(words: Words, code: str, detail: str = "") -> str:
     """Returns the sentence for an error code as Markdown, with the detail appended if there is one."""
-    if detail and code in words.timed_errors:
-        return words.timed_errors[code].format(seconds=escape_label(detail))
+    if detail and code in words.detailed_errors:
+        return words.detailed_errors[code].format(detail=escape_label(detail))
     sentence = words.errors.get(code, words.errors["internal"])
     return f"{sentence} ({escape_label(detail)})" if detail else sentence
 

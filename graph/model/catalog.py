@@ -13,7 +13,7 @@ from typing import Any, Final, TypeGuard
 
 from pydantic import SecretStr
 
-from graph.value.error import BadResponseError, TurnfoldError
+from graph.value.error import BadResponseError, ModelMissingError, TurnfoldError
 
 _LOG = logging.getLogger(__name__)
 _FRESH_SECONDS: Final = 300.0
@@ -114,6 +114,13 @@ class Catalog:
     def seen(self) -> tuple[CatalogEntry, ...]:
         """Returns the chat models of the last list, without asking for one."""
         return self._entries
+
+    @property
+    def error_code(self) -> str:
+        """The code of the last fetch's error, "" after one that listed models."""
+        if self._error is not None:
+            return self._error.code
+        return "" if self._entries or not self._was_fetched else ModelMissingError.code
 
     def known(self) -> tuple[CatalogEntry, ...]:
         """Returns the chat models known now; waits for the first fetch only, at most a second by default."""

@@ -22,13 +22,14 @@ from graph.core.turn import EMBEDDED_MODEL
 from graph.model.caller import ModelCaller
 from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
 from graph.model.embedder import embedder_of
+from graph.model.failure import address_of
 from graph.model.local_server import ImageSupport, LocalServer
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser
 from graph.model.tool_choice import ToolChoice
 from graph.offline.chat_model import OfflineChat
 from graph.server.settings import Settings
 from graph.value.error import ModelError, ModelMissingError, TurnfoldError
-from graph.value.view import ModelOption, Thinking
+from graph.value.view import EndpointProblem, ModelOption, Thinking
 
 if TYPE_CHECKING:
     import httpx2
@@ -172,9 +173,20 @@ class ChatModels:
         listed = [entry.name for entry in self._known_entries()]
         names = dict.fromkeys(name for name in (self.default_name, *sorted(listed)) if name)
         return tuple(
-            ModelOption(name, is_offline=False, has_tools=self.takes_tools(name), thinks=self.thinks(name))
+            ModelOption(
+                name,
+                is_offline=False,
+                has_tools=self.takes_tools(name),
+                thinks=self.thinks(name),
+                takes_images=self._lists_images(name),
+            )
             for name in names
         )
+
+    def endpoint_problem(self) -> EndpointProblem | None:
+        """Returns why the endpoint's list of models can't be had; None if it can, or before it was asked for."""
+        code = "" if self._settings.is_offline else self._catalog.error_code
+        return EndpointProblem(address_of(self._url, secrets=[self._key]), code) if code else None
 
     def takes_tools(self, name: str) -> bool:
         """Returns False for a model whose endpoint lists it as one without tools or has refused them."""
@@ -213,6 +225,15 @@ class ChatModels:
         return self._image_support.takes_images(
             resolved, listed=listed, can_ask=self._settings.openai_base_url is not None
         )
+
+    def _lists_images(self, name: str) -> bool | None:
+        """Returns whether a model takes images, by the endpoint's list or a refusal; None if that isn't known."""
+        if self._image_support.is_refused(name):
+            return False
+        entry = _entry_of(name, self._catalog.seen())
+        if entry is None or entry.takes_images is not None or entry.features is None:
+            return entry and entry.takes_images
+        return "vision" in entry.features
 
     def note_no_images(self, name: str) -> None:
         """Remembers that the server has just refused an image for this model."""

@@ -8,8 +8,10 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from graph.value.error import (
     AccessDeniedError,
@@ -105,6 +107,7 @@ _RETRY_IN: Final = re.compile(
     r"|retryDelay\W+(\d+(?:\.\d+)?)s",
     re.IGNORECASE,
 )
+_ROUTE: Final = re.compile(r"/(?:chat/completions|embeddings|models)/*$")
 _MARKUP: Final = re.compile(r"<[^<>]*+>")
 _PAGE_TITLE: Final = re.compile(r"<title[^<>]*+>([^<]*+)", re.IGNORECASE)
 _BAD_REQUEST: Final = re.compile(r"bad.?request|invalid.?(?:request|argument|parameter)", re.IGNORECASE)
@@ -145,16 +148,34 @@ def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> Base
     plain: dict[type[ModelError], tuple[type[BaseException], ...]] = {
         BadResponseError: (json.JSONDecodeError, UnicodeError, ValidationError),
         DeadlineError: (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
-        UnreachableError: (openai.APIConnectionError, httpx2.RequestError, httpx2.StreamError, ConnectionError),
     }
     for ours, theirs in plain.items():
         if isinstance(error, theirs):
             return ours()
+    if isinstance(error, (openai.APIConnectionError, httpx2.RequestError, httpx2.StreamError, ConnectionError)):
+        return UnreachableError(_asked_address(error, secrets))
     if isinstance(error, openai.APIError):
         return _from_event(error, secrets)
     if isinstance(error, ValueError) and "No generation chunks" in str(error):
         return CutStreamError()
     return error
+
+
+def address_of(url: str, *, secrets: Iterable[str] = ()) -> str:
+    """Returns an endpoint's base URL without credentials and query, from it or the URL of a request to it."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    host = parts.netloc.rpartition("@")[2]
+    path = _ROUTE.sub("", parts.path).rstrip("/")
+    return _scrub(f"{parts.scheme}://{host}{path}", secrets) if host else ""
+
+
+def _asked_address(error: BaseException, secrets: Iterable[str]) -> str:
+    with suppress(AttributeError, RuntimeError):  # not every error knows its request
+        return address_of(str(error.request.url), secrets=secrets)  # type: ignore[attr-defined]
+    return ""
 
 
 def reason_of(body: object, *, depth: int = 4) -> str:

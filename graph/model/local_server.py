@@ -59,7 +59,7 @@ class LocalServer:
         size = settings.get("n_ctx")
         if len(entries) != 1 or not is_size(size):  # a router of several models tells none
             return tuple(entries)
-        return (replace(entries[0], window_tokens=size),)
+        return (replace(entries[0], window_tokens=size, takes_images=_sees(props)),)
 
     def _of_lm_studio(self, entries: Sequence[CatalogEntry]) -> tuple[CatalogEntry, ...] | None:
         listed = self._ask("/api/v0/models", None).get("data")
@@ -118,14 +118,25 @@ class ImageSupport:
         self._known[name] = takes, self._clock() + _FRESH_SECONDS
         return takes
 
+    def is_refused(self, name: str) -> bool:
+        """Returns True for a model that is known to take none, without asking its server."""
+        takes, until = self._known.get(name, (True, float("-inf")))
+        return not takes and self._clock() < until
+
     def note_refusal(self, name: str) -> None:
         self._known[name] = False, self._clock() + _FRESH_SECONDS
 
     def _ask_server(self, name: str) -> bool | None:
         """Asks llama.cpp, then Ollama."""
-        kinds = self._ask("/props", None).get("modalities")
-        vision = kinds.get("vision") if isinstance(kinds, Mapping) else None
-        if isinstance(vision, bool):
+        vision = _sees(self._ask("/props", None))
+        if vision is not None:
             return vision
         features = self._ask("/api/show", {"model": name}).get("capabilities")
         return "vision" in features if isinstance(features, list) else None
+
+
+def _sees(props: Mapping[str, Any]) -> bool | None:
+    """Returns whether llama.cpp's properties say that the model takes images."""
+    kinds = props.get("modalities")
+    vision = kinds.get("vision") if isinstance(kinds, Mapping) else None
+    return vision if isinstance(vision, bool) else None

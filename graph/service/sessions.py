@@ -38,6 +38,7 @@ from graph.value.record import Record
 from graph.value.view import (
     ContextNotice,
     ExportSize,
+    EndpointProblem,
     ModelOption,
     Rating,
     SessionItem,
@@ -441,6 +442,10 @@ class Sessions:
     def model_options(self) -> tuple[ModelOption, ...]:
         """Returns the models to choose from: the default one first, then those that the endpoint lists."""
         return self._models.options()
+
+    def endpoint_problem(self) -> EndpointProblem | None:
+        """Returns why the endpoint's list of models can't be had; None if it can."""
+        return self._models.endpoint_problem()
 
     def default_model(self) -> str:
         """Returns the model of sessions that chose none; "" if the endpoint decides it and doesn't answer."""

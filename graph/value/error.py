@@ -375,7 +375,7 @@ class ContextLengthError(ModelError):
 
 
 class UnreachableError(ModelError):
-    """No connection to the endpoint: refused, reset, or an unknown host."""
+    """No connection to the endpoint: refused, reset, or an unknown host; `detail` is its address, if known."""
 
     code = "unreachable"
     is_transient = True

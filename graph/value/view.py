@@ -286,13 +286,21 @@ class ModelOption:
     """A model to choose.
 
     `has_tools` is False if it is known to take none, so that recall and clock are off; `thinks` is True if it is known
-    to think as much as a session chooses.
+    to think as much as a session chooses; `takes_images` is None if it isn't known.
     """
 
     name: str
     is_offline: bool
     has_tools: bool = True
     thinks: bool = False
+    takes_images: bool | None = None
+
+
+class EndpointProblem(NamedTuple):
+    """Why the models of an endpoint aren't known; `address` has no credentials."""
+
+    address: str
+    error_code: str
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from graph.model.factory import ChatModels, open_models
 from graph.server.settings import Settings
 from graph.value.error import DeadlineError, ModelError, UnreachableError
 from graph.value.event import TokenDelta, TurnFailed, TurnFinished
-from graph.value.view import ModelOption
+from graph.value.view import EndpointProblem, ModelOption
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import failure, hang
@@ -93,10 +93,43 @@ def test_endpoint_that_lists_nothing_leaves_the_configured_model(server: FakeOpe
 def test_unreachable_endpoint_is_told_when_a_model_is_needed() -> None:
     with FakeOpenAI() as gone:
         url = gone.url
+    key = "sk-scripted-key-of-the-tests"
+    secret = url.replace("://", f"://user:{key}@") + f"/?key={key}"
+    with open_models(settings_of(openai_base_url=secret, openai_api_key=key)) as models:
+        models.options()
+        assert models.endpoint_problem() == EndpointProblem(url, "unreachable")
+        with pytest.raises(UnreachableError) as refused:
+            ask(models, "m")
+        assert refused.value.detail == url
     with open_models(settings_of(openai_base_url=url)) as models:
         assert models.default_name == ""
         with pytest.raises(UnreachableError):
             models.chat("")
+
+
+def test_an_endpoint_without_a_list_says_why_and_where_it_was_asked(server: FakeOpenAI) -> None:
+    problems = []
+    for reply, models_listed in ((failure(401), ["m"]), (None, []), (None, ["m"])):
+        server.model_list_reply, server.models = reply, models_listed
+        with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
+            assert models.endpoint_problem() is None  # nobody has asked yet
+            models.options()
+            problems.append(models.endpoint_problem())
+    assert problems == [
+        EndpointProblem(server.url, "authentication"),
+        EndpointProblem(server.url, "model_missing"),
+        None,
+    ]
+
+
+def test_pictures_are_known_by_the_list_or_a_refusal(server: FakeOpenAI) -> None:
+    kinds = {"input_modalities": ["text", "image"]}
+    server.models = [{"id": "sees", "architecture": kinds, "supported_parameters": ["tools"]}, "unknown"]
+    with open_models(settings_of(openai_base_url=server.url)) as models:
+        takes = {option.name: option.takes_images for option in models.options()}
+        assert takes == {"sees": True, "unknown": None}
+        models.note_no_images("unknown")
+        assert {option.name: option.takes_images for option in models.options()}["unknown"] is False
 
 
 def test_window_is_read_from_the_list(server: FakeOpenAI) -> None:

@@ -61,7 +61,7 @@ def test_an_error_has_its_status_and_code() -> None:
         (AttachmentError("kind", "a.zip"), 400, "invalid_request"),
         (InputError("over_window"), 400, "context_length_exceeded"),
         (InputError("too_long", "12 > 10"), 400, "string_above_max_length"),
-        (UnreachableError(), 503, "upstream_unavailable"),
+        (UnreachableError("http://10.0.0.7/v1"), 503, "upstream_unavailable"),
         (AuthenticationError(), 502, "upstream_error"),
         (HTTPException(404), 404, "unknown_url"),
         (HTTPException(405, headers={"Allow": "GET"}), 405, "method_not_allowed"),
@@ -70,6 +70,7 @@ def test_an_error_has_its_status_and_code() -> None:
     for error, status, code in errors:
         problem = problem_of(error)
         assert (problem.status, problem.code) == (status, code)
+        assert "10.0.0.7" not in problem.message
 
 
 def test_a_busy_session_is_not_asked_again_by_a_library_itself() -> None:

@@ -93,6 +93,17 @@ def test_unknown_code_gets_the_general_sentence() -> None:
     assert explain(words_of("en"), "deadline") == "No answer came in time."
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_error_of_the_endpoint_says_what_to_do(language: Language) -> None:
+    words = words_of(language)
+    unreachable = explain_error(words, errors.UnreachableError("http://127.0.0.1:11434/v1")).replace("\\", "")
+    assert "http://127.0.0.1:11434/v1" in unreachable
+    assert {"ko": "켜져 있는지", "en": "running?"}[language] in unreachable
+    assert ".env" in words.errors["authentication"]
+    assert "OPENAI_API_KEY" in words.errors["authentication"]
+    assert "/compact" in words.errors["context_length"]
+
+
 def test_input_error_is_told_by_its_reason() -> None:
     assert explain_error(words_of("ko"), errors.InputError("empty")) == "내용이 없습니다."
     assert explain_error(words_of("en"), errors.InputError("too_long", "9 > 5")).endswith("(9 > 5)")
