@@ -12,7 +12,6 @@ from component import attaching, background, dialog, page_state, redraw
 from component.bridge import delivery, service_provider
 from component.words.wording import words_of
 from graph.value.error import AttachmentError, InputError, NotFoundError, TurnfoldError
-from graph.value.view import Rating
 
 if TYPE_CHECKING:
     from graph.service import ChatService
@@ -164,10 +163,6 @@ def _open_branch(make: Callable[[], str]) -> bool:
         page_state.queue_toast(words_of(st.session_state[page_state.LANGUAGE]).sessions.branched)
     redraw.changed()
     return is_made
-
-
-def rate(identifier: str, turn: int, rating: Rating, *, attempt: int) -> None:
-    _try(lambda: service_provider.current().turns.rate(identifier, turn, rating, attempt=attempt))
 
 
 def open_example() -> None:

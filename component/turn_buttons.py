@@ -14,7 +14,7 @@ from component import action, page_state, redraw, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.words.en import Words
-from graph.value.view import Rating, TurnView
+from graph.value.view import TurnView
 
 _OPEN: Final = "edited_question"
 
@@ -81,7 +81,6 @@ def _flag(is_on: bool) -> str:  # noqa: FBT001  # its only argument
     return "true" if is_on else "false"
 
 
-_RATINGS: Final[Mapping[str, Rating]] = {"up": 1, "down": -1}
 _DONE: Final = "done_presses"
 _KEY: Final = "heard_press"
 _Press = Mapping[str, Any]
@@ -125,18 +124,6 @@ def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: boo
         parts.append(widget.markup(words.copy, turn.answer_text))
         if turn.answer_message_id:
             parts.append(pin(words, turn.answer_message_id, is_pinned=is_pinned))
-        for name, label, hint in (("up", labels.good, labels.not_good), ("down", labels.bad, labels.not_bad)):
-            is_on = turn.rating == _RATINGS[name]
-            parts.append(
-                markup(
-                    "rate",
-                    label,
-                    {**about, "attempt": str(turn.attempt), "thumb": name},
-                    icon=f"thumb-{name}",
-                    hint=hint if is_on else label,
-                    is_on=is_on,
-                )
-            )
     if not turn.is_last:
         parts.append(markup("branch", labels.regenerate, about, icon="branch", text=labels.regenerate))
     _draw(parts)
@@ -174,13 +161,6 @@ def _pin(asked: _Press) -> Callable[[], None]:
     return redraw.changed_as_asked
 
 
-def _rate(asked: _Press) -> Callable[[], None]:
-    rating = _RATINGS[asked["thumb"]] if asked["wanted"] == "true" else 0
-    turn = int(asked["turn"])
-    action.rate(asked["session"], turn, rating, attempt=int(asked["attempt"]))
-    return partial(redraw.turn_as_asked, turn)
-
-
 def _edit(asked: _Press) -> Callable[[], None]:
     turn = int(asked["turn"])
     is_alone = open_at(asked["session"], turn)
@@ -196,7 +176,6 @@ def _branch(asked: _Press) -> Callable[[], None]:
 
 _ACTS: Final[Acts] = {
     "pin": _pin,
-    "rate": _rate,
     "edit": _edit,
     "branch": _branch,
 }

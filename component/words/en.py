@@ -435,11 +435,6 @@ class ProjectWords:
 
 @dataclass(frozen=True)
 class SessionWords:
-    good: str = "Good answer"
-    bad: str = "Bad answer"
-    not_good: str = "Take back “good answer”"
-    not_bad: str = "Take back “bad answer”"
-
     regenerate: str = "Regenerate in a branch"
     edit: str = "Edit this question"
     question: str = "Your question"
@@ -466,7 +461,7 @@ class SessionWords:
     as_json: str = "JSON Lines, with everything"
     open_file: str = "Open a chat from a file"
     opened: str = "Chats opened from the file: {count}"
-    json_note: str = "JSON Lines holds every answer, summary and rating, and can be opened here again."
+    json_note: str = "JSON Lines holds every answer and summary, and can be opened here again."
     json_too_large: str = (
         "This JSON Lines file has {size}. More than {limit} can't be opened here again; the server's operator can read "
         "it with `python -m graph.admin import FILE`."

@@ -395,10 +395,6 @@ KOREAN_PROJECT: Final = ProjectWords(
 
 
 KOREAN_SESSION: Final = SessionWords(
-    good="좋은 답변",
-    bad="아쉬운 답변",
-    not_good="‘좋은 답변’ 표시 지우기",
-    not_bad="‘아쉬운 답변’ 표시 지우기",
     regenerate="새 갈래에서 다시 생성",
     edit="질문 고치기",
     question="질문",
@@ -422,7 +418,7 @@ KOREAN_SESSION: Final = SessionWords(
     as_json="JSON Lines · 빠짐없이",
     open_file="파일에서 대화 불러오기",
     opened="파일에서 대화 {count}개를 불러왔습니다.",
-    json_note="JSON Lines 파일에는 모든 답변과 요약, 평가가 들어 있고, 여기서 다시 불러올 수 있습니다.",
+    json_note="JSON Lines 파일에는 모든 답변과 요약이 들어 있고, 여기서 다시 불러올 수 있습니다.",
     json_too_large=(
         "이 JSON Lines 파일은 {size}입니다. {limit}가 넘으면 여기서 다시 불러올 수 없습니다. "
         "서버 운영자는 `python -m graph.admin import 파일`로 읽을 수 있습니다."

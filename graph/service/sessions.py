@@ -40,7 +40,6 @@ from graph.value.view import (
     ExportSize,
     EndpointProblem,
     ModelOption,
-    Rating,
     SessionItem,
     SessionView,
     Thinking,
@@ -60,7 +59,6 @@ _CLAIM_SECONDS: Final = 60.0
 _NEARLY_FULL: Final = 0.8
 # Characters of all lines: thousands of turns. They are held in memory, and written in one transaction.
 IMPORT_CHARS: Final = 20_000_000
-_THUMBS: Final[Mapping[Rating, str]] = {1: "👍", -1: "👎"}
 _TURN: Final[Mapping[Language, str]] = {"ko": "{number}턴", "en": "Turn {number}"}
 _FOUND_SESSIONS: Final = 1_000
 _EXCERPT_CHARS: Final = 48  # three lines of the sidebar
@@ -401,7 +399,7 @@ class Sessions:
         return ExportSize(whole, without)
 
     def export_markdown(self, session_id: str) -> str:
-        """Returns the session as Markdown to read: its turns with tools used and ratings, and its summaries."""
+        """Returns the session as Markdown to read: its turns with tools used, and its summaries."""
         with self._stores.database.reading():
             session = self._access.own(session_id)
             turns = self._turns.transcript(session_id, last=max(1, session.turn_count)).turns
@@ -412,7 +410,7 @@ class Sessions:
     def import_session(self, lines: Iterable[str]) -> tuple[str, ...]:
         """Imports an export, and returns the new session ids.
 
-        Turns with all attempts, ratings, versions of records, pins and model calls are kept. A taken id is replaced,
+        Turns with all attempts, versions of records, pins and model calls are kept. A taken id is replaced,
         and a project's folder not allowed here is left out. Contexts of programs and a project's memory can be read,
         but aren't sent any more.
 
@@ -495,7 +493,6 @@ def _turn_text(turn: TurnView, language: Language) -> str:
         f"**{speakers['ai']}** · {turn.model}" if turn.model else f"**{speakers['ai']}**",
         "\n".join(f"- {speakers['tool']}: `{step.name}`" for step in turn.steps),
         answer,
-        _THUMBS.get(turn.rating, ""),
     ]
     return "\n\n".join(part for part in parts if part)
 

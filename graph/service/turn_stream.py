@@ -255,7 +255,6 @@ def _turn_view(row: TurnRow, messages: Sequence[AnyMessage], *, is_last: bool) -
         client=row.client,
         user_message_id=row.user_message_id,
         answer_message_id=next((str(message.id) for message in messages[-1:] if is_final_answer(message)), ""),
-        rating=row.rating,
         thought_seconds=row.thought_seconds,
         images=images_of(asked) if asked else (),
     )

@@ -35,7 +35,7 @@ from graph.tool.registry import schema_text
 from graph.value.client import ClientMessage, ClientOptions, is_image_url
 from graph.value.error import BusyError, InputError, NotFoundError
 from graph.value.event import Event
-from graph.value.view import LiveTurn, NamedImage, Rating, StartedTurn, Transcript, TurnOptions
+from graph.value.view import LiveTurn, NamedImage, StartedTurn, Transcript, TurnOptions
 from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.title_maker import TitleMaker
@@ -586,7 +586,7 @@ class Turns:
         entries = self._stores.archive.live_turns(session_id, last.number, last.number)
         return last, [entry.message for entry in entries]
 
-    # Turns are followed, stopped, shown and rated.
+    # Turns are followed, stopped and shown.
 
     def follow(self, session_id: str, *, timeout_seconds: float | None = None) -> Iterator[Event]:
         """Yields all events of the newest turn that this process ran for the session; see `graph.value.event`.
@@ -653,14 +653,6 @@ class Turns:
         """Returns the `data:` URL of an image of the session; "" if it isn't there any more."""
         self._access.own(session_id)
         return self._stores.images.get(session_id, {reference}).get(reference, "")
-
-    def rate(self, session_id: str, turn: int, rating: Rating, *, attempt: int | None = None) -> None:
-        """Stores the user's rating of an attempt; nothing if it isn't the last one any more.
-
-        Raises `NotFoundError` if there is no such turn, or it has no answer yet.
-        """
-        self._access.own(session_id)
-        self._stores.turns.rate(session_id, turn, rating, attempt=attempt)
 
 
 def _fingerprint_of(decision: Decision | None) -> OpenFingerprint | None:

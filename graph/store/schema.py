@@ -178,7 +178,6 @@ turn_table = Table(
     Column("partial_text", PlainText, nullable=False),
     Column("client", PlainText, nullable=False, server_default=""),
     Column("is_imported", Boolean, nullable=False, server_default=false()),
-    Column("rating", Integer, nullable=False, server_default="0"),  # 1 for good, -1 for bad
     Column("thought_seconds", Float, nullable=False, server_default="0"),
     Column("thoughts", PlainText, nullable=False, server_default=""),
     PrimaryKeyConstraint("session_id", "number", name="turn_key"),

@@ -97,7 +97,7 @@ _UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, Recurs
 _TURN_TYPES: Final = get_type_hints(TurnRow)
 _CHOICES: Final[Mapping[Table, Mapping[str, Sequence[object]]]] = {
     session_table: {"thinking": get_args(Thinking)},
-    turn_table: {name: get_args(_TURN_TYPES[name]) for name in ("status", "rating")},
+    turn_table: {name: get_args(_TURN_TYPES[name]) for name in ("status",)},
     message_table: {"role": ("human", "ai", "tool")},
     record_table: {
         "kind": get_args(RecordKind),

@@ -44,6 +44,8 @@ _TABLES: Final = {
 }
 # Each database numbers its own rows; the order of the lines preserves the order of `sequence`.
 _LEFT_OUT: Final = {"record": {"sequence", "facts"}}
+# Columns that an earlier version exported.
+_DROPPED: Final = {"turn": {"rating"}}
 # Columns of a line unpacked from one column of the row.
 _SPELLED: Final = {"record": (Column("kept_facts", JsonTuple), Column("missing_facts", JsonTuple))}
 # Errors of parsing a malformed line.
@@ -186,10 +188,15 @@ def _parse(line: str) -> tuple[Table, dict[str, Any]]:
     entry = plain_value(json.loads(line, parse_constant=_refuse))
     table, row = _TABLES[entry["table"]], entry["row"]
     columns = {column.name: column for column in _columns(table)}
+    dropped = _DROPPED.get(table.name, set())
     needed = [name for name, column in columns.items() if not column.nullable and column.server_default is None]
-    if not isinstance(row, dict) or not row.keys() <= columns.keys() or any(row.get(name) is None for name in needed):
+    if (
+        not isinstance(row, dict)
+        or not row.keys() <= columns.keys() | dropped
+        or any(row.get(name) is None for name in needed)
+    ):
         raise ValueError(line)
-    return table, {name: _from_json(columns[name].type, value) for name, value in row.items()}
+    return table, {name: _from_json(columns[name].type, value) for name, value in row.items() if name in columns}
 
 
 def _to_json(value: object) -> object:

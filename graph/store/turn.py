@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
-from sqlalchemy import Connection, Update, bindparam, case, exists, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Update, bindparam, exists, func, insert, select, tuple_, update
 
 from graph.recognise.client_chain import EndedFingerprint, OpenFingerprint
 from graph.store.active import invalidate_from
@@ -293,14 +293,6 @@ class TurnStore:
                 return
             complete_fingerprint(connection, fingerprint, session_id=lease.session_id, turn=number)
             change_session(connection, lease.session_id, updated_at=database_time())
-
-    def rate(self, session_id: str, number: int, rating: int, *, attempt: int | None) -> None:
-        """Rates a turn's last attempt, not another; raises `NotFoundError` for an open turn."""
-        rated = rating if attempt is None else case((_turn.attempt == attempt, rating), else_=_turn.rating)
-        change = _change(session_id, number).where(_turn.status.not_in(OPEN)).values(rating=rated)
-        with self._database.write(session_id=session_id) as connection:
-            if connection.execute(change).rowcount == 0:
-                raise NotFoundError(str(number))
 
     def save_partials(self, partials: Sequence[PartialText]) -> None:
         """Stores the texts of running turns, readable by all servers; skips turns that lost their lease."""

@@ -27,7 +27,6 @@ class TurnRow:
         history_tokens: Our estimate for all messages before this turn.
         client: The name of the program that sent the turn, "" for the page.
         is_imported: True if a program sent the turn with its answer: no model of ours was called.
-        rating: 1 for good, -1 for bad, 0 for unrated.
         thought_seconds: How long the model thought, 0 for no thoughts; `TurnStore.thoughts` reads them.
     """
 
@@ -47,7 +46,6 @@ class TurnRow:
     history_tokens: int
     client: str
     is_imported: bool
-    rating: Literal[-1, 0, 1]
     thought_seconds: float = 0.0
 
     @property
@@ -141,7 +139,6 @@ def new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[st
         "error_detail": "",
         "started_at": now,
         "finished_at": None,
-        "rating": 0,
         "thought_seconds": 0.0,
         "thoughts": "",
     }

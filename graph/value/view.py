@@ -19,7 +19,6 @@ StepStatus = Literal["running", "done", "error"]
 Phase = Literal["folding", "waiting", "reading", "thinking", "tool", "answering"]
 TokenSource = Literal["estimate", "usage"]
 ContextNotice = Literal["", "nearly_full", "full"]
-Rating = Literal[-1, 0, 1]
 Thinking = Literal["", "off", "low", "high"]
 
 
@@ -133,7 +132,6 @@ class TurnView:
         is_endless: True if it was stopped because it repeated itself.
         client: The name of the program that sent the turn, "" for the page.
         answer_message_id: "" while there is no answer.
-        rating: 1 for good, -1 for bad, 0 for unrated.
         thought_seconds: How long the model thought, 0 for no thoughts; `Turns.thoughts` returns them.
         images: Those of the question, in order; each has its line at the end of `user_text`.
     """
@@ -153,7 +151,6 @@ class TurnView:
     client: str = ""
     user_message_id: str = ""
     answer_message_id: str = ""
-    rating: Rating = 0
     thought_seconds: float = 0.0
     images: tuple[NamedImage, ...] = ()
 

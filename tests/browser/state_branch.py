@@ -1,4 +1,4 @@
-"""The states of answers that are rated, of questions that are edited, of branches, and of what the list does."""
+"""The states of questions that are edited, of branches, and of what the list does."""
 
 from __future__ import annotations
 
@@ -22,23 +22,11 @@ def _press(stage: Stage, turn: int, name: str) -> None:
     button.click()
 
 
-def rated(stage: Stage) -> None:
-    """A rating is kept, and can be changed and taken back."""
-    chat, labels = Chat(stage.service), stage.words.sessions
+def opened(stage: Stage) -> None:
+    chat = Chat(stage.service)
     chat.ask(1, 4)
     stage.service.sessions.rename(chat.session_id, "하나")
     stage.visitor.open(f"?session={chat.session_id}")
-    for turn in (2, 4):
-        _press(stage, turn, labels.good)
-        expect(stage.visitor.turn(turn).get_by_role("button", name=labels.good, pressed=True)).to_be_attached()
-    assert [turn.rating for turn in chat.turns] == [0, 1, 0, 1]
-    stage.visitor.page.reload()
-    stage.visitor.settle()
-    _press(stage, 2, labels.bad)
-    expect(stage.visitor.turn(2).get_by_role("button", name=labels.bad, pressed=True)).to_be_attached()
-    _press(stage, 4, labels.good)
-    expect(stage.visitor.turn(4).get_by_role("button", name=labels.good, pressed=False)).to_be_attached()
-    assert [turn.rating for turn in chat.turns] == [0, -1, 0, 0]
     stage.visitor.turn(2).hover()
 
 
@@ -177,7 +165,5 @@ def saved_chat_opened(stage: Stage) -> None:
     stage.visitor.page.wait_for_url(lambda url: branch not in url)
     expect(stage.visitor.turn(4)).to_be_attached()
     copy = Chat(stage.service, stage.visitor.session_id)
-    assert [(turn.user_text, turn.rating) for turn in copy.turns] == [
-        (question(number), -1 if number == 2 else 0) for number in range(1, 5)
-    ]
+    assert [turn.user_text for turn in copy.turns] == [question(number) for number in range(1, 5)]
     assert copy.covered == [(1, 2, 3)]

@@ -37,10 +37,10 @@ pytestmark = pytest.mark.slow
 
 FAKE: Final = ROOT / "tests" / "fake"
 TIMES: Final = 3
-THUMB: Final = 'button[data-thumb="up"]'
+PIN: Final = '[class*="st-key-turn_"] button.pin'
 # Each is looked up when it is pressed: a drawing of its turn in between puts another button in its place.
-PRESS_ALL: Final = """(thumb) => [0, 1, 2].forEach((place) => setTimeout(
-    () => document.querySelectorAll(thumb)[place].click(), 5 * place,
+PRESS_ALL: Final = """(button) => [0, 1, 2].forEach((place) => setTimeout(
+    () => document.querySelectorAll(button)[place].click(), 5 * place,
 ))"""
 # A busy browser: what should run at once runs after the timers that were due before. Streamlit sends a press so.
 LATE: Final = """
@@ -137,8 +137,8 @@ def test_nothing_is_lost_and_nothing_that_is_gone_stays_while_the_server_lags(
             visitor.wait_for_end(number)
             expect(visitor.find("stop")).to_have_count(0)
             expect(visitor.every("regenerate")).to_have_count(1)
-        visitor.page.evaluate(PRESS_ALL, THUMB)
-        expect(visitor.page.locator(f'{THUMB}[aria-pressed="true"]')).to_have_count(3)
+        visitor.page.evaluate(PRESS_ALL, PIN)
+        expect(visitor.page.locator(f'{PIN}[aria-pressed="true"]')).to_have_count(3)
         visitor.write("/reset")
         visitor.find("dialog_confirm").locator("button").click()
         expect(visitor.find("undo_reset")).to_be_visible()
@@ -196,7 +196,7 @@ def test_a_press_counts_while_the_page_or_the_script_that_hears_it_is_on_its_way
 ) -> None:
     chat = Chat(other_server)
     chat.ask(1, 1)
-    hold = Hold(visitor, 'data-thumb="up"')
+    hold = Hold(visitor, 'data-press="pin"')
 
     def come_late(script: Route) -> None:
         visitor.page.wait_for_timeout(1_500)
@@ -204,12 +204,12 @@ def test_a_press_counts_while_the_page_or_the_script_that_hears_it_is_on_its_way
 
     visitor.page.route(re.compile(r"BidiComponent[^/]*\.js"), come_late)
     visitor.page.goto(f"{visitor.address}?session={chat.session_id}")
-    good = visitor.page.locator(THUMB)
-    good.click()
+    pin = visitor.page.locator(PIN).last
+    pin.click()
     visitor.page.wait_for_timeout(500)
     hold.let_go()
     visitor.settle()
-    expect(good).to_have_attribute("aria-pressed", "true")
+    expect(pin).to_have_attribute("aria-pressed", "true")
 
 
 def test_a_tab_stays_open_though_the_answer_to_the_choice_before_comes_behind_it(

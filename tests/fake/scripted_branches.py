@@ -1,4 +1,4 @@
-"""What a scripted service does with turns that are rated and branched, and with sessions pinned, deleted and kept."""
+"""What a scripted service does with turns that are branched, and with sessions pinned, deleted and kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from graph.value.view import Rating, StartedTurn, TurnOptions
+from graph.value.view import StartedTurn, TurnOptions
 from tests.fake.scripted_session import ScriptedSession
 
 if TYPE_CHECKING:
@@ -49,11 +49,6 @@ class ScriptedBranches:
             origin, turns=origin.turns[:after_turn], forked_from=session_id, forked_after=after_turn
         )
         return identifier
-
-    def rate(self, session_id: str, turn: int, rating: Rating, *, attempt: int | None = None) -> None:
-        assert attempt in {None, self.stored[session_id].turns[turn - 1].attempt}
-        turns = self.stored[session_id].turns
-        turns[turn - 1] = replace(turns[turn - 1], rating=rating)
 
     def pin(self, session_id: str, is_pinned: bool) -> None:  # noqa: FBT001  # as the service has it
         self.stored[session_id].is_pinned = is_pinned

@@ -243,27 +243,3 @@ def test_another_first_question_gives_the_branch_its_title_unless_the_user_did(c
     chat.service.sessions.rename(chat.session_id, "서버 이전")
     for turn in (1, 2):
         assert ended(chat, chat.service.turns.edit(chat.session_id, turn, OTHER)).view.title == "서버 이전"
-
-
-def test_rating_is_kept_until_the_turn_runs_again(chat: Chat, server: FakeOpenAI) -> None:
-    chat.ask(1, 3)
-    turns = chat.service.turns
-    turns.rate(chat.session_id, 1, -1)
-    turns.rate(chat.session_id, 3, 1)
-    assert [turn.rating for turn in chat.turns] == [-1, 0, 1]
-    assert [turn.rating for turn in fork(chat, 2).turns] == [-1, 0]
-    server.script(hang(), to=question(3))
-    turns.regenerate(chat.session_id)
-    server.wait_until(lambda fake: fake.hanging_count == 1)
-    with pytest.raises(NotFoundError):
-        turns.rate(chat.session_id, 3, 1)
-    turns.rate(chat.session_id, 1, 0)
-    turns.stop(chat.session_id)
-    chat.events()
-    assert [turn.rating for turn in chat.turns] == [0, 0, 0]
-    turns.rate(chat.session_id, 3, 1, attempt=1)
-    assert [turn.rating for turn in chat.turns] == [0, 0, 0]
-    turns.rate(chat.session_id, 3, 1, attempt=2)
-    assert [turn.rating for turn in chat.turns] == [0, 0, 1]
-    with pytest.raises(NotFoundError):
-        turns.rate(chat.session_id, 4, 1)

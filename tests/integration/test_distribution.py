@@ -163,7 +163,6 @@ def tell_story(chat: Chat, server: FakeOpenAI) -> None:
     sessions.pin(chat.session_id, is_pinned=True)
     sessions.undo_delete(sessions.delete_many([chat.session_id]))
     service._engine.eraser.erase_expired(has_others=True)  # noqa: SLF001  # as a server does when it begins
-    service.turns.rate(chat.session_id, 1, 1)
     fork_of_fork = Chat(service, service.turns.edit(fork.session_id, 2, question(2)))
     fork_of_fork.events()
     sessions.delete(fork_of_fork.session_id)

@@ -62,7 +62,6 @@ ARGUMENTS: Final[dict[str, object]] = {
     "after_turn": 1,
     "answers": (),
     "options": TurnOptions(),
-    "rating": 1,
     "is_pinned": True,
     "decision": Decision("regenerate", "history"),
 }

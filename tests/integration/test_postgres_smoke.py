@@ -200,11 +200,10 @@ def test_title_is_made_and_kept(open_server: OpenChat, server: FakeOpenAI) -> No
     assert chat.view.title == "내 제목"
 
 
-def test_export_comes_back_with_an_image_and_a_rating(chat: Chat) -> None:
+def test_export_comes_back_with_an_image(chat: Chat) -> None:
     chat.ask(1, 4)
     chat.service.turns.send(chat.session_id, question(5), images=[PNG])
     chat.events()
-    chat.service.turns.rate(chat.session_id, 2, 1)
     exported, before = chat.service.sessions.export(chat.session_id), chat.turns
     chat.service.sessions.delete(chat.session_id)
     assert chat.service.sessions.import_session(exported) == (chat.session_id,)

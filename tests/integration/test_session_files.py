@@ -58,8 +58,6 @@ def live(chat: Chat, server: FakeOpenAI) -> None:
     assert isinstance(chat.say(question(8))[-1], TurnFailed)
     folds = chat.service.folds
     folds.edit(chat.session_id, folds.records(chat.session_id)[0].id, "1~3턴: 10월에 서버를 옮긴다.")
-    chat.service.turns.rate(chat.session_id, 2, 1)
-    chat.service.turns.rate(chat.session_id, 4, -1)
     folds.reset(chat.session_id)
     folds.undo_reset(chat.session_id)
     chat.service.sessions.pin(chat.session_id, is_pinned=True)
@@ -77,7 +75,6 @@ def test_an_export_comes_back_whole_beside_its_origin_and_in_its_place(chat: Cha
     assert copied != chat.session_id
     assert rows_in(sessions.export(copied)) == rows_in(exported)
     assert copy.turns == chat.turns
-    assert [turn.rating for turn in copy.turns] == [0, 1, 0, -1, 0, 0, 0, 0]
     for turn in range(1, 9):
         calls = copy.service.inputs.of_turn(copied, turn)
         assert turn == 8 or calls[-1].is_verified  # of a failed turn nothing was answered
@@ -95,7 +92,7 @@ def test_an_export_comes_back_whole_beside_its_origin_and_in_its_place(chat: Cha
     assert {item.session_id for item in sessions.list(search="김민수")} >= {chat.session_id, copied}
     said = sessions.export_markdown(chat.session_id)
     assert said.startswith(f"# {chat.view.title}\n\n## 1턴\n\n**사용자**\n\n> {question(1)}\n")
-    assert "- 도구: `get_current_time`\n\n아홉 시입니다.\n\n👎\n" in said
+    assert "- 도구: `get_current_time`\n\n아홉 시입니다.\n" in said
     assert [line for line in said.splitlines() if line.startswith("## ")] == [
         *(f"## {number}턴" for number in range(1, 10)),
         "## 이전 대화 요약",
@@ -287,7 +284,7 @@ SPOILT: dict[str, list[dict[str, object]]] = {
         {"updated_at": "9999-12-31T23:59:59+00:00"},
         {"created_at": "0001-01-01T00:00:00+23:00"},
     ],
-    "turn": [{"user_message_id": "none"}, {"session_id": "another"}, {"status": "asleep"}, {"rating": 2}],
+    "turn": [{"user_message_id": "none"}, {"session_id": "another"}, {"status": "asleep"}, {"rated": 2}],
     "message": [
         {"role": "system"},
         {"role": "no-such-role"},
@@ -311,6 +308,15 @@ SPOILT: dict[str, list[dict[str, object]]] = {
     ],
     "model_call": [{"manifest": None}, {"manifest": "[" * 100_000}, {"seconds": 10**400}],
 }
+
+
+def test_an_export_with_the_ratings_of_earlier_versions_is_read(chat: Chat) -> None:
+    chat.ask(1, 2)
+    entries = [json.loads(line) for line in chat.service.sessions.export(chat.session_id)]
+    for entry in entries:
+        _changed("turn", rating=-1)(entry)
+    (copied,) = chat.service.sessions.import_session(map(json.dumps, entries))
+    assert Chat(chat.service, copied).turns == chat.turns
 
 
 def test_what_no_session_can_be_is_refused_and_nothing_is_stored(chat: Chat) -> None:

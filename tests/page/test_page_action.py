@@ -271,12 +271,6 @@ def fork(about: About) -> Iterator[Press]:
     assert about.new.view.forked_from == about.session_id
 
 
-@shows("turn_buttons._rate", "action.rate")
-def rate(about: About) -> Iterator[Press]:
-    yield pressed("rate", session=about.session_id, turn="2", attempt="1", thumb="down", wanted="true")
-    assert about.turns[1].rating == -1
-
-
 @shows("turn_buttons._pin", "action.pin_message")
 def pin_a_message(about: About) -> Iterator[Press]:
     message = about.last_turn.answer_message_id

@@ -21,15 +21,6 @@ def offered(page: AppTest, turn: int) -> list[str]:
     return [button["press"] for button in buttons(page) if button.get("turn") == str(turn)]
 
 
-def ratings(page: AppTest, turn: int) -> dict[str, str]:
-    """What a press of each thumb would set."""
-    return {
-        button["thumb"]: button["wanted"]
-        for button in buttons(page)
-        if button.get("thumb") and button["turn"] == str(turn)
-    }
-
-
 def edit(page: AppTest, identifier: str, turn: int) -> AppTest:
     """Opens the form, as the page's script does."""
     page.session_state["edited_question"] = (identifier, turn)
@@ -78,28 +69,26 @@ def test_a_double_press_makes_one_branch(service: ScriptedService) -> None:
 def test_a_press_that_comes_again_with_the_next_one_counts_once(service: ScriptedService) -> None:
     identifier = store_session(service, 2)
     page = open_page(page_with_presses(), identifier)
-    thumb = {"press": "rate", "session": identifier, "attempt": "1", "wanted": "true"}
-    first, second = {**thumb, "turn": "1", "thumb": "up", "at": 1.5}, {**thumb, "turn": "2", "thumb": "up", "at": 2.5}
+    first, second = (
+        {"press": "pin", "message": turn.user_message_id, "wanted": "true", "at": 1.5 + turn.number}
+        for turn in service.stored[identifier].turns
+    )
     press(page, first)
-    service.turns.rate(identifier, 1, -1, attempt=1)
+    service.folds.unpin(identifier, str(first["message"]))
     press(page, first, second)
     assert not page.exception
-    assert [turn.rating for turn in service.stored[identifier].turns] == [-1, 1]
+    assert service.stored[identifier].pinned == [second["message"]]
 
 
 def test_a_turn_offers_what_can_be_done_with_it(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 3)
-    service.turns.rate(identifier, 1, 1)
     open_page(page, identifier)
-    assert ratings(page, 1) == {"up": "false", "down": "true"}
-    assert ratings(page, 2) == {"up": "true", "down": "true"}
-    assert 'title="‘좋은 답변’ 표시 지우기" aria-label="좋은 답변" aria-pressed="true"' in raw_html(page)
-    assert [offered(page, turn)[-1] for turn in (1, 2, 3)] == ["branch", "branch", "rate"]
+    assert [offered(page, turn) for turn in (1, 2, 3)] == [["edit", "branch"], ["edit", "branch"], ["edit"]]
     assert {key for key in keys(page) if key.startswith("regenerate")} == {"regenerate"}
     service.status = "running"
     service.send(identifier, "길게", message_id="long", options=service.sent[0])
     page.run()
-    assert offered(page, 3) == ["edit", "rate", "rate", "branch"]
+    assert offered(page, 3) == ["edit", "branch"]
     assert offered(page, 4) == []
     service.status = "failed"
     open_page(page, store_session(service, 1))

@@ -30,7 +30,6 @@ ROW = TurnRow(
     history_tokens=0,
     client="",
     is_imported=False,
-    rating=0,
 )
 QUESTION = HumanMessage("언제 옮기나요?", id="q")
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
