@@ -19,16 +19,15 @@ SESSION_GROUPS: tuple[SessionGroup, ...] = ("pinned", "today", "yesterday", "las
 
 _TWO_DIGITS = 10
 _KILOBYTE = 1024
-_FIRST_WITH_SEPARATORS = 10_000
 _CENT = Decimal("0.01")
 _SMALLEST_SHOWN = Decimal("0.0001")
 _INLINE_MARKS = re.compile(r"([\\`*_\[\]~<$:&|])")
 _LEADING_MARK = re.compile(r"^([#>+-]|\d+(?=[.)]))")
 
 
-def format_turns(turns: Sequence[int], dash: str = "-") -> str:
+def format_turns(turns: Sequence[int]) -> str:
     """Returns `1-3` for turns 1, 2, 3, and `5` for turn 5 alone."""
-    return f"{turns[0]}{dash}{turns[-1]}" if len(turns) > 1 else f"{turns[0]}"
+    return f"{turns[0]}-{turns[-1]}" if len(turns) > 1 else f"{turns[0]}"
 
 
 def format_rate(rate: float) -> str:
@@ -37,9 +36,8 @@ def format_rate(rate: float) -> str:
 
 
 def format_count(number: int) -> str:
-    """Returns `1500`, and with separators from 10,000 on: `53,332`; with a true minus sign."""
-    digits = f"{abs(number):,}" if abs(number) >= _FIRST_WITH_SEPARATORS else f"{abs(number)}"
-    return f"−{digits}" if number < 0 else digits
+    """Returns `1,500`; with a true minus sign."""
+    return f"{number:,}".replace("-", "−")
 
 
 def format_tokens(tokens: int, *, is_usage: bool) -> str:
@@ -66,7 +64,7 @@ def format_bytes(size: int) -> str:
 
 
 def format_about(number: int) -> str:
-    """Returns a number rounded to two significant digits: `370` for 372, `1200` for 1240."""
+    """Returns a number rounded to two significant digits: `370` for 372, `1,200` for 1240."""
     return format_count(round(number, 2 - len(str(number))) if number >= _TWO_DIGITS else number)
 
 

@@ -169,13 +169,13 @@ def _label(words: Words, record: Record, *, is_sent: bool) -> str:
     template = words.fold_divider if is_sent else words.fold_divider_past
     template = words.fold_divider_verbatim if record.kind == "verbatim" else template
     original, summary = format_count(record.original_chars), format_count(record.summary_chars)
-    return template.format(turns=format_turns(record.turns, "–"), original=original, summary=summary)
+    return template.format(turns=format_turns(record.turns), original=original, summary=summary)
 
 
 def _heading(words: Words, record: Record, *, is_sent: bool) -> str:
     templates = {"verbatim": words.fold_text_verbatim, "compaction": words.fold_text_compaction}
     template = templates.get(record.kind, words.fold_text) if is_sent else words.fold_text_past
-    return template.format(turns=format_turns(record.turns, "–"))
+    return template.format(turns=format_turns(record.turns))
 
 
 def draw_origin(now: PageState) -> None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 _REASONS: Final[Mapping[str, str]] = {
-    "bad_image": "This can't be read as a picture. PNG, JPEG, WebP and GIF are taken.",
-    "busy": "The server is reading other PDFs just now. Attach it again in a moment.",
+    "bad_image": "This can't be read as a picture. PNG, JPEG, WebP and GIF are supported.",
+    "busy": "The server is reading other PDFs right now. Attach it again in a moment.",
     "damaged": "This PDF is damaged and can't be read.",
-    "empty": "There is no text in this file.",
+    "empty": "This file is empty.",
     "encrypted": "This PDF has a password. Save it without one first.",
     "kind": "Only text files (Markdown, code, CSV, logs and the like), PDF and pictures can be attached.",
-    "lost": "The attached files are no longer there. Attach them again, then send the message.",
+    "lost": "The attached files are gone. Attach them again, then send the message.",
     "no_text": "This PDF has no text, only pictures of pages.",
     "not_text": "This isn't a text file, or its encoding isn't known. Save it as UTF-8.",
     "too_heavy": "Reading this PDF takes too much time or memory.",
@@ -37,7 +37,7 @@ class AttachmentWords:
     kept: str = "These files go with the next message:"
     enlarge: str = "Enlarge {name}"
     picture: str = "Picture"
-    picture_gone: str = "This picture isn't stored any more, or can't be shown."
+    picture_gone: str = "This picture is no longer stored, or can't be shown."
     cut: str = "Only the beginning is shown. The model is sent all {chars} characters."
     reasons: Mapping[str, str] = field(default_factory=lambda: _REASONS)
 
@@ -66,16 +66,16 @@ ERRORS: Final[Mapping[str, str]] = {
     "path": "This path can't be used.",
     "attachment": "This file can't be attached.",
     "not_found": "Chat not found. It was deleted, or the address is wrong.",
-    "sign_in": "You aren't signed in any more. Reload the page to sign in.",
+    "sign_in": "You're signed out. Reload the page to sign in.",
     "busy": "An answer is still being written. Send when it's done, or stop it.",
-    "server_busy": "There are many requests just now. Please send it again in a moment.",
+    "server_busy": "The server is busy right now. Please send it again in a moment.",
     "user_busy": (
         "You have as many answers under way as one user may have at once. Please send it again when one of them has "
         "ended."
     ),
     "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",
-    "user_rate": "You have begun as many answers within a minute as one user may. Please send it again shortly.",
-    "user_tokens": "Your tokens for today are used up. They are counted anew from midnight (UTC) on.",
+    "user_rate": "You've reached this server's per-minute limit. Please send it again shortly.",
+    "user_tokens": "Your tokens for today are used up. The limit resets at midnight UTC.",
     "stopped": "Stopped.",
     "store": "The chat couldn't be stored.",
     "database": "The database refused the request.",
@@ -85,14 +85,14 @@ ERRORS: Final[Mapping[str, str]] = {
         "A version that is too old wrote this database. Export its chats with that version (make export TO=file) and "
         "import them into a new one with this version (make import FROM=file)."
     ),
-    "database_busy": "Something else has held the database for long. Please try again in a moment.",
-    "database_unreachable": "The database can't be reached just now. Please try again in a moment.",
-    "disk_full": "There is no room left on the disk.",
+    "database_busy": "The database is locked by another process. Please try again in a moment.",
+    "database_unreachable": "The database can't be reached right now. Please try again in a moment.",
+    "disk_full": "The disk is full.",
     "lease_lost": "Another server has taken over this chat. Reload and try again.",
     "file_access": "A file that is kept for this project couldn't be read or written.",
     "project": "The project's memory can't be read or written.",
     "project_busy": "Something else is writing the project's memory. Please try again in a moment.",
-    "project_damaged": "A file of the project's memory is damaged. The tab of the project says how to go on.",
+    "project_damaged": "A file of the project's memory is damaged. The Project tab says how to go on.",
     "project_newer": "A newer version wrote this project's memory. Please update Turnfold.",
     "model": "The model couldn't be called.",
     "authentication": (
@@ -105,7 +105,7 @@ ERRORS: Final[Mapping[str, str]] = {
     "context_length": "The question and all that goes with it are longer than the model's context window. "
     "Shorten the question, compact the chat with `/compact`, or choose a model with a larger window.",
     "unreachable": "The model's server can't be reached. Is it running?",
-    "deadline": "No answer came in time.",
+    "deadline": "The answer didn't finish in time.",
     "silence": "The model's server went silent.",
     "cut_stream": "The answer broke off in the middle.",
     "empty_answer": "The model sent an empty answer.",
@@ -120,40 +120,40 @@ ERRORS: Final[Mapping[str, str]] = {
     "provider": "The model's server failed.",
     "tool_rounds": "The model kept calling tools and gave no answer.",
     "interrupted": "The server stopped while it was answering. What had arrived by then is kept.",
-    "expired": "A summary was not finished in time.",
+    "expired": "A summary wasn't finished in time.",
     "summary_empty": "The summary model's answer was empty.",
     "summary_short": "The summary was too short to hold anything.",
     "summary_language": "The summary wasn't in the language of the user's words.",
     "summary_copy": "The summary was a copy of the original.",
     "summary_answer": "The summary model answered the chat instead of summarising it.",
     "summary_markup": "The summary had marks of the request in it.",
-    "summary_repetition": "The summary said the same over and over.",
+    "summary_repetition": "The summary repeated itself.",
     "summary_lacking": "The summary lost too much of what the user said.",
     "summary_inflated": "The summary wasn't shorter than the original.",
 }
 DETAILED_ERRORS: Final[Mapping[str, str]] = {
     "unreachable": "Can't reach {detail}. Is the model server running?",
-    "deadline": "The answer took longer than {detail} s (MODEL_DEADLINE_SECONDS); what had arrived is kept.",
+    "deadline": "Stopped after {detail} s (MODEL_DEADLINE_SECONDS); what had arrived is kept.",
     "silence": "The model's server was silent for {detail} s (MODEL_SILENCE_SECONDS); what had arrived is kept.",
 }
 INPUT_REASONS: Final[Mapping[str, str]] = {
     "over_window": "This one message is longer than the model's context window. Please send it in parts.",
     "nothing_to_compact": "The chat isn't long enough to compact.",
-    "reset_words": "/reset takes no words behind it, so nothing was sent. Type /reset alone to start afresh.",
+    "reset_words": "/reset takes no text after it, so nothing was sent. Type /reset alone to clear the context.",
     "no_effect": "The chosen strategy sends only the newest turns, so compacting changes nothing.",
     "compact_stopped": "Compacting was stopped. Nothing has changed.",
     "compact_failed": "No shorter summary could be made. Please try again in a moment.",
-    "not_active": "This summary has been replaced by another one meanwhile. Look at it again.",
-    "remake_failed": "No other summary could be made. The one that there is stays.",
-    "stands_verbatim": "This stands word for word already.",
-    "before_reset": "This message came before the fresh start, so it isn't sent to the model any more.",
+    "not_active": "This summary has been replaced by another one in the meantime. Look at it again.",
+    "remake_failed": "No other summary could be made. The current one stays.",
+    "stands_verbatim": "Already sent verbatim.",
+    "before_reset": "This message came before the context was cleared, so it's no longer sent to the model.",
     "pin_budget": "There is no room for this pin. Unpin another message first. Tokens left",
-    "not_shorter": "A summary has to be shorter than what it stands for.",
-    "not_a_compaction": "That isn't a compaction that could be restored.",
+    "not_shorter": "A summary has to be shorter than its original.",
+    "not_a_compaction": "This compaction can't be restored.",
     "empty": "There is no text.",
-    "bad_program_name": "A program's name has 1 to 32 characters that can be seen.",
-    "token_name_taken": "There is a program of this name already. Choose another name.",
-    "too_many_tokens": "There are too many programs. Withdraw one that isn't used any more.",
+    "bad_program_name": "A name has 1 to 32 visible characters.",
+    "token_name_taken": "There is already a program with this name. Choose another name.",
+    "too_many_tokens": "There are too many programs. Revoke one that is no longer used.",
     "bad_image": "Images have to be sent in the message or by an https address of a public host.",
     "too_long": "That's too long. Please send it in parts.",
     "unknown_call": "This answers no tool call that is still open.",
@@ -169,9 +169,9 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
         "This model takes no pictures, so nothing was sent. Choose another model above the message box, or remove "
         "the pictures."
     ),
-    "no_reset": "This can't be undone any more. The chat has gone on since.",
-    "not_an_export": "This isn't a file that a chat was exported to.",
-    "import_too_large": "This file is too large to be opened here.",
+    "no_reset": "This can no longer be undone: the chat has gone on since.",
+    "not_an_export": "This isn't an exported chat.",
+    "import_too_large": "This file is too large to be imported here.",
     "not_last": "Only the last turn can be retried.",
 }
 PATH_REASONS: Final[Mapping[str, str]] = {
@@ -184,7 +184,7 @@ PATH_REASONS: Final[Mapping[str, str]] = {
     "too_slow": "Reading took too long.",
     "binary": "This isn't a text file.",
     "unreadable": "The server can't read this.",
-    "vanished": "This isn't there, or it was replaced while it was read.",
+    "vanished": "This doesn't exist, or it was replaced while it was being read.",
 }
 
 
@@ -192,10 +192,10 @@ PATH_REASONS: Final[Mapping[str, str]] = {
 class InputWords:
     tab: str = "Model input"
     title: str = "🔎 What the model is sent"
-    nothing: str = "After the first answer, this shows block by block what the model was sent."
-    not_called: str = "No model was asked in this turn: there is nothing to show."
+    nothing: str = "After the first answer, this shows what the model was sent, block by block."
+    not_called: str = "No model was called in this turn, so there is nothing to show."
     choose_turn: str = "Turn"
-    newest: str = "Sent most recently"
+    newest: str = "Latest request"
     in_turn: str = "Sent in turn {turn}"
     choose_call: str = "Call"
     call: str = "Call {number} of {count}"
@@ -206,12 +206,12 @@ class InputWords:
     full: str = "Full history"
     bar: str = "Sent: about {sent} tokens. The full history: about {full}. {blocks}."
     cacheable: str = "≈{tokens} cacheable ({percent}%)"
-    cacheable_help: str = "What was the same as in the call before, from the beginning on."
+    cacheable_help: str = "Unchanged since the previous request, so the provider can cache it."
     saved: str = "{percent}% less than the full history"
     grown: str = "{percent}% more than the full history"
     reported: str = "The provider reported {tokens} tokens"
     reported_cached: str = "The provider reported {tokens} tokens, {cached} of them from its cache"
-    verified: str = "Rebuilt and checked: these are the bytes that were sent."
+    verified: str = "Verified: exactly what was sent."
     unverified: str = "This couldn't be rebuilt as it was sent: the stored hash differs. What is known is shown."
     groups: Mapping[str, str] = field(
         default_factory=lambda: {
@@ -219,12 +219,12 @@ class InputWords:
             "layers": "Standing context",
             "records": "Summaries: {count}",
             "pins": "Pinned messages: {count}",
-            "tools": "Descriptions of the tools",
-            "note": "Headings between the parts",
-            "raw": "Turns word for word: {count}",
+            "tools": "Tool descriptions",
+            "note": "Section headings",
+            "raw": "Verbatim turns: {count}",
             "volatile": "Context of this turn",
             "current": "Current turn {turn}",
-            "call": "Question of the tool",
+            "call": "Tool's question",
         }
     )
     roles: Mapping[str, str] = field(
@@ -240,29 +240,31 @@ class InputWords:
     )
     record: str = "[Turns {turns}]"
     turn: str = "Turn {turn}"
-    gone: str = "Its text isn't stored any more."
+    gone: str = "Its text is no longer stored."
     no_schema: str = "Only their size is known: they aren't this version's, or a program brought its own."
     same_words: str = "These words are always the same. Only their size is stored."
     tools: str = "Tools: {count}"
     request: str = "Show the request as sent"
-    request_gone: str = "This request can't be built again: too little of it is stored."
-    request_verified: str = "The messages are checked by their hash: these are the ones that were sent."
+    request_gone: str = "Too little of this request is stored to rebuild it."
+    request_verified: str = "The messages are exactly what was sent (verified by hash)."
     request_unverified: str = "The messages couldn't be rebuilt as they were sent: the stored hash differs."
     request_of_program: str = (
         "A program asked here. The tools and parameters that it added aren't stored and are missing."
     )
     request_without_tools: str = "The tools are missing: they aren't those of this version."
-    request_rest: str = "All else is made of today's settings. The key isn't shown; it goes in a header of the request."
-    request_embedded: str = "The embedded model was handed this on the server itself; nothing was sent over a network."
+    request_rest: str = (
+        "The rest reflects the current settings. The key isn't shown; it goes in a header of the request."
+    )
+    request_embedded: str = "The embedded model ran on this server; nothing was sent over a network."
     request_cut: str = "The file has all of it; this is the beginning."
     request_file: str = "Save as JSON"
-    lost: str = "Cache lost through folding: {tokens}"
+    lost: str = "Cache invalidated by summaries: {tokens}"
     history: str = "Full history, turn by turn"
     history_more: str = "Show earlier turns"
     ways: Mapping[str, str] = field(
         default_factory=lambda: {
             "record": "as a summary",
-            "raw": "word for word",
+            "raw": "verbatim",
             "current": "current turn",
             "none": "not sent",
         }
@@ -271,20 +273,20 @@ class InputWords:
 
 @dataclass(frozen=True)
 class ProgramWords:
-    choose: str = "Programs"
-    title: str = "Programs that work with your chats"
-    note: str = "A program sends its own token as the API key. It then sees your chats and can go on with them."
+    choose: str = "API access"
+    title: str = "Programs with access to your chats"
+    note: str = "Give a program its token as the API key: it can then read your chats and continue them."
     address: str = "Its base URL is `{address}`."
-    unused: str = "Made on {made} · not used yet"
-    used: str = "Made on {made} · last used on {used}"
+    unused: str = "Created on {made} · not used yet"
+    used: str = "Created on {made} · last used on {used}"
     without_tools: str = "without tools"
     some_tools: str = "tools: {tools}"
-    withdraw: str = "Withdraw"
-    withdraw_question: str = "“{name}” won't be let in any more, from its next request on. Its chats stay here."
+    withdraw: str = "Revoke"
+    withdraw_question: str = "“{name}” is refused from its next request on. Its chats stay here."
     new: str = "New program"
     name: str = "Name"
-    tools: str = "May use the server's tools"
-    make: str = "Make a token"
+    tools: str = "Allow server tools"
+    make: str = "Create a token"
     made: str = "The token of “{name}”. Copy it now: it can't be shown again."
     copy: str = "Copy the token"
 
@@ -295,17 +297,17 @@ class ProjectWords:
 
     choice: str = "Project"
     none: str = "No project"
-    below: str = "Folder below it"
-    below_hint: str = "the folder itself"
+    below: str = "Subfolder"
+    below_hint: str = "this folder"
     choice_note: str = "A new chat in a project starts with its plan, its decisions and its open files."
     without_memory: str = "Start without memory"
 
     tab: str = "Project"
     title: str = "📁 Project"
-    not_chosen: str = "No project is chosen. The advanced settings have the choice."
+    not_chosen: str = "No project selected. Choose one under Advanced settings."
     edit: str = "Edit"
     forget: str = "Forget"
-    primed: str = "A new chat is told ≈{tokens} tokens of this."
+    primed: str = "A new chat knows ≈{tokens} tokens of this."
     primed_nothing: str = (
         "Nothing is noted yet. Plans, tasks and decisions can be added here, or by the model in a chat."
     )
@@ -318,8 +320,8 @@ class ProjectWords:
     plan_done: str = "Complete the plan"
     forget_plan_question: str = "Forget the plan “{text}” and all its tasks? This can't be undone."
     other_plans: str = "Other plans: {count}"
-    switch: str = "Switch to it"
-    switch_note: str = "With a switch, the running summary begins anew with the plan's description."
+    switch: str = "Switch"
+    switch_note: str = "After a switch, the running summary starts over from the plan's description."
     is_done: str = "done"
     is_active: str = "in progress"
     tasks: str = "Tasks"
@@ -329,36 +331,36 @@ class ProjectWords:
     complete: str = "Complete"
     complete_of: str = "Complete: {text}"
     done_tasks: str = "Completed tasks: {count}"
-    reopen: str = "Open again"
+    reopen: str = "Reopen"
 
     decisions: str = "Decisions"
     no_decisions: str = "No decisions yet."
     new_decision: str = "New decision"
-    edit_decision_note: str = "The new text replaces this decision. The old one stays below, folded away."
+    edit_decision_note: str = "The new text replaces this decision. The old one is kept below."
     replaced_decisions: str = "Replaced decisions: {count}"
 
     files: str = "Open files"
     no_files: str = "No open files."
-    gone: str = "not there any more"
-    new_file: str = "Note a file"
+    gone: str = "no longer there"
+    new_file: str = "Add a file"
     file_path: str = "Path in the project"
     close_file: str = "Close"
     close_file_of: str = "Close: {text}"
 
     summary: str = "Running summary"
-    no_summary: str = "No summary yet. It is made from what was said once that gets long."
+    no_summary: str = "No summary yet. One is made once the conversation gets long."
     summary_limit: str = "{count} characters at most"
 
     snapshots: str = "Snapshots: {count}"
     no_snapshots: str = "No snapshots yet. One is taken every 30 minutes while something changes."
     restore: str = "Restore"
-    restore_question: str = "Return to {time}? What stands now is kept as a snapshot."
+    restore_question: str = "Restore {time}? The current state is saved as a snapshot first."
     damaged: str = "{file} of the project's memory is damaged, so nothing is read from it or written to it."
-    damaged_offer: str = "Return to the newest snapshot or start over. The damaged file is kept under another name."
-    damaged_no_snapshot: str = "There is no snapshot to return to. Repair the file or start over."
+    damaged_offer: str = "Restore the newest snapshot or start over. The damaged file is kept under another name."
+    damaged_no_snapshot: str = "There is no snapshot to restore. Repair the file or start over."
     start_over: str = "Start over"
-    start_over_question: str = "Begin with an empty memory? Both files stay in `.ai-brain`, as `damaged-…`."
-    vanished: str = "It isn't there any more."
+    start_over_question: str = "Start with an empty memory? Both files stay in `.ai-brain`, as `damaged-…`."
+    vanished: str = "It's already gone."
 
     rules: str = "Rules"
     no_rules: str = "There are no rules files in this folder, such as `AGENTS.md`."
@@ -386,7 +388,7 @@ class ProjectWords:
         default_factory=lambda: {
             "not_closed": "Not applied: the front matter isn't closed by `---`.",
             "not_a_line": "Not applied: a line of the front matter isn't a name and a value.",
-            "twice": "Not applied: a name stands twice in the front matter.",
+            "twice": "Not applied: a name occurs twice in the front matter.",
             "bad_description": "Not applied: `description` has to be one line.",
             "bad_globs": "Not applied: `globs` can't be read, or there are more than 128 of them.",
             "bad_always_apply": "Not applied: `alwaysApply` has to be `true` or `false`.",
@@ -403,11 +405,11 @@ class ProjectWords:
     suggestions: tuple[str, ...] = ("What is the task now?", "What was decided last?")
     card_title: str = "This chat starts knowing the following"
     card_origin: str = "This chat started knowing the following"
-    card_note: str = "It may be out of date. What you say wins."
+    card_note: str = "It may be out of date. What you type now takes precedence."
     card_rules: str = "There are rules that aren't used until you agree, in the Project tab."
     card_fresh: str = "This chat starts without the project's memory."
     card_was_fresh: str = "This chat started without the project's memory."
-    card_as_sent: str = "Word for word as the model was told"
+    card_as_sent: str = "Exactly as the model was told"
     card_nothing: str = "Nothing of it was sent with the newest turn."
     problem: str = "The project's memory or its rules weren't used in full."
     with_memory: str = "Start with memory"
@@ -417,7 +419,7 @@ class ProjectWords:
     undated: str = "no date"
     is_old: str = "old"
     older_decisions: str = "Older decisions that aren't listed: {count}"
-    forget_dialog: str = "Forget what was last said"
+    forget_dialog: str = "Forget the last exchange"
     primed_kinds: Mapping[str, str] = field(
         default_factory=lambda: {
             "project": "Project",
@@ -426,7 +428,7 @@ class ProjectWords:
             "decision": "Decision",
             "file": "Open file",
             "summary": "Summary",
-            "message": "Last said",
+            "message": "Last exchange",
             "user": "You",
             "assistant": "Answer",
         }
@@ -438,29 +440,29 @@ class SessionWords:
     regenerate: str = "Regenerate in a branch"
     edit: str = "Edit this question"
     question: str = "Your question"
-    edit_note: str = "It is asked in a new branch of this chat. What stands here stays as it is."
+    edit_note: str = "It's asked in a new branch. This chat stays as it is."
     ask_in_branch: str = "Ask in a branch"
-    branched: str = "You are in a new branch now. The chat that it comes from stays as it was."
+    branched: str = "You're in a new branch. The original chat is unchanged."
     branch_of: str = "Branch of “{title}”, the same up to turn {turn}."
     branch_of_all: str = "Branch of “{title}”, from its first turn on."
-    to_origin: str = "Open that chat"
+    to_origin: str = "Open the original chat"
 
     pinned: str = "Pinned"
     pin: str = "Pin"
     unpin: str = "Unpin"
-    fork: str = "Make a branch"
+    fork: str = "Branch into a new chat"
 
-    select: str = "Select several"
+    select: str = "Select"
     delete_ticked: str = "Delete ({count})"
-    deleted: str = "Deleted chats: {count}"
+    deleted: str = "Chats deleted: {count}"
     undo_delete: str = "Undo"
 
-    export: str = "Save as a file"
-    export_title: str = "Save this chat as a file"
-    as_markdown: str = "Markdown, for reading"
-    as_json: str = "JSON Lines, with everything"
-    open_file: str = "Open a chat from a file"
-    opened: str = "Chats opened from the file: {count}"
+    export: str = "Export"
+    export_title: str = "Export this chat"
+    as_markdown: str = "Markdown (for reading)"
+    as_json: str = "JSON Lines (complete, can be re-imported)"
+    open_file: str = "Import a chat"
+    opened: str = "Chats imported: {count}"
     json_note: str = "JSON Lines holds every answer and summary, and can be opened here again."
     json_too_large: str = (
         "This JSON Lines file has {size}. More than {limit} can't be opened here again; the server's operator can read "
@@ -473,8 +475,8 @@ class SessionWords:
 class SignInWords:
     title: str = "Sign in to Turnfold"
     needed: str = "Your chats are yours alone. Sign in to see them."
-    ended: str = "Your sign-in has ended. Sign in again to go on; everything you wrote is kept."
-    withdrawn: str = "This account has no access any more. Whoever runs this server can tell you why."
+    ended: str = "Your session has ended. Sign in again to go on; everything you wrote is kept."
+    withdrawn: str = "This account no longer has access. Ask whoever runs this server."
     sign_in: str = "Sign in"
     elsewhere: str = "Signing in works at this page's own address."
     go_there: str = "Go there"
@@ -487,7 +489,7 @@ class SignInWords:
         "You will be signed out in every browser and on every device where you are signed in, this one included."
     )
     everywhere_note: str = (
-        "Answers under way are finished. Programs go on to work by their tokens; withdraw those under “Programs” in "
+        "Answers under way are finished. Programs keep working with their tokens; revoke those under “API access” in "
         "the advanced settings."
     )
 
@@ -496,7 +498,7 @@ KOREAN_SIGN_IN: Final = SignInWords(
     title="Turnfold에 로그인",
     needed="대화는 본인만 볼 수 있습니다. 로그인하면 이어서 볼 수 있습니다.",
     ended="로그인이 끝났습니다. 다시 로그인하면 이어집니다. 쓴 글은 모두 남아 있습니다.",
-    withdrawn="이 계정은 더 이상 쓸 수 없습니다. 이유는 서버 관리자에게 물어보세요.",
+    withdrawn="이 계정은 더 이상 쓸 수 없습니다. 이유는 서버 관리자에게 문의해 주세요.",
     sign_in="로그인",
     elsewhere="로그인은 이 페이지의 정식 주소에서만 할 수 있습니다.",
     go_there="정식 주소로 가기",
@@ -507,8 +509,8 @@ KOREAN_SIGN_IN: Final = SignInWords(
     everywhere_title="모든 기기에서 로그아웃할까요?",
     everywhere_question="이 브라우저를 포함해, 로그인한 모든 브라우저와 기기에서 로그아웃됩니다.",
     everywhere_note=(
-        "쓰고 있는 답변은 끝까지 씁니다. 프로그램은 토큰으로 계속 들어올 수 있습니다. "
-        "막으려면 고급 설정의 ‘프로그램’에서 토큰을 회수하세요."
+        "작성 중인 답변은 끝까지 작성합니다. 프로그램은 토큰으로 계속 접속할 수 있습니다. "
+        "막으려면 고급 설정의 ‘API 연결’에서 토큰을 폐기해 주세요."
     ),
 )
 
@@ -518,48 +520,50 @@ class SteeringWords:
     menu: str = "Options for the summary of turns {turns}"
     edited: str = "edited"
     in_force: str = "in use"
-    from_next_turn: str = "It counts from the next turn on. The chat itself and every earlier version stay."
+    from_next_turn: str = "Takes effect with your next message. The chat and all earlier versions are kept."
 
     edit: str = "Edit"
     edit_title: str = "Edit this summary"
     summary: str = "Summary of turns {turns}"
     edit_done: str = "The summary of turns {turns} was edited."
 
-    remake: str = "Make anew…"
-    remake_title: str = "Make this summary anew"
+    remake: str = "Regenerate…"
+    remake_title: str = "Regenerate this summary"
     instruction: str = "What it should keep (optional)"
     instruction_hint: str = "For example: keep the prices"
-    make: str = "Make"
-    making: str = "Making the summary of turns {turns} anew…"
-    remake_done: str = "The summary of turns {turns} was made anew: {before} → {after} chars."
+    make: str = "Regenerate"
+    making: str = "Regenerating the summary of turns {turns}…"
+    remake_done: str = "The summary of turns {turns} was regenerated: {before} → {after} chars."
     still_making: str = "A summary is being made. Please try again when it's done."
 
     versions: str = "Versions"
     versions_title: str = "Versions of this summary"
     other_version: str = "Compare with the one in use"
     version: str = "v{version} · {about} · {summary} chars"
-    version_rate: str = "rate {rate}"
-    version_verbatim: str = "word for word"
+    version_rate: str = "length {rate}"
+    version_verbatim: str = "verbatim"
     only_here: str = "Only here: "
     change_ends: str = " (end) "
     same_text: str = "The texts are the same."
     not_compared: str = "What differs isn't marked: comparing texts that repeat themselves this often takes too long."
-    only_version: str = "There is no other version yet. Edited or made anew, this one can be compared and brought back."
+    only_version: str = (
+        "There is no other version yet. Edit or regenerate this one to compare and restore versions here."
+    )
     close: str = "Close"
-    use: str = "Use this one"
+    use: str = "Use this version"
     use_done: str = "Version {version} of the summary of turns {turns} is in use."
 
-    undo_fold: str = "Undo fold"
-    undo_fold_done: str = "Turns {turns} are sent word for word again."
-    unmerged: str = "The summary of turns {turns} gave way to the {count} summaries that it was merged from."
-    undone: str = "The fold was undone: sent word for word."
+    undo_fold: str = "Unfold"
+    undo_fold_done: str = "Turns {turns} are sent verbatim again."
+    unmerged: str = "The summary of turns {turns} was split back into the {count} summaries it came from."
+    undone: str = "Unfolded: sent verbatim."
     fold_again: str = "Fold again"
     fold_again_done: str = "Turns {turns} are folded again."
     fact_added: str = "Added to the summary of turns {turns}."
     take_back: str = "Undo"
 
     pin: str = "Pin this message"
-    pin_hint: str = "Always send this message word for word"
+    pin_hint: str = "Always send this message verbatim"
     unpin: str = "Unpin"
     pins: str = "Pinned messages: {count} · ≈{used} of {budget} tokens"
     pins_unsent: str = "The chosen strategy sends only the newest turns, so pins aren't sent beside them."
@@ -624,7 +628,7 @@ class Words:
     rate: str = "Summary length"
     rate_help: str = "Lower makes summaries shorter, higher keeps more detail"
     rate_short: str = "0.1 short"
-    rate_balanced: str = "0.3 mid"
+    rate_balanced: str = "0.3 balanced"
     rate_detailed: str = "0.5 detailed"
     rate_note: str = "A change applies from the next summary on."
     rate_unused: str = "This strategy doesn't use this setting."
@@ -649,21 +653,21 @@ class Words:
     compact_now: str = "Compact now"
     compacting: str = "Compacting…"
     compacted: str = "{before} → {after} messages, ≈{tokens_before} → ≈{tokens_after} tokens ({percent}% less)"
-    reset: str = "Start fresh"
+    reset: str = "Clear context"
     reset_title: str = "Start fresh from here?"
     reset_question: str = (
         "From your next message on, the model won't know what was said so far. "
         "Your chat stays visible, and you can undo this until you send that message."
     )
-    reset_divider: str = "From here on the model starts fresh. Your chat stays visible."
+    reset_divider: str = "Context cleared: the model doesn't see the messages above. Your chat stays visible."
     undo_reset: str = "Undo"
     command_needs_chat: str = "Start a chat first."
-    restore: str = "Restore"
+    restore: str = "Undo"
     restore_help: str = (
         "Undoes this compaction: what it replaced is sent again from the next turn on. "
         "It isn't compacted again by itself until the chat has grown."
     )
-    command_note: str = "`/compact` compacts now; `/reset` lets the model start fresh, and your chat stays visible."
+    command_note: str = "`/compact` compacts now; `/reset` clears the model's context, and your chat stays visible."
     model: str = "Model"
     model_offline: str = "{name} · built in"
     language_label: str = "Language"
@@ -686,7 +690,9 @@ class Words:
     )
 
     empty_title: str = "Long chats that keep their thread"
-    empty_intro: str = "After every three turns, that part is summarised and remembered. Your words stay as they are."
+    empty_intro: str = (
+        "After every three turns, they're condensed into a summary the model remembers. Your messages stay intact."
+    )
     open_example: str = "Open an example chat"
     suggestions: tuple[Suggestion, ...] = (
         Suggestion(":material/event_note:", "Remember: we deploy on October 14"),
@@ -723,21 +729,21 @@ class Words:
     tool_arguments: str = "Input"
     tool_result: str = "Result"
     tool_seconds: str = "{seconds} s"
-    recalled_one: str = "Recall: turn {turns}"
-    recalled_some: str = "Recall: turns {turns}"
-    recalled_none: str = "Recall: nothing found"
+    recalled_one: str = "Looked up turn {turns}"
+    recalled_some: str = "Looked up turns {turns}"
+    recalled_none: str = "Looked up: nothing found"
     recalled_turn: str = "{turn}"
     to_turn: str = "Go to turn {turn}"
     fold_divider: str = "Turns {turns} above are remembered as a summary · {original} → {summary} chars"
-    fold_divider_past: str = "Turns {turns} were summarised here · {original} → {summary} chars"
-    fold_divider_verbatim: str = "Turns {turns} kept word for word · {original} chars"
+    fold_divider_past: str = "Turns {turns} summarised (not sent now) · {original} → {summary} chars"
+    fold_divider_verbatim: str = "Turns {turns} kept verbatim · {original} chars"
     fold_divider_compaction: str = "Context compacted · {change}"
     fold_text: str = "What the model sees instead of turns {turns}"
-    fold_text_verbatim: str = "Turns {turns} as the model sees them, word for word"
+    fold_text_verbatim: str = "Turns {turns} as the model sees them, verbatim"
     fold_text_compaction: str = "What the model sees instead of what was compacted"
     fold_text_past: str = "Turns {turns}: this isn't sent to the model now"
-    nearly_full: str = "The context is over 80% full. Type `/compact` to compact it, or `/reset` to start fresh."
-    full: str = "The context is over its limit. Type `/compact` to compact it, or `/reset` to start fresh."
+    nearly_full: str = "The context is over 80% full. Type `/compact` to compact it, or `/reset` to clear it."
+    full: str = "The context is over its limit. Type `/compact` to compact it, or `/reset` to clear it."
     unsent: str = "{count} messages are neither summarised yet nor sent to the model. They stay in the chat."
     fold_warning: str = (
         "No summary could be made {count} times in a row. From the next turn on, sentences picked from the original "
@@ -747,8 +753,8 @@ class Words:
     failed_kept: str = "Your message is saved, so you can retry."
     stopped_partial: str = "Stopped. What had arrived so far is kept."
     stopped_empty: str = "Stopped before the answer began."
-    client_tools: str = "{client} is to run these tools. A new message ends the wait."
-    answer_cut: str = "The answer stopped at the model's length limit. Write “continue” to get the rest."
+    client_tools: str = "Waiting for {client} to run these tools. Send a message to stop waiting."
+    answer_cut: str = "The answer stopped at the model's length limit. Send “continue” to get the rest."
     answer_repeats: str = "The model began to repeat itself; the answer was stopped."
 
     open_panel: str = "Summaries {count}"
@@ -757,21 +763,21 @@ class Words:
     tab_summaries: str = "Summaries"
     tab_statistics: str = "Statistics"
     history: str = "📝 Summary history"
-    current_rate: str = "Current rate: {rate}"
+    current_rate: str = "Summary length: {rate}"
     next_by_chars: str = "Next summary: {original} chars so far → about {summary}"
-    next_verbatim: str = "Next summary: {original} chars so far · kept word for word if it stays this short"
-    next_by_turn: str = "Next summary after turn {turn} · {original} chars would become about {summary}"
+    next_verbatim: str = "Next summary: {original} chars so far · kept verbatim if it stays this short"
+    next_by_turn: str = "Next summary after turn {turn} · e.g. {original} → about {summary} chars"
     next_by_tokens: str = "Next summary: ≈{tokens} of {threshold} tokens so far"
     step_talk: str = "Talk for three turns"
-    step_fold: str = "They are summarised at the length you set"
-    step_sent: str = "From then on the model reads the summary; your words stay here, whole"
+    step_fold: str = "They're summarised at the length you set"
+    step_sent: str = "From then on the model reads the summary; your messages stay here in full"
     turns_left: str = "Turns until the first summary: {count}"
     sample: str = "Example"
     sample_text: str = "The launch is on October 14 and Min-su is in charge. The data is copied first."
     fold_due: str = "A summary is due. It's used as soon as it's ready."
     fold_retry: str = "The summary couldn't be made. It's tried again after the next answer."
     no_records: str = "No summary yet."
-    no_records_since_reset: str = "No summary since the fresh start."
+    no_records_since_reset: str = "No summary since the context was cleared."
     no_record_notes: Mapping[str, str] = field(
         default_factory=lambda: {
             "rolling": "Once more than {threshold} tokens aren't summarised, one is made after an answer.",
@@ -782,24 +788,24 @@ class Words:
     window_turns: str = "This strategy makes and sends no summaries. Only the newest turns are sent: {count} at most."
     window_alone: str = "This strategy makes and sends no summaries. Only the message itself is sent."
     card_title: str = "[Turns {turns}]"
-    card_rate: str = "rate {rate}"
+    card_rate: str = "length {rate}"
     card_chars: str = "{original} → {summary} chars ({percent}% of the original length)"
     card_row: str = "[Turns {turns}] {original} → {summary} chars"
-    card_chars_verbatim: str = "{original} chars · word for word"
-    card_row_verbatim: str = "[Turns {turns}] {original} chars · word for word"
+    card_chars_verbatim: str = "{original} chars · verbatim"
+    card_row_verbatim: str = "[Turns {turns}] {original} chars · verbatim"
     card_compaction: str = "[Turns {turns} compacted]"
     card_merged: str = "{count} summaries merged into one"
     card_version: str = "v{version}"
     summarisers: Mapping[str, str] = field(
-        default_factory=lambda: {"extractive": "key sentences", "example": "written for this chat"}
+        default_factory=lambda: {"extractive": "key sentences", "example": "prepared for this example"}
     )
     to_turns: str = "Go to these turns"
     card_cost: str = "{input} in · {output} out tokens · {seconds} s · {model}"
     card_free: str = "0 tokens · {model}"
-    kept_verbatim: str = "Too short to shrink: kept word for word."
-    was_shortened: str = "Longer than asked for: the sentences that weigh least were left out."
-    was_picked: str = "The summary model gave nothing usable in time: sentences were picked from the original."
-    was_weak: str = "The model's summary lost too much or was none: sentences were picked from the original."
+    kept_verbatim: str = "Too short to shrink: kept verbatim."
+    was_shortened: str = "Longer than asked: the least important sentences were left out."
+    was_picked: str = "No summary could be made in time: key sentences of the original are used."
+    was_weak: str = "The model's summary lost too much or wasn't one: key sentences of the original are used."
     facts_kept: str = "{kept} of {all} facts kept"
     facts_missing: str = "Missing"
     facts_present: str = "Kept"
@@ -816,10 +822,10 @@ class Words:
     stat_chars: str = "Original: {original} → summary: {summary} chars"
     stat_saved: str = "Overall: {percent}% saved ({length_percent}% of the original length)"
     stat_grown: str = "Overall: {percent}% larger ({length_percent}% of the original length)"
-    stat_unsent: str = "Tokens not sent: {tokens}"
+    stat_unsent: str = "Input tokens saved: {tokens}"
     stat_fold_cost: str = "Tokens spent on summaries: {tokens}"
     stat_net: str = "Net savings: {tokens} tokens"
-    stat_net_note: str = "≈ is our estimate. Without it, the model provider reported the number."
+    stat_net_note: str = "≈ is Turnfold's estimate. Numbers without it were reported by the model provider."
     stat_nothing: str = "No summary yet. Once turns are summarised or left out, this shows what it saves."
     chart_title: str = "Tokens sent per turn"
     chart_note: str = "≈ Token counts are estimates."
@@ -833,7 +839,7 @@ class Words:
         "Tokens sent and tokens of the full history per turn (estimates). Turn {turn}: sent {sent}, full {full}."
     )
     gauge: str = "Context"
-    gauge_help_estimate: str = "≈ is our own estimate of the last input."
+    gauge_help_estimate: str = "≈ is Turnfold's estimate of the next input."
     gauge_help_usage: str = "The model provider reported this usage for the last input."
 
     cost: CostWords = field(default_factory=CostWords)

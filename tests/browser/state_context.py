@@ -55,7 +55,7 @@ def reset_done(stage: Stage) -> None:
     stage.button("dialog_confirm").click()
     expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_be_visible()
     past = stage.visitor.page.locator("[class*=st-key-past_]")
-    expect(past).to_contain_text(stage.words.fold_divider_past.partition("·")[0].format(turns="1–3"))
+    expect(past).to_contain_text(stage.words.fold_divider_past.partition("·")[0].format(turns="1-3"))
     expect(past).to_have_css("opacity", "0.75")
 
 
@@ -63,7 +63,7 @@ def reset_undone(stage: Stage) -> None:
     """The model knows the summary again."""
     stage.button("undo_reset").click()
     expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_have_count(0)
-    divider = stage.words.fold_divider.partition("·")[0].format(turns="1–3")
+    divider = stage.words.fold_divider.partition("·")[0].format(turns="1-3")
     expect(stage.visitor.page.get_by_text(divider)).to_be_visible()
     stage.visitor.ask(question(5), first=5)
     assert shape(stage.endpoint.bodies("chat")[-1]) == [(1, 3), 4, 5]

@@ -46,7 +46,7 @@ def example_open(stage: Stage) -> None:
     open_example(stage)
     expect(stage.visitor.turn(1)).to_contain_text("12,400")
     expect(
-        stage.visitor.page.get_by_text(stage.words.fold_divider.partition("·")[0].format(turns="1–3"))
+        stage.visitor.page.get_by_text(stage.words.fold_divider.partition("·")[0].format(turns="1-3"))
     ).to_be_attached()
     stage.expect_nothing_sticks_out()
     if stage.is_narrow:

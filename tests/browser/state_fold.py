@@ -69,7 +69,7 @@ def folded(stage: Stage) -> None:
 def fold_open(stage: Stage) -> None:
     """Its line opens in place, and marks the card beside it."""
     fold = stage.visitor.page.locator('[class*="st-key-fold_"]').last
-    line, words = fold.locator("summary"), fold.get_by_text(stage.words.fold_text.format(turns="10–12"))
+    line, words = fold.locator("summary"), fold.get_by_text(stage.words.fold_text.format(turns="10-12"))
     for sign in ("stExpanderIcon", "stIconMaterial"):
         expect(line.get_by_test_id(sign)).to_be_in_viewport(ratio=1)
     stage.visitor.note_marks()

@@ -183,19 +183,19 @@ def test_a_card_shows_earlier_turns_first_and_a_folds_line_opens_what_hides_its_
 ) -> None:
     visitor.open(f"?session={long_session}")
     visitor.open_statistics()
-    fold = visitor.page.locator('[class*="st-key-fold_"]').filter(has_text="위 10–12턴은")
+    fold = visitor.page.locator('[class*="st-key-fold_"]').filter(has_text="위 10-12턴은")
     cards = visitor.find("panel").locator('[class*="st-key-card_rail_"]')
     visitor.note_marks()
     fold.locator("summary").click()
     card = cards.filter(has_text="[10-12턴 요약]")
     visitor.wait_for_marks(card)
     expect(card).to_be_in_viewport()
-    expect(fold.get_by_text("모델이 10–12턴 대신 보는 글")).to_be_visible()
+    expect(fold.get_by_text("모델이 10-12턴 대신 보는 내용")).to_be_visible()
     expect(visitor.turn(1)).to_have_count(0)
     expect(visitor.page.locator("[data-marked]")).to_have_count(0)
     visitor.find("panel").get_by_text("[1-3턴]").click()
     visitor.note_marks()
-    cards.filter(has_text="[1-3턴 요약]").get_by_role("button", name="이 턴으로 가기").click()
+    cards.filter(has_text="[1-3턴 요약]").get_by_role("button", name="이 턴으로 이동").click()
     visitor.wait_for_marks(*map(visitor.turn, (1, 2, 3)))
     stays_in_view(visitor, visitor.turn(1).get_by_test_id("stChatMessage").first)
     expect(visitor.turn(36)).to_be_attached()
@@ -209,25 +209,25 @@ def test_a_turn_that_was_looked_up_is_gone_to_also_while_an_answer_streams(
     visitor: Visitor, long_session: str, fake_openai: FakeOpenAI
 ) -> None:
     visitor.open(f"?session={long_session}")
-    expect(visitor.turn(36).locator(".recalled")).to_have_text("기억 찾기: 2턴")
+    expect(visitor.turn(36).locator(".recalled")).to_have_text("이전 대화 참조: 2턴")
     fake_openai.script(tools(LOOKED_UP), hang("그 암호는 "), to="암호를 또 찾아봅시다.")
     visitor.write("암호를 또 찾아봅시다.")
     expect(visitor.find("streaming")).to_contain_text("그 암호는")
     line = visitor.turn(37).locator(".recalled")
-    expect(line).to_have_text("기억 찾기: 2턴")
+    expect(line).to_have_text("이전 대화 참조: 2턴")
     expect(visitor.turn(2)).to_have_count(0)
-    line.get_by_role("button", name="2턴으로 가기", exact=True).click()
+    line.get_by_role("button", name="2턴으로 이동", exact=True).click()
     stays_in_view(visitor, visitor.turn(2))
     visitor.find("stop").locator("button").click()
     visitor.wait_for_end(37)
-    expect(line).to_have_text("기억 찾기: 2턴")
+    expect(line).to_have_text("이전 대화 참조: 2턴")
 
 
 @pytest.mark.slow
 def test_a_turn_is_gone_to_though_the_request_for_it_is_lost(visitor: Visitor, long_session: str) -> None:
     on_the_way(visitor, '"turns"', lose)
     visitor.open(f"?session={long_session}")
-    visitor.turn(36).get_by_role("button", name="2턴으로 가기").click()
+    visitor.turn(36).get_by_role("button", name="2턴으로 이동").click()
     expect(visitor.turn(2)).to_be_in_viewport()
 
 

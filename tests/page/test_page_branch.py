@@ -39,8 +39,8 @@ def test_an_edited_question_is_asked_in_a_branch(page: AppTest, service: Scripte
     assert branch != identifier
     assert [turn.user_text for turn in service.stored[branch].turns] == ["질문 1", "다른 질문"]
     assert [turn.user_text for turn in service.stored[identifier].turns] == ["질문 1", "질문 2", "질문 3"]
-    assert "‘질문 1’ 대화의 1턴까지 이어받은 갈래입니다." in page_text(page)
-    assert "새 갈래로 옮겨 왔습니다" in page.toast[0].value
+    assert "‘질문 1’에서 1턴까지 이어받은 분기입니다." in page_text(page)
+    assert "새 분기로 이동했습니다" in page.toast[0].value
     assert "edit_confirm" not in keys(page)
 
 
@@ -108,6 +108,6 @@ def test_one_question_is_edited_at_a_time_and_the_first_begins_anew(page: AppTes
         assert list(service.stored) == [identifier]
     page.button(key="edit_confirm").click().run()
     assert page.query_params["session"] != identifier
-    assert "‘질문 1’ 대화를 첫 턴부터 다시 시작한 갈래입니다." in page_text(page)
+    assert "‘질문 1’ 대화를 첫 턴부터 다시 시작한 분기입니다." in page_text(page)
     page.button(key="to_origin").click().run()
     assert page.query_params["session"] == identifier

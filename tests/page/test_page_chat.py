@@ -62,18 +62,18 @@ def test_folds_are_marked_between_the_turns_and_say_what_was_kept_word_for_word(
 ) -> None:
     identifier = store_session(service, 7)
     open_page(page, identifier)
-    assert folds(page) == [f"위 {turns}턴은 요약으로 기억합니다 · 45자 → 13자" for turns in ("1–3", "4–6")]
+    assert folds(page) == [f"위 {turns}턴은 요약으로 기억합니다 · 45자 → 13자" for turns in ("1-3", "4-6")]
     service.stored[identifier].records[0] = replace(make_record((1, 2, 3), original_chars=41), kind="verbatim")
     page.run()
-    assert "1–3턴 원문 그대로 · 41자" in folds(page)
+    assert "1-3턴 원문 그대로 · 41자" in folds(page)
     assert "원문 그대로 두었습니다" in page_text(page)
 
 
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (InputError("too_long", "7 > 5"), "너무 깁니다. 나누어 보내세요. (7 > 5)"),
-        (DatabaseBusyError(), "다른 작업이 데이터베이스를 오래 쓰고 있습니다"),
+        (InputError("too_long", "7 > 5"), "너무 깁니다. 나누어 보내 주세요. (7 > 5)"),
+        (DatabaseBusyError(), "다른 프로세스가 데이터베이스를 잠그고 있습니다"),
     ],
 )
 def test_refused_message_says_why_and_goes_back_into_its_field(
@@ -114,7 +114,7 @@ def test_fold_failures_are_told_from_the_third_on(page: AppTest, service: Script
     session.fold_failures, session.fold_error_code = 3, "deadline"
     page.run()
     assert "요약을 3번 연속 만들지 못했습니다" in page.warning[0].value
-    assert "정해진 시간 안에 답이 오지 않았습니다" in page.warning[0].value
+    assert "정해진 시간 안에 답변이 끝나지 않았습니다" in page.warning[0].value
     session.fold_error_code = "summary_language"
     assert "요약이 사용자의 말과 다른 언어로 쓰였습니다" in page.run().warning[0].value
 

@@ -59,7 +59,7 @@ def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService
         assert service.stored[identifier].strategy == name
         assert note in page_text(page)
         assert ("compact" in keys(page)) == (name == "compaction")
-    assert "1–3턴을 요약했던 곳 · 45자 → 13자" in folds(page)  # and isn't remembered
+    assert "1-3턴 요약(지금은 보내지 않음) · 45자 → 13자" in folds(page)  # and isn't remembered
 
 
 def test_a_compaction_is_made_told_and_restored(page: AppTest, service: ScriptedService) -> None:
@@ -68,7 +68,7 @@ def test_a_compaction_is_made_told_and_restored(page: AppTest, service: Scripted
     session.strategy, session.records = "compaction", [newest]
     session.compactions = [newest, *(replace(newest, id=f"earlier-{number}") for number in (2, 1))]
     page.session_state["compactions_rail"] = True
-    line = "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8000 (90% 감소)"
+    line = "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8,000 (90% 감소)"
     assert line in page_text(open_page(page, identifier))
     page.button(key="compact").click().run()
     assert toasts(page) == [line]
@@ -98,17 +98,17 @@ def test_a_reset_is_asked_about_leaves_a_divider_and_is_undone_beside_it(
     assert "여기부터 모델은 앞의 대화를 모릅니다." in page_text(page)
     assert "past_records" in service.calls
     assert (boxes(page, "past_"), boxes(page, "reset_")) == (["past_record-1"], ["reset_5"])
-    assert folds(page)[0] == "1–3턴을 요약했던 곳 · 45자 → 13자"
+    assert folds(page)[0] == "1-3턴 요약(지금은 보내지 않음) · 45자 → 13자"
     page.button(key="undo_reset").click().run()
     assert f"undo_reset {identifier}" in service.calls
     assert boxes(page, "past_") == boxes(page, "reset_") == []
-    assert folds(page)[0] == "위 1–3턴은 요약으로 기억합니다 · 45자 → 13자"
+    assert folds(page)[0] == "위 1-3턴은 요약으로 기억합니다 · 45자 → 13자"
 
     service.reset(identifier)
     page.run()
     service.refusal = InputError("no_reset")
     page.button(key="undo_reset").click().run()
-    assert toasts(page) == ["되돌릴 수 없습니다. 그 뒤에 대화가 이어졌습니다."]
+    assert toasts(page) == ["초기화를 취소할 수 없습니다. 그 뒤에 대화가 이어졌습니다."]
     say(page, "여섯째", "일곱째", "여덟째")
     assert (boxes(page, "past_"), boxes(page, "reset_")) == (["past_record-1"], ["reset_5"])
     assert len(folds(page)) - len(boxes(page, "past_")) == len(service.stored[identifier].records)
@@ -119,9 +119,9 @@ def test_an_open_fold_says_truly_what_its_text_is(page: AppTest, service: Script
     identifier = store_session(service, 5)
     session = service.stored[identifier]
     kinds: tuple[tuple[RecordKind, str], ...] = (
-        ("interval", "모델이 1–3턴 대신 보는 글"),
-        ("verbatim", "모델이 그대로 보는 1–3턴의 글"),
-        ("compaction", "모델이 압축한 대화 대신 보는 글"),
+        ("interval", "모델이 1-3턴 대신 보는 내용"),
+        ("verbatim", "모델이 그대로 보는 1-3턴"),
+        ("compaction", "모델이 압축한 대화 대신 보는 내용"),
     )
     open_page(page, identifier)
     for kind, heading in kinds:
@@ -141,12 +141,12 @@ def test_an_open_fold_from_before_a_reset_says_that_its_text_is_not_sent(
     service.stored[identifier].records = [replace(compaction(), kind=kind)]
     service.reset(identifier)
     page.session_state["fold_record-1_whole"] = True
-    assert ":small[:gray[1–3턴 · 지금은 모델에 보내지 않는 글]]" in page_text(open_page(page, identifier))
+    assert ":small[:gray[1-3턴 · 지금은 모델에 보내지 않는 내용]]" in page_text(open_page(page, identifier))
 
 
 def test_a_command_that_cannot_be_run_says_why(page: AppTest, service: ScriptedService) -> None:
     say(page.run(), "/reset")
-    assert toasts(page) == ["먼저 대화를 시작하세요."]
+    assert toasts(page) == ["먼저 대화를 시작해 주세요."]
     assert service.stored == {}
     open_page(page, store_session(service, 1))
     service.refusal = InputError("nothing_to_compact")

@@ -15,11 +15,11 @@ AFTER_RESET = NextFold(turns=(11, 12), turns_left=2, is_reset=True)
 
 
 def test_before_the_first_word_an_example_follows_the_slider(page: AppTest) -> None:
-    assert "다음 요약: 3턴이 끝나면 · 1200자라면 약 360자" in page_text(page.run())
-    assert "1200자 → 360자" in raw_html(page)
+    assert "다음 요약: 3턴이 끝난 뒤 · 예: 1,200자 → 약 360자" in page_text(page.run())
+    assert "1,200자 → 360자" in raw_html(page)
     slider_of(page, "slider_rail").set_value(0.1).run()
-    assert "다음 요약: 3턴이 끝나면 · 1200자라면 약 120자" in page_text(page)
-    assert "1200자 → 120자" in raw_html(page)
+    assert "다음 요약: 3턴이 끝난 뒤 · 예: 1,200자 → 약 120자" in page_text(page)
+    assert "1,200자 → 120자" in raw_html(page)
 
 
 def test_until_the_first_fold_three_steps_say_what_will_happen(page: AppTest, service: ScriptedService) -> None:
@@ -39,9 +39,9 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
     service.answer = lambda _: "답" * 496
     identifier = store_session(service, 2)
     session = service.stored[identifier]
-    assert "다음 요약: 지금까지 1000자 → 약 300자" in page_text(open_page(page, identifier))
+    assert "다음 요약: 지금까지 1,000자 → 약 300자" in page_text(open_page(page, identifier))
     slider_of(page, "slider_rail").set_value(0.5).run()
-    assert "다음 요약: 지금까지 1000자 → 약 500자" in page_text(page)
+    assert "다음 요약: 지금까지 1,000자 → 약 500자" in page_text(page)
     slider_of(page, "slider_rail").set_value(0.3).run()
 
     session.next_fold = BY_TURNS
@@ -49,10 +49,10 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
     assert slider_of(page, "slider_rail").value == 0.3
     assert "현재 압축률: 0.3" in page_shows
     assert "원문의 30% 길이" in page_shows
-    assert "다음 요약: 지금까지 1240자 → 약 370자" in page_shows
+    assert "다음 요약: 지금까지 1,240자 → 약 370자" in page_shows
 
     session.next_fold = replace(BY_TURNS, original_chars=104, summary_chars=104)
-    assert "다음 요약: 지금까지 104자 · 너무 짧으면 줄이지 않고 원문 그대로 둡니다" in page_text(page.run())
+    assert "다음 요약: 지금까지 104자 · 너무 짧으면 요약하지 않고 원문 그대로 보냅니다" in page_text(page.run())
 
     session.next_fold = DUE
     page_shows = page_text(page.run())
@@ -60,7 +60,7 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
     assert "남았습니다" not in page_shows
     for failures, sentence in (
         (1, "요약을 만들지 못했습니다. 다음 답변 뒤에 다시 시도합니다."),
-        (3, "요약을 3번 연속 만들지 못했습니다. 다음 턴부터는 원문에서 고른 문장이 요약을 대신합니다."),
+        (3, "요약을 3번 연속 만들지 못했습니다. 다음 턴부터는 원문의 핵심 문장이 요약을 대신합니다."),
     ):
         session.fold_failures = failures
         page_shows = page_text(page.run())
@@ -69,8 +69,8 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
 
     session.next_fold, session.fold_failures = AFTER_RESET, 0
     page_shows = page_text(page.run())
-    assert "새로 시작한 뒤로는 아직 요약이 없습니다." in page_shows
-    assert "다음 요약: 12턴이 끝나면" in page_shows
+    assert "문맥을 초기화한 뒤로는 아직 요약이 없습니다." in page_shows
+    assert "다음 요약: 12턴이 끝난 뒤" in page_shows
     assert "첫 요약" not in page_shows
     assert 'class="steps"' not in raw_html(page)
 
@@ -81,16 +81,16 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
         (
             "rolling",
             NextFold(tokens=1240, threshold_tokens=8000),
-            ("8000토큰을 넘으면 답변 뒤에 요약 하나를", "다음 요약: 지금까지 ≈1240 / 8000토큰"),
+            ("8,000토큰을 넘으면 답변 뒤에 요약 하나를", "다음 요약: 지금까지 ≈1,240 / 8,000토큰"),
         ),
         (
             "compaction",
             NextFold(tokens=1240, threshold_tokens=75000),
-            ("컨텍스트가 75,000토큰에 이르면", "다음 요약: 지금까지 ≈1240 / 75,000토큰"),
+            ("컨텍스트가 75,000토큰에 이르면", "다음 요약: 지금까지 ≈1,240 / 75,000토큰"),
         ),
         ("compaction", NextFold(), ("자동 압축이 꺼져 있습니다.",)),
         ("window", NextFold(sent_turns=10), ("요약을 만들거나 보내지 않습니다. 최근 10턴만 보냅니다.",)),
-        ("window", NextFold(sent_turns=0), ("요약을 만들거나 보내지 않습니다. 쓰신 메시지만 보냅니다.",)),
+        ("window", NextFold(sent_turns=0), ("요약을 만들거나 보내지 않습니다. 현재 메시지만 보냅니다.",)),
     ],
 )
 def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(

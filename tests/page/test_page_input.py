@@ -30,7 +30,7 @@ def test_the_model_input_of_every_strategy_is_shown(real_service: ChatService, s
     page.session_state[TABS] = words_of("ko").input.tab
     open_page(page, identifier)
     assert not page.exception
-    assert "다시 만들어 확인했습니다" in page_text(page)
-    groups = [box.label for box in page.expander if "시스템 프롬프트" in box.label or "머리말" in box.label]
+    assert "실제로 보낸 내용과 같습니다" in page_text(page)
+    groups = [box.label for box in page.expander if "시스템 프롬프트" in box.label or "구획 제목" in box.label]
     assert len(groups) == (2 if strategy in ("rolling", "compaction") else 1)
-    assert sum("이번 턴의 맥락" in box.label for box in page.expander) == 1
+    assert sum("이번 턴의 컨텍스트" in box.label for box in page.expander) == 1

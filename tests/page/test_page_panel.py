@@ -32,7 +32,7 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
     assert "📝 대화 요약 히스토리" in page_shows
     assert "현재 압축률: 0.3" in page_shows
     assert r"**\[1-3턴 요약\]** :gray-badge[압축률 0.3]" in page_shows
-    for chars in ("1500자 → 450자 (원문의 30% 길이)", "100자 → 30자", "800자 → 240자"):
+    for chars in ("1,500자 → 450자 (원문의 30% 길이)", "100자 → 30자", "800자 → 240자"):
         assert chars in page_shows
     assert "사용자가 인사하고 파이썬 3.13을 물음." in [text.value for text in page.markdown]
 
@@ -40,7 +40,7 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
     page_shows = page_text(page.run())
     assert "📊 요약 통계" in page_shows
     assert "총 요약: 3개 (9턴 압축)" in page_shows
-    assert "원본: 2400자 → 요약: 720자" in page_shows
+    assert "원본: 2,400자 → 요약: 720자" in page_shows
     assert "전체 압축률: 70% 절감 (원문의 30% 길이)" in page_shows
 
 
@@ -81,7 +81,7 @@ def test_a_card_says_how_many_facts_are_kept_and_lists_the_missing_ones_first(
     # The sentence is marked up, and each button names its fact.
     first, second = rows(page)
     assert first.startswith("&lt;말&gt; <b>&quot;python3.13t&quot;</b>입니다.")
-    assert 'aria-label="요약에 넣기: --enable-experimental-jit"' in second
+    assert 'aria-label="요약에 추가: --enable-experimental-jit"' in second
     assert re.search(
         r'aria-label="고정: --enable-experimental-jit" aria-pressed="false".*data-message="user-4"', second
     )
@@ -128,7 +128,7 @@ def test_a_card_says_what_a_dense_block_needed_and_what_was_invented(page: AppTe
     identifier = open_facts(page, service, needed_rate=0.38, invented_facts=("990만 원", "[KX](y)"))
     page_shows = page_text(page)
     assert "목표 0.3, 사실이 많아 0.38 필요 → 실제 0.3" in page_shows
-    invented = r"대화에 없는 값: 990만 원, \[KX\](y). 요약을 확인하고 고쳐 주세요."
+    invented = r"대화에 없는 값: 990만 원, \[KX\](y). 요약을 확인하고 편집해 주세요."
     assert f":orange[:material/report: {invented}]" in page_shows
     assert page.button(key="mend_rail_record-1").click().run().text_area(key="text_record-1").value
     service.stored[identifier].records = [make_record((1, 2, 3))]
@@ -144,7 +144,7 @@ def test_a_card_knows_its_turns_and_what_was_kept_word_for_word_stays_literal(
     record = make_record((1, 2, 3), summary="**굵게** [말](https://a.kr)")
     service.stored[identifier].records = [record]
     page_shows = page_text(open_page(page, identifier))
-    assert 'aria-label="이 턴으로 가기" data-first="1" data-last="3"' in raw_html(page)
+    assert 'aria-label="이 턴으로 이동" data-first="1" data-last="3"' in raw_html(page)
     assert r"**굵게** \[말](https:color[\:]//a.kr)" in page_shows
     service.stored[identifier].records = [replace(record, kind="verbatim", original_chars=166, summary_chars=223)]
     page.run()
@@ -168,14 +168,14 @@ def test_figures_are_told_as_they_are(page: AppTest, service: ScriptedService) -
         session.records = [replace(record, input_tokens=fold_tokens // 2, output_tokens=0) for record in made]
         page_shows = page_text(page.run())
         assert f"**순 절감: {net} 토큰**" in page_shows
-        assert f"요약을 만든 토큰: {format_count(fold_tokens)}" in page_shows  # as its provider reported it
-        assert "요약하며 잃은 캐시: ≈60" in page_shows
+        assert f"요약에 쓴 토큰: {format_count(fold_tokens)}" in page_shows  # as its provider reported it
+        assert "요약으로 무효화된 캐시: ≈60" in page_shows
     session.records = [replace(make_record((1, 2, 3), original_chars=100), summary_chars=112)]
     assert "전체 압축률: 12% 증가 (원문의 112% 길이)" in page_text(page.run())
 
     session.records, session.unsent_tokens = [], 12_000
     page_shows = page_text(page.run())
-    assert "보내지 않은 토큰: ≈12,000" in page_shows
+    assert "절약한 입력 토큰: ≈12,000" in page_shows
     assert "총 요약" not in page_shows
     assert page.get("vega_lite_chart")
 
@@ -191,14 +191,14 @@ def test_a_card_says_what_its_fold_cost_and_who_wrote_it(page: AppTest, service:
     records = service.stored[identifier].records
     records[0] = replace(records[0], is_usage=False, outcome="shortened")
     page_shows = page_text(open_page(page, identifier))
-    assert r"입력 ≈1024 · 출력 ≈260 토큰 · 1.2초 · offline-mini" in page_shows
-    assert r"입력 1024 · 출력 260 토큰 · 1.2초 · offline-mini" in page_shows
-    assert "목표보다 길어 덜 중요한 문장을 덜어 냈습니다." in page_shows
+    assert r"입력 ≈1,024 · 출력 ≈260 토큰 · 1.2초 · offline-mini" in page_shows
+    assert r"입력 1,024 · 출력 260 토큰 · 1.2초 · offline-mini" in page_shows
+    assert "목표보다 길어 덜 중요한 문장을 제외했습니다." in page_shows
     assert "문장을 골랐습니다" not in page_shows
     records[0] = replace(records[0], input_tokens=0, output_tokens=0, model="extractive", outcome="picked")
     page_shows = page_text(page.run())
     assert ":small[:gray[토큰 0 · 문장 추출]]" in page_shows
-    assert "요약 모델이 제때 쓸 만한 요약을 내지 못해 원문에서 문장을 골랐습니다." in page_shows
+    assert "제시간에 요약을 만들지 못해 원문의 핵심 문장을 넣었습니다." in page_shows
 
 
 def lines(page: AppTest) -> list[str]:
@@ -228,7 +228,7 @@ def test_the_newest_cards_come_first_and_older_ones_are_lines_that_open(
     page.session_state["older_rail"] = True
     page.run()
     assert len(lines(page)) == 30
-    assert r"\[31-33턴\] 1364자 → 409자" in lines(page)
+    assert r"\[31-33턴\] 1,364자 → 409자" in lines(page)
     assert "오래된 요약" not in [text.value for text in page.markdown]
     page.session_state["older_rail_record-31"] = True
     page.run()
@@ -253,7 +253,7 @@ def test_chart_draws_the_figures_of_the_service_where_it_is_shown(page: AppTest,
         for kind, tokens in (("보낸 토큰", point.sent_tokens), ("전체 기록", point.full_tokens))
     }
     assert [(row["turn"], row["kind"]) for row in rows if "tokens" not in row] == [(4, "새 요약"), (7, "새 요약")]
-    assert "7턴: 보낸 토큰 730, 전체 기록 2050" in chart.alt
+    assert "7턴: 보낸 토큰 730, 전체 기록 2,050" in chart.alt
     assert "≈ 추정한 토큰 수입니다." in page_text(page)
     for reset_after, turns in ((0, (1, 7)), (4, (5, 7)), (6, (7, 8))):
         service.reset_after = reset_after
@@ -274,12 +274,12 @@ def test_gauge_tells_estimate_from_usage_and_names_the_model(page: AppTest, serv
     open_page(page, store_session(service, 2))
     assert '<span class="model">offline-mini · 내장</span> · </span><span class="word">컨텍스트' in gauge_text(page)
     assert "≈17%</b>" in gauge_text(page)
-    assert "· ≈1416 / 8192<" in gauge_text(page)
-    assert "≈는 마지막으로 보낸 입력을 직접 센 추정치입니다." in gauge_text(page)
+    assert "· ≈1,416 / 8,192<" in gauge_text(page)
+    assert "≈는 다음에 보낼 입력을 Turnfold가 추정한 값입니다." in gauge_text(page)
     service.gauge_now = Gauge(sent_tokens=2048, window_tokens=8192, source="usage")
     page.run()
     assert "<b>25%</b>" in gauge_text(page)
-    assert "· 2048 / 8192<" in gauge_text(page)
+    assert "· 2,048 / 8,192<" in gauge_text(page)
     assert "≈" not in gauge_text(page)
     assert "마지막 입력에 대해 모델 제공자가 보고한 사용량입니다." in gauge_text(page)
     service.settings = service.settings.model_copy(update={"openai_base_url": "http://127.0.0.1:9"})
@@ -299,7 +299,7 @@ def test_gauge_tells_estimate_from_usage_and_names_the_model(page: AppTest, serv
 
 def test_drawer_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:
     page.run()
-    for turns, label in ((0, "요약 0 · 3턴 뒤"), (1, "요약 0 · 2턴 뒤"), (2, "요약 0 · 1턴 뒤"), (7, "요약 2")):
+    for turns, label in ((0, "첫 요약까지 3턴"), (1, "첫 요약까지 2턴"), (2, "첫 요약까지 1턴"), (7, "요약 2")):
         if turns:
             open_page(page, store_session(service, turns))
         assert page.button(key="open_panel").label == label

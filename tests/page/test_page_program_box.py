@@ -33,13 +33,13 @@ def test_names_are_shown_as_they_are_and_the_day_of_the_last_use(page: AppTest, 
 
 def test_a_token_is_shown_once_and_its_program_listed(box: AppTest, service: ScriptedService) -> None:
     make(box, "  ")
-    assert "프로그램 이름은 보이는 글자로 1~32자여야 합니다." in page_text(box)
+    assert "이름은 1~32자로 입력해 주세요(공백·제어 문자만으로는 안 됩니다)." in page_text(box)
     assert service.programs.tokens == []
     make(box, "편집기")
     assert "프로그램 이름은" not in page_text(box)
     assert f"`{SECRET}`" in page_text(box)
     assert f'data-copy="{SECRET}"' in raw_html(box)
-    assert "‘편집기’의 토큰입니다. 다시 볼 수 없으니 지금 복사하세요." in page_text(box)
+    assert "‘편집기’의 토큰입니다. 다시 볼 수 없으니 지금 복사해 주세요." in page_text(box)
     assert "아직 쓰지 않음" in page_text(box)
     assert [token.tools for token in service.programs.tokens] == [None]
     assert box.text_input(key="program_name").value == ""
@@ -55,7 +55,7 @@ def test_a_program_is_withdrawn_after_a_question_that_forgets_the_token(box: App
     box.button(key="withdraw_t1").click().run()
     assert SECRET not in page_text(box)
     assert "made_token" not in box.session_state
-    assert "‘편집기’ 프로그램은 다음 요청부터 들어올 수 없습니다." in page_text(box)
+    assert "‘편집기’의 토큰을 폐기하면 다음 요청부터 거절됩니다." in page_text(box)
     box.button(key="dialog_cancel").click().run()
     assert "dialog_confirm" not in keys(box)
     assert len(service.programs.tokens) == 1

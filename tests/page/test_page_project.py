@@ -99,7 +99,7 @@ def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedS
         "포트는 8502 :small[:gray[3일 전]]",
         "old.py :small[:orange[날짜 없음 · 지금은 없음]]",
         "여기 없는 더 오래된 결정 4개",
-        "오래되어 틀릴 수 있습니다. 직접 하시는 말이 우선합니다.",
+        "지금과 다를 수 있습니다. 새로 입력한 내용이 우선합니다.",
     ):
         assert line in text
     text = page_text(page.segmented_control(key="language").set_value("en").run())
@@ -130,13 +130,13 @@ def test_a_project_with_notes_has_suggestions_of_its_own_that_a_real_model_answe
 def test_each_line_of_the_card_can_be_let_go(page: AppTest, project: ScriptedService) -> None:
     choose_project(page)
     for number, choice, call in (
-        (1, "계획 끝내기", ("complete_plan", "plan-1")),
+        (1, "계획 완료", ("complete_plan", "plan-1")),
         (2, "완료", ("complete_task", "task-1")),
-        (2, "잊기", ("forget", "task-1")),
-        (3, "잊기", ("forget_decision", "decision-2")),
+        (2, "메모리에서 삭제", ("forget", "task-1")),
+        (3, "메모리에서 삭제", ("forget_decision", "decision-2")),
         (4, "닫기", ("note_open_files", ("closed", ["old.py"]))),
-        (5, "잊기", ("edit_summary", "")),
-        (6, "마지막에 나눈 말 잊기", ("forget_dialog",)),
+        (5, "메모리에서 삭제", ("edit_summary", "")),
+        (6, "마지막 대화 삭제", ("forget_dialog",)),
     ):
         project.projects.calls.clear()
         pick(page, f"line_{number}_chat", choice)
@@ -153,7 +153,7 @@ def test_each_line_of_the_card_can_be_edited(page: AppTest, project: ScriptedSer
         (5, "edit_summary_", "배포 준비 중", ("edit_summary", "새 글")),
     ):
         project.projects.calls.clear()
-        pick(page, f"line_{number}_chat", "고치기")
+        pick(page, f"line_{number}_chat", "편집")
         key = f"project_field_0_{field}_chat"
         typed = page.text_area(key=key) if number in {3, 5} else page.text_input(key=key)
         assert typed.value == before
@@ -164,7 +164,7 @@ def test_each_line_of_the_card_can_be_edited(page: AppTest, project: ScriptedSer
 
 
 def test_a_refused_text_stays_in_its_form_with_the_reason(page: AppTest, project: ScriptedService) -> None:
-    pick(choose_project(page), "line_3_chat", "고치기")
+    pick(choose_project(page), "line_3_chat", "편집")
     project.projects.refusal = InputError("secret", "GitHub token")
     page.text_area(key="project_field_0_edit_decision_decision-2_chat").set_value("열쇠는 ghp_…")
     save(page, "chat")

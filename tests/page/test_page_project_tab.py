@@ -34,14 +34,14 @@ def test_the_tab_shows_the_whole_project(page: AppTest, project: ScriptedService
     ):
         assert said in text
     labels = [box.label for box in page.expander]
-    assert {"다른 계획 1개", "끝낸 일 1개", "바뀐 결정 1개", "스냅샷 1개"} <= set(labels)
+    assert {"다른 계획 1개", "완료한 할 일 1개", "대체된 결정 1개", "스냅샷 1개"} <= set(labels)
     assert "포트는 8501" not in text
 
 
 def test_without_a_project_the_tab_says_where_to_choose_one(page: AppTest, project: ScriptedService) -> None:
     page.run()
     page.session_state["tabs_rail"] = "프로젝트"
-    assert "고른 프로젝트가 없습니다. 고급 설정에서 고를 수 있습니다." in page_text(page.run())
+    assert "선택한 프로젝트가 없습니다. 고급 설정에서 선택할 수 있습니다." in page_text(page.run())
     assert changes(project) == []
 
 
@@ -64,8 +64,8 @@ def test_new_rules_are_shown_with_their_text_and_used_once_agreed_to(page: AppTe
     assert "동의하기 전에는 이 규칙을 쓰지 않습니다." in text
     assert "프로젝트 탭에서 볼 수 있습니다." in text  # on the card
     assert "항상 · 43 KB · 32 KB 보냄" in text
-    assert "43 KB 가운데 11 KB는 자리가 없어 뺐습니다." in text
-    hidden = "뺀 주석 1개 · 뺀 보이지 않는 글자 2개 · 글자가 아닌 곳 4군데 · 따라가지 않은 가져오기 3개"
+    assert "43 KB 가운데 11 KB는 공간이 없어 제외했습니다." in text
+    hidden = "제외한 주석 1개 · 제외한 보이지 않는 문자 2개 · 텍스트가 아닌 곳 4군데 · 따라가지 않은 가져오기 3개"
     assert hidden in text
     assert page.code[0].value == "규칙 글"
     page.button(key="project_agree_rail").click().run()
@@ -78,14 +78,14 @@ def test_each_press_in_the_tab_changes_one_thing_or_says_why_not(page: AppTest, 
     presses: tuple[tuple[Callable[[], AppTest], tuple[object, ...]], ...] = (
         (page.button(key="project_icon_complete_1_rail").click().run, ("complete_task", "task-2")),
         (lambda: pick(page, "task_1_rail", "시작"), ("start_task", "task-2")),
-        (lambda: pick(page, "task_1_rail", "잊기"), ("forget", "task-2")),
-        (lambda: pick(page, "active_plan_rail", "계획 끝내기"), ("complete_plan", "plan-1")),
-        (lambda: pick(page, "decision_0_rail", "잊기"), ("forget_decision", "decision-2")),
+        (lambda: pick(page, "task_1_rail", "메모리에서 삭제"), ("forget", "task-2")),
+        (lambda: pick(page, "active_plan_rail", "계획 완료"), ("complete_plan", "plan-1")),
+        (lambda: pick(page, "decision_0_rail", "메모리에서 삭제"), ("forget_decision", "decision-2")),
         (
             lambda: page.button(key="project_icon_close_0_rail").click().run(),
             ("note_open_files", ("closed", ["old.py"])),
         ),
-        (lambda: pick(page, "summary_rail", "잊기"), ("edit_summary", "")),
+        (lambda: pick(page, "summary_rail", "메모리에서 삭제"), ("edit_summary", "")),
     )
     for press, call in presses:
         project.projects.calls.clear()
@@ -129,13 +129,13 @@ def test_forgetting_a_plan_with_its_tasks_and_restoring_ask_first(page: AppTest,
     asking = f"project_ask_{SNAPSHOT.name}_rail"
     questions: tuple[tuple[Callable[[], AppTest], str, tuple[str, str]], ...] = (
         (
-            lambda: pick(page, "active_plan_rail", "잊기"),
-            "‘여름 배포’ 계획을 할 일까지 모두 잊을까요?",
+            lambda: pick(page, "active_plan_rail", "메모리에서 삭제"),
+            "‘여름 배포’ 계획을 할 일까지 모두 메모리에서 삭제할까요?",
             ("forget", "plan-1"),
         ),
         (
             lambda: page.button(key=asking).click().run(),
-            "2026-11-20 12:00:00의 상태로 되돌릴까요?",
+            "2026-11-20 12:00:00의 상태로 복원할까요?",
             ("restore", SNAPSHOT.name),
         ),
     )
@@ -156,13 +156,13 @@ def test_damaged_memory_says_which_file_and_offers_the_newest_snapshot(page: App
     for warning in page.warning:
         assert "context.json 파일이 손상되어" in warning.value
         assert warning.value.endswith("(line 1)")
-        assert "가장 최근 스냅샷으로 되돌리거나 새로 시작하세요." in warning.value
+        assert "가장 최근 스냅샷으로 복원하거나 새로 시작할 수 있습니다." in warning.value
     assert len(page.warning) == 2  # the card and the tab
     page.button(key="project_ask_damage_rail").click().run()
     save(page)
     assert changes(project) == [("restore", SNAPSHOT.name)]
     project.projects.view = ProjectView(ROOT, "shop", NO_RULES, (), damage="workflow.json")
-    assert "되돌릴 스냅샷이 없습니다." in page.run().warning[0].value
+    assert "복원할 스냅샷이 없습니다." in page.run().warning[0].value
 
 
 @pytest.mark.parametrize("snapshots", [(), (SNAPSHOT,)])

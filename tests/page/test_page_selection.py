@@ -32,11 +32,11 @@ def test_pinned_chats_stand_first_under_their_own_head(page: AppTest, service: S
 
 def test_a_branch_is_made_of_a_chat_in_the_list(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 2)
-    choose(page.run(), identifier, "갈래 만들기")
+    choose(page.run(), identifier, "새 대화로 분기")
     branch = page.query_params["session"]
     assert branch != identifier
     assert service.stored[branch].forked_after == 2
-    assert "2턴까지 이어받은 갈래" in page_text(page)
+    assert "2턴까지 이어받은 분기" in page_text(page)
 
 
 def test_ticked_chats_are_deleted_and_come_back(page: AppTest, service: ScriptedService) -> None:
@@ -60,10 +60,10 @@ def test_ticked_chats_are_deleted_and_come_back(page: AppTest, service: Scripted
 def test_a_chat_is_offered_as_two_kinds_of_file(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     service.stored[identifier].title = 'Q3/Q4: "계획" '
-    choose(page.run(), identifier, "파일로 저장")
+    choose(page.run(), identifier, "내보내기")
     assert [getattr(button, "label", "") for button in page.get("download_button")] == [
-        "Markdown · 읽기 좋은 글",
-        "JSON Lines · 빠짐없이",
+        "Markdown · 읽기용",
+        "JSON Lines · 전체(다시 가져올 수 있음)",
     ]
 
 

@@ -104,12 +104,12 @@ def test_a_chat_is_renamed_in_a_dialog_that_stays_until_it_is_closed(page: AppTe
     page.text_input(key="new_title").set_value("버릴 이름")
     page.button(key="dialog_cancel").click().run()
     page.menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
-    assert "이름을 입력하세요." not in page_text(page.run())
+    assert "이름을 입력해 주세요." not in page_text(page.run())
     for title in ("", "   "):
         page.text_input(key="new_title").set_value(title)
         page.button(key="dialog_confirm").click().run()
         assert stored.title == "질문 1"
-        assert "이름을 입력하세요." in page_text(page)
+        assert "이름을 입력해 주세요." in page_text(page)
         assert not page.error
     page.text_input(key="new_title").set_value("a [link](http://x) *b*")
     page.button(key="dialog_confirm").click().run()
@@ -133,7 +133,7 @@ def test_a_file_that_is_too_large_to_be_opened_again_says_so(
     assert f"FILE_BYTES = {OPENED_BYTES // 2**20} * 1024 * 1024;" in widget.read_assets("open_file.js")
     service.size = size
     identifier = store_session(service, 1)
-    page.run().menu_button(key=f"menu_{identifier}").click("파일로 저장").run()
+    page.run().menu_button(key=f"menu_{identifier}").click("내보내기").run()
     assert note in page_text(page)
     assert ("export_without_images" in [box.key for box in page.checkbox]) == is_offered
     if is_offered:

@@ -37,35 +37,35 @@ def take_back(page: AppTest) -> AppTest:
 
 
 def edit(page: AppTest, text: str) -> AppTest:
-    pick(page, "고치기").text_area(key="text_record-1").set_value(text)
+    pick(page, "편집").text_area(key="text_record-1").set_value(text)
     return page.button(key="dialog_confirm").click().run()
 
 
 def test_a_summary_is_edited_and_that_can_be_taken_back(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
-    assert pick(page, "고치기").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
-    assert "다음 턴부터 쓰입니다." in page_text(page)
+    assert pick(page, "편집").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
+    assert "다음 메시지부터 적용됩니다." in page_text(page)
     page.text_area(key="text_record-1").set_value("출시는 10월 21일이다.")
     page_shows = page_text(page.button(key="dialog_confirm").click().run())
     assert "출시는 10월 21일이다." in page_shows
-    assert r":gray-badge[v2] :gray-badge[고침]" in page_shows
-    assert "1-3턴 요약을 고쳤습니다." in page_shows
+    assert r":gray-badge[v2] :gray-badge[편집됨]" in page_shows
+    assert "1-3턴 요약을 편집했습니다." in page_shows
     assert "dialog_confirm" not in keys(page)
     page_shows = page_text(take_back(page))
     assert "출시는 10월 14일로 정했다." in page_shows
-    assert "고침" not in page_shows
+    assert "편집됨" not in page_shows
     assert "take_back_bar" not in keys(page)
     assert steps(service) == ["edit record-1", "use_version record-1"]
 
 
 def test_a_summary_is_made_anew_at_a_rate_and_with_a_wish(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
-    assert pick(page, "새로 만들기…").slider(key="rate_record-1").value == 0.3
+    assert pick(page, "다시 요약…").slider(key="rate_record-1").value == 0.3
     page.slider(key="rate_record-1").set_value(0.15)
     page.text_input(key="wish_record-1").set_value(" 가격은 남겨 줘 ")
     page_shows = page_text(page.button(key="dialog_confirm").click().run())
     assert "비율 0.15, 가격은 남겨 줘" in page_shows
-    assert "1-3턴 요약을 새로 만들었습니다: 450자 → 17자." in page_shows
+    assert "1-3턴을 다시 요약했습니다: 450자 → 17자." in page_shows
     assert "출시는 10월 14일로 정했다." in page_text(take_back(page))
 
 
@@ -73,7 +73,7 @@ def test_a_chat_that_is_deleted_while_its_summary_is_made_anew_leaves_a_page_to_
     page: AppTest, service: ScriptedService
 ) -> None:
     open_card(page, service)
-    pick(page, "새로 만들기…")
+    pick(page, "다시 요약…")
     service.deleted_when_asked_for = "session"
     page.button(key="dialog_confirm").click().run()
     assert not page.exception
@@ -82,16 +82,16 @@ def test_a_chat_that_is_deleted_while_its_summary_is_made_anew_leaves_a_page_to_
 
 def test_a_wish_that_could_not_be_fulfilled_is_still_there(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
-    pick(page, "새로 만들기…").text_input(key="wish_record-1").set_value("가격은 남겨 줘")
+    pick(page, "다시 요약…").text_input(key="wish_record-1").set_value("가격은 남겨 줘")
     service.refusal = InputError("remake_failed")
     page.button(key="dialog_confirm").click().run()
     assert "새 요약을 만들지 못했습니다." in page.error[0].value
-    assert pick(page, "새로 만들기…").text_input(key="wish_record-1").value == "가격은 남겨 줘"
+    assert pick(page, "다시 요약…").text_input(key="wish_record-1").value == "가격은 남겨 줘"
     page.button(key="dialog_confirm").click().run()
-    assert pick(page, "새로 만들기…", f"{CARD}-v2").text_input(key="wish_record-1-v2").value == "가격은 남겨 줘"
+    assert pick(page, "다시 요약…", f"{CARD}-v2").text_input(key="wish_record-1-v2").value == "가격은 남겨 줘"
     page.button(key="dialog_cancel").click().run()
     take_back(page)
-    assert pick(page, "새로 만들기…").text_input(key="wish_record-1").value == ""
+    assert pick(page, "다시 요약…").text_input(key="wish_record-1").value == ""
 
 
 def test_versions_stand_side_by_side_and_any_can_be_used(page: AppTest, service: ScriptedService) -> None:
@@ -100,7 +100,7 @@ def test_versions_stand_side_by_side_and_any_can_be_used(page: AppTest, service:
     edited = "menu_card_rail_record-1-v2"
     pick(page, "버전 비교", edited)
     assert "v1 · 압축률 0.3 · 450자" in page_text(page)
-    assert "**v2 · 고침 · 17자** :primary-badge[쓰는 중]" in page_text(page)
+    assert "**v2 · 편집됨 · 17자** :primary-badge[사용 중]" in page_text(page)
     versions = [line for line in raw_html(page).splitlines() if 'class="version"' in line]
     assert "10월 <del>" in versions[0]
     assert "14일로" in versions[0]
@@ -127,20 +127,23 @@ def test_versions_that_cant_be_compared_in_time_stand_there_unmarked(page: AppTe
 
 def test_a_fold_is_undone_and_folded_again(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
-    page_shows = page_text(pick(page, "요약 풀기"))
-    assert "다음부터 1-3턴을 원문 그대로 보냅니다." in page_shows
+    page_shows = page_text(pick(page, "원문으로 되돌리기"))
+    assert "다음 메시지부터 1-3턴을 원문 그대로 보냅니다." in page_shows
     assert "말한 그대로" in page_shows
-    assert "요약을 풀어 원문 그대로 보냅니다." in page_shows
+    assert "원문으로 되돌려 그대로 보냅니다." in page_shows
     assert "짧아서" not in page_shows
-    page_shows = page_text(pick(page, "다시 요약", "menu_card_rail_record-1-v2"))
-    assert "1-3턴을 다시 요약했습니다." in page_shows
+    page_shows = page_text(pick(page, "다시 접기", "menu_card_rail_record-1-v2"))
+    assert "1-3턴을 다시 접었습니다." in page_shows
     assert "비율 0.3, 바라는 것 없음" in page_shows
     assert "말한 그대로" in page_text(take_back(page))
 
 
 @pytest.mark.parametrize(
     ("prepare", "act"),
-    [(lambda page: page, lambda page: pick(page, "요약 풀기")), (lambda page: edit(page, "고친 글"), take_back)],
+    [
+        (lambda page: page, lambda page: pick(page, "원문으로 되돌리기")),
+        (lambda page: edit(page, "고친 글"), take_back),
+    ],
     ids=["undo", "take back"],
 )
 def test_a_change_that_comes_too_late_is_told(
@@ -167,7 +170,7 @@ def test_a_refused_edit_is_told_in_its_dialog_which_stays_and_a_cancelled_one_ch
     page: AppTest, service: ScriptedService
 ) -> None:
     open_card(page, service)
-    pick(page, "고치기")
+    pick(page, "편집")
     for typed, sentence in (("  ", "내용이 없습니다."), ("가" * 9, "너무 깁니다.")):
         page.text_area(key="text_record-1").set_value(typed)
         service.refusal = InputError("too_long") if typed.strip() else None
@@ -176,7 +179,7 @@ def test_a_refused_edit_is_told_in_its_dialog_which_stays_and_a_cancelled_one_ch
         assert page.text_area(key="text_record-1").value == typed
     page.button(key="dialog_cancel").click().run()
     assert "dialog_cancel" not in keys(page)
-    assert pick(page, "고치기").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
+    assert pick(page, "편집").text_area(key="text_record-1").value == "출시는 10월 14일로 정했다."
     page.text_area(key="text_record-1").set_value("이제 됩니다.")
     page.button(key="dialog_confirm").click().run()
     assert "이제 됩니다." in page_text(page)
@@ -187,11 +190,11 @@ def test_a_menu_offers_what_can_be_done_with_its_record(page: AppTest, service: 
     identifier = open_card(page, service, "<b>하나</b>뿐인 글")
     records = service.stored[identifier].records
     (first,) = records
-    every = ["고치기", "새로 만들기…", "버전 비교", "요약 풀기"]
+    every = ["편집", "다시 요약…", "버전 비교", "원문으로 되돌리기"]
     for kind, version, offered in (
         ("interval", 1, every),
         ("verbatim", 1, ["버전 비교"]),
-        ("verbatim", 2, ["다시 요약", "버전 비교"]),
+        ("verbatim", 2, ["다시 접기", "버전 비교"]),
         ("compaction", 1, every[:-1]),
         ("merge", 1, every),
     ):
@@ -202,7 +205,7 @@ def test_a_menu_offers_what_can_be_done_with_its_record(page: AppTest, service: 
     assert "dialog_confirm" not in keys(page)
     page.button(key="dialog_cancel").click().run()
     assert "dialog_cancel" not in keys(page)
-    page_shows = page_text(pick(page, "요약 풀기"))  # of the merge
+    page_shows = page_text(pick(page, "원문으로 되돌리기"))  # of the merge
     assert "1-3턴의 요약을 합치기 전의 요약 2개로 되돌렸습니다." in page_shows
     assert "원문 그대로 보냅니다" not in page_shows
     assert "take_back_bar" in keys(page)

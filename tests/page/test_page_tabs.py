@@ -105,7 +105,7 @@ def test_a_choice_that_could_not_be_stored_is_taken_back(page: AppTest, service:
     open_page(page, identifier)
     service.refusal = DatabaseBusyError()
     slider_of(page, "compression_rate").set_value(0.5).run()
-    assert "다른 작업이 데이터베이스를" in page.error[0].value
+    assert "다른 프로세스가 데이터베이스를" in page.error[0].value
     assert slider_of(page, "compression_rate").value == 0.3
     say(page, "이어서")
     assert service.stored[identifier].compression_rate == 0.3

@@ -59,7 +59,7 @@ def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service
     look = replace(CLOCK, call_id="call-4", name="look", arguments=sent)
     service.steps = (CLOCK, SEARCH, replace(SEARCH, call_id="call-3"), look, made_up)
     say(page.run(), "찾아 줘")
-    assert "도구 5번 사용 · 3번 실패" in labels(page)
+    assert "도구 5회 사용 · 3회 실패" in labels(page)
     assert "14:32" not in [code.value for code in page.code]
     page.session_state[STEPS] = True
     page.run()
@@ -75,8 +75,8 @@ def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service
 @pytest.mark.parametrize(
     ("locale", "turns", "line", "label"),
     [
-        ("ko-KR", (2, 5), "기억 찾기: (2-2)2턴, (5-5)5턴", "기억 찾기: 2턴, 5턴 · 0.1초"),
-        ("en-US", (3,), "Recall: turn (3-3)3", "Recall: turn 3 · 0.1 s"),
+        ("ko-KR", (2, 5), "이전 대화 참조: (2-2)2턴, (5-5)5턴", "이전 대화 참조: 2턴, 5턴 · 0.1초"),
+        ("en-US", (3,), "Looked up turn (3-3)3", "Looked up turn 3 · 0.1 s"),
     ],
 )
 def test_the_turns_that_were_looked_up_are_named_and_led_to(
@@ -101,7 +101,7 @@ def test_look_ups_are_one_line_as_soon_as_they_found_something(page: AppTest, se
     again = replace(FOUND, call_id="call-2", turns=(5, 3))
     for steps, lines in (
         ((replace(FOUND, status="running", turns=None, seconds=None),), []),
-        ((FOUND, again), ["기억 찾기: (2-2)2턴, (3-3)3턴, (5-5)5턴"]),
+        ((FOUND, again), ["이전 대화 참조: (2-2)2턴, (3-3)3턴, (5-5)5턴"]),
     ):
         session.live = replace(session.live, steps=steps)
         page.run()
@@ -115,7 +115,7 @@ def test_a_look_up_that_found_nothing_or_failed_leads_nowhere(page: AppTest, ser
     page.session_state[STEPS] = True
     page.run()
     assert recalled(page) == []
-    assert "기억 찾기: 나오지 않음 · 0.1초" in labels(page)
+    assert "이전 대화 참조: 찾은 내용 없음 · 0.1초" in labels(page)
     assert page.status[0].label == "`recall` 예산 · 0.1초"
 
 
@@ -155,8 +155,8 @@ def test_failed_turn_says_why_and_the_last_one_is_tried_again(page: AppTest, ser
         (
             "ko-KR",
             "서버가 중단되어 답변이 끝나지 못했습니다. 그때까지 받은 내용은 남겨 두었습니다.",
-            "길이 한도에서 답이 끊겼습니다",
-            "되풀이하기 시작해 답을 멈췄습니다",
+            "길이 한도에서 답변이 끊겼습니다",
+            "되풀이하기 시작해 답변을 멈췄습니다",
             "\\*editor\\*에서 이 도구들을 실행할 차례입니다",
         ),
         (
@@ -164,7 +164,7 @@ def test_failed_turn_says_why_and_the_last_one_is_tried_again(page: AppTest, ser
             "The server stopped while it was answering. What had arrived by then is kept.",
             "length limit",
             "The model began to repeat itself; the answer was stopped.",
-            "\\*editor\\* is to run these tools",
+            "\\*editor\\* to run these tools",
         ),
     ],
 )
@@ -203,7 +203,7 @@ def test_stopped_turn_keeps_its_part_and_offers_another_try(page: AppTest, servi
     service.status = "stopped"
     say(page.run(), "질문")
     assert "들었습니다: 질문" in page_text(page)
-    assert "여기까지 받은 답을 남겨 두었습니다" in page_text(page)
+    assert "여기까지의 답변을 저장했습니다" in page_text(page)
     assert "retry" in keys(page)
 
 

@@ -89,8 +89,8 @@ def test_labels_of_the_design_stand_exactly() -> None:
 def test_unknown_code_gets_the_general_sentence() -> None:
     assert explain(words_of("en"), "no-such-code") == words_of("en").errors["internal"]
     assert explain(words_of("en"), "silence", "120").startswith("The model's server was silent for 120 s")
-    assert explain(words_of("ko"), "deadline", "300").startswith("답변이 300초(MODEL_DEADLINE_SECONDS)보다")
-    assert explain(words_of("en"), "deadline") == "No answer came in time."
+    assert explain(words_of("ko"), "deadline", "300").startswith("300초(MODEL_DEADLINE_SECONDS) 안에")
+    assert explain(words_of("en"), "deadline") == "The answer didn't finish in time."
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -113,8 +113,8 @@ def test_input_error_is_told_by_its_reason() -> None:
     ("reason", "detail", "shown"),
     [
         ("too_long", "120345 > 100000", "120,345 > 100,000"),
-        ("over_window", "≈120345 > 8192", "≈120,345 > 8192"),
-        ("not_shorter", "9999 > 9998", "9999 > 9998"),
+        ("over_window", "≈120345 > 8192", "≈120,345 > 8,192"),
+        ("not_shorter", "9999 > 9998", "9,999 > 9,998"),
         ("pin_budget", "12345", "12,345"),
         ("import_too_large", "50,000,000", "50,000,000"),
         ("token_name_taken", "20261125", "20261125"),
