@@ -53,6 +53,14 @@ def _shown_count() -> int:
 
 def _rows(items: Sequence[SessionItem]) -> list[tuple[object, ...]]:
     return [
-        (item.session_id, item.title, item.is_pinned, is_marked(item), item.found_turn, item.found_text)
+        (
+            item.session_id,
+            item.title,
+            item.is_pinned,
+            is_marked(item),
+            item.found_turn,
+            item.found_text,
+            item.found_count,
+        )
         for item in items
     ]

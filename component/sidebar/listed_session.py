@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from component import action, dialog, page_state, session_list, widget
-from component.format import escape_label, format_bytes
+from component.format import escape_label, format_bytes, format_count
 from component.page_state import PageState
 from graph.value.view import SessionItem
 
@@ -80,8 +80,11 @@ def draw(now: PageState, item: SessionItem) -> None:
         with st.container(key=f"client_{state}_{item.session_id}"):
             widget.draw(words, item.client)
     if item.found_turn is not None:
+        found = words.found_in_turn if item.found_count == 1 else words.found_in_turns
         st.button(
-            words.found_in_turn.format(turn=item.found_turn, text=escape_label(item.found_text)),
+            found.format(
+                count=format_count(item.found_count), turn=item.found_turn, text=escape_label(item.found_text)
+            ),
             key=f"found_{item.session_id}",
             type="tertiary",
             width="stretch",

@@ -607,6 +607,7 @@ class Words:
         "The program “{name}” began this chat. You can go on with it here, and so can the program."
     )
     found_in_turn: str = "Turn {turn}: {text}"
+    found_in_turns: str = "{count} turns · turn {turn}: {text}"
     today: str = "Today"
     yesterday: str = "Yesterday"
     last_week: str = "Last 7 days"

@@ -490,6 +490,7 @@ KOREAN = Words(
     program="프로그램: {name}",
     started_by_program="“{name}” 프로그램이 시작한 대화입니다. 여기서도, 그 프로그램에서도 이어갈 수 있습니다.",
     found_in_turn="{turn}턴: {text}",
+    found_in_turns="{count}개 턴 · {turn}턴: {text}",
     today="오늘",
     yesterday="어제",
     last_week="지난 7일",

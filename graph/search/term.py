@@ -214,6 +214,16 @@ def excerpt(text: str, words: Iterable[Iterable[str]], limit_chars: int) -> str:
     return cut_at_word(("…" if begin else "") + best[begin:], limit_chars)
 
 
+def written_words(text: str, words: Iterable[Iterable[str]]) -> set[str]:
+    """Returns a search's words as a text has them, those of other scripts in each form with the same stem."""
+    normal = unicodedata.normalize("NFC", text)
+    phrases = [phrase.removesuffix(OPEN_END) for phrase in chain.from_iterable(words)]
+    unspaced = {phrase for phrase in phrases if _UNSPACED.match(phrase) and phrase in normal}
+    terms = {term for phrase in phrases if not _UNSPACED.match(phrase) for term in index_terms(phrase).split()}
+    runs = {run for run in _RUN.findall(normal) if not _UNSPACED.match(run)} if terms else set()
+    return unspaced | {run for run in runs if terms.issuperset(_terms_of(run))}
+
+
 def count_words(text: str, words: Iterable[Iterable[str]]) -> int:
     """Returns how many of the words a text has, each by any of its phrases."""
     normal = unicodedata.normalize("NFC", text)

@@ -15,12 +15,13 @@ from typing import Any, Final, Literal
 from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.core.text import check_text, plain_text, title_of
+from graph.core.turn import text_of
 from graph.fold.record import begin_record, end_record
 from graph.fold.review import SummaryDraft
 from graph.fold.spec import should_summarize, source_key
 from graph.layer.prompt_composer import memory_of
 from graph.node.fold_worker import FoldWorker
-from graph.search.term import excerpt, strict_words
+from graph.search.term import excerpt, strict_words, written_words
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
 from graph.service.deletion import RETENTION_SECONDS, SessionEraser
 from graph.service.turns import Turns
@@ -40,6 +41,8 @@ from graph.value.view import (
     ExportSize,
     EndpointProblem,
     ModelOption,
+    Outline,
+    Place,
     SessionItem,
     SessionView,
     Thinking,
@@ -62,6 +65,7 @@ IMPORT_CHARS: Final = 20_000_000
 _TURN: Final[Mapping[Language, str]] = {"ko": "{number}턴", "en": "Turn {number}"}
 _FOUND_SESSIONS: Final = 1_000
 _EXCERPT_CHARS: Final = 48  # three lines of the sidebar
+_PLACE_CHARS: Final = 80
 
 
 class Sessions:
@@ -178,7 +182,10 @@ class Sessions:
         rows = self._stores.sessions.list(
             self._owner, search=search, found=hits, limit=last, also=also, before=before, pinned_first=pinned_first
         )
-        return tuple(self._item(row, search, hits.get(row.session_id)) for row in rows)
+        found = self._stores.search.found([row.session_id for row in rows if row.session_id in hits], search)
+        return tuple(
+            self._item(row, search, hits.get(row.session_id), len(found.get(row.session_id, ()))) for row in rows
+        )
 
     def count(self, *, search: str = "") -> int:
         """Returns how many sessions `list` returns without a limit."""
@@ -187,9 +194,9 @@ class Sessions:
     def _hits(self, search: str) -> dict[str, Hit]:
         return self._stores.search.sessions(self._owner, search, limit=_FOUND_SESSIONS) if search else {}
 
-    def _item(self, row: SessionRow, search: str, hit: Hit | None) -> SessionItem:
+    def _item(self, row: SessionRow, search: str, hit: Hit | None, count: int) -> SessionItem:
         found_turn, found_text = None, ""
-        if hit is not None and not is_in_title(search, row.title):
+        if hit is not None and (count > 1 or not is_in_title(search, row.title)):
             ranges = [(hit.position, hit.position)]
             entries = self._stores.archive.live_within(row.session_id, ranges)
             found_turn = hit.turn
@@ -203,9 +210,22 @@ class Sessions:
             is_running,
             found_turn,
             found_text,
+            count,
             row.client,
             row.is_pinned,
         )
+
+    def outline(self, session_id: str, *, search: str = "") -> Outline:
+        """Returns all turns by their questions, or by a sentence those with every word of `search` in one message."""
+        self._access.own(session_id)
+        if not search:
+            questions = self._stores.archive.questions(session_id)
+            return Outline(tuple(Place(entry.turn, title_of(text_of(entry.message))) for entry in questions))
+        words = strict_words(search)
+        texts = self._stores.search.found([session_id], search).get(session_id, {})
+        marks = set[str]().union(*(written_words(text, words) for text in texts.values()))
+        places = (Place(turn, excerpt(text, words, _PLACE_CHARS)) for turn, text in sorted(texts.items()))
+        return Outline(tuple(places), tuple(sorted(marks)))
 
     def get(self, session_id: str) -> SessionView:
         """Returns a session's settings and state."""

@@ -78,7 +78,8 @@ _FROM = _LIVE_ROWS.where(_IN_SESSION, _message.position >= _FIRST, _message.turn
     _message.position
 )
 # Enough to find one with words in.
-_OPENINGS = _LIVE_ROWS.where(_IN_SESSION, _message.role == USER_ROLE).order_by(_message.position).limit(8)
+_OPENINGS = 8
+_QUESTIONS = _LIVE_ROWS.where(_IN_SESSION, _message.role == USER_ROLE).order_by(_message.position)
 
 
 class Archive:
@@ -165,8 +166,12 @@ class Archive:
 
     def openings(self, session_id: str) -> list[AnyMessage]:
         """Returns the user's first messages."""
+        return [entry.message for entry in self.questions(session_id, limit=_OPENINGS)]
+
+    def questions(self, session_id: str, *, limit: int | None = None) -> list[ArchivedMessage]:
+        """Returns the user's messages, oldest first."""
         with self._database.read() as connection:
-            return [to_archived(row).message for row in connection.execute(_OPENINGS, {"of_session": session_id})]
+            return [to_archived(row) for row in connection.execute(_QUESTIONS.limit(limit), {"of_session": session_id})]
 
     def get(self, session_id: str, message_id: str) -> ArchivedMessage:
         """Returns one message, live or not; raises `NotFoundError`."""

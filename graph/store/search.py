@@ -151,6 +151,23 @@ class SearchStore:
                         break
         return newest
 
+    def found(self, session_ids: Collection[str], query: str) -> dict[str, dict[int, str]]:
+        """Maps these sessions to their turns with every word of the query in one live message, and to its text."""
+        words = strict_words(query)
+        found: dict[str, dict[int, str]] = {}
+        if not (words and session_ids):
+            return found
+        with self._database.read() as connection:
+            hits = term_index_of(connection).hits(words)
+            is_there = and_(_message.session_id == hits.c.session_id, _message.position == hits.c.position)
+            within = _FOUND.select_from(hits.join(WITH_TURN, is_there)).where(_message.session_id.in_(session_ids))
+            with connection.execute(within.order_by(None).order_by(_message.position)) as rows:
+                for row in rows:
+                    text = _text_of(row.role, row.message_id, row.content)
+                    if has_words(text, words):
+                        found.setdefault(row.session_id, {}).setdefault(row.turn, text)
+        return found
+
     def forget_deleted(self) -> None:
         """Overwrites remains of deleted sessions in the index; lets other writers in between."""
         is_first = True

@@ -43,8 +43,9 @@ class MissingFact(NamedTuple):
 class SessionItem:
     """A session in the list. `updated_at` is UTC.
 
-    `found_turn` has the searched words, and `found_text` is its best sentence, cut to a line; None and "" without a
-    search, or if the title matches. `client` is "" for the page.
+    `found_count` turns have the searched words. `found_turn` is the newest of them, and `found_text` its best sentence,
+    cut to a line; None and "" without a search, or if the title matches and no more than one turn does. `client` is ""
+    for the page.
     """
 
     session_id: str
@@ -54,6 +55,7 @@ class SessionItem:
     is_running: bool
     found_turn: int | None = None
     found_text: str = ""
+    found_count: int = 0
     client: str = ""
     is_pinned: bool = False
 
@@ -166,6 +168,20 @@ class Transcript:
     earlier_count: int
     reset_after: tuple[int, ...] = ()
     can_undo_reset: bool = False
+
+
+class Place(NamedTuple):
+    """A turn to jump to, by a line of it."""
+
+    turn: int
+    text: str
+
+
+class Outline(NamedTuple):
+    """A chat's places in order; `marks` are the searched words as its texts have them."""
+
+    places: tuple[Place, ...]
+    marks: tuple[str, ...] = ()
 
 
 class Passages(NamedTuple):

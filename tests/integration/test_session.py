@@ -15,7 +15,7 @@ from graph.service import ChatService
 from graph.service.deletion import RETENTION_SECONDS, SessionEraser
 from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnfoldError
 from graph.value.event import TurnFinished, TurnStopped
-from graph.value.view import TurnOptions
+from graph.value.view import Outline, Place, TurnOptions
 from tests.fake.body import raw_turns, shape
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
@@ -222,6 +222,34 @@ def test_chat_is_found_by_what_was_said_in_it(alone: Chat, server: FakeOpenAI) -
     (item,) = sessions.list(search="해오름장")
     assert "해오름장" in item.found_text
     assert len(item.found_text) <= 50
+
+
+def test_all_turns_of_a_chat_with_the_words_are_counted_and_found_in_order(alone: Chat, server: FakeOpenAI) -> None:
+    sessions = alone.service.sessions
+    server.script(text("The budgets were cut."), text("숙소는 서면입니다."), text("It's a budget of 30."), text("네."))
+    for asked in ("예산은 120만 원이야.", "숙소는 어디지?", "예산의 절반은?\n또 예산!", "Is budgeting hard?"):
+        alone.say(asked)
+    (item,) = sessions.list(search="budget")
+    assert (item.found_count, item.found_turn, item.found_text) == (3, 4, "Is budgeting hard?")
+    # The title has it, but so do two turns.
+    (item,) = sessions.list(search="예산이")
+    assert (item.found_count, item.found_turn) == (2, 3)
+    identifier = alone.session_id
+    assert sessions.outline(identifier, search="budget") == Outline(
+        (Place(1, "The budgets were cut."), Place(3, "It's a budget of 30."), Place(4, "Is budgeting hard?")),
+        ("budget", "budgeting", "budgets"),
+    )
+    assert [place.turn for place in sessions.outline(identifier, search="예산은").places] == [1, 3]
+    assert sessions.outline(identifier, search="예산은 숙소") == Outline(())
+    assert [place.text for place in sessions.outline(identifier).places] == [
+        "예산은 120만 원이야.",
+        "숙소는 어디지?",
+        "예산의 절반은?",
+        "Is budgeting hard?",
+    ]
+    stranger = alone.service.for_owner("stranger").sessions
+    with pytest.raises(NotFoundError):
+        stranger.outline(identifier, search="예산")
 
 
 def test_deleted_session_leaves_nothing_behind_also_if_it_ran(alone: Chat, server: FakeOpenAI) -> None:
