@@ -38,8 +38,8 @@ from graph.value.error import InputError, InternalError, NotFoundError, PathErro
 from graph.value.record import Record
 from graph.value.view import (
     ContextNotice,
-    ExportSize,
     EndpointProblem,
+    ExportSize,
     ModelOption,
     Outline,
     Place,
