@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from graph.core.manifest import Manifest
 from graph.core.model_input import lost_tokens
-from graph.core.turn import EMBEDDED_MODEL
+from graph.core.turn import EMBEDDED_MODEL, EXAMPLE_MODEL
 from graph.value.view import CostView, Money, SavingsMoney
 
 PRICED_TOKENS: Final = 1_000_000
@@ -183,7 +183,7 @@ def savings_of(
 
 
 def _price_of(model: str, prices: PriceList) -> ModelPrice | None:
-    return prices.models.get(model, _FREE if model == EMBEDDED_MODEL else None)
+    return prices.models.get(model, _FREE if model in {EMBEDDED_MODEL, EXAMPLE_MODEL} else None)
 
 
 def _sum(priced: Iterable[tuple[TokenUse, ModelPrice]]) -> Money:

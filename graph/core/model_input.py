@@ -224,6 +224,12 @@ TOOLS: Final = "tools"
 NOTE: Final = "note"
 
 
+def full_tokens(system: SystemPart, model_input: ModelInput, history_tokens: int, open_turn: Messages) -> int:
+    """Estimates what the same call would send without folds: every message of the session in full."""
+    beside = sum(item.tokens for item in model_input.items if item.kind in (TOOLS, CONTEXT))
+    return estimate_tokens(system.text) + history_tokens + sum_tokens(open_turn) + beside
+
+
 def same_blocks(before: Manifest, after: Manifest) -> tuple[bool, ...]:
     """Returns for each block of `after` whether it belongs to the common prefix with `before`.
 

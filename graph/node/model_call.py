@@ -15,8 +15,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.tools import BaseTool
 
 from graph.core.attached import references_in, with_images
-from graph.core.model_input import CONTEXT, InputItem, ModelInput
-from graph.core.text import estimate_tokens, message_tokens, sum_tokens
+from graph.core.model_input import InputItem, ModelInput, full_tokens
+from graph.core.text import message_tokens
 from graph.core.turn import RECALL_TOOL, REPETITION, extract_current_turn, image_parts, text_of, without_images
 from graph.model.caller import ChatRunnable, Phase
 from graph.model.chunk import Answer, Usage
@@ -63,8 +63,9 @@ class AnswerCall:
         """Streams the answer's text as events; returns the whole answer. Raises `ModelError`, `TurnStoppedSignal`."""
         deps, settings = self._deps, self._deps.settings
         client = self._turn.client
-        full_tokens = self._full_tokens(model_input)
-        row_of = partial(call_row, deps, self._turn, model_input, kind="answer", full_tokens=full_tokens)
+        said = extract_current_turn(self._state["messages"])
+        full = full_tokens(self._turn.system, model_input, self._turn.row.history_tokens, said)
+        row_of = partial(call_row, deps, self._turn, model_input, kind="answer", full_tokens=full)
         keep = partial(deps.stores.calls.add, self._turn.lease, owner=self._turn.owner)
         began = time.monotonic()
         self._pieces.clear()
@@ -173,12 +174,6 @@ class AnswerCall:
         elif any(map(image_parts, extract_current_turn(messages))):
             raise NoImagesError(models.known_name(name))
         return ask([without_images(message) for message in messages])
-
-    def _full_tokens(self, model_input: ModelInput) -> int:
-        """Estimates what the same call would send without folds: every message of the session in full."""
-        beside = sum(item.tokens for item in model_input.items if item.kind in ("tools", CONTEXT))
-        turn_tokens = self._turn.row.history_tokens + sum_tokens(extract_current_turn(self._state["messages"]))
-        return estimate_tokens(self._turn.system.text) + turn_tokens + beside
 
 
 def _ended_early(text: str) -> Answer:

@@ -32,6 +32,7 @@ from graph.server.settings import Settings
 from graph.service.access import Choices, SessionAccess
 from graph.service.completions import Completions
 from graph.service.deletion import SessionEraser
+from graph.service.example import ExampleWriter
 from graph.service.folds import Folds
 from graph.service.inputs import Inputs
 from graph.service.projects import Projects
@@ -162,6 +163,7 @@ class Engine:
     titles: TitleMaker | None
     vectors: VectorWorker | None
     known_tools: KnownTools
+    example_writer: ExampleWriter
     past_turns: Callable[..., PastTurns]
     spending: Spending
     locks: Sequence[threading.Lock] = field(default_factory=lambda: [threading.Lock() for _ in range(_LOCKS)])
@@ -199,6 +201,7 @@ class ChatService:
             contexts=engine.contexts,
             project_turns=engine.project_turns,
             use=stores.owner.use,
+            example_writer=engine.example_writer,
         )
         self.folds = Folds(
             access,
@@ -409,6 +412,7 @@ def open_service(
         )
         stack.callback(eraser.close)
         eraser.erase_expired(has_others=True)
+        known_tools = KnownTools(tools, chat_models.caller, now)
         yield ChatService(
             Engine(
                 access=access,
@@ -421,7 +425,8 @@ def open_service(
                 project_turns=projects,
                 titles=titles,
                 vectors=vectors,
-                known_tools=KnownTools(tools, chat_models.caller, now),
+                known_tools=known_tools,
+                example_writer=ExampleWriter(opened.chat, fold_worker, strategies, known_tools, clock=now),
                 past_turns=partial(past_turns, deps),
                 spending=spending,
             )

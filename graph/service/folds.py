@@ -18,7 +18,7 @@ from graph.core.open_question import without_question
 from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text
-from graph.core.turn import label_of, text_of
+from graph.core.turn import EXAMPLE_MODEL, label_of, text_of
 from graph.fold.fact_carry import without_line
 from graph.fold.fact_check import compare_facts, lacking_facts
 from graph.fold.fact_find import fact_as_written, facts_in
@@ -136,6 +136,7 @@ class Folds:
             is_fold_usage=not sums.estimated_count,
             lost_tokens=sum(each.lost_tokens for each in saved),
             money=self._money(session_id, saved),
+            has_example=any(each.model == EXAMPLE_MODEL for each in saved),
         )
 
     def _money(self, session_id: str, saved: list[Saved]) -> SavingsMoney | None:

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from textwrap import dedent
-from typing import Any, Final, Literal
-
-from langchain_core.messages import AIMessage, HumanMessage
+from typing import Any, Final
 
 from graph.core.text import check_text, plain_text, title_of
 from graph.core.turn import text_of
-from graph.fold.record import begin_record, end_record
-from graph.fold.review import SummaryDraft
-from graph.fold.spec import should_summarize, source_key
 from graph.layer.prompt_composer import memory_of
 from graph.node.fold_worker import FoldWorker
 from graph.search.term import excerpt, strict_words, written_words
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
 from graph.service.deletion import RETENTION_SECONDS, SessionEraser
+from graph.service.example import EXAMPLE_RATE, ExampleWriter, read_example
 from graph.service.turns import Turns
-from graph.store.database import Lease
 from graph.store.owner import OwnerUseStore
 from graph.store.search import Hit
 from graph.store.session import SessionRow, is_in_title
@@ -34,7 +27,7 @@ from graph.store.transfer import export_lines
 from graph.strategy.compaction import CompactionStrategy
 from graph.strategy.interval import IntervalStrategy
 from graph.strategy.rolling import RollingStrategy, unsent_count
-from graph.value.error import InputError, InternalError, NotFoundError, PathError, UserTokensError
+from graph.value.error import InputError, NotFoundError, PathError, UserTokensError
 from graph.value.record import Record
 from graph.value.view import (
     ContextNotice,
@@ -53,12 +46,6 @@ from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
 from prompt.system.framing import CLOSED_ANSWER, RECORD_LABEL, SPEAKER, SUMMARY_HEADING, Language
 
-ExampleLanguage = Literal["ko", "en"]
-# Stands in the rows where a model's name does: no model wrote these answers and summaries.
-EXAMPLE_MODEL: Final = "example"
-EXAMPLE_RATE: Final = 0.3
-_FOLDER: Final = Path(__file__).parents[1] / "example"
-_CLAIM_SECONDS: Final = 60.0
 _NEARLY_FULL: Final = 0.8
 # Characters of all lines: thousands of turns. They are held in memory, and written in one transaction.
 IMPORT_CHARS: Final = 20_000_000
@@ -71,7 +58,7 @@ _PLACE_CHARS: Final = 80
 class Sessions:
     """The sessions of one owner. Methods that take a session id raise `NotFoundError` for an unknown one."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is a piece of the engine
         self,
         access: SessionAccess,
         choices: Choices,
@@ -82,6 +69,7 @@ class Sessions:
         contexts: SessionContexts,
         project_turns: ProjectTurns | None,
         use: OwnerUseStore,
+        example_writer: ExampleWriter,
     ) -> None:
         self._access = access
         self._owner = access.owner
@@ -96,6 +84,7 @@ class Sessions:
         self._contexts = contexts
         self._project_turns = project_turns
         self._use = use
+        self._example_writer = example_writer
 
     def new_id(self, message_id: str | None = None) -> str:
         """Returns an unused id, always the same for the same `message_id`; the first message creates the session."""
@@ -103,15 +92,15 @@ class Sessions:
             return new_session_id()
         return hashlib.sha256(f"{len(self._owner)}:{self._owner}{message_id}".encode()).hexdigest()[:32]
 
-    def open_example(self, language: ExampleLanguage) -> str:
+    def open_example(self, language: Language) -> str:
         """Returns the id of this owner's example chat, made if there is none; no model is called.
 
         Raises `BusyError` if it is being made and wasn't ready in time.
         """
         session_id = _example_id(self._owner, language)
-        example = json.loads((_FOLDER / f"{language}.json").read_text(encoding="utf-8"))
         if not self.undo_delete([session_id]):
             self._eraser.erase_expired(has_others=True)
+        example = read_example(language)
         session = self._stores.sessions.create(
             session_id,
             self._owner,
@@ -124,41 +113,13 @@ class Sessions:
         lease = self._stores.leases.acquire(session_id, wait_seconds=AFTERMATH_SECONDS)
         try:
             if self._access.own(session_id).turn_count == 0:
-                self._write_example(lease, example["turns"], iter(example["summaries"]))
+                self._example_writer.write(lease, self._owner, example, language)
         except BaseException:
             self._stores.sessions.delete(session_id, self._owner)  # half of an example is none
             raise
         finally:
             self._stores.leases.release(lease)
         return session_id
-
-    def _write_example(self, lease: Lease, turns: Sequence[Mapping[str, str]], summaries: Iterator[str]) -> None:
-        """Stores the turns in order, each fold where a chat would have it: before the turn that first uses it."""
-        for number, turn in enumerate(turns, start=1):
-            if should_summarize(number):
-                self._fold_example(lease, number - 1, next(summaries))
-            question = HumanMessage(turn["user"], id=f"example-question-{number}")
-            answer = AIMessage(
-                turn["answer"], id=f"example-answer-{number}", response_metadata={"finish_reason": "stop"}
-            )
-            self._stores.turns.begin(lease, owner=self._owner, message=question, model=EXAMPLE_MODEL, is_casual=False)
-            self._stores.archive.append(lease, owner=self._owner, turn=number, attempt=1, messages=[answer])
-            self._stores.turns.finish(lease, number, "finished")
-
-    def _fold_example(self, lease: Lease, complete_turns: int, summary: str) -> None:
-        """Stores a summary as the fold worker stores a model's draft: planned, measured, reviewed, adopted."""
-        session_id, records = lease.session_id, self._stores.records
-        snapshot = self._fold_worker.snapshot(session_id, complete_turns=complete_turns, rate=EXAMPLE_RATE)
-        spec = self._strategies.by_name[IntervalStrategy.name].due_folds(snapshot)[0]
-        now = self._access.own(session_id).updated_at
-        key = source_key(spec, model=EXAMPLE_MODEL, prompt_version="")
-        started = begin_record(session_id, spec, model=EXAMPLE_MODEL, source_key=key, created_at=now)
-        draft = SummaryDraft(summary, input_tokens=0, output_tokens=0, is_usage=False)
-        done = end_record(started, spec, [draft], "", seconds=0.0)
-        records.start(started, owner=self._owner, expires_after_seconds=_CLAIM_SECONDS)
-        records.end(done)
-        if not records.adopt(lease, done.id):
-            raise InternalError
 
     def list(
         self,
@@ -478,7 +439,7 @@ class Sessions:
         return self._strategies.default.name
 
 
-def _example_id(owner: str, language: ExampleLanguage) -> str:
+def _example_id(owner: str, language: Language) -> str:
     """Returns the id that this owner's example always has, so that there is one at most."""
     return f"example-{language}-{hashlib.sha256(owner.encode()).hexdigest()[:24]}"
 

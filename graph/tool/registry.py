@@ -64,6 +64,10 @@ class KnownTools:
         self._clock = clock
         self._made = lru_cache(self._make)
 
+    def offered(self, language: Language) -> Schemas:
+        """Returns the tools that a session outside a project is offered."""
+        return self._made(language, has_past=True, has_project=False)
+
     def find(self, wanted: str, language: Language, *, off: Collection[str]) -> Schemas:
         """Returns the schemas by id; () if they are of a different version or include a client's tools."""
         for has_past, has_project in product((True, False), repeat=2):

@@ -467,6 +467,7 @@ class CallInput:
         sent_tokens: Our estimate for the input.
         full_tokens: Our estimate for the whole history since the last reset instead.
         usage_input_tokens: Reported by the provider, else None; likewise the next two.
+        is_sent: False for an example's call, which was only prepared.
     """
 
     attempt: int
@@ -483,6 +484,7 @@ class CallInput:
     error_code: str
     created_at: datetime
     blocks: tuple[InputBlock, ...]
+    is_sent: bool = True
 
     @property
     def cacheable_tokens(self) -> int:
@@ -526,6 +528,7 @@ class Savings:
         fold_tokens: Input plus output of every summary, discarded and failed ones included.
         lost_tokens: Our estimate for tokens resent uncached because an earlier part of the input changed.
         money: None if a model has no price.
+        has_example: True if calls of an example are among them, which were only prepared.
     """
 
     unsent_tokens: int
@@ -533,6 +536,7 @@ class Savings:
     is_fold_usage: bool
     lost_tokens: int
     money: SavingsMoney | None = None
+    has_example: bool = False
 
     @property
     def net_tokens(self) -> int:

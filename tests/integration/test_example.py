@@ -5,13 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from graph.core.cost import read_prices
 from graph.core.language import session_language
+from graph.core.turn import EXAMPLE_MODEL
 from graph.fold.spec import target_chars
 from graph.service import ChatService
 from graph.service.deletion import RETENTION_SECONDS
-from graph.service.sessions import EXAMPLE_MODEL, ExampleLanguage
 from graph.value.error import DatabaseError, NotFoundError
 from graph.value.event import TurnFinished
+from prompt.system.framing import Language
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_server import FakeOpenAI
@@ -23,7 +25,17 @@ KEPT = {
         ("39만 원", "45만 원", "4.2초", "10월 13일", "1초 이하", "두 번만", "23개", "14개"),
     ),
     "en": (
-        ("12,400", "86 GB", "9 to 18", "3~4 days", "October 14, 22:00", "Dana", "300 sec", "`wiki-1014.tar`", "15th"),
+        (
+            "12,400",
+            "86 GB",
+            "9 to 18",
+            "3 to 4 days",
+            "October 14, 22:00",
+            "Dana",
+            "300 sec",
+            "`wiki-1014.tar`",
+            "15th",
+        ),
         ("$390", "$450", "4.2 seconds", "October 13", "1 second", "two emails", "23", "14"),
     ),
 }
@@ -37,7 +49,7 @@ def alone(module_service: ChatService, server: FakeOpenAI) -> Chat:
 
 
 @pytest.mark.parametrize("language", ["ko", "en"])
-def test_example_has_seven_turns_and_two_folds(alone: Chat, server: FakeOpenAI, language: ExampleLanguage) -> None:
+def test_example_has_seven_turns_and_two_folds(alone: Chat, server: FakeOpenAI, language: Language) -> None:
     service = alone.service
     example = Chat(service, service.sessions.open_example(language))
     turns, records = example.turns, service.folds.records(example.session_id)
@@ -62,14 +74,49 @@ def test_example_has_seven_turns_and_two_folds(alone: Chat, server: FakeOpenAI, 
             assert fact in record.summary
     archive = service._engine.stores.chat.archive  # noqa: SLF001  # nobody but a test has to know
     assert session_language(archive.openings(example.session_id)) == language
-    # Its figures are true of a chat that no model was called for.
     sums = service.folds.statistics(example.session_id)
     assert (sums.record_count, sums.folded_turn_count) == (2, 6)
     assert sums.original_chars == sum(record.original_chars for record in records)
-    assert (sums.unsent_tokens, sums.fold_tokens) == (0, 0)
-    assert service.folds.chart(example.session_id) == ()
     assert example.view.fold_failures == 0
     assert server.bodies() == []
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_figures_and_inputs_of_an_example_are_those_that_its_turns_would_have(
+    open_chat: OpenChat, language: Language
+) -> None:
+    prices = read_prices('{"currency": "USD", "models": {"scripted-model": {"input": 2, "output": 8}}}')
+    service = open_chat(model_prices=prices).service
+    example = Chat(service, service.sessions.open_example(language))
+    points = service.folds.chart(example.session_id)
+    assert [point.turn for point in points if point.has_fold] == [4, 7]
+    assert all(point.sent_tokens == point.full_tokens for point in points[:3])
+    savings = service.folds.savings(example.session_id)
+    assert savings.net_tokens == sum(point.full_tokens - point.sent_tokens for point in points) > 1_000
+    assert savings.has_example
+    for point in points:
+        (call,) = service.inputs.of_turn(example.session_id, point.turn)
+        assert call.is_verified
+        assert not call.is_sent
+        assert (call.sent_tokens, call.full_tokens) == (point.sent_tokens, point.full_tokens)
+    assert [block.kind for block in call.blocks] == ["system", "record", "record", "message", "tools"]
+    # What was prepared is no cost of the user's; nor does it hide what his own turns cost.
+    costs = service.costs.of_session(example.session_id)
+    assert costs is not None
+    assert (costs.total.amount, costs.total.is_estimate, costs.unpriced_calls) == (0, False, 0)
+    sent = example.say(question(8))
+    assert isinstance(sent[-1], TurnFinished)
+    later = service.costs.of_session(example.session_id)
+    assert later is not None
+    assert later.total.amount > 0
+    # The prepared inputs are what the product does send: the next one has the last one as its beginning.
+    (real,) = service.inputs.of_turn(example.session_id, 8)
+    assert real.is_sent
+    assert [block.id for block in real.blocks[:3]] == [block.id for block in call.blocks[:3]]
+    assert real.blocks[-1].id == call.blocks[-1].id
+    money = service.folds.savings(example.session_id).money
+    assert money is not None
+    assert money.net == money.unsent > 0
 
 
 def test_example_is_opened_again_and_made_anew_only_when_deleted_for_good(alone: Chat) -> None:
