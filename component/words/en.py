@@ -147,7 +147,7 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "remake_failed": "No other summary could be made. The current one stays.",
     "stands_verbatim": "Already sent verbatim.",
     "before_reset": "This message came before the context was cleared, so it's no longer sent to the model.",
-    "pin_budget": "There is no room for this pin. Unpin another message first. Tokens left",
+    "pin_budget": "Too long to pin: ≈{} tokens, {} left.",
     "not_shorter": "A summary has to be shorter than its original.",
     "not_a_compaction": "This compaction can't be restored.",
     "empty": "There is no text.",

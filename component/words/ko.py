@@ -146,7 +146,7 @@ KOREAN_INPUT_REASONS: Final[Mapping[str, str]] = {
     "remake_failed": "새 요약을 만들지 못했습니다. 지금 요약은 그대로입니다.",
     "stands_verbatim": "이미 원문 그대로 들어 있습니다.",
     "before_reset": "문맥을 초기화하기 전의 메시지라 모델에 보내지 않습니다.",
-    "pin_budget": "고정할 자리가 모자랍니다. 다른 메시지의 고정을 먼저 풀어 주세요. 남은 토큰 수",
+    "pin_budget": "고정 한도를 넘습니다. 이 메시지 ≈{}토큰, 남은 한도 {}토큰.",
     "not_shorter": "요약은 원문보다 짧아야 합니다.",
     "not_a_compaction": "복원할 수 없는 압축입니다.",
     "empty": "내용이 없습니다.",

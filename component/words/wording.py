@@ -26,7 +26,7 @@ _REFUSALS = {
     "stands_verbatim",
 }
 # Reasons whose details are figures; other details may be names that look like figures.
-_WITH_FIGURES: Final = {"not_shorter", "over_window", "pin_budget", "too_long"}
+_WITH_FIGURES: Final = {"not_shorter", "over_window", "too_long"}
 _FIGURE: Final = re.compile(r"\d+")
 
 
@@ -52,6 +52,8 @@ def explain_error(words: Words, error: TurnfoldError) -> str:
     if isinstance(error, InputError | PathError | AttachmentError):
         reasons = _reasons(words, error)
         sentence = reasons.get(error.reason, words.errors[error.code])
+        if "{" in sentence:
+            return sentence.format(*map(format_count, map(int, _FIGURE.findall(error.detail))))
         if error.detail in words.errors:  # the cause's code
             return f"{sentence} {words.errors[error.detail]}"
         return f"{sentence} ({escape_label(_detail(error))})" if error.detail not in {"", error.reason} else sentence

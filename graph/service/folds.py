@@ -17,7 +17,7 @@ from graph.core.model_input import system_part
 from graph.core.open_question import without_question
 from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
-from graph.core.text import check_text, estimate_tokens, has_visible, plain_text
+from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, title_of
 from graph.core.turn import EXAMPLE_MODEL, label_of, text_of
 from graph.fold.fact_carry import without_line
 from graph.fold.fact_check import compare_facts, lacking_facts
@@ -562,8 +562,8 @@ class Folds:
         """Has a message sent word for word from the next turn on, even once folded, until a reset. Idempotent.
 
         Raises:
-            InputError: `empty` (no text, or of a tool), `before_reset` or `pin_budget`, with the tokens left as
-                `detail`.
+            InputError: `empty` (no text, or of a tool), `before_reset` or `pin_budget`, whose `detail`
+                is the tokens of the message > those left.
             NotFoundError: There is no such message in the last attempt of its turn.
         """
         session = self._access.own(session_id)
@@ -579,8 +579,9 @@ class Folds:
             if pin.position <= self._stores.sessions.context_begin(session_id):
                 raise InputError("before_reset")
             left_tokens = max(0, view.budget_tokens - view.used_tokens)
-            if pin.tokens(self._stores.language(session_id)) > left_tokens:
-                raise InputError("pin_budget", str(left_tokens))
+            tokens = pin.tokens(self._stores.language(session_id))
+            if tokens > left_tokens:
+                raise InputError("pin_budget", f"{tokens} > {left_tokens}")
             self._stores.pins.add(session_id, message_id, owner=self._access.owner)
             return self._pin_view(session)
 
@@ -607,7 +608,8 @@ class Folds:
         budget = budget_tokens(int(window * self._settings.guard_share))
         sent = fitting(pins, budget, language)
         messages = tuple(
-            PinnedMessage(pin.message_id, pin.turn, pin.tokens(language), is_sent=pin in sent) for pin in pins
+            PinnedMessage(pin.message_id, pin.turn, pin.tokens(language), title_of(pin.text), is_sent=pin in sent)
+            for pin in pins
         )
         return PinView(messages, budget, sum(message.tokens for message in messages))
 

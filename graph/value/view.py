@@ -384,11 +384,15 @@ class SavingsMoney:
 
 @dataclass(frozen=True)
 class PinnedMessage:
-    """A message always sent verbatim, unless the model has no room (`is_sent`); `tokens` include the label."""
+    """A message always sent verbatim, unless the model has no room (`is_sent`).
+
+    `tokens` include the label; `title` is the message's first words.
+    """
 
     message_id: str
     turn: int
     tokens: int
+    title: str
     is_sent: bool = True
 
 

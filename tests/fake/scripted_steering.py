@@ -85,7 +85,7 @@ class ScriptedSteering:
         self._service.act(f"pin {message_id}")
         pinned = self._service.session_of(session_id).pinned
         if len(pinned) == PIN_ROOM:
-            raise InputError("pin_budget", "40")
+            raise InputError("pin_budget", "120 > 40")
         pinned.append(message_id)
         return self.pins(session_id)
 
@@ -99,7 +99,8 @@ class ScriptedSteering:
         turns = {message: turn.number for turn in session.turns for message in _messages_of(turn)}
         sent = session.pinned[-PIN_ROOM:]
         messages = tuple(
-            PinnedMessage(message, turns[message], 120, is_sent=message in sent) for message in session.pinned
+            PinnedMessage(message, turns[message], 120, f"{turns[message]}턴의 말", is_sent=message in sent)
+            for message in session.pinned
         )
         return PinView(messages, budget_tokens=120 * PIN_ROOM + 40, used_tokens=120 * len(messages))
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 import pytest
 
+from graph.core.text import estimate_tokens
 from graph.value.error import InputError, NotFoundError, ServerBusyError
 from graph.value.record import Record
 from graph.value.view import PinView
@@ -493,17 +494,28 @@ def test_a_message_is_pinned_while_a_turn_runs_for_the_turns_to_come(chat: Chat,
     assert sent_text(newest(server)).count(pinned_line(1)) == 1
 
 
-def test_a_full_budget_refuses_and_says_what_is_left(chat_with: OpenChat) -> None:
-    chat = chat_with(model_window_tokens=4_000)
+@pytest.mark.parametrize("window_tokens", [4_000, 100_000])
+def test_a_pin_that_is_too_long_is_refused_with_its_tokens_and_those_left(
+    chat_with: OpenChat, window_tokens: int
+) -> None:
+    chat = chat_with(model_window_tokens=window_tokens)
     chat.ask(1, 1)
-    chat.say("가나다 " * 130)
+    share = min(4_000, int(window_tokens * chat.service.settings.guard_share) // 8)
+    long = "가나다 " * (share * 2 // 5)
+    chat.say(long)
     view = pin(chat, 1)
-    assert view.budget_tokens == int(4_000 * chat.service.settings.guard_share) // 8
-    left = str(view.budget_tokens - view.used_tokens)
-    assert refusal(chat, "pin", chat.turns[1].user_message_id) == ("pin_budget", left)
+    assert view.budget_tokens == share
+    left = view.budget_tokens - view.used_tokens
+    needed = estimate_tokens(f"[2턴 사용자 원문] {long.strip()}")
+    assert refusal(chat, "pin", chat.turns[1].user_message_id) == ("pin_budget", f"{needed} > {left}")
     assert chat.service.folds.pins(chat.session_id) == view == pin(chat, 1)
-    assert unpin(chat, 1).used_tokens == 0
-    assert pin(chat, 2).used_tokens <= view.budget_tokens
+
+
+def test_a_pin_is_told_by_its_first_words(chat: Chat) -> None:
+    chat.ask(1, 1)
+    (entry,) = pin(chat, 1).messages
+    assert entry.title.startswith("질문 1번입니다.")
+    assert len(entry.title) < len(question(1))
 
 
 def test_only_words_that_stand_in_the_chat_are_pinned(chat: Chat, server: FakeOpenAI) -> None:

@@ -115,7 +115,6 @@ def test_input_error_is_told_by_its_reason() -> None:
         ("too_long", "120345 > 100000", "120,345 > 100,000"),
         ("over_window", "≈120345 > 8192", "≈120,345 > 8,192"),
         ("not_shorter", "9999 > 9998", "9,999 > 9,998"),
-        ("pin_budget", "12345", "12,345"),
         ("import_too_large", "50,000,000", "50,000,000"),
         ("token_name_taken", "20261125", "20261125"),
         ("unknown_call", "call-120345", "call-120345"),
@@ -125,6 +124,12 @@ def test_figures_of_an_error_are_written_as_all_are_and_names_stay(
     reason: InputReason, detail: str, shown: str
 ) -> None:
     assert explain_error(words_of("en"), errors.InputError(reason, detail)).endswith(f"({shown})")
+
+
+def test_a_pin_that_is_too_long_is_told_with_both_figures() -> None:
+    error = errors.InputError("pin_budget", "12345 > 225")
+    assert explain_error(words_of("en"), error) == "Too long to pin: ≈12,345 tokens, 225 left."
+    assert explain_error(words_of("ko"), error) == "고정 한도를 넘습니다. 이 메시지 ≈12,345토큰, 남은 한도 225토큰."
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
