@@ -7,7 +7,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -293,6 +293,24 @@ class FoldWorker:
         if record is None and self._failures(plan) >= _MAX_FAILURES:
             record = self._pick(plan)
         return record
+
+    def outlook(
+        self, session_id: str, specs: Sequence[FoldSpec], *, owner: str, model: str
+    ) -> tuple[tuple[Record, ...], bool]:
+        """Returns the finished ones of the due folds, and whether the oldest of the others is being made.
+
+        Merges and records that were set aside aren't among them. `model` is the name of a model, not "".
+        """
+        found: list[Record] = []
+        for spec in specs:
+            if spec.set_aside or spec.is_merge:
+                continue
+            plan = self.plan(session_id, spec, owner=owner, model=model)
+            record = self.prepared(plan)
+            if record is None:
+                return tuple(found), not self.is_idle(session_id) or self._is_under_way(plan)
+            found.append(record)
+        return tuple(found), False
 
     def should_wait(self, plan: FoldPlan) -> bool:
         """Whether a turn should wait for this fold: not for one that failed and is retried after the answer.

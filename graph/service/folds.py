@@ -163,7 +163,13 @@ class Folds:
         window = self._models.window_tokens(session.model or self._models.default_name)
         snapshot = snapshot.within(int(window * settings.guard_share))
         is_reset = self._stores.sessions.context_begin(session_id) > 0
-        return replace(chosen.next_fold(snapshot), is_reset=is_reset)
+        following = replace(chosen.next_fold(snapshot), is_reset=is_reset)
+        model = self._models.known_name(session.model)
+        if not following.is_due or not model:
+            return following
+        specs = chosen.due_folds(snapshot)
+        ready, is_making = self._fold_worker.outlook(session_id, specs, owner=self._access.owner, model=model)
+        return replace(following, ready=ready, is_making=is_making)
 
     def uses_rate(self, strategy: str) -> bool:
         """Whether the length of this strategy's summaries follows the compression rate."""
@@ -401,7 +407,8 @@ class Folds:
         Returns that version as it is if the fact isn't missing from it any more.
         """
         self._access.own(session_id)
-        record = self._active_version(self._stores.records.get(session_id, record_id))
+        chosen = self._stores.records.get(session_id, record_id)
+        record = chosen if self._stores.records.is_prepared(chosen) else self._active_version(chosen)
         if record is None:
             raise InputError("not_active")
         missing = self.missing_facts(session_id, record.id)
@@ -437,7 +444,7 @@ class Folds:
         spec = replace(self._spec(record, rate=rate), instruction=instruction, before=self._text_before(record))
         if spec.stands_verbatim:
             raise InputError("stands_verbatim")
-        if self._active_version(record) is None:
+        if self._active_version(record) is None and not self._stores.records.is_prepared(record):
             raise InputError("not_active")
         limiter = self._access.runner.limiter
         limiter.begin(self._access.owner)  # it costs what a turn does
@@ -447,6 +454,7 @@ class Folds:
             limiter.end(self._access.owner)
         if made is None or made.kind == "verbatim":
             raise InputError("remake_failed", code or "summary_inflated")
+        self._adopt(record)
         with self._paced(record):
             adopted = self._stores.versions.adopt(made, of=record_id)
         if adopted is None:
@@ -507,11 +515,18 @@ class Folds:
 
     def _added(self, record: Record, *, of: str) -> Record:
         before = self._stores.records.get(record.thread_id, of)
+        self._adopt(before)
         with self._paced(before):
             added = self._stores.versions.add(record, owner=self._access.owner, of=of)
             if added is None:
                 raise InputError("not_active")
         return added
+
+    def _adopt(self, record: Record) -> None:
+        """Adopts a finished fold before the turn that would: what the user makes of it holds whatever changes."""
+        if self._stores.records.is_prepared(record):
+            with self._access.between_turns(record.thread_id) as lease:
+                self._stores.records.adopt(lease, record.id)
 
     @contextmanager
     def _paced(self, record: Record) -> Iterator[None]:

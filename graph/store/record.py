@@ -132,6 +132,12 @@ class RecordStore:
             row = connection.execute(_PREPARED, {"of_session": session_id, "of_source": source_key}).mappings().first()
         return to_record(row) if row is not None else None
 
+    def is_prepared(self, record: Record) -> bool:
+        """True if a finished record was neither adopted nor discarded yet."""
+        is_it = and_(_record.session_id == record.thread_id, _record.id == record.id, IS_PREPARED)
+        with self._database.read() as connection:
+            return connection.execute(select(_record.id).where(is_it)).first() is not None
+
     def in_progress(self, session_id: str, source_key: str) -> bool:
         is_on_time = _record.expires_at > database_time()
         query = select(_record.error_code).where(_of_source(session_id, source_key), IS_IN_PROGRESS, is_on_time)

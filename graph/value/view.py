@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from graph.value.client import ClientOptions
 from graph.value.error import TurnfoldError
+from graph.value.record import Record
 
 # "requires_action": a program must answer the calls of its own tools.
 TurnStatus = Literal["running", "requires_action", "finished", "failed", "stopped"]
@@ -259,6 +260,8 @@ class NextFold:
         threshold_tokens: The `tokens` at which the strategy folds; 0 if it doesn't fold by tokens.
         sent_turns: Number of complete turns sent if the strategy makes no summaries, else None.
         is_due: True if a fold is due: in progress, or made or failed since the last turn started.
+        is_making: True if a due fold is in progress.
+        ready: The finished folds that the next turn will use, oldest first, without merges.
     """
 
     turns: tuple[int, ...] = ()
@@ -270,6 +273,8 @@ class NextFold:
     sent_turns: int | None = None
     is_due: bool = False
     is_reset: bool = False
+    is_making: bool = False
+    ready: tuple[Record, ...] = ()
 
 
 @dataclass(frozen=True)

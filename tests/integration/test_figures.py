@@ -297,6 +297,26 @@ def test_what_was_said_to_be_folded_next_is_folded_next(chat: Chat, server: Fake
     assert following(chat).is_due
 
 
+def test_a_summary_is_told_while_it_is_made_and_shown_before_it_counts(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 2)
+    server.script(hang(), kind="summary")
+    assert isinstance(chat.say(question(3))[-1], TurnFinished)
+    server.wait_until(lambda fake: fake.hanging_count == 1)
+    assert (following(chat).ready, following(chat).is_making) == ((), True)
+    server.end_hanging()
+    chat.wait_for_folds()
+    # Nobody makes the one that failed, until a turn or another length has it made.
+    assert (following(chat).is_due, following(chat).ready, following(chat).is_making) == (True, (), False)
+    chat.service.sessions.configure(chat.session_id, compression_rate=0.35)
+    chat.wait_for_folds()
+    (ready,) = following(chat).ready
+    assert (ready.turns, ready.compression_rate, following(chat).is_making) == ((1, 2, 3), 0.35, False)
+    assert chat.service.folds.records(chat.session_id) == ()
+    chat.ask(4, 4)
+    assert chat.service.folds.records(chat.session_id) == (ready,)
+    assert following(chat).ready == ()
+
+
 def test_a_block_that_will_stand_word_for_word_is_said_to(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text("네."), text("네."), text("네."))
     for word in ("하나", "둘", "셋"):

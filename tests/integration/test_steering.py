@@ -80,6 +80,61 @@ def ask_until_merged(chat: Chat, first: int = 1) -> Record:
     raise AssertionError
 
 
+# A finished summary, before a turn uses it
+
+
+def ready(chat: Chat) -> Record:
+    (record,) = chat.service.folds.next_fold(chat.session_id, strategy=chat.view.strategy).ready
+    return record
+
+
+def test_an_edit_of_a_finished_summary_holds_when_it_takes_effect(chat: Chat, server: FakeOpenAI) -> None:
+    chat.ask(1, 3)
+    made = ready(chat)
+    assert records(chat) == ()
+    edited = chat.service.folds.edit(chat.session_id, made.id, OWN_WORDS)
+    assert (edited.version, edited.replaces) == (2, made.id)
+    assert chat.service.folds.versions(chat.session_id, made.id) == (made, edited)
+    # It's the user's own now: another length makes no other.
+    chat.service.sessions.configure(chat.session_id, compression_rate=0.5)
+    chat.ask(4, 4)
+    assert records(chat) == (edited,)
+    assert shape(newest(server)) == [(1, 3), 4]
+    assert holds(newest(server), OWN_WORDS)
+    assert are_verified(chat, 4)
+    assert folds_marked(chat) == [4]
+
+
+def test_a_finished_summary_is_regenerated_added_to_and_undone_as_any_other(chat: Chat, server: FakeOpenAI) -> None:
+    folds = chat.service.folds
+    chat.ask(1, 3)
+    made = ready(chat)
+    remade = folds.remake(chat.session_id, made.id, rate=0.1, instruction=INSTRUCTION)
+    assert (records(chat), remade.replaces) == ((remade,), made.id)
+    chat.ask(4, 6)
+    missing = ready(chat)
+    assert folds.undo(chat.session_id, missing.id) is not None
+    chat.ask(7, 7)
+    assert [record.kind for record in records(chat)] == ["interval", "verbatim"]
+    assert "질문 4번입니다" in sent_text(newest(server))
+
+
+def test_a_finished_summary_isnt_changed_while_a_turn_runs_and_goes_with_its_turn(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    chat.ask(1, 3)
+    made = ready(chat)
+    chat.regenerate()
+    chat.wait_for_folds()
+    assert ready(chat).id != made.id
+    assert refusal(chat, "edit", made.id, text=OWN_WORDS)[0] == "not_active"
+    assert refusal(chat, "edit", ready(chat).id, text="")[0] == "empty"
+    begin_hanging_turn(chat, server, 4)
+    edited = chat.service.folds.edit(chat.session_id, records(chat)[0].id, OWN_WORDS)
+    stop(chat)
+    assert records(chat) == (edited,)
+
+
 # Versions
 
 
