@@ -148,12 +148,11 @@ def to_model_error(error: BaseException, *, secrets: Iterable[str] = ()) -> Base
     plain: dict[type[ModelError], tuple[type[BaseException], ...]] = {
         BadResponseError: (json.JSONDecodeError, UnicodeError, ValidationError),
         DeadlineError: (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError),
+        UnreachableError: (openai.APIConnectionError, httpx2.RequestError, httpx2.StreamError, ConnectionError),
     }
     for ours, theirs in plain.items():
         if isinstance(error, theirs):
-            return ours()
-    if isinstance(error, (openai.APIConnectionError, httpx2.RequestError, httpx2.StreamError, ConnectionError)):
-        return UnreachableError(_asked_address(error, secrets))
+            return ours(_asked_address(error, secrets) if ours is UnreachableError else "")
     if isinstance(error, openai.APIError):
         return _from_event(error, secrets)
     if isinstance(error, ValueError) and "No generation chunks" in str(error):
