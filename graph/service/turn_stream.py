@@ -25,7 +25,7 @@ from graph.core.turn import (
 from graph.model.factory import ChatModels
 from graph.recognise.client_turns import is_imported, waiting_calls
 from graph.service.access import SessionAccess
-from graph.store.call import CallCost
+from graph.store.call import AttemptTokens, CallCost
 from graph.store.session import SessionRow
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
@@ -206,14 +206,21 @@ def views_of(access: SessionAccess, session: SessionRow, rows: Sequence[TurnRow]
     session_id = session.session_id
     last_row, is_abandoned = _refreshed(access, rows[-1])
     by_turn: dict[int, list[AnyMessage]] = {}
+    said: dict[int, int] = {}
     for entry in access.stores.archive.live_turns(session_id, rows[0].number, rows[-1].number):
         by_turn.setdefault(entry.turn, []).append(entry.message)
+        if isinstance(entry.message, AIMessage):
+            said[entry.turn] = said.get(entry.turn, 0) + entry.tokens
     if is_abandoned:
         language = access.stores.language(session_id)
         last_row, by_turn[last_row.number] = _as_closed(last_row, by_turn.get(last_row.number, []), language)
-    return tuple(
+    tokens = access.stores.calls.tokens(session_id, rows[0].number, rows[-1].number)
+    views = (
         _turn_view(row, by_turn.get(row.number, []), is_last=row.number == session.turn_count)
         for row in (*rows[:-1], last_row)
+    )
+    return tuple(
+        _with_tokens(view, tokens.get((view.number, view.attempt)), said.get(view.number, 0)) for view in views
     )
 
 
@@ -236,6 +243,14 @@ def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
     return row, row.status == "running"
 
 
+def _with_tokens(view: TurnView, tokens: AttemptTokens | None, said_tokens: int) -> TurnView:
+    """Adds the tokens of a turn's calls; `said_tokens` is our estimate of the answers, unless all was reported."""
+    if tokens is None:
+        return view
+    output_tokens = tokens.output_tokens if tokens.is_usage else said_tokens
+    return replace(view, input_tokens=tokens.input_tokens, output_tokens=output_tokens, is_usage=tokens.is_usage)
+
+
 def _turn_view(row: TurnRow, messages: Sequence[AnyMessage], *, is_last: bool) -> TurnView:
     """Builds the view of a turn from its row and the messages of its last attempt, in order."""
     asked = next((message for message in messages if isinstance(message, HumanMessage)), None)
@@ -256,6 +271,8 @@ def _turn_view(row: TurnRow, messages: Sequence[AnyMessage], *, is_last: bool) -
         user_message_id=row.user_message_id,
         answer_message_id=next((str(message.id) for message in messages[-1:] if is_final_answer(message)), ""),
         thought_seconds=row.thought_seconds,
+        started_at=row.started_at,
+        seconds=(row.finished_at - row.started_at).total_seconds() if row.finished_at else 0.0,
         images=images_of(asked) if asked else (),
     )
 

@@ -643,11 +643,15 @@ class Turns:
     def transcript(self, session_id: str, *, last: int = 30, before: int | None = None) -> Transcript:
         """Returns the newest `last` turns, or the newest before this number, each in its last attempt."""
         session = self._access.own(session_id)
-        rows = self._stores.turns.list(session_id, last=last, before=before)
+        found = self._stores.turns.list(session_id, last=last + 1, before=before)
+        rows = found[-last:]
         if not rows:
             return Transcript((), 0)
         turns, resets = views_of(self._access, session, rows), self._stores.resets
-        return Transcript(turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id))
+        previous_at = found[0].started_at if len(found) > last else None
+        return Transcript(
+            turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id), previous_at=previous_at
+        )
 
     def image(self, session_id: str, reference: str) -> str:
         """Returns the `data:` URL of an image of the session; "" if it isn't there any more."""

@@ -140,6 +140,14 @@ class CallCost(NamedTuple):
     ordinal: int
 
 
+class AttemptTokens(NamedTuple):
+    """Tokens of an attempt's answered calls: `is_usage` if all were reported; else our estimate for missing input."""
+
+    input_tokens: int
+    output_tokens: int
+    is_usage: bool
+
+
 _WHOLE = select(*(_call[field.name] for field in fields(ModelCall)))
 
 
@@ -200,6 +208,19 @@ class CallStore:
         query = query.where(_call.turn == turn, _call.attempt == attempt, _call.error_code == "")
         with self._database.read() as connection:
             return [CallCost(*row) for row in connection.execute(query.order_by(_call.ordinal))]
+
+    def tokens(self, session_id: str, first: int, last: int) -> dict[tuple[int, int], AttemptTokens]:
+        """Returns the tokens of these turns by turn and attempt."""
+        reported, said = _call.usage_input_tokens, _call.usage_output_tokens
+        sums = func.sum(func.coalesce(reported, _call.sent_tokens)), func.coalesce(func.sum(said), 0)
+        query = select(_call.turn, _call.attempt, *sums, func.count(), func.count(reported), func.count(said))
+        query = query.where(_call.session_id == session_id, _call.turn.between(first, last), _call.error_code == "")
+        with self._database.read() as connection:
+            rows = connection.execute(query.group_by(_call.turn, _call.attempt)).all()
+        return {
+            (turn, attempt): AttemptTokens(int(sent), int(answered), is_usage=calls == inputs == outputs)
+            for turn, attempt, sent, answered, calls, inputs, outputs in rows
+        }
 
     def series(self, session_id: str) -> list[CallPoint]:
         """Returns the last answered call of each turn's current attempt since the last reset, in order."""

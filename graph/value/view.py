@@ -136,6 +136,9 @@ class TurnView:
         client: The name of the program that sent the turn, "" for the page.
         answer_message_id: "" while there is no answer.
         thought_seconds: How long the model thought, 0 for no thoughts; `Turns.thoughts` returns them.
+        started_at: Start of the attempt, in UTC; `seconds` is how long it took, 0 while it runs.
+        input_tokens: Of all its answered calls, 0 for none; with `output_tokens`.
+        is_usage: True if the provider reported all of them; else they are our estimate in whole or in part.
         images: Those of the question, in order; each has its line at the end of `user_text`.
     """
 
@@ -155,6 +158,11 @@ class TurnView:
     user_message_id: str = ""
     answer_message_id: str = ""
     thought_seconds: float = 0.0
+    started_at: datetime | None = None
+    seconds: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    is_usage: bool = False
     images: tuple[NamedImage, ...] = ()
 
 
@@ -163,12 +171,14 @@ class Transcript:
     """The newest turns, oldest first; `earlier_count` earlier ones are left out.
 
     `reset_after` has the turns followed by a reset: later turns were answered without them and those before.
+    `previous_at` is when the last turn that is left out began.
     """
 
     turns: tuple[TurnView, ...]
     earlier_count: int
     reset_after: tuple[int, ...] = ()
     can_undo_reset: bool = False
+    previous_at: datetime | None = None
 
 
 class Place(NamedTuple):

@@ -79,6 +79,27 @@ def test_what_was_not_reported_is_estimated_call_by_call(chat: Chat, server: Fak
     assert (cost.total.amount, cost.total.is_estimate) == (dollars(100 + sent[0][0] + sent[1][0], written), True)
 
 
+def test_a_turn_tells_what_its_last_attempt_took(chat: Chat, server: FakeOpenAI) -> None:
+    call = ScriptedCall("get_current_time", "{}", "call-1")
+    server.script(text("아닙니다."), tools(call), text("낮입니다."), text("밤입니다.", usage=None))
+    chat.say("지금 몇 시인가요?")
+    chat.regenerate()
+    chat.say("정말인가요?")
+    reported, estimated = chat.turns
+    read, written = DEFAULT_USAGE["prompt_tokens"], DEFAULT_USAGE["completion_tokens"]
+    assert (reported.input_tokens, reported.output_tokens, reported.is_usage) == (2 * read, 2 * written, True)
+    ((sent,),) = rows(chat, "SELECT sent_tokens FROM model_call WHERE usage_input_tokens IS NULL")
+    ((said,),) = rows(chat, "SELECT tokens FROM message WHERE turn = 2 AND role = 'ai'")
+    assert (estimated.input_tokens, estimated.output_tokens, estimated.is_usage) == (sent, said, False)
+    ((began, ended),) = rows(chat, "SELECT started_at, finished_at FROM turn WHERE number = 2")
+    assert estimated.started_at is not None
+    assert began <= ended
+    assert estimated.seconds > 0
+    newest = chat.service.turns.transcript(chat.session_id, last=1)
+    assert (newest.previous_at, [turn.number for turn in newest.turns]) == (reported.started_at, [2])
+    assert chat.service.turns.transcript(chat.session_id).previous_at is None
+
+
 def test_every_attempt_and_every_call_of_a_tool_counts(chat: Chat, server: FakeOpenAI) -> None:
     asked = ScriptedCall("reasoning", '{"material": "갑은 을보다 크다.", "question": "누가 더 큰가?"}', "call-1")
     server.script(tools(asked), text("갑이다."), text("갑입니다."))
