@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
+from datetime import tzinfo
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,6 +15,7 @@ from component import action, page_state, redraw, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.words.en import Words
+from component.words.wording import describe_attempt
 from graph.value.view import TurnView
 
 _OPEN: Final = "edited_question"
@@ -117,13 +119,16 @@ def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: b
     _draw(parts)
 
 
-def draw_answer(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
+def draw_answer(words: Words, identifier: str, turn: TurnView, zone: tzinfo, *, is_pinned: bool) -> None:
     labels, about = words.sessions, {"session": identifier, "turn": str(turn.number)}
     parts: list[str] = []
     if turn.answer_text:
         parts.append(widget.markup(words.copy, turn.answer_text))
         if turn.answer_message_id:
             parts.append(pin(words, turn.answer_message_id, is_pinned=is_pinned))
+    if told := describe_attempt(words, turn, zone):
+        label = f'title="{words.about_answer}" aria-label="{words.about_answer}"'
+        parts.append(f'<details class="about" name="about"><summary {label}></summary><p>{told}</p></details>')
     if not turn.is_last:
         parts.append(markup("branch", labels.regenerate, about, icon="branch", text=labels.regenerate))
     _draw(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -17,7 +18,7 @@ from component.bridge.delivery import delivered
 from component.chat import live, picture
 from component.chat.live import draw_step_list, draw_steps
 from component.chat.thought import draw_thoughts
-from component.format import count_lines, escape_label, format_count, format_turns
+from component.format import count_lines, escape_label, format_count, format_turns, zone_of
 from component.markdown import answer_markdown
 from component.page_state import PageState
 from component.panel.card import draw_summary
@@ -25,7 +26,7 @@ from component.project import project_card
 from component.redraw import Shown
 from component.widget import error_box
 from component.words.en import Words
-from component.words.wording import describe_compaction, describe_strategy, explain, explain_error
+from component.words.wording import describe_compaction, describe_day, describe_strategy, explain, explain_error
 from graph.attachment import Attachment, split_attached
 from graph.value.record import Record
 from graph.value.view import SessionView, TurnView
@@ -345,6 +346,7 @@ def _draw_empty(now: PageState) -> None:
 
 def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
     is_sent = now.session is not None and now.session.strategy != _WITHOUT_RECORDS
+    _draw_day(now, turn, shown)
     with st.container(key=f"turn_{turn.number}", gap="small"):
         _draw_words(now, identifier, turn, shown)
         for record in _ending_with(turn.number, shown.records):
@@ -355,6 +357,19 @@ def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) ->
         if turn.number in shown.transcript.reset_after:
             can_undo = shown.transcript.can_undo_reset and turn.is_last
             draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
+
+
+def _draw_day(now: PageState, turn: TurnView, shown: Shown) -> None:
+    """Draws a line above the first turn of a day; none above the first of all if that is today's."""
+    if turn.started_at is None:
+        return
+    index = turn.number - shown.transcript.turns[0].number
+    before = shown.transcript.turns[index - 1].started_at if index else shown.transcript.previous_at
+    zone = zone_of(now.time_zone)
+    day, last = turn.started_at.astimezone(zone).date(), before or datetime.now(UTC)
+    if day != last.astimezone(zone).date():
+        told = describe_day(now.words, turn.started_at, datetime.now(UTC), zone)
+        st.html(f'<p class="day"><time datetime="{day}">{told}</time></p>')
 
 
 def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
@@ -372,7 +387,7 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
             st.markdown(answer_markdown(turn.answer_text), anchors=False)
         draw_step_list(now.words, pending)
         _draw_outcome(now.words, turn)
-    _draw_actions(now.words, identifier, turn, shown)
+    _draw_actions(now, identifier, turn, shown)
 
 
 def _draw_question(words: Words, identifier: str, turn: TurnView, shown: Shown) -> None:
@@ -401,12 +416,12 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
         st.markdown(f":material/content_cut: :small[:gray[{note}]]")
 
 
-def _draw_actions(words: Words, identifier: str, turn: TurnView, shown: Shown) -> None:
-    row = "last_actions" if turn.is_last else "actions"
+def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
+    row, is_pinned = "last_actions" if turn.is_last else "actions", turn.answer_message_id in shown.pinned
     with st.container(horizontal=True, gap="xsmall", key=f"{row}_{turn.number}"):
-        turn_buttons.draw_answer(words, identifier, turn, is_pinned=turn.answer_message_id in shown.pinned)
+        turn_buttons.draw_answer(now.words, identifier, turn, zone_of(now.time_zone), is_pinned=is_pinned)
         if turn.is_last:
-            _draw_again(words, identifier, turn)
+            _draw_again(now.words, identifier, turn)
 
 
 def _draw_again(words: Words, identifier: str, turn: TurnView) -> None:

@@ -707,6 +707,14 @@ class Words:
     retry: str = "Retry"
     regenerate: str = "Regenerate"
     copy: str = "Copy answer"
+    about_answer: str = "About this answer"
+    answer_tokens: str = "{input} in · {output} out tokens"
+    date: str = "{weekday}, {day} {month} {year}"
+    weekdays: tuple[str, ...] = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+    months: tuple[str, ...] = (
+        *("January", "February", "March", "April", "May", "June"),
+        *("July", "August", "September", "October", "November", "December"),
+    )
     to_end: str = "Go to the newest message"
     copied: str = "Copied"
     copy_failed: str = "Could not copy"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping
+from datetime import datetime, tzinfo
 from typing import Final
 
-from component.format import escape_label, format_count
+from component.format import day_group, escape_label, format_count, format_tokens
 from component.words.en import Language, Words
 from component.words.ko import KOREAN
 from graph.value.error import AttachmentError, BusyError, InputError, PathError, TurnfoldError
 from graph.value.record import Record
+from graph.value.view import TurnView
 
 _REFUSALS = {
     "before_reset",
@@ -70,6 +73,32 @@ def _reasons(words: Words, error: InputError | PathError | AttachmentError) -> M
     if isinstance(error, AttachmentError):
         return words.attachment.reasons
     return words.input_reasons if isinstance(error, InputError) else words.path_reasons
+
+
+def describe_date(words: Words, moment: datetime) -> str:
+    weekday, month = words.weekdays[moment.weekday()], words.months[moment.month - 1]
+    return words.date.format(weekday=weekday, day=moment.day, month=month, year=moment.year)
+
+
+def describe_day(words: Words, moment: datetime, now: datetime, zone: tzinfo) -> str:
+    """Returns the day of a time in the reader's zone: today, yesterday, or its date."""
+    names = {"today": words.today, "yesterday": words.yesterday}
+    return names.get(day_group(moment, now, zone)) or describe_date(words, moment.astimezone(zone))
+
+
+def describe_attempt(words: Words, turn: TurnView, zone: tzinfo) -> str:
+    """Returns the model, time and tokens of a turn's answer as HTML."""
+    parts = [html.escape(turn.model)]
+    if turn.started_at is not None:
+        local = turn.started_at.astimezone(zone)
+        shown = f"{describe_date(words, local)} {local:%H:%M}"
+        parts.append(f'<time datetime="{local.isoformat(timespec="seconds")}">{shown}</time>')
+    if turn.seconds:
+        parts.append(words.tool_seconds.format(seconds=f"{turn.seconds:.1f}"))
+    if turn.input_tokens:
+        sent, said = (format_tokens(count, is_usage=turn.is_usage) for count in (turn.input_tokens, turn.output_tokens))
+        parts.append(words.answer_tokens.format(input=sent, output=said))
+    return "<br>".join(filter(None, parts))
 
 
 def is_refusal(error: TurnfoldError) -> bool:

@@ -190,7 +190,9 @@ class ScriptedService:
         session = self._look("transcript", session_id)
         shown = tuple(session.turns[-last:])
         can_undo = session.resets[-1:] == [len(session.turns)]
-        return Transcript(shown, len(session.turns) - len(shown), tuple(session.resets), can_undo)
+        left_out = session.turns[: -len(shown)]
+        previous_at = left_out[-1].started_at if left_out else None
+        return Transcript(shown, len(left_out), tuple(session.resets), can_undo, previous_at)
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
         records = self._look("records", session_id).records
@@ -324,6 +326,10 @@ class ScriptedService:
             error_detail="",
             model=session.model,
             is_last=True,
+            started_at=self.now,
+            seconds=2.34 if self.status != "running" else 0.0,
+            input_tokens=1238,
+            output_tokens=45,
             user_message_id=f"user-{number}",
             answer_message_id=f"answer-{number}" if self.status in {"finished", "stopped"} else "",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -228,3 +229,30 @@ def test_what_a_program_began_or_asked_has_its_name(
         assert [line.value for line in page.main.markdown if asked in line.value] == marked
         assert [line.value for line in page.sidebar.markdown if "terminal" in line.value] == [mark]
         assert (began in page_text(page)) == begins
+
+
+def test_days_are_divided_by_a_line_in_the_readers_zone(page: AppTest, service: ScriptedService) -> None:
+    page.context["timezone"] = "Pacific/Kiritimati"  # 14 hours ahead of UTC
+    now = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
+    hours = (0, 0.4, 1, 25)
+    identifier = store_session(service, len(hours))
+    turns = service.stored[identifier].turns
+    turns[:] = [
+        replace(turn, started_at=now + timedelta(hours=after)) for turn, after in zip(turns, hours, strict=True)
+    ]
+    lines = re.findall(r'<p class="day"><time datetime="(\S+)">(.*?)</time>', raw_html(open_page(page, identifier)))
+    assert lines == [
+        ("2026-01-05", "2026년 1월 5일 월요일"),
+        ("2026-01-06", "2026년 1월 6일 화요일"),
+        ("2026-01-07", "2026년 1월 7일 수요일"),
+    ]
+    turns[:] = [replace(turn, started_at=datetime.now(UTC)) for turn in turns]
+    assert 'class="day"' not in raw_html(page.run())
+
+
+def test_an_answer_tells_its_model_time_and_tokens(page: AppTest, service: ScriptedService) -> None:
+    page.context["timezone"] = "Asia/Seoul"
+    open_page(page, store_session(service, 2))
+    told = re.findall(r'<details class="about" name="about">.*?<p>(.*?)</p>', raw_html(page))
+    time = '<time datetime="2026-11-20T12:00:00+09:00">2026년 11월 20일 금요일 12:00</time>'
+    assert told == [f"offline-mini<br>{time}<br>2.3초<br>입력 ≈1238 · 출력 ≈45 토큰"] * 2

@@ -4,15 +4,17 @@ import re
 import string
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
+from zoneinfo import ZoneInfo
 
 import pytest
 
 import graph
 import graph.value.error
 from component.words.en import LANGUAGES, Language, Words
-from component.words.wording import explain, explain_error, language_of_locale, words_of
+from component.words.wording import describe_day, explain, explain_error, language_of_locale, words_of
 from graph.value import error as errors
 from graph.value.error import InputReason, PathReason, SignInReason
 
@@ -150,3 +152,10 @@ def test_browser_that_says_nothing_gets_korean() -> None:
     assert language_of_locale(None) == "ko"
     assert language_of_locale("KO-kr") == "ko"
     assert language_of_locale("fr") == "en"
+
+
+def test_a_day_has_its_name_or_its_date() -> None:
+    seoul, now = ZoneInfo("Asia/Seoul"), datetime(2026, 11, 27, 16, tzinfo=UTC)  # the 28th in Seoul
+    days = [describe_day(words_of("en"), now - timedelta(hours=hours), now, seoul) for hours in (0, 2, 26)]
+    assert days == ["Today", "Yesterday", "Thursday, 26 November 2026"]
+    assert describe_day(words_of("ko"), now, now + timedelta(days=9), seoul) == "2026년 11월 28일 토요일"
