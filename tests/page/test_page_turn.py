@@ -255,4 +255,4 @@ def test_an_answer_tells_its_model_time_and_tokens(page: AppTest, service: Scrip
     open_page(page, store_session(service, 2))
     told = re.findall(r'<details class="about" name="about">.*?<p>(.*?)</p>', raw_html(page))
     time = '<time datetime="2026-11-20T12:00:00+09:00">2026년 11월 20일 금요일 12:00</time>'
-    assert told == [f"offline-mini<br>{time}<br>2.3초<br>입력 ≈1238 · 출력 ≈45 토큰"] * 2
+    assert told == [f"offline-mini<br>{time}<br>2.3초<br>입력 ≈1,238 · 출력 ≈45 토큰"] * 2
