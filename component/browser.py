@@ -67,6 +67,7 @@ def _mount(now: PageState) -> None:
             "drop": now.words.attachment.drop,
             "too_large": now.words.attachment.reasons["too_large"],
             "upload_failed": now.words.attachment.upload_failed,
+            "copy_code": now.words.copy_code,
             "copy_failed": now.words.copy_failed,
             "footnotes": now.words.footnotes,
         },

@@ -117,6 +117,8 @@ function onHover(event) {
   const button = event.target.closest?.("[class*='st-key-icon_'] button");
   const label = button?.querySelector("[data-testid='stMarkdownContainer']");
   if (label) button.title = label.textContent;
+  // Streamlit's label of this button, and its tooltip below, are English on every page.
+  event.target.closest?.("[data-testid='stCode'] button")?.setAttribute("aria-label", words.copy_code);
 }
 
 // Each chat is one tab stop; its menu becomes the next one while the chat has the focus.
@@ -129,6 +131,7 @@ function onRowFocus(event) {
 
 const LISTENERS = [
   ["pointerover", onHover, false],
+  ["focusin", onHover, false],
   ["pointerdown", onPress, true],
   ["pointerup", onRelease, true],
   ["click", onRelease, true],

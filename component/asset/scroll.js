@@ -159,6 +159,9 @@ function markPopovers() {
   document.querySelectorAll("[data-testid='stPopoverBody']").forEach((body) => {
     body.tabIndex = 0;
   });
+  document.querySelectorAll("[data-testid='stTooltipContent'] p").forEach((text) => {
+    if (text.textContent === "Copy to clipboard") text.textContent = words.copy_code;
+  });
 }
 
 function onEarlier(event) {

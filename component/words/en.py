@@ -715,6 +715,7 @@ class Words:
         *("January", "February", "March", "April", "May", "June"),
         *("July", "August", "September", "October", "November", "December"),
     )
+    copy_code: str = "Copy code"
     to_end: str = "Go to the newest message"
     copied: str = "Copied"
     copy_failed: str = "Could not copy"

@@ -420,7 +420,7 @@ KOREAN_SESSION: Final = SessionWords(
     opened="대화 {count}개를 가져왔습니다.",
     json_note="JSON Lines 파일에는 모든 답변과 요약이 들어 있고, 여기서 다시 가져올 수 있습니다.",
     json_too_large=(
-        "이 JSON Lines 파일은 {size}입니다. {limit}가 넘으면 여기서 다시 불러올 수 없습니다. "
+        "이 JSON Lines 파일은 {size}입니다. {limit}가 넘으면 여기서 다시 가져올 수 없습니다. "
         "서버 운영자는 `python -m graph.admin import 파일`로 읽을 수 있습니다."
     ),
     without_images="JSON Lines에서 그림 빼기: {whole} 대신 {without}",
@@ -587,6 +587,7 @@ KOREAN = Words(
     date="{year}년 {month} {day}일 {weekday}",
     weekdays=tuple(f"{name}요일" for name in "월화수목금토일"),
     months=tuple(f"{number}월" for number in range(1, 13)),
+    copy_code="코드 복사",
     to_end="최신 메시지로 이동",
     copied="복사했습니다",
     copy_failed="복사하지 못했습니다",

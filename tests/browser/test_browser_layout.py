@@ -62,6 +62,39 @@ def test_wide_tables_and_code_scroll_inside_themselves(
     assert turn.locator("p", has_text="مرحبا").evaluate("p => getComputedStyle(p).unicodeBidi") == "plaintext"
 
 
+def test_code_says_its_language_and_can_be_copied_from_its_middle_in_the_pages_language(
+    visitor: Visitor, fake_openai: FakeOpenAI
+) -> None:
+    asked = "긴 코드를 보여 주세요."
+    code = "".join(f"값{number} = {number}\n" for number in range(80))
+    fake_openai.script(text(f"```python\n{code}```"), to=asked)
+    visitor.open()
+    visitor.ask(asked)
+    block = visitor.turn(1).get_by_test_id("stCode")
+    label = "code => getComputedStyle(code, '::before').content"
+    assert block.locator("code").evaluate(label).startswith('"language-python"')
+    visitor.page.locator("#stMain").evaluate("box => box.scrollTo(0, box.scrollHeight / 2)")
+    button = block.get_by_role("button")
+    expect(button).to_be_in_viewport()
+    button.hover()
+    expect(block.get_by_role("button", name="코드 복사")).to_be_visible()
+    expect(visitor.page.get_by_test_id("stTooltipContent")).to_have_text("코드 복사")
+
+
+def test_high_contrast_shows_the_gauge_the_slider_and_the_bubbles(visitor: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 1)
+    visitor.page.emulate_media(forced_colors="active")
+    visitor.open(f"?session={chat.session_id}")
+    for part in (
+        visitor.find("bar").locator(".track > span"),
+        visitor.page.get_by_role("slider").locator("xpath=../.."),
+    ):
+        expect(part).to_have_css("forced-color-adjust", "none")
+    bubble = visitor.turn(1).get_by_test_id("stChatMessage").first
+    assert bubble.evaluate("part => getComputedStyle(part).borderTopWidth") == "1px"
+
+
 def test_a_wide_page_keeps_the_panel_in_view_and_dims_folded_turns_until_they_are_read(
     visitor: Visitor, other_server: ChatService
 ) -> None:

@@ -121,8 +121,8 @@ def test_a_chat_is_renamed_in_a_dialog_that_stays_until_it_is_closed(page: AppTe
 @pytest.mark.parametrize(
     ("size", "is_offered", "note", "note_without"),
     [
-        (ExportSize(OPENED_BYTES, 900), False, "다시 불러올 수 있습니다", ""),
-        (ExportSize(21 * 2**20, 900), True, "21,504 KB", "다시 불러올 수 있습니다"),
+        (ExportSize(OPENED_BYTES, 900), False, "다시 가져올 수 있습니다", ""),
+        (ExportSize(21 * 2**20, 900), True, "21,504 KB", "다시 가져올 수 있습니다"),
         (ExportSize(21 * 2**20, 11 * 2**20), True, "21,504 KB", "11,264 KB"),
         (ExportSize(21 * 2**20, 21 * 2**20), False, "graph.admin import", ""),
     ],

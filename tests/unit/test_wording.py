@@ -91,7 +91,7 @@ def test_labels_of_the_design_stand_exactly() -> None:
 def test_unknown_code_gets_the_general_sentence() -> None:
     assert explain(words_of("en"), "no-such-code") == words_of("en").errors["internal"]
     assert explain(words_of("en"), "silence", "120").startswith("The model's server was silent for 120 s")
-    assert explain(words_of("ko"), "deadline", "300").startswith("300초(MODEL_DEADLINE_SECONDS) 안에")
+    assert explain(words_of("ko"), "deadline", "300").startswith("답변이 300초(MODEL_DEADLINE_SECONDS) 안에")
     assert explain(words_of("en"), "deadline") == "The answer didn't finish in time."
 
 
