@@ -224,7 +224,7 @@ def _of_http(error: HTTPException) -> Problem:
 
 def _of_input(error: InputError) -> Problem:
     detail = "" if error.detail == error.reason else error.detail
-    if error.reason == "over_window":
+    if error.reason in {"over_window", "over_guessed_window"}:
         return replace(problem_of_failure("context_length", detail), param=None)
     code = {"empty": "empty_message", "too_long": "string_above_max_length"}.get(error.reason, error.reason)
     why = error.reason.replace("_", " ")

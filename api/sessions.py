@@ -202,7 +202,7 @@ def _statistics(call: Call) -> Figures:
     return Figures(
         statistics=folds.statistics(call.session_id),
         next_fold=folds.next_fold(call.session_id, strategy=view.strategy),
-        gauge=folds.gauge(call.session_id, model=view.model),
+        gauge=folds.gauge(call.session_id),
         chart=folds.chart(call.session_id),
     )
 

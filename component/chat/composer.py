@@ -133,22 +133,26 @@ def _draw_bar(now: PageState) -> None:
 def _draw_gauge(now: PageState) -> None:
     words = now.words
     identifier = now.session.session_id if now.session else None
-    gauge = now.service.folds.gauge(identifier, model=st.session_state[page_state.MODEL])
-    is_usage = gauge.source == "usage"
+    spoken = st.session_state[page_state.LANGUAGE]
+    gauge = now.service.folds.gauge(identifier, options=page_state.options(), language=spoken)
     percent = format_percent(gauge.sent_tokens, gauge.window_tokens)
-    sent = format_tokens(gauge.sent_tokens, is_usage=is_usage)
-    mark = "" if is_usage else "≈"
-    hint = words.gauge_help_usage if is_usage else words.gauge_help_estimate
+    sent = format_tokens(gauge.sent_tokens, is_usage=False)
+    hints = [words.gauge_help_estimate]
+    if gauge.reported_tokens is not None:
+        hints.append(words.gauge_help_usage.format(tokens=format_count(gauge.reported_tokens)))
+    if gauge.is_guess:
+        hints.append(words.window_guess_help)
+    window = format_count(gauge.window_tokens) + (words.window_guess if gauge.is_guess else "")
     name = st.session_state[page_state.MODEL]
     has_tools = all(option.has_tools for option in now.service.sessions.model_options() if option.name == name)
     name = html.escape(words.model_offline.format(name=name) if now.service.settings.is_offline else name)
     limited = "" if has_tools else f"{words.model_no_tools} · "
     model = f'<span class="named"><span class="model">{name}</span> · {limited}</span>' if name else ""
-    title = "&#10;".join(filter(None, (name, "" if has_tools else words.model_without_tools, hint)))
+    title = "&#10;".join(filter(None, (name, "" if has_tools else words.model_without_tools, *hints)))
     st.html(
         f'<div class="gauge" title="{title}">'
         f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '
         f'aria-valuenow="{min(percent, 100)}"><span style="width:{min(percent, 100)}%"></span></span>'
-        f'<span>{model}<span class="word">{words.gauge} </span><b>{mark}{percent}%</b>'
-        f'<span class="figures"> · {sent} / {format_count(gauge.window_tokens)}</span></span></div>'
+        f'<span>{model}<span class="word">{words.gauge} </span><b>≈{percent}%</b>'
+        f'<span class="figures"> · {sent} / {window}</span></span></div>'
     )

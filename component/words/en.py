@@ -137,6 +137,8 @@ DETAILED_ERRORS: Final[Mapping[str, str]] = {
     "silence": "The model's server was silent for {detail} s (MODEL_SILENCE_SECONDS); what had arrived is kept.",
 }
 INPUT_REASONS: Final[Mapping[str, str]] = {
+    "over_guessed_window": "This one message is longer than the model's context window. The window is a guess: if it's "
+    "larger, set `MODEL_WINDOW_TOKENS`; otherwise, please send the message in parts.",
     "over_window": "This one message is longer than the model's context window. Please send it in parts.",
     "nothing_to_compact": "The chat isn't long enough to compact.",
     "reset_words": "/reset takes no text after it, so nothing was sent. Type /reset alone to clear the context.",
@@ -850,7 +852,9 @@ class Words:
     )
     gauge: str = "Context"
     gauge_help_estimate: str = "≈ is Turnfold's estimate of the next input."
-    gauge_help_usage: str = "The model provider reported this usage for the last input."
+    gauge_help_usage: str = "{tokens}: the model provider reported this usage for the last input."
+    window_guess: str = " (guess)"
+    window_guess_help: str = "The model's context window isn't known, so this is a guess. MODEL_WINDOW_TOKENS sets it."
 
     cost: CostWords = field(default_factory=CostWords)
     project: ProjectWords = field(default_factory=ProjectWords)

@@ -136,6 +136,8 @@ KOREAN_DETAILED_ERRORS: Final[Mapping[str, str]] = {
     "받은 내용은 남아 있습니다.",
 }
 KOREAN_INPUT_REASONS: Final[Mapping[str, str]] = {
+    "over_guessed_window": "이 메시지 하나가 모델의 컨텍스트 창보다 깁니다. 창의 크기는 추정한 값이니, 실제로 더 크면 "
+    "`MODEL_WINDOW_TOKENS`에 적어 주세요. 아니면 나누어 보내 주세요.",
     "over_window": "이 메시지 하나가 모델의 컨텍스트 창보다 깁니다. 나누어 보내 주세요.",
     "reset_words": "/reset 뒤에는 다른 내용을 붙일 수 없습니다. 문맥을 초기화하려면 /reset만 입력해 주세요.",
     "nothing_to_compact": "압축할 만큼 대화가 길지 않습니다.",
@@ -710,7 +712,9 @@ KOREAN = Words(
     chart_alt="턴마다 보낸 토큰과 전체 기록의 토큰(추정). {turn}턴: 보낸 토큰 {sent}, 전체 기록 {full}.",
     gauge="컨텍스트",
     gauge_help_estimate="≈는 다음에 보낼 입력을 Turnfold가 추정한 값입니다.",
-    gauge_help_usage="마지막 입력에 대해 모델 제공자가 보고한 사용량입니다.",
+    gauge_help_usage="{tokens}: 마지막 입력에 대해 모델 제공자가 보고한 사용량입니다.",
+    window_guess=" (추정)",
+    window_guess_help="모델의 컨텍스트 창을 알 수 없어 추정한 값입니다. MODEL_WINDOW_TOKENS로 정합니다.",
     cost=KOREAN_COST,
     project=KOREAN_PROJECT,
     attachment=KOREAN_ATTACHMENT,

@@ -30,6 +30,7 @@ _REFUSALS = {
 }
 # Reasons whose details are figures; other details may be names that look like figures.
 _WITH_FIGURES: Final = {"not_shorter", "over_window", "too_long"}
+_WITH_FIGURES: Final = {"not_shorter", "over_guessed_window", "over_window", "pin_budget", "too_long"}
 _FIGURE: Final = re.compile(r"\d+")
 
 

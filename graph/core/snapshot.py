@@ -57,6 +57,19 @@ class SessionSnapshot:
             taken_tokens += min(used, input_tokens // LARGEST_SHARES.get(kind, 1))
         return replace(self, input_tokens=max(input_tokens - taken_tokens, input_tokens // _LEAST_SHARE))
 
+    def adopting(self, record: Record) -> SessionSnapshot:
+        """Returns the snapshot once a finished record is active, in place of all that it covers."""
+
+        def is_covered(first: int, last: int) -> bool:
+            return record.from_position <= first and last <= record.to_position
+
+        others = [each for each in self.active if not is_covered(each.from_position, each.to_position)]
+        return replace(
+            self,
+            active=sorted([*others, record], key=lambda each: each.from_position),
+            raw=[entry for entry in self.raw if not is_covered(entry.position, entry.position)],
+        )
+
     @property
     def covered_turn(self) -> int:
         """The last turn that is covered whole or was removed by a reset; 0 if there is none."""

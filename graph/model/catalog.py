@@ -162,13 +162,13 @@ class Catalog:
         fetching.is_over.set()
 
 
-def guess_window_tokens(name: str) -> int:
-    """Returns the context window in LangChain's profile of a model's name; 8,192 for a name without a profile.
+def window_of_profile(name: str) -> int | None:
+    """Returns the context window in LangChain's profile of a model's name; None for a name without a profile.
 
     A provider prefix, release date and fine-tuning suffix are ignored.
     """
     plain = _FINE_TUNED.sub(r"\1", name.rsplit("/", 1)[-1].lower()).removeprefix("chat")
-    return _profile_tokens(plain) or _profile_tokens(_EDITION.sub("", plain)) or UNKNOWN_WINDOW_TOKENS
+    return _profile_tokens(plain) or _profile_tokens(_EDITION.sub("", plain))
 
 
 @lru_cache(maxsize=256)

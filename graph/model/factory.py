@@ -20,7 +20,7 @@ from pydantic import SecretStr
 from graph.core.model_options import knows_thinking, options_of, with_thinking
 from graph.core.turn import EMBEDDED_MODEL
 from graph.model.caller import ModelCaller
-from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, guess_window_tokens
+from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, CatalogEntry, window_of_profile
 from graph.model.embedder import embedder_of
 from graph.model.failure import address_of
 from graph.model.local_server import ImageSupport, LocalServer
@@ -200,7 +200,13 @@ class ChatModels:
         reported = self.reported_window_tokens(name)
         if reported is not None:
             return reported
-        return UNKNOWN_WINDOW_TOKENS if self._settings.is_offline else guess_window_tokens(name)
+        known = None if self._settings.is_offline else window_of_profile(name)
+        return known or UNKNOWN_WINDOW_TOKENS
+
+    def is_window_guessed(self, name: str) -> bool:
+        """Whether `window_tokens` is a guess, as neither settings nor endpoint nor the name tell it."""
+        is_known = self._settings.is_offline or self.reported_window_tokens(name) is not None
+        return not is_known and window_of_profile(name) is None
 
     def reported_window_tokens(self, name: str) -> int | None:
         """Returns the context window from the settings or the endpoint, in its errors or its list; None if unknown."""

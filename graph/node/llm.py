@@ -158,6 +158,20 @@ class Guard:
         return snapshot_of(self._deps, turn, self._state)
 
 
+def guard_of(
+    deps: NodeDeps, turn: TurnContext, state: ChatState, name: str, offered: Sequence[dict[str, Any]]
+) -> Guard:
+    """Returns the guard of a call of this model, with the system part and the tools that it is sent."""
+    has_tools = deps.models.takes_tools(name) or bool(turn.client and turn.client.tools)
+    tools = offered if has_tools else []
+    system = _system(turn, tools, has_tools=has_tools, is_last_round=_is_last_round(deps, state))
+    return Guard(deps, turn, state, system, tools)
+
+
+def _is_last_round(deps: NodeDeps, state: ChatState) -> bool:
+    return state["tool_rounds"] >= deps.settings.tool_rounds
+
+
 _SHORTER_SHARE: Final = 0.6
 
 
@@ -172,18 +186,16 @@ class LlmNode:
         turn, deps = runtime.context, self._deps
         call = AnswerCall(deps, turn, state)
         name = deps.models.resolve(turn.row.model)
-        offered = self._offered(turn)
-        has_tools = deps.models.takes_tools(name) or bool(turn.client and turn.client.tools)
-        tools = offered if has_tools else []
-        system = _system(turn, tools, has_tools=has_tools, is_last_round=self._is_last_round(state))
-        guard = Guard(deps, turn, state, system, tools)
+        guard = guard_of(deps, turn, state, name, self._offered(turn))
         fit = guard.fit(guard.begin(), limit_tokens=deps.models.input_tokens(turn.row.model))
         try:
             answer = self._answer(turn, state, call, guard, fit)
         except ToolsRefusedError:
             if not guard.tools or _own_tools(turn):
                 raise  # a program decides what becomes of its own tools
-            fit = guard.without_tools(fit, _system(turn, [], has_tools=False, is_last_round=self._is_last_round(state)))
+            fit = guard.without_tools(
+                fit, _system(turn, [], has_tools=False, is_last_round=_is_last_round(deps, state))
+            )
             answer = deps.models.tool_choice.ask_without_tools(
                 name, partial(self._answer, turn, state, call, guard, fit)
             )
@@ -198,14 +210,11 @@ class LlmNode:
             self._remember(turn, name, call.answered, guard.tools, message)
         return {**guard.update, "messages": [*guard.update.get("messages", []), message]}
 
-    def _is_last_round(self, state: ChatState) -> bool:
-        return state["tool_rounds"] >= self._deps.settings.tool_rounds
-
     def _answer(self, turn: TurnContext, state: ChatState, call: AnswerCall, guard: Guard, fit: Fit) -> Answer:
         """Makes the call, and once more with a shorter input if the provider finds it too long."""
         deps = self._deps
         name = deps.models.resolve(turn.row.model)
-        choice = _choice(turn, state, is_last_round=self._is_last_round(state))
+        choice = _choice(turn, state, is_last_round=_is_last_round(deps, state))
 
         def ask(fit: Fit) -> Answer:
             guard.tell(fit)

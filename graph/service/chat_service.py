@@ -49,6 +49,7 @@ from graph.tool.tool_context import PastTurns
 from graph.value.error import InputError
 from graph.value.view import CostView, MadeToken, ProgramToken
 from graph.worker.limiter import TurnLimiter
+from graph.worker.next_input import NextInputs
 from graph.worker.project_context import ProjectContext, SessionContexts, loader_of, without_project
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.side_request_runner import SideRequestRunner
@@ -164,6 +165,7 @@ class Engine:
     vectors: VectorWorker | None
     known_tools: KnownTools
     example_writer: ExampleWriter
+    next_inputs: NextInputs
     past_turns: Callable[..., PastTurns]
     spending: Spending
     locks: Sequence[threading.Lock] = field(default_factory=lambda: [threading.Lock() for _ in range(_LOCKS)])
@@ -205,12 +207,11 @@ class ChatService:
         )
         self.folds = Folds(
             access,
-            settings=settings,
-            models=models,
-            strategies=strategies,
+            choices=choices,
             fold_worker=engine.fold_worker,
             token_uses=stores.owner.token_uses,
             past_turns=engine.past_turns,
+            next_inputs=engine.next_inputs,
         )
         self.inputs = Inputs(access, models=models, strategies=strategies, known_tools=engine.known_tools)
         self.costs = Costs(access, token_uses=stores.owner.token_uses, prices=settings.model_prices, models=models)
@@ -351,10 +352,11 @@ def open_service(
         )
         recovery = StateRecovery(graph, opened.chat, strategies)
         roots = RootFolders(settings.project_roots)
-        projects = None
+        projects, preview = None, context
         contexts = SessionContexts(settings.context_volatile)
         if context is None and roots.roots:
-            projects, context = _join_projects(settings, roots, opened.owner.agreements, chat_models, spending, now)
+            projects, joined = _join_projects(settings, roots, opened.owner.agreements, chat_models, spending, now)
+            context, preview = joined, joined.preview
             stack.callback(projects.close)
         limiter = TurnLimiter(
             concurrent_turns=settings.concurrent_turns,
@@ -413,6 +415,14 @@ def open_service(
         stack.callback(eraser.close)
         eraser.erase_expired(has_others=True)
         known_tools = KnownTools(tools, chat_models.caller, now)
+        next_inputs = NextInputs(
+            deps,
+            strategies,
+            contexts,
+            known_tools,
+            preview or without_project,
+            (lambda *_: None) if projects is None else projects.access,
+        )
         yield ChatService(
             Engine(
                 access=access,
@@ -427,6 +437,7 @@ def open_service(
                 vectors=vectors,
                 known_tools=known_tools,
                 example_writer=ExampleWriter(opened.chat, fold_worker, strategies, known_tools, clock=now),
+                next_inputs=next_inputs,
                 past_turns=partial(past_turns, deps),
                 spending=spending,
             )

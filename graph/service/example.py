@@ -101,8 +101,8 @@ class ExampleWriter:
     def _call(self, row: TurnRow, language: Language) -> ModelCall:
         """Returns the row of the call that the chat would have made for a turn that has begun."""
         snapshot = self._fold_worker.snapshot(row.session_id, complete_turns=row.number, rate=EXAMPLE_RATE)
-        tools = schema_text(self._known_tools.offered(language))
-        system = replace(system_part(language, can_recall=True), tool_schema=tools)
+        _, tools = self._known_tools.offered(language, has_past=True, has_project=False)
+        system = replace(system_part(language, can_recall=True), tool_schema=schema_text(tools))
         messages = [entry.message for entry in snapshot.raw]
         model_input = self._strategy.assemble(system, [to_entry(record) for record in snapshot.active], messages)
         return ModelCall(

@@ -6,14 +6,13 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from textwrap import wrap
 from typing import Final, Literal
 
 from graph.core.cost import Saved, saved_by_model, savings_of
 from graph.core.language import split_sentences
-from graph.core.model_input import system_part
 from graph.core.open_question import without_question
 from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
@@ -24,18 +23,16 @@ from graph.fold.fact_check import compare_facts, lacking_facts
 from graph.fold.fact_find import fact_as_written, facts_in
 from graph.fold.review import invented_facts, quote
 from graph.fold.spec import FoldSpec, round_rate
-from graph.model.factory import ChatModels
 from graph.node.fold_worker import FoldWorker
-from graph.server.settings import Settings
-from graph.service.access import SessionAccess
+from graph.service.access import Choices, SessionAccess
 from graph.store.session import SessionRow
 from graph.store.token_use import TokenUseStore
 from graph.strategy.base import first_turn
 from graph.strategy.compaction import CompactionStrategy, compaction_fold
-from graph.strategy.strategies import Strategies, regeneration_fold
+from graph.strategy.strategies import regeneration_fold
 from graph.tool.recall import build_recall, opened_turns
 from graph.tool.tool_context import PastTurns
-from graph.value.error import InputError, NotFoundError
+from graph.value.error import InputError, NotFoundError, TurnfoldError
 from graph.value.record import ArchivedMessage, Record, RecordKind
 from graph.value.view import (
     ChartPoint,
@@ -48,8 +45,10 @@ from graph.value.view import (
     Savings,
     SavingsMoney,
     Statistics,
+    TurnOptions,
 )
-from prompt.system.framing import SPEAKER, TURN_QUOTE
+from graph.worker.next_input import NextInputs, unsaved_session
+from prompt.system.framing import SPEAKER, TURN_QUOTE, Language
 
 COMPACTION: Final = CompactionStrategy.name
 MOST_INSTRUCTION_CHARS: Final = 300
@@ -71,21 +70,23 @@ class Folds:
         self,
         access: SessionAccess,
         *,
-        settings: Settings,
-        models: ChatModels,
-        strategies: Strategies,
+        choices: Choices,
         fold_worker: FoldWorker,
         token_uses: TokenUseStore,
         past_turns: Callable[..., PastTurns],
+        next_inputs: NextInputs,
     ) -> None:
         self._access = access
         self._stores = access.stores
-        self._settings = settings
-        self._models = models
-        self._strategies = strategies
+        self._choices = choices
+        self._settings = choices.settings
+        self._models = choices.models
+        self._strategies = choices.strategies
         self._fold_worker = fold_worker
         self._token_uses = token_uses
         self._past_turns = past_turns
+        self._next_inputs = next_inputs
+        self._unsaved = unsaved_session(access.owner, choices.settings.compression_rate)
 
     def records(self, session_id: str, *, last: int | None = None) -> tuple[Record, ...]:
         """Returns the active records, oldest first; with `last`, only that many of the newest."""
@@ -185,31 +186,33 @@ class Folds:
         folds = {next((point.turn for point in points if point.turn >= turn), 0) for turn in adopted}
         return tuple(ChartPoint(turn, sent, full, has_fold=turn in folds) for turn, sent, full in points)
 
-    def gauge(self, session_id: str | None, *, model: str = "") -> Gauge:
-        """Returns the share of the context window taken by the last call.
+    def gauge(
+        self, session_id: str | None, *, options: TurnOptions | None = None, language: Language | None = None
+    ) -> Gauge:
+        """Returns how full the window will be at the next call, without the question.
 
-        Before the first, an estimate of the system prompt.
+        Args:
+            session_id: The session; None for one that the next message creates.
+            options: The settings of the next turn that differ from the session's; invalid ones are passed over.
+            language: That of a session without words, the server's if None.
         """
-        if session_id is not None:
-            self._access.own(session_id)
-        window = self._models.window_tokens(model or self._models.default_name)
-        call = self._stores.calls.last_answered(session_id) if session_id else None
-        if call is None:
-            return Gauge(self._prompt_tokens(session_id), window, "estimate")
-        if call.usage_input_tokens:
-            return Gauge(call.usage_input_tokens, window, "usage")
-        estimate = self._stores.calls.fit(call.session_id).tokens(call.sent_tokens)
-        return Gauge(estimate, window, "estimate")
-
-    def _prompt_tokens(self, session_id: str | None) -> int:
-        """Estimates the system prompt of a session without a call."""
-        if session_id is None:
-            strategy, language = self._strategies.default, self._stores.default_language
-        else:
-            strategy = self._strategies.of(self._access.own(session_id).strategy)
-            language = self._stores.language(session_id)
-        system = system_part(language, can_recall=strategy.sends_records)
-        return estimate_tokens(system.text)
+        session = self._unsaved if session_id is None else self._access.own(session_id)
+        if options is not None:
+            with suppress(TurnfoldError):
+                session = replace(session, **self._choices.changes_of(session, options))
+        if session_id is None and language is None:
+            language = self._stores.default_language
+        models, calls = self._models, self._stores.calls
+        name = session.model or models.default_name
+        sent_tokens = self._next_inputs.of(session, language).sent_tokens
+        last = calls.last_answered(session_id) if session_id else None
+        return Gauge(
+            # The estimate as the provider counts, by what it has reported of earlier calls.
+            calls.fit(session_id).tokens(sent_tokens) if session_id else sent_tokens,
+            models.window_tokens(name),
+            is_guess=models.is_window_guessed(name),
+            reported_tokens=last.usage_input_tokens if last else None,
+        )
 
     # The context is changed by hand between turns.
 

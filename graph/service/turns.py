@@ -33,7 +33,7 @@ from graph.store.session_import import insert_turns
 from graph.store.turn import TurnRow
 from graph.tool.registry import schema_text
 from graph.value.client import ClientMessage, ClientOptions, is_image_url
-from graph.value.error import BusyError, InputError, NotFoundError
+from graph.value.error import BusyError, InputError, InputReason, NotFoundError
 from graph.value.event import Event
 from graph.value.view import LiveTurn, NamedImage, StartedTurn, Transcript, TurnOptions
 from graph.worker.project_context import SessionContexts
@@ -204,7 +204,8 @@ class Turns:
         models, name = self._choices.models, self._model_of(session_id, options)
         window = models.reported_window_tokens(name) if options.client else models.window_tokens(name)
         if window is not None and tokens >= window:
-            raise InputError("over_window", f"≈{tokens} > {window}")
+            reason: InputReason = "over_guessed_window" if models.is_window_guessed(name) else "over_window"
+            raise InputError(reason, f"≈{tokens} > {window}")
 
     def _model_of(self, session_id: str, options: TurnOptions) -> str:
         """Returns the name of the model that will answer, as far as it is known."""

@@ -62,23 +62,20 @@ class KnownTools:
         self._build = build
         self._caller = caller
         self._clock = clock
-        self._made = lru_cache(self._make)
-
-    def offered(self, language: Language) -> Schemas:
-        """Returns the tools that a session outside a project is offered."""
-        return self._made(language, has_past=True, has_project=False)
+        self.offered = lru_cache(self._offered)
 
     def find(self, wanted: str, language: Language, *, off: Collection[str]) -> Schemas:
         """Returns the schemas by id; () if they are of a different version or include a client's tools."""
         for has_past, has_project in product((True, False), repeat=2):
-            offered = self._made(language, has_past=has_past, has_project=has_project)
+            _, offered = self.offered(language, has_past=has_past, has_project=has_project)
             left = [schema for schema in offered if schema["function"]["name"] not in off]
             for schemas in (offered, left):
                 if schemas and schema_id(schema_text(schemas)) == wanted:
                     return schemas
         return ()
 
-    def _make(self, language: Language, *, has_past: bool, has_project: bool) -> list[dict[str, Any]]:
+    def _offered(self, language: Language, *, has_past: bool, has_project: bool) -> tuple[list[BaseTool], Schemas]:
+        """Returns the tools of such a session, which can't be run, and their schemas."""
         context = ToolContext(
             caller=self._caller,
             model=OfflineChat(),
@@ -90,7 +87,8 @@ class KnownTools:
             past=PastTurns(1, 1, find=_never, read=_never) if has_past else None,
             project=ProjectAccess(memory=_never, find_rule=_never) if has_project else None,
         )
-        return schemas_of(self._build(context))
+        tools = self._build(context)
+        return tools, schemas_of(tools)
 
 
 def _never(*_: object) -> NoReturn:

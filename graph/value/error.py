@@ -77,6 +77,7 @@ InputReason = Literal[
     "not_last",
     "not_shorter",
     "nothing_to_compact",
+    "over_guessed_window",
     "over_window",
     "pin_budget",
     "project_full",

@@ -302,11 +302,18 @@ class ChartPoint:
 
 @dataclass(frozen=True)
 class Gauge:
-    """Fill level of the context window at the last model call; `source` is "usage" if reported by the provider."""
+    """Fill level of the context window at the next model call.
+
+    Attributes:
+        sent_tokens: Estimate of the input, without the question.
+        is_guess: True if nobody tells the window of the model.
+        reported_tokens: The input of the last call as the provider reported it, None without a report.
+    """
 
     sent_tokens: int
     window_tokens: int
-    source: TokenSource
+    is_guess: bool = False
+    reported_tokens: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from graph.core.pin import ContextRequest
@@ -99,7 +101,7 @@ class ProjectContext:
         if not request.root:
             return without_project(request)
         try:
-            return self._composed(request)
+            return self._composed(request, partial(self._primed, request))
         except PathError as error:
             self._turns.failed(request.session_id, error)
             if error.reason in _TAKEN_AWAY:
@@ -109,7 +111,18 @@ class ProjectContext:
             self._turns.failed(request.session_id, error)
             raise
 
-    def _composed(self, request: ContextRequest) -> tuple[str, str]:
+    def preview(self, request: ContextRequest) -> tuple[str, str]:
+        """Returns what `__call__` would without a question; what fails is left out and told nobody."""
+        if not request.root:
+            return without_project(request)
+        try:
+            return self._composed(request, partial(self._preview_primed, request))
+        except PathError as error:
+            return ("" if error.reason in _TAKEN_AWAY else request.front), ""
+        except TurnfoldError:
+            return request.front, ""
+
+    def _composed(self, request: ContextRequest, prime: Callable[[], Sequence[str]]) -> tuple[str, str]:
         owner, root, language = request.owner, request.root, request.language
         with self._roots.opened(root) as folder:
             volatile = self._registry.apply_context(owner, root, request.context, language)
@@ -124,7 +137,7 @@ class ProjectContext:
             file_rules=agreed.text_for(location).volatile,
         )
         earlier = memory_of(request.front) if request.has_memory else ""
-        memory = self._primed(request) if request.has_memory and not earlier else ()
+        memory = prime() if request.has_memory and not earlier else ()
         composer = PromptComposer(language, layer_of_tools(request.tools))
         sent = composer.parts(LLMTaskType.CHAT, app_context, execution=execution, memory=memory)
         return sent.front + earlier, sent.volatile
@@ -136,6 +149,11 @@ class ProjectContext:
         except TurnfoldError as error:
             self._turns.failed(request.session_id, error)
             return ()
+
+    def _preview_primed(self, request: ContextRequest) -> Sequence[str]:
+        with suppress(TurnfoldError):
+            return self._turns.primed(request.owner, request.root, request.language)
+        return ()
 
 
 def loader_of(agreements: RuleAgreementStore) -> Callable[[str, str], str]:

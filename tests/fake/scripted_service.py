@@ -80,7 +80,7 @@ class ScriptedService:
         self.reset_after = 0
         self.size = ExportSize(2_000, 2_000)
         self.now = START
-        self.gauge_now = Gauge(sent_tokens=1416, window_tokens=8192, source="estimate")
+        self.gauge_now = Gauge(sent_tokens=1416, window_tokens=8192)
         self._numbers = itertools.count(1)
         self.folds = ScriptedSteering(self)
         self.turns = self.sessions = ScriptedBranches(self)
@@ -223,11 +223,12 @@ class ScriptedService:
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
         return chart_of(self._look("chart", session_id).turns[self.reset_after :])
 
-    def gauge(self, session_id: str | None, *, model: str) -> Gauge:
+    def gauge(self, session_id: str | None, *, options: TurnOptions, language: str) -> Gauge:
         if session_id is not None:
             self._look("gauge", session_id)
-        assert model
-        return self.gauge_now if session_id else Gauge(210, 8192, "estimate")
+        assert language in {"ko", "en"}
+        assert options.client is None
+        return self.gauge_now if session_id else Gauge(210, 8192)
 
     def model_options(self) -> tuple[ModelOption, ...]:
         self.calls.append("model_options")

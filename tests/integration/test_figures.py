@@ -1,4 +1,4 @@
-"""What the panel shows of folds: sums, the chart and its marks, the gauge, savings and the next fold."""
+"""What the panel shows of folds: sums, the chart and its marks, savings and the next fold."""
 
 from __future__ import annotations
 
@@ -70,21 +70,6 @@ def test_what_the_folds_cost_is_what_the_provider_reported_or_an_estimate(chat: 
     server.script(text("질문 4번에서 6번까지 서버 이전 일정과 예산을 이야기했다. " * 8, usage=None), kind="summary")
     chat.ask(5, 7)
     assert not folds.savings(chat.session_id).is_fold_usage
-
-
-def test_the_gauge_tells_usage_from_estimate(chat: Chat, server: FakeOpenAI) -> None:
-    empty = chat.service.folds.gauge(None)
-    assert (empty.source, empty.window_tokens) == ("estimate", 100_000)
-    server.script(text("하나입니다.", usage={"prompt_tokens": 777, "completion_tokens": 5, "total_tokens": 782}))
-    chat.say(question(1))
-    reported = chat.service.folds.gauge(chat.session_id)
-    assert (reported.sent_tokens, reported.source) == (777, "usage")
-    server.script(text("둘입니다.", usage=None))
-    chat.say(question(2))
-    estimated = chat.service.folds.gauge(chat.session_id)
-    sent = tokens_of(server.bodies("chat")[-1])
-    correction = min(2.0, max(1.0, 777 / tokens_of(server.bodies("chat")[0])))
-    assert (estimated.sent_tokens, estimated.source) == (round(sent * correction), "estimate")
 
 
 @pytest.mark.parametrize("thirds", [("failed", "stopped", "casual", "tool"), ("regenerated", "retried")], ids="-".join)

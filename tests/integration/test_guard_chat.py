@@ -192,6 +192,17 @@ def test_one_message_larger_than_the_window_is_refused_with_the_reason(chat_with
         _ = chat.view
 
 
+def test_a_guessed_window_is_told_apart_by_the_gauge_and_by_the_refusal(chat_with: OpenChat) -> None:
+    chat = chat_with(model_window_tokens=None, chat_model="unheard-of")
+    gauge = chat.service.folds.gauge(None)
+    assert (gauge.window_tokens, gauge.is_guess) == (UNKNOWN_WINDOW, True)
+    with pytest.raises(InputError) as caught:
+        chat.say("가" * 12_000)
+    assert caught.value.reason == "over_guessed_window"
+    known = chat_with(model_window_tokens=None, chat_model="gpt-4o-mini").service.folds.gauge(None)
+    assert (known.window_tokens, known.is_guess) == (128_000, False)
+
+
 def test_a_source_larger_than_the_summary_models_window_is_summarised_in_parts_and_whole(
     chat_with: OpenChat, server: FakeOpenAI
 ) -> None:
@@ -323,8 +334,8 @@ def test_a_server_that_reports_less_than_it_was_sent_is_not_believed(
     sizes = [tokens_of(body) for body in server.bodies("chat")]
     assert 0.6 * SMALL < max(sizes) < 0.75 * SMALL
     gauge = chat.service.folds.gauge(chat.session_id)
-    assert gauge.source == ("usage" if share else "estimate")
-    assert gauge.sent_tokens == (round(sizes[-1] * share) if share else sizes[-1])
+    assert gauge.reported_tokens == (round(sizes[-1] * share) or None)
+    assert 0.6 * SMALL < gauge.sent_tokens < 0.75 * SMALL
 
 
 @pytest.mark.parametrize("window_tokens", [2_048, 3_000, SMALL])

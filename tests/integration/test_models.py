@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from graph.model.catalog import Catalog, guess_window_tokens
+from graph.model.catalog import UNKNOWN_WINDOW_TOKENS, Catalog, window_of_profile
 from graph.model.factory import ChatModels, open_models
 from graph.server.settings import Settings
 from graph.value.error import DeadlineError, ModelError, UnreachableError
@@ -181,8 +181,8 @@ def test_window_is_that_of_langchains_own_profile_whatever_the_environment(monke
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_PROXY", "no proxy at all")
-    assert {name: guess_window_tokens(name) for name in WINDOWS} == WINDOWS
-    assert guess_window_tokens("gpt-4.1-nano-2025-04-14") == 1_047_576
+    assert {name: window_of_profile(name) or UNKNOWN_WINDOW_TOKENS for name in WINDOWS} == WINDOWS
+    assert window_of_profile("gpt-4.1-nano-2025-04-14") == 1_047_576
 
 
 class Clock:

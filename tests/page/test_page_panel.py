@@ -270,18 +270,21 @@ def test_chart_draws_the_figures_of_the_service_where_it_is_shown(page: AppTest,
         assert rules["encoding"][channel]["sort"] == ["보낸 토큰", "전체 기록", "새 요약"]
 
 
-def test_gauge_tells_estimate_from_usage_and_names_the_model(page: AppTest, service: ScriptedService) -> None:
+def test_gauge_tells_the_next_input_the_last_report_and_a_guessed_window_and_names_the_model(
+    page: AppTest, service: ScriptedService
+) -> None:
     open_page(page, store_session(service, 2))
     assert '<span class="model">offline-mini · 내장</span> · </span><span class="word">컨텍스트' in gauge_text(page)
     assert "≈17%</b>" in gauge_text(page)
     assert "· ≈1,416 / 8,192<" in gauge_text(page)
     assert "≈는 다음에 보낼 입력을 Turnfold가 추정한 값입니다." in gauge_text(page)
-    service.gauge_now = Gauge(sent_tokens=2048, window_tokens=8192, source="usage")
+    assert "보고한" not in gauge_text(page)
+    service.gauge_now = Gauge(sent_tokens=2048, window_tokens=8192, is_guess=True, reported_tokens=1999)
     page.run()
-    assert "<b>25%</b>" in gauge_text(page)
-    assert "· 2,048 / 8,192<" in gauge_text(page)
-    assert "≈" not in gauge_text(page)
-    assert "마지막 입력에 대해 모델 제공자가 보고한 사용량입니다." in gauge_text(page)
+    assert "<b>≈25%</b>" in gauge_text(page)
+    assert "· ≈2,048 / 8,192 (추정)<" in gauge_text(page)
+    assert "1,999: 마지막 입력에 대해 모델 제공자가 보고한 사용량입니다." in gauge_text(page)
+    assert "MODEL_WINDOW_TOKENS" in gauge_text(page)
     service.settings = service.settings.model_copy(update={"openai_base_url": "http://127.0.0.1:9"})
     service.models = (ModelOption('<i>"big"</i>', is_offline=False),)
     page.button(key="new_chat").click().run()

@@ -135,6 +135,14 @@ def test_a_pin_that_is_too_long_is_told_with_both_figures() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_a_guessed_window_names_its_setting(language: Language) -> None:
+    words = words_of(language)
+    assert "MODEL_WINDOW_TOKENS" in words.window_guess_help
+    refused = errors.InputError("over_guessed_window", "≈71499 > 8192")
+    assert "`MODEL_WINDOW_TOKENS`" in explain_error(words, refused)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_each_reason_of_an_error_has_its_sentence(language: Language) -> None:
     words = words_of(language)
     assert set(words.input_reasons) == set(get_args(InputReason))
