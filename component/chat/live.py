@@ -32,17 +32,13 @@ _SHOWN_CHARS = 2_000
 @st.fragment
 @delivered
 def draw_steps(words: Words, turn: TurnView) -> None:
-    """Draws a finished turn's steps in an expander; they are sent to the browser when opened."""
-    box = st.expander(
-        _count(words, turn.steps),
-        key=f"steps_{turn.number}_{turn.attempt}",
-        icon=":material/build:",
-        type="compact",
-        on_change="rerun",
-    )
-    if box.open:
-        with box:
-            draw_step_list(words, turn.steps)
+    """Draws a finished turn's steps, sent to the browser when opened, and the turns that it looked up."""
+    if not all(step.turns for step in turn.steps):
+        label, key = _count(words, turn.steps), f"steps_{turn.number}_{turn.attempt}"
+        box = st.expander(label, key=key, icon=":material/build:", type="compact", on_change="rerun")
+        if box.open:
+            with box:
+                draw_step_list(words, turn.steps)
     draw_recalled(words, turn.steps)
 
 

@@ -74,23 +74,26 @@ def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service
 
 
 @pytest.mark.parametrize(
-    ("locale", "turns", "line", "label"),
+    ("locale", "turns", "line", "label", "used"),
     [
-        ("ko-KR", (2, 5), "이전 대화 참조: (2-2)2턴, (5-5)5턴", "이전 대화 참조: 2턴, 5턴 · 0.1초"),
-        ("en-US", (3,), "Looked up turn (3-3)3", "Looked up turn 3 · 0.1 s"),
+        ("ko-KR", (2, 5), "이전 대화 참조: (2-2)2턴, (5-5)5턴", "이전 대화 참조: 2턴, 5턴 · 0.1초", "도구 2회 사용"),
+        ("en-US", (3,), "Looked up turn (3-3)3", "Looked up turn 3 · 0.1 s", "2 tool calls"),
     ],
 )
-def test_the_turns_that_were_looked_up_are_named_and_led_to(
-    page: AppTest, service: ScriptedService, locale: str, turns: tuple[int, ...], line: str, label: str
+def test_the_turns_that_were_looked_up_are_named_and_led_to(  # what is parametrised
+    page: AppTest, service: ScriptedService, locale: str, turns: tuple[int, ...], line: str, label: str, used: str
 ) -> None:
     page.context["locale"] = locale
-    service.steps = (replace(FOUND, turns=turns),)
+    service.steps = (replace(FOUND, turns=turns), CLOCK)
     say(page.run(), "예산이 얼마였지?")
     assert recalled(page) == [line]
     page.session_state[STEPS] = True
     page.run()
-    assert label in labels(page)
-    assert recalled(page) == [line]
+    assert {label, used} <= set(labels(page))
+    service.steps = (replace(FOUND, turns=turns),)
+    say(page, "마감은 언제였지?")
+    assert recalled(page) == [line, line]
+    assert not [label for label in labels(page) if label in {"도구 1회 사용", "1 tool call"}]  # the line says it
 
 
 def test_look_ups_are_one_line_as_soon_as_they_found_something(page: AppTest, service: ScriptedService) -> None:
