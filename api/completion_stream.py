@@ -19,6 +19,7 @@ from graph.value.error import TurnfoldError
 from graph.value.event import (
     ActionRequired,
     AnswerRestarted,
+    CallRetried,
     ClientCall,
     Event,
     Folded,
@@ -165,7 +166,8 @@ async def first_event(queue: EventQueue, *, seconds: float) -> None:
     Raises `ProblemError` if the turn failed before any answer, or the queue was closed.
     """
     with anyio.move_on_after(seconds):
-        _raise_if_failed(await queue.first(TurnStarted, FoldWaiting, Folded, InputRead, LeftOut, AnswerRestarted))
+        before = (TurnStarted, FoldWaiting, Folded, InputRead, CallRetried, LeftOut, AnswerRestarted)
+        _raise_if_failed(await queue.first(*before))
 
 
 async def whole_body(

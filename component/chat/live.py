@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,7 @@ from component.page_state import PageState
 from component.widget import error_box
 from component.words.en import Words
 from graph.value.error import NotFoundError
+from graph.value.event import CallRetried
 from graph.value.view import LiveTurn, SessionView, StepStatus, ToolStep, TurnView
 
 _ICONS = {"running": ":material/pending:", "done": ":material/check_circle:"}
@@ -273,7 +275,7 @@ class _Thoughts:
 def _counter(words: Words, turn: LiveTurn) -> str:
     """Returns what the style sheet counts from: a line that was written anew each second would close."""
     seconds = turn.thought_seconds + time.monotonic() - turn.thinking_since
-    rule = f"--thinking-since: -{seconds:.1f}s; --thinking-unit: '{words.thinking_unit}'"
+    rule = f"--since: -{seconds:.1f}s; --thinking-unit: '{words.thinking_unit}'"
     return f'<i class="thinking"></i><style>.st-key-thinking {{ {rule} }}</style>'
 
 
@@ -301,7 +303,7 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
         began = time.monotonic()
         thoughts.show(turn)
         answer.show(turn.text)
-        if _phase(now.words, turn) != _phase(now.words, seen):
+        if _phase_key(turn) != _phase_key(seen):
             line.html(_phase(now.words, turn))
             if redraw.stale_parts():  # a fold is finished
                 _ask(line)
@@ -323,16 +325,41 @@ def _is_over() -> bool:
     return delivery.is_wanted()
 
 
+def _phase_key(turn: LiveTurn) -> tuple[object, ...]:
+    """Returns what the phase's line depends on; the style sheet counts its seconds."""
+    return turn.stop_requested, turn.phase, turn.phase_turns, turn.phase_percent, turn.phase_since
+
+
 def _phase(words: Words, turn: LiveTurn) -> str:
     if turn.stop_requested:
         return _status(f"{words.stopping}…")
-    if turn.phase == "folding" and turn.phase_turns:
-        return _status(words.phase_folding.format(turns=format_turns(turn.phase_turns)))
-    if turn.phase == "reading":
-        return _status(words.phase_reading.format(percent=turn.phase_percent))
     if turn.phase == "thinking":
         return f'<p class="phase thinking" role="status">{words.thinking}</p>'  # seen as the line of the thoughts
-    return _status({"tool": words.phase_tool, "answering": words.phase_answering}.get(turn.phase, words.phase_waiting))
+    if turn.phase == "answering":
+        return _status(words.phase_answering)
+    seconds, retry = time.monotonic() - turn.phase_since, turn.retry if turn.phase == "waiting" else None
+    if retry is not None and retry.wait_seconds:
+        left = _seconds(words, math.ceil(retry.wait_seconds - seconds), "down")
+        reason = words.retry_reasons.get(retry.code, words.retry_reasons["provider"])
+        return _status(words.phase_retry.format(reason=reason, time=left, attempt=_attempt(words, retry)))
+    texts = {
+        "folding": words.phase_folding.format(turns=format_turns(turn.phase_turns or (0,))),
+        "reading": words.phase_reading.format(percent=turn.phase_percent),
+        "tool": words.phase_tool,
+    }
+    since = f" · {_seconds(words, int(seconds), 'up')}" if turn.phase_since else ""
+    attempt = f" {_attempt(words, retry)}" if retry is not None else ""
+    return _status(f"{texts.get(turn.phase, words.phase_waiting)}{since}{attempt}")
+
+
+def _seconds(words: Words, seconds: int, way: str) -> str:
+    """Returns seconds that the style sheet counts on; a screen reader is told the number once."""
+    style = f"--from: {seconds}; --since: -{seconds}s"
+    return f'<i class="seconds {way}" style="{style}">{seconds}</i>{words.thinking_unit}'
+
+
+def _attempt(words: Words, retry: CallRetried) -> str:
+    return words.phase_attempt.format(attempt=retry.attempt, most=retry.most_attempts)
 
 
 def _status(text: str) -> str:

@@ -722,7 +722,7 @@ class Words:
     copied: str = "Copied"
     copy_failed: str = "Could not copy"
     footnotes: str = "Footnotes"
-    phase_folding: str = "Summarising turns {turns}…"
+    phase_folding: str = "Summarising turns {turns}"
     thinking_level: str = "Thinking"
     thinking_levels: Mapping[str, str] = field(
         default_factory=lambda: {"": "As the model does", "off": "Off", "low": "Low", "high": "High"}
@@ -730,9 +730,20 @@ class Words:
     thinking: str = "Thinking …"
     thinking_unit: str = " s"
     thought: str = "Thought for {seconds} s"
-    phase_waiting: str = "Waiting for the answer…"
-    phase_reading: str = "Reading the conversation… {percent}%"
-    phase_tool: str = "Using a tool…"
+    phase_waiting: str = "Waiting"
+    phase_attempt: str = "(attempt {attempt} of {most})"
+    phase_retry: str = "{reason} · trying again in {time} {attempt}"
+    retry_reasons: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "rate_limit": "Rate limit of the model's server",
+            "unreachable": "Can't reach the model's server",
+            "cut_stream": "The answer broke off",
+            "empty_answer": "Empty answer",
+            "provider": "Error of the model's server",
+        }
+    )
+    phase_reading: str = "Reading the conversation · {percent}%"
+    phase_tool: str = "Using a tool"
     phase_answering: str = "Answering…"
     phase_closing: str = "Saving the answer…"
     tool_used_once: str = "1 tool call"

@@ -8,7 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -37,6 +38,7 @@ from graph.value.error import (
     TurnStoppedSignal,
     UnreachableError,
 )
+from graph.value.event import CallRetried
 
 _POLL_SECONDS: Final = 0.05
 
@@ -141,6 +143,7 @@ class ModelCaller:
         on_phase: Callable[[Phase], None] = drop,
         on_thought: Callable[[str], None] = drop,
         on_revoke: Callable[[], None] = drop,
+        on_retry: Callable[[CallRetried], None] = drop,
         may_restart: bool = True,
     ) -> Answer:
         """Calls the model and returns its whole answer.
@@ -162,6 +165,7 @@ class ModelCaller:
             on_thought: Receives each piece of the model's thoughts.
             on_revoke: Called if the text passed on so far turns out to be thoughts, or the reverse; all of it follows
                 again.
+            on_retry: Called when an attempt failed and another is to come, and when that begins.
             may_restart: False to prevent a retry after text was passed on: text sent to a client can't be revoked.
 
         Raises:
@@ -185,6 +189,7 @@ class ModelCaller:
             on_phase,
             on_thought,
             on_revoke,
+            on_retry,
             self._ending_alone,
             may_restart,
         )
@@ -193,6 +198,7 @@ class ModelCaller:
             stop=stop_after_attempt(attempts),
             wait=_wait_seconds,
             sleep=sleep_using_event(stop),
+            before_sleep=partial(call.note_retry, attempts),
             reraise=True,
         )
         answer: Answer = retrying(call.attempt)
@@ -248,12 +254,14 @@ class _Call:
     on_phase: Callable[[Phase], None]
     on_thought: Callable[[str], None]
     on_revoke: Callable[[], None]
+    on_retry: Callable[[CallRetried], None]
     ending_alone: set[str]
     may_restart: bool
     is_heard: bool = False
     is_shown: bool = False
 
     def __post_init__(self) -> None:
+        self._retry: CallRetried | None = None
         self._asked: Future[str | None] | None = None  # how far a silent endpoint is
         self._ends_at = math.inf if self.deadline_seconds is None else time.monotonic() + self.deadline_seconds
 
@@ -262,6 +270,8 @@ class _Call:
         if self.is_shown:
             self.is_heard = self.is_shown = False
             self.on_restart()
+        if self._retry is not None:
+            self.on_retry(replace(self._retry, wait_seconds=0.0))
         chunks: SimpleQueue[BaseMessage | Phase | None] = SimpleQueue()
         name = _name_of(self.model)
         builder = AnswerBuilder(ends_alone=name in self.ending_alone)
@@ -287,6 +297,12 @@ class _Call:
         if isinstance(ours, UnreachableError) and builder.has_chunk:
             ours = CutStreamError()
         raise ours from None
+
+    def note_retry(self, attempts: int, state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome is not None else None
+        code = error.code if isinstance(error, ModelError) else ""
+        self._retry = CallRetried(code, state.attempt_number + 1, attempts, state.upcoming_sleep)
+        self.on_retry(self._retry)
 
     def should_retry(self, error: BaseException) -> bool:
         if not isinstance(error, ModelError) or not error.is_transient:

@@ -83,6 +83,7 @@ class AnswerCall:
             on_phase=self._tell,
             on_thought=self._hear_thought,
             on_revoke=self._sort,
+            on_retry=self._turn.emit,
             may_restart=self._turn.supports_restart,
         )
         try:

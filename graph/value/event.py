@@ -5,7 +5,8 @@ Order within one attempt of a turn:
 a `ThoughtDelta`, then exactly one of `TurnFinished | TurnFailed | TurnStopped | ActionRequired`. `TurnFinished` comes
 after the answer is committed. An `AnswerRestarted` may follow any delta and voids all of them since the last tool call.
 `InputRead` comes before the first delta of a call, any number of times, where the endpoint tells it, and `LeftOut`
-before that, to programs alone.
+before that, to programs alone. `CallRetried` comes twice for each retry of a call: when it is known to come, and when
+it begins.
 """
 
 from __future__ import annotations
@@ -65,6 +66,16 @@ class InputRead:
 
     read_tokens: int
     input_tokens: int
+
+
+@dataclass(frozen=True)
+class CallRetried:
+    """A model call failed with `code`, and its next attempt comes in `wait_seconds`, or begins now, if that is 0."""
+
+    code: str
+    attempt: int
+    most_attempts: int
+    wait_seconds: float
 
 
 @dataclass(frozen=True)
@@ -149,6 +160,7 @@ Event = (
     | ToolStarted
     | ToolFinished
     | InputRead
+    | CallRetried
     | LeftOut
     | TokenDelta
     | ThoughtDelta

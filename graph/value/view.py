@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from graph.value.client import ClientOptions
 from graph.value.error import TurnfoldError
+from graph.value.event import CallRetried
 from graph.value.record import Record
 
 # "requires_action": a program must answer the calls of its own tools.
@@ -217,6 +218,8 @@ class LiveTurn:
     Attributes:
         phase_turns: In phase "folding", the turns being folded.
         phase_percent: In phase "reading", how much of the input the model's server has read.
+        phase_since: When the phase began, or the wait for a retry, in this process's monotonic time; 0 if unknown.
+        retry: In phase "waiting", the attempt that is waited for, None for the first.
         thoughts: The model's thoughts so far, which are no part of the answer.
         thought_seconds: How long, without the thoughts of phase "thinking".
         thinking_since: In phase "thinking", when it began, in this process's monotonic time.
@@ -230,6 +233,8 @@ class LiveTurn:
     steps: tuple[ToolStep, ...]
     stop_requested: bool
     phase_percent: int = 0
+    phase_since: float = 0.0
+    retry: CallRetried | None = None
     thoughts: str = ""
     thought_seconds: float = 0.0
     thinking_since: float = 0.0

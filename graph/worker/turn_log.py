@@ -23,6 +23,7 @@ from graph.value.event import (
     LAST_EVENTS,
     ActionRequired,
     AnswerRestarted,
+    CallRetried,
     Event,
     Folded,
     FoldWaiting,
@@ -140,7 +141,9 @@ class TurnLog:
         self._text = f"{text}\n\n" if text else ""
         self._saying: list[str] = []
         self._has_paragraph = False
-        self._view = LiveTurn(turn, attempt, "waiting", (), "", steps, stop_requested=False)
+        self._clock = time.monotonic if not is_copy else float  # when another process began a phase isn't known
+        since = self._clock()
+        self._view = LiveTurn(turn, attempt, "waiting", (), "", steps, stop_requested=False, phase_since=since)
 
     @property
     def is_over(self) -> bool:
@@ -180,7 +183,10 @@ class TurnLog:
     def append(self, event: Event) -> None:
         """Appends an event and wakes the subscribers; text after a tool call starts a paragraph, as on the page."""
         with self._changed:
+            awaited = _awaited(self._view)
             self._apply(event)
+            if _awaited(self._view) != awaited:
+                self._view = replace(self._view, phase_since=self._clock())
             self._events.append(self._parted(event))
             self._changed.notify_all()
             watchers = tuple(self._watchers)
@@ -306,7 +312,9 @@ class TurnLog:
                     _finished(step, event) if step.call_id == event.call_id else step for step in self._view.steps
                 )
                 is_running = any(step.status == "running" for step in steps)
-                self._view = replace(self._view, phase="tool" if is_running else "waiting", steps=steps)
+                self._view = replace(self._view, phase="tool" if is_running else "waiting", steps=steps, retry=None)
+            case CallRetried():
+                self._view = replace(self._view, phase="waiting", phase_turns=(), retry=event)
 
     def _end_paragraph(self) -> None:
         """Closes the text before a tool call as a paragraph; later text belongs to another message."""
@@ -322,6 +330,10 @@ class TurnLog:
         if isinstance(event, ThoughtDelta) and self._thoughts.has_paragraph:
             return ThoughtDelta("\n\n" + event.text.lstrip("\n"))
         return event
+
+
+def _awaited(view: LiveTurn) -> tuple[object, ...]:
+    return view.phase, view.phase_turns, view.retry
 
 
 def _finished(step: ToolStep, event: ToolFinished) -> ToolStep:

@@ -182,7 +182,7 @@ def tool_running(stage: Stage) -> None:
     call = ScriptedCall("reasoning", '{"material": "", "question": "오래 생각할 물음"}', "call-3")
     stage.endpoint.script(hang(is_silent=True), to="오래 생각할 물음")
     stage.write(asked, tools(call))
-    expect(stage.visitor.page.locator("p.phase")).to_have_text(stage.words.phase_tool)
+    expect(stage.visitor.page.locator("p.phase")).to_contain_text(stage.words.phase_tool)
 
 
 def tool_stopped(stage: Stage) -> None:

@@ -35,7 +35,7 @@ def fold_awaited(stage: Stage) -> None:
     hurried = f"요약을 기다리게 하는 말 ({stage.words.language})"
     stage.endpoint.script(hang(), to=hurried, may_stay=True)
     stage.visitor.write(hurried)
-    expect(stage.visitor.page.locator("p.phase")).to_have_text(stage.words.phase_folding.format(turns="1-3"))
+    expect(stage.visitor.page.locator("p.phase")).to_contain_text(stage.words.phase_folding.format(turns="1-3"))
 
 
 def fold_due(stage: Stage) -> None:

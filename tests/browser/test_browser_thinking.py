@@ -19,7 +19,7 @@ THOUGHT: Final = "The decoy port is 7777.\n\nSo I say **9090**."
 ANSWER: Final = "The port is 9090."
 COUNTED: Final = """element => {
     const style = getComputedStyle(element, "::after");
-    return [style.content, style.getPropertyValue("--thinking-seconds")];
+    return [style.content, style.getPropertyValue("--seconds")];
 }"""
 
 

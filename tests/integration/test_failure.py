@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,12 +25,12 @@ from graph.service import ChatService
 from graph.store.archive import Archive
 from graph.store.database import Lease
 from graph.store.stores import Stores, open_stores
-from graph.value.event import TurnFailed, TurnFinished, TurnStopped
+from graph.value.event import CallRetried, TurnFailed, TurnFinished, TurnStopped
 from graph.value.record import ArchivedMessage
 from tests.fake.body import content_of, faults, raw_turns
 from tests.fake.chat import Chat, names, question, text_of
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
-from tests.fake.openai_reply import Reply, ScriptedCall, chunk, close_early, failure, hang, raw, text, tools
+from tests.fake.openai_reply import Body, Reply, ScriptedCall, chunk, close_early, failure, hang, raw, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.scripted_model import ScriptedAnswer, ScriptedChat, ScriptedSummariser, scripted_models
 
@@ -82,6 +84,32 @@ def services(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> 
         }
 
 
+def test_what_is_waited_for_and_which_attempt_are_told(open_chat: OpenChat, server: FakeOpenAI) -> None:
+    gate = threading.Event()
+
+    def answer_late(_: Body) -> Reply:
+        gate.wait(60)
+        return text("됐습니다.")
+
+    server.script(failure(429, headers={"Retry-After": "0.1"}), failure(500), answer_late)
+    chat = open_chat(model_attempts=3)
+    began = time.monotonic()
+    chat.start(question(1))
+    chat.wait_until_live(lambda live: live.retry == CallRetried("provider", 3, 3, 0.0))
+    live = chat.service.turns.live(chat.session_id)
+    assert live is not None
+    assert live.phase == "waiting"
+    assert began < live.phase_since < time.monotonic()
+    gate.set()
+    told = [event for event in chat.events() if isinstance(event, CallRetried)]
+    assert [(event.code, event.attempt, event.most_attempts) for event in told] == [
+        *[("rate_limit", 2, 3)] * 2,
+        *[("provider", 3, 3)] * 2,
+    ]
+    assert told[0].wait_seconds == pytest.approx(0.1)
+    assert [event.wait_seconds > 0 for event in told] == [True, False] * 2
+
+
 @pytest.mark.parametrize(("replies", "code"), FAULTS.values(), ids=FAULTS)
 def test_fault_ends_its_turn_with_a_reason_and_the_chat_goes_on(
     services: dict[bool, ChatService],
@@ -122,10 +150,10 @@ def test_fault_ends_its_turn_with_a_reason_and_the_chat_goes_on(
     assert not any(KEY.encode() in file.read_bytes() for file in files)
 
 
-def test_failure_that_passes_is_not_even_seen(services: dict[bool, ChatService], server: FakeOpenAI) -> None:
+def test_failure_that_passes_leaves_nothing_behind(services: dict[bool, ChatService], server: FakeOpenAI) -> None:
     chat = Chat(services[False])
     server.script(failure(429, headers={"Retry-After": "0"}))
-    assert names(chat.say(question(1))) == ["TurnStarted", "TokenDelta", "TurnFinished"]
+    assert names(chat.say(question(1))) == ["TurnStarted", "CallRetried", "CallRetried", "TokenDelta", "TurnFinished"]
     assert (chat.last_turn.status, chat.last_turn.attempt, len(server.bodies("chat"))) == ("finished", 1, 2)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from component.chat.transcript import CLOSED_CHARS
 from component.format import escape_label
+from component.words.wording import words_of
+from graph.value.event import CallRetried
 from graph.value.view import LiveTurn, ToolStep
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import keys, open_page, page_text, raw_html, say, store_session
@@ -126,12 +129,23 @@ def test_a_look_up_that_found_nothing_or_failed_leads_nowhere(page: AppTest, ser
 def test_running_turn_says_what_it_does_and_can_be_stopped(page: AppTest, service: ScriptedService) -> None:
     service.status = "running"
     say(page.run(), "길게 설명해 줘")
-    assert "답변을 기다리는 중…" in raw_html(page)
-    live = LiveTurn(1, 1, "folding", (1, 2, 3), "", (), stop_requested=False)
-    service.stored["session-1"].live = live
-    assert "1-3턴을 요약하는 중…" in raw_html(page.run())
-    service.stored["session-1"].live = replace(live, phase="reading", phase_turns=(), phase_percent=44)
-    assert "대화를 읽는 중… 44%" in raw_html(page.run())
+    assert f"{words_of('ko').phase_waiting}</p>" in raw_html(page)  # in another process: nobody knows for how long
+    began = time.monotonic() - 33
+    live = LiveTurn(1, 1, "folding", (1, 2, 3), "", (), stop_requested=False, phase_since=began)
+    retry = CallRetried("rate_limit", 2, 3, 40.0)
+    for seen, line in (
+        (live, "1-3턴을 요약하는 중 · 33초"),
+        (replace(live, phase="reading", phase_percent=44), "대화를 읽는 중 · 44% · 33초"),
+        (replace(live, phase="tool"), "도구 사용 중 · 33초"),
+        (replace(live, phase="waiting"), "기다리는 중 · 33초"),
+        (replace(live, phase="waiting", retry=replace(retry, wait_seconds=0.0)), "기다리는 중 · 33초 (2/3번째 시도)"),
+        (
+            replace(live, phase="waiting", retry=retry, phase_since=time.monotonic()),
+            "모델 서버의 요청 한도 초과 · 40초 뒤에 다시 시도합니다 (2/3번째 시도)",
+        ),
+    ):
+        service.stored["session-1"].live = seen
+        assert f">{line}<" in re.sub(r"<i [^>]*>(\d+)</i>", r"\1", raw_html(page.run()))
     service.stored["session-1"].live = replace(live, phase="answering", phase_turns=(), text="첫 문장입니다.")
     assert "첫 문장입니다." in page_text(page.run())
     page.button(key="stop").click().run()

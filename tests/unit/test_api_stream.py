@@ -35,6 +35,7 @@ from graph.value.client import ClientUsage, CompletionEnd
 from graph.value.event import (
     ActionRequired,
     AnswerRestarted,
+    CallRetried,
     ClientCall,
     Event,
     Folded,
@@ -218,8 +219,9 @@ def test_text_that_turns_out_to_be_thoughts_stays_in_a_stream_and_leaves_a_whole
 
 def test_the_status_is_decided_by_what_the_model_does_first_and_nothing_is_lost() -> None:
     async def main(event: Event) -> None:
+        retried = CallRetried("provider", 2, 3, 0.5)
         queue = await filled(
-            [STARTED, FoldWaiting((1,)), Folded("r", (1,), 2, 1), InputRead(1, 2), AnswerRestarted(), event]
+            [STARTED, FoldWaiting((1,)), Folded("r", (1,), 2, 1), InputRead(1, 2), retried, AnswerRestarted(), event]
         )
         await first_event(queue, seconds=20)
         assert [*await queue.get()][-1:] == [event]

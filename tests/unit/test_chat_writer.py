@@ -14,6 +14,7 @@ from graph.value.client import ClientUsage, CompletionEnd
 from graph.value.event import (
     ActionRequired,
     AnswerRestarted,
+    CallRetried,
     ClientCall,
     Event,
     Folded,
@@ -42,6 +43,7 @@ EVENTS = st.lists(
         st.builds(Folded, TEXTS, st.just((1, 2, 3)), st.just(900), st.just(300)),
         st.builds(FoldWaiting, st.just((1, 2, 3))),
         st.builds(InputRead, st.just(1), st.just(2)),
+        st.just(CallRetried("rate_limit", 2, 3, 0.5)),
         st.just(LeftOut(("records", "turns"))),
         st.builds(ToolStarted, TEXTS, TEXTS, TEXTS),
         st.builds(ToolFinished, TEXTS, TEXTS, TEXTS, st.booleans(), st.just(0.5), st.none() | st.just((1,))),
