@@ -19,6 +19,7 @@ _SCRIPTS = (
     "edit.js",
     "field.js",
     "attach.js",
+    "connection.js",
     "open_file.js",
     "outbox.js",
     "pending.js",

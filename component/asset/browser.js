@@ -183,6 +183,7 @@ export default function ({ data, setTriggerValue }) {
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
   toggleChange.observe(document.body, { subtree: true, attributeFilter: TOGGLE_STATES });
   partsChange.observe(document.body, { subtree: true, childList: true, attributeFilter: ["class"] });
+  connectionChange.observe(document.body, { subtree: true, childList: true, attributeFilter: [CONNECTION, "disabled"] });
   if (openSession === null) {
     beginVisit(data.visitor);
     goBack();

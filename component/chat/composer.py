@@ -91,7 +91,10 @@ def _draw(page: PageState) -> None:
     # Always one container, so that notices above the bar don't shift the positions of the bar's elements.
     with st.container(key="told", gap="small"):
         label = page.words.to_end
-        st.html(f'<button type="button" class="to-end" title="{label}" aria-label="{label}"></button>')
+        st.html(
+            f'<button type="button" class="to-end" title="{label}" aria-label="{label}"></button>'
+            f'<p class="disconnected" role="alert">{page.words.disconnected}</p>'
+        )
         error = page_state.notice()
         if error is not None:
             show_error(page.words, error)

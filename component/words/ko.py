@@ -580,6 +580,7 @@ KOREAN = Words(
     earlier="이전 대화 더 보기 ({count}턴)",
     ask="메시지를 입력하세요",
     stop="중지",
+    disconnected="서버와 연결이 끊겼습니다. 다시 연결하는 중… (<code>make run</code>이 켜져 있나요?)",
     stopping="멈추는 중",
     retry="다시 시도",
     regenerate="다시 생성",
