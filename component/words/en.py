@@ -705,9 +705,7 @@ class Words:
     earlier: str = "Show earlier ({count} turns)"
     ask: str = "Write a message"
     stop: str = "Stop"
-    disconnected: str = (
-        "Disconnected from the server. Reconnecting… (Is <code>make run</code> still running?)"
-    )
+    disconnected: str = "Disconnected from the server. Reconnecting… (Is <code>make run</code> still running?)"
     stopping: str = "Stopping"
     retry: str = "Retry"
     regenerate: str = "Regenerate"
