@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from component import dialog, open_form, page_state
+from component import dialog, page_state
 from component.bridge import delivery, service_provider
 from component.bridge.delivery import delivered
 from component.words.en import Words
@@ -59,9 +59,7 @@ def can_stop() -> bool:
 def draw() -> None:
     delivery.note_automatic(by_timer=True)
     job: _Job | None = st.session_state.get(_PENDING)
-    # The drawer shows the result itself; the rerun would lose text typed in a form of the drawer or in a dialog.
-    is_typed = dialog.is_open(but=dialog.DRAWER) or (dialog.is_open() and open_form.is_typed_in_panel())
-    if not is_typed and _end():
+    if not dialog.is_open() and _end():  # the rerun would lose text typed in a dialog
         st.rerun()
     if job is not None:
         st.html(f'<p class="phase" role="status">{job.label}</p>')

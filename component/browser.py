@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import dialog, page_state, redraw, widget
+from component import page_state, redraw, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.chat import composer
@@ -25,7 +25,7 @@ _SCRIPTS = (
     "pending.js",
     "theme.js",
     "toggle.js",
-    "drawer.js",
+    "panel.js",
     "visitor.js",
     "browser.js",
 )
@@ -71,6 +71,7 @@ def _mount(now: PageState) -> None:
             "copy_code": now.words.copy_code,
             "copy_failed": now.words.copy_failed,
             "footnotes": now.words.footnotes,
+            "panel": now.words.panel,
         },
         on_sent_change=_take_sent,
         on_turns_change=_show_turns,
@@ -88,7 +89,6 @@ def _take_file() -> None:
 
 
 def _show_turns() -> None:
-    dialog.close()
     page_state.show_turns(int(st.session_state[_KEY]["turns"]))
     redraw.page()
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Literal
 
 import streamlit as st
 
 from component.bridge.delivery import delivered
 
-DRAWER: Final = "panel"  # the panel on a narrow page
 _OPEN, _DRAWN = "open_dialog", "drawn_dialog"
 
 
@@ -23,17 +22,16 @@ def draw(
     title: str,
     draw_content: Callable[..., None],
     *arguments: object,
-    position: Literal["center", "right"] = "center",
     width: int | Literal["small"] = "small",
 ) -> None:
     if st.session_state.get(_OPEN) == name:
         st.session_state[_DRAWN] = name
-        st.dialog(title, position=position, width=width, on_dismiss=_dismiss)(delivered(draw_content))(*arguments)
+        st.dialog(title, width=width, on_dismiss=_dismiss)(delivered(draw_content))(*arguments)
 
 
-def is_open(*, but: str = "") -> bool:
-    """Returns True if a dialog other than `but` is open; a rerun of the page may reset it and lose typed text."""
-    return st.session_state.get(_OPEN) not in {None, but}
+def is_open() -> bool:
+    """Returns True if a dialog is open; a rerun of the page may reset it and lose typed text."""
+    return st.session_state.get(_OPEN) is not None
 
 
 def is_left() -> bool:

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 import streamlit as st
 
-from component import dialog
 from graph.value.error import TurnfoldError
 
+PANEL: Final = "panel"  # a surface
 _OPEN: Final = "open_form"
 _REFUSED: Final = "refused_change"
 
@@ -42,11 +42,6 @@ def leave(surface: str, root: str = "") -> None:
     opened = st.session_state.get(_OPEN)
     if opened is not None and opened.surface == surface and opened.root != root:
         close()
-
-
-def is_typed_in_panel() -> bool:
-    """Returns True if a form of the panel is open: redrawing the panel alone could lose typed text."""
-    return is_any_open("rail") or (is_any_open("drawer") and dialog.is_open())
 
 
 def refuse(surface: str, error: TurnfoldError) -> None:

@@ -43,7 +43,7 @@ def main() -> None:
         with error_box(now.words):
             transcript.draw(now)
         with error_box(now.words):
-            summary_panel.draw_rail(now)
+            summary_panel.draw(now)
         with error_box(now.words):
             composer.draw(now)
         browser.draw(now)

@@ -18,50 +18,23 @@ from graph.value.view import SessionView, TurnOptions
 if TYPE_CHECKING:
     from graph.service import ChatService
 
-# A key of session_state that no widget has.
-RATE_KEY = "compression_rate"
-# Key prefix of the slider on each surface.
-SLIDERS = {"settings": RATE_KEY, "rail": "slider_rail", "drawer": "slider_drawer"}
-_EDITIONS = "slider_editions"
+# RATE is a key that no widget has: the slider isn't always drawn, and Streamlit then drops its value.
+RATE = "compression_rate"
+_EDITION = "slider_edition"
 
 
-def slider_key(surface: str) -> str:
-    return f"{SLIDERS[surface]}_{_editions().get(surface, 0)}"
+def slider_key() -> str:
+    return f"slider_{st.session_state.get(_EDITION, 0)}"
 
 
 def is_moved() -> bool:
-    """Returns True if a slider was moved since the page was drawn, so that the whole page has to be drawn."""
-    return bool(_surfaces_without(st.session_state[RATE_KEY]))
+    """Returns True if the slider was moved since the page was drawn, so that the whole page has to be drawn."""
+    return _shown() not in {None, st.session_state[RATE]}
 
 
-def take_moved() -> None:
-    moved = _surfaces_without(st.session_state.get(RATE_KEY))
-    if moved:
-        set_rate(_shown()[moved[0]])
-
-
-def set_rate(rate: float) -> None:
-    """Sets the rate; each slider with a different value gets a new key, and so is drawn again with this value."""
-    # In this order: if the run is interrupted in between, the next run still sees the moved slider.
-    editions = _editions()
-    st.session_state[_EDITIONS] = {
-        **editions,
-        **{surface: editions.get(surface, 0) + 1 for surface in _surfaces_without(rate)},
-    }
-    st.session_state[RATE_KEY] = rate
-
-
-def _editions() -> dict[str, int]:
-    return dict(st.session_state.get(_EDITIONS, {}))
-
-
-def _shown() -> dict[str, float]:
-    keys = {surface: slider_key(surface) for surface in SLIDERS}
-    return {surface: round(st.session_state[key], 2) for surface, key in keys.items() if key in st.session_state}
-
-
-def _surfaces_without(rate: float | None) -> list[str]:
-    return [surface for surface, shown in _shown().items() if shown != rate]
+def _shown() -> float | None:
+    shown = st.session_state.get(slider_key())
+    return None if shown is None else round(shown, 2)
 
 
 LANGUAGE_COOKIE, THEME_COOKIE = "turnfold_language", "turnfold_theme"
@@ -71,7 +44,7 @@ TURNS_PER_PAGE = 30
 
 # Keys of session_state, some of them also widgets' keys.
 SESSION_PARAMETER, OPEN = "session", "open_session"
-RATE, STRATEGY, MODEL, THINKING = RATE_KEY, "strategy", "model", "thinking"
+STRATEGY, MODEL, THINKING = "strategy", "model", "thinking"
 LANGUAGE, THEME = "language", "theme"
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL, THINKING, project_choice.ROOT, project_choice.HAS_MEMORY)
@@ -109,7 +82,7 @@ def begin() -> PageState:
     st.session_state.setdefault(LANGUAGE, spoken)
     theme = st.context.cookies.get(THEME_COOKIE)
     st.session_state.setdefault(THEME, theme if theme in THEMES else "system")
-    take_moved()
+    st.session_state[RATE] = _shown() or st.session_state.get(RATE)
     refusal = project_choice.take(service)
     if refusal is not None:
         set_notice(refusal)
@@ -296,7 +269,9 @@ def _follow_settings(service: ChatService, session: SessionView | None) -> None:
     }
     state[_SETTINGS_OF], state[_READ] = identifier, current
     values = {**current, **chosen}
-    set_rate(values.pop(RATE))
+    if values[RATE] != state[RATE]:  # with a new key the slider is drawn again, with this value
+        state[_EDITION] = state.get(_EDITION, 0) + 1
+    state[RATE] = values.pop(RATE)
     for name, value in values.items():
         # An assignment would override a choice the user is making at this moment.
         if _setting(name) != value:

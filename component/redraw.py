@@ -122,7 +122,6 @@ HEAD: Final = "head"
 LACK: Final = "lack"
 SESSIONS: Final = "sessions"
 PROJECT_CARD: Final = "project_card"
-_HOLDS_DIALOGS: Final = {COMPOSER, SESSIONS}
 _WHOLE, _RUNNING = "whole_page", "drawn_running"
 _CARDS, _HEAD, _ANSWERED = "drawn_cards", "drawn_head", "drawn_answered"
 _PINS = "drawn_pins"
@@ -155,9 +154,9 @@ def note_head(following: NextFold, session: SessionView | None) -> None:
     st.session_state[_HEAD] = following, session.fold_failures if session else 0
 
 
-def note_project(surface: str, view: ProjectView | None) -> None:
-    """Stores the project drawn in the rail's or drawer's tab; None if none is shown."""
-    st.session_state[_PROJECT] = {**st.session_state.get(_PROJECT, {}), surface: view}
+def note_project(view: ProjectView | None) -> None:
+    """Stores the project drawn in the panel's tab; None if none is shown."""
+    st.session_state[_PROJECT] = view
 
 
 def note_running(*, is_running: bool) -> None:
@@ -171,7 +170,7 @@ def changed() -> None:
 
 def project_changed() -> None:
     """Ends a widget callback that changed a project: also redraws the project tab."""
-    st.session_state[_PROJECT] = dict.fromkeys(st.session_state.get(_PROJECT, {}), _CHANGED)
+    st.session_state[_PROJECT] = _CHANGED
     if page_state.session_id() is None and st.session_state.get(_WHOLE, "") is None:
         if _can_draw():
             _draw([PANEL, PROJECT_CARD], own=1)
@@ -191,9 +190,7 @@ def _draw_changed(own: int) -> None:
     parts = stale_parts()
     if parts is None:
         st.rerun()
-    if COMPOSER not in parts and not dialog.is_open():
-        parts.append(COMPOSER)
-    _draw([*parts, HEARD], own)
+    _draw([*parts, *({COMPOSER} - {*parts}), HEARD], own)
 
 
 def turn_as_asked(number: int) -> None:
@@ -202,7 +199,7 @@ def turn_as_asked(number: int) -> None:
         return
     if not has_slot(number):
         st.rerun()
-    _draw([key(number)] if dialog.is_open() else [key(number), COMPOSER], own=0)
+    _draw([key(number), COMPOSER], own=0)
 
 
 def alone_as_asked(key: str) -> None:
@@ -263,9 +260,9 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
             parts.append(COMPOSER)
     except TurnfoldError:  # the whole page shows the error
         return None
-    if open_form.is_typed_in_panel():
+    if open_form.is_any_open(open_form.PANEL):  # drawing the panel alone could lose typed text
         parts = [part for part in parts if part not in {PANEL, HEAD, LACK}]
-    return [part for part in parts if part not in _HOLDS_DIALOGS] if dialog.is_open() else parts
+    return [part for part in parts if part != SESSIONS] if dialog.is_open() else parts
 
 
 def _are_records_changed(service: ChatService, identifier: str) -> bool:
@@ -274,8 +271,7 @@ def _are_records_changed(service: ChatService, identifier: str) -> bool:
 
 
 def _is_project_changed(service: ChatService) -> bool:
-    drawn_projects: dict[str, ProjectView | str | None] = st.session_state.get(_PROJECT, {})
-    drawn = drawn_projects.get("drawer" if dialog.is_open() else "rail")
+    drawn: ProjectView | str | None = st.session_state.get(_PROJECT)
     if drawn is None or isinstance(drawn, str):
         return drawn is not None
     return drawn != service.projects.get(drawn.root, language=st.session_state[page_state.LANGUAGE])

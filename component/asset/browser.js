@@ -141,7 +141,7 @@ const LISTENERS = [
   ["keydown", onKey, false],
   ["keydown", onEscape, true],
   ...TOGGLE_LISTENERS,
-  ...DRAWER_LISTENERS,
+  ...PANEL_LISTENERS,
   ...SCROLL_LISTENERS,
   ...JUMP_LISTENERS,
   ...FIELD_LISTENERS,
@@ -179,6 +179,7 @@ export default function ({ data, setTriggerValue }) {
   popoverOpening.observe(document.body, { childList: true });
   markPopovers();
   watchField();
+  watchPanel();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
   toggleChange.observe(document.body, { subtree: true, attributeFilter: TOGGLE_STATES });

@@ -1,5 +1,5 @@
 // Scrolls from a summary's card to its turns, from a fold's line to its card, and to recalled turns.
-const CARD = "st-key-card_rail_";
+const CARD = "st-key-card_";
 const FOLD = "st-key-fold_";
 const MORE = "[class*='st-key-more_question_']";
 const TOP_PIXELS = 72;
@@ -58,10 +58,9 @@ function onToTurns(event) {
   const first = Number(button.dataset.first);
   const last = Number(button.dataset.last);
   const isNew = !turnAt(first);
-  // The request closes the drawer, too: of two requests at once Streamlit may drop the first.
   const ask = isNew ? () => askServer("turns", lastTurnNumber() - first + 1) : null;
-  if (!isNew) button.closest("[role='dialog']")?.querySelector("[aria-label='Close']")?.click();
-  const isReady = () => turnAt(first) && turnAt(last) && !document.querySelector("[role='dialog']");
+  uncoverChat();
+  const isReady = () => turnAt(first) && turnAt(last);
   whenReady(isReady, () => showTurns(first, last, isNew), ask);
 }
 

@@ -1,4 +1,4 @@
-"""The bottom of the page: context gauge, stop button, drawer button, message field, and the messages sent from it.
+"""The bottom of the page: context gauge, stop button, panel button, message field, and the messages sent from it.
 
 The page's script stores a message until it is reported as sent or refused (`asset/outbox.js`) and repeats it meanwhile,
 since Streamlit may drop a request: the first of two within milliseconds; and any request during a callback may
@@ -130,7 +130,7 @@ def _draw_bar(now: PageState) -> None:
             args=(now.session.session_id,),
         )
     with error_box(now.words):
-        summary_panel.draw_drawer_button(now)
+        summary_panel.draw_opener(now)
 
 
 def _draw_gauge(now: PageState) -> None:

@@ -27,9 +27,9 @@ from component.words.wording import describe_compaction
 from graph.value.record import Record
 
 
-def draw_record_menu(labels: SteeringWords, session_id: str, record: Record, surface: str) -> None:
+def draw_record_menu(labels: SteeringWords, session_id: str, record: Record) -> None:
     label = labels.menu.format(turns=format_turns(record.turns))
-    widget.draw_menu(label, f"menu_card_{surface}_{record.id}", _choices(labels, session_id, record))
+    widget.draw_menu(label, f"menu_card_{record.id}", _choices(labels, session_id, record))
 
 
 def _choices(labels: SteeringWords, session_id: str, record: Record) -> dict[str, Callable[[], None]]:
@@ -51,20 +51,20 @@ _CLAMPED_LINES = 6
 _LINE_EMS = 20.0  # width of the panel's text column
 
 
-def draw_row(now: PageState, record: Record, surface: str) -> None:
+def draw_row(now: PageState, record: Record) -> None:
     original, summary = format_count(record.original_chars), format_count(record.summary_chars)
     template = now.words.card_row_verbatim if record.kind == "verbatim" else now.words.card_row
     label = template.format(turns=format_turns(record.turns), original=original, summary=summary)
-    row = st.expander(escape_label(label), key=f"older_{surface}_{record.id}", type="compact", on_change="rerun")
+    row = st.expander(escape_label(label), key=f"older_{record.id}", type="compact", on_change="rerun")
     if row.open:
         with row:
-            draw(now, record, surface)
+            draw(now, record)
 
 
-def draw(now: PageState, record: Record, surface: str, *, is_active: bool = True) -> None:
-    """Draws the card; `surface` ("rail" or "drawer") makes the element keys unique. Only active records have a menu."""
+def draw(now: PageState, record: Record, *, is_active: bool = True) -> None:
+    """Draws the card; only active records have a menu."""
     words = now.words
-    with st.container(border=True, gap="xsmall", key=f"card_{surface}_{record.id}"):
+    with st.container(border=True, gap="xsmall", key=f"card_{record.id}"):
         template = words.card_compaction if record.kind == "compaction" else words.card_title
         title = template.format(turns=format_turns(record.turns))
         st.markdown(f"**\\{title[:-1]}\\]** " + " ".join(f":gray-badge[{badge}]" for badge in _badges(words, record)))
@@ -79,10 +79,10 @@ def draw(now: PageState, record: Record, surface: str, *, is_active: bool = True
             width="content",
         )
         if is_active and now.session is not None:
-            draw_record_menu(words.steering, now.session.session_id, record, surface)
-        _draw_text(words, record, surface)
-        _draw_facts(now, record, surface, is_active=is_active)
-        _draw_invented(now, record, surface, is_active=is_active)
+            draw_record_menu(words.steering, now.session.session_id, record)
+        _draw_text(words, record)
+        _draw_facts(now, record, is_active=is_active)
+        _draw_invented(now, record, is_active=is_active)
         note = _note(words, record)
         if note:
             st.markdown(f":small[{note}]")
@@ -90,7 +90,7 @@ def draw(now: PageState, record: Record, surface: str, *, is_active: bool = True
         if record.kind == "compaction" and now.session is not None:
             st.button(
                 words.restore,
-                key=f"restore_{surface}_{record.id}",
+                key=f"restore_{record.id}",
                 help=words.restore_help,
                 icon=":material/undo:",
                 type="tertiary",
@@ -107,21 +107,21 @@ def draw_summary(record: Record) -> None:
         st.markdown(summary_markdown(record.summary), anchors=False)
 
 
-def _draw_text(words: Words, record: Record, surface: str) -> None:
+def _draw_text(words: Words, record: Record) -> None:
     lines = "\n".join(line for line in record.summary.splitlines() if line.strip())
     if count_lines(lines, _LINE_EMS) <= _CLAMPED_LINES + 1:  # the button of a clamped text takes a line
         draw_summary(record)
         return
-    widget.draw_clamped(words, f"summary_{surface}_{record.id}", lambda _: draw_summary(record))
+    widget.draw_clamped(words, f"summary_{record.id}", lambda _: draw_summary(record))
 
 
-def _draw_facts(now: PageState, record: Record, surface: str, *, is_active: bool) -> None:
+def _draw_facts(now: PageState, record: Record, *, is_active: bool) -> None:
     words, missing, kept = now.words, now.service.folds.lacking(record), record.kept_facts
     if not kept and not missing:
         return
     colour = "green" if not missing else "orange" if now.service.folds.lacks_firm(record) else "gray"
     count = words.facts_kept.format(kept=len(kept), all=len(kept) + len(missing))
-    label, key = f":{colour}[{count}]", record_action.facts_key(surface, record.id)
+    label, key = f":{colour}[{count}]", record_action.facts_key(record.id)
     box = st.expander(label, key=key, icon=":material/fact_check:", type="compact", on_change="rerun")
     if not box.open:
         return
@@ -162,7 +162,7 @@ def _marked(clause: str, facts: Sequence[str]) -> str:
     return html.escape(clause)
 
 
-def _draw_invented(now: PageState, record: Record, surface: str, *, is_active: bool) -> None:
+def _draw_invented(now: PageState, record: Record, *, is_active: bool) -> None:
     if not record.invented_facts:
         return
     facts = ", ".join(map(escape_label, record.invented_facts))
@@ -170,7 +170,7 @@ def _draw_invented(now: PageState, record: Record, surface: str, *, is_active: b
     if is_active and now.session is not None:
         st.button(
             now.words.steering.edit,
-            key=f"mend_{surface}_{record.id}",
+            key=f"mend_{record.id}",
             icon=":material/edit:",
             type="tertiary",
             on_click=record_action.open_dialog,

@@ -198,8 +198,8 @@ def _lines(words: Words, call: CallInput) -> list[str]:
 TURNS_AT_ONCE = 30
 
 
-def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInput, surface: str) -> None:
-    labels, key = now.words.input, f"{surface}_{identifier}_{turn}"
+def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInput) -> None:
+    labels, key = now.words.input, f"{identifier}_{turn}"
     icon = ":material/article:"
     box = st.expander(labels.history, key=f"input_history_{key}", icon=icon, type="compact", on_change="rerun")
     if not box.open:
@@ -250,8 +250,8 @@ _SHOWN_CHARS: Final = 20_000
 _REQUEST_LINES: Final = 16
 
 
-def draw_input_request(now: PageState, identifier: str, turn: int, call: CallInput, surface: str) -> None:
-    labels, key = now.words.input, f"{surface}_{identifier}_{turn}_{call.attempt}_{call.ordinal}"
+def draw_input_request(now: PageState, identifier: str, turn: int, call: CallInput) -> None:
+    labels, key = now.words.input, f"{identifier}_{turn}_{call.attempt}_{call.ordinal}"
     icon = ":material/data_object:"
     box = st.expander(labels.request, key=f"input_request_{key}", icon=icon, type="compact", on_change="rerun")
     if not box.open:
@@ -303,13 +303,13 @@ def _draw_body(words: Words, body: str, key: str, file_name: str) -> None:
 
 
 def _draw_code(text: str) -> None:
-    st.code(text, language=None, wrap_lines=True)  # highlighting would use the light theme's colours in the drawer
+    st.code(text, language=None, wrap_lines=True)  # highlighting would use the light theme's colours in the panel
 
 
 _NEWEST: Final = 0  # selects the newest turn
 
 
-def draw(now: PageState, surface: str) -> None:
+def draw(now: PageState) -> None:
     labels = now.words.input
     st.subheader(labels.title, anchor=False)
     identifier = now.session.session_id if now.session else ""
@@ -317,16 +317,16 @@ def draw(now: PageState, surface: str) -> None:
     if not turns:
         st.markdown(f":small[:gray[{labels.nothing}]]")
         return
-    turn = _choose_turn(now.words, turns, f"{surface}_{identifier}")
+    turn = _choose_turn(now.words, turns, identifier)
     calls = now.service.inputs.of_turn(identifier, turn)
     if not calls:
         st.markdown(f":small[:gray[{labels.not_called}]]")
         return
-    call = _choose_call(now.words, calls, f"{surface}_{identifier}_{turn}")
+    call = _choose_call(now.words, calls, f"{identifier}_{turn}")
     groups = groups_of(call, turn)
     draw_input_bar(now.words, call, turn, groups)
-    with st.container(border=True, gap="xsmall", key=f"input_blocks_{surface}"):
-        draw_input_group(now.words, groups, f"{surface}_{identifier}_{turn}_{call.attempt}_{call.ordinal}")
+    with st.container(border=True, gap="xsmall", key="input_blocks"):
+        draw_input_group(now.words, groups, f"{identifier}_{turn}_{call.attempt}_{call.ordinal}")
     with st.container(gap="xsmall"):
         if call.is_verified:
             st.markdown(f":small[:gray[:material/verified: {labels.verified}]]")
@@ -334,8 +334,8 @@ def draw(now: PageState, surface: str) -> None:
             st.markdown(f":small[:orange[:material/warning: {labels.unverified}]]")
         if call.cacheable_tokens:
             st.markdown(f":small[:gray[:material/bolt: {labels.cacheable_help}]]")
-    draw_input_history(now, identifier, turn, call, surface)
-    draw_input_request(now, identifier, turn, call, surface)
+    draw_input_history(now, identifier, turn, call)
+    draw_input_request(now, identifier, turn, call)
 
 
 def _choose_turn(words: Words, turns: Sequence[int], key: str) -> int:

@@ -19,13 +19,55 @@ def is_used(now: PageState) -> bool:
     return now.service.folds.uses_rate(st.session_state[page_state.STRATEGY])
 
 
-def draw_rate_slider(now: PageState, surface: str) -> None:
-    """Draws the slider of a surface in `page_state.SLIDERS`; in the panel the text above is its label."""
-    words, key = now.words, page_state.slider_key(surface)
-    is_alone = surface == "settings"
-    if not is_used(now):
+def draw_rate(now: PageState) -> None:
+    """Draws the rate for the settings, with a button that opens the panel at the slider."""
+    words, note = now.words, now.words.rate_unused
+    share = button = ""
+    if is_used(now):
+        note = words.rate_note
+        share = f"<b>{words.rate_share.format(percent=round(st.session_state[page_state.RATE] * 100))}</b>"
+        button = f'<button type="button" class="open-panel" data-to="[type=range]">{words.change_rate}</button>'
+    st.html(f'<p class="rate"><span>{words.rate}</span>{share}{button}</p>')
+    st.markdown(f":small[:gray[{note}]]")
+
+
+def draw_scale(words: Words, place: str) -> None:
+    """Draws the words below a rate slider: its ends and its middle."""
+    with st.container(horizontal=True, wrap=False, gap=None, key=f"rate_scale_{place}"):
+        st.markdown(f":small[:gray[{words.rate_short}]]", text_alignment="left")
+        st.markdown(f":small[:gray[{words.rate_balanced}]]", text_alignment="center")
+        st.markdown(f":small[:gray[{words.rate_detailed}]]", text_alignment="right")
+
+
+FAILURES_TO_TELL = 3
+_STEPS = 3
+_SAMPLE_CHARS = 1_200
+
+
+def draw(page: PageState, *, has_records: bool) -> None:
+    """Draws the head; before the first summary, also when and how one is made."""
+    words, rate = page.words, st.session_state[page_state.RATE]
+    with st.container(border=True, gap="xsmall", key="panel_head"):
+        if is_used(page):
+            with st.container(horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
+                current = words.current_rate.format(rate=format_rate(rate))
+                st.markdown(f":small[:gray[{current}]]", width="content")
+                share = words.rate_share.format(percent=round(rate * 100))
+                st.markdown(f":small[:primary[**{share}**]]", width="content")
+        _draw_slider(page)
+        _draw_lines(page)
+    _draw_lack(page, has_records=has_records)
+
+
+@st.fragment
+@delivered
+def _draw_slider(page: PageState) -> None:
+    if page_state.is_moved():
+        st.rerun()
+    words, key = page.words, page_state.slider_key()
+    if not is_used(page):
         key += "_unused"  # another key: until it is gone, the enabled slider's reports still count
-    with st.container(key=page_state.SLIDERS[surface], gap=None):
+    with st.container(key="rate", gap=None):
         st.slider(
             words.rate,
             min_value=0.1,
@@ -34,42 +76,10 @@ def draw_rate_slider(now: PageState, surface: str) -> None:
             value=st.session_state[page_state.RATE],
             step=0.05,
             key=key,
-            help=words.rate_help if is_alone else None,
-            label_visibility="visible" if is_alone else "collapsed",
-            disabled=not is_used(now),
+            label_visibility="collapsed",  # the text above is its label
+            disabled=not is_used(page),
         )
-        with st.container(horizontal=True, wrap=False, gap=None, key=f"rate_scale_{surface}"):
-            st.markdown(f":small[:gray[{words.rate_short}]]", text_alignment="left")
-            st.markdown(f":small[:gray[{words.rate_balanced}]]", text_alignment="center")
-            st.markdown(f":small[:gray[{words.rate_detailed}]]", text_alignment="right")
-
-
-FAILURES_TO_TELL = 3
-_STEPS = 3
-_SAMPLE_CHARS = 1_200
-
-
-def draw(page: PageState, surface: str, *, has_records: bool) -> None:
-    """Draws the head; before the first summary, also when and how one is made."""
-    words, rate = page.words, st.session_state[page_state.RATE]
-    with st.container(border=True, gap="xsmall", key=f"head_{surface}"):
-        if is_used(page):
-            with st.container(horizontal=True, horizontal_alignment="distribute", gap="xsmall"):
-                current = words.current_rate.format(rate=format_rate(rate))
-                st.markdown(f":small[:gray[{current}]]", width="content")
-                share = words.rate_share.format(percent=round(rate * 100))
-                st.markdown(f":small[:primary[**{share}**]]", width="content")
-        _draw_slider(page, surface)
-        _draw_lines(page)
-    _draw_lack(page, has_records=has_records)
-
-
-@st.fragment
-@delivered
-def _draw_slider(page: PageState, surface: str) -> None:
-    if page_state.is_moved():
-        st.rerun()
-    draw_rate_slider(page, surface)
+        draw_scale(words, "panel")
 
 
 # Separate from the slider, which needn't be redrawn: each answer changes the forecast.

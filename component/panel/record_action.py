@@ -120,14 +120,13 @@ def add_fact(asked: Mapping[str, str]) -> Callable[[], None]:
         page_state.set_notice(error)
     else:
         page_state.set_notice(None)
-        for surface in ("rail", "drawer"):
-            if st.session_state.get(facts_key(surface, back_to)):
-                st.session_state[facts_key(surface, made.id)] = True
+        if st.session_state.get(facts_key(back_to)):
+            st.session_state[facts_key(made.id)] = True
     return redraw.changed_as_asked
 
 
-def facts_key(surface: str, record_id: str) -> str:
-    return f"facts_{surface}_{record_id}"
+def facts_key(record_id: str) -> str:
+    return f"facts_{record_id}"
 
 
 @delivery.once

@@ -12,7 +12,7 @@ import streamlit as st
 from component import dialog
 from component.format import escape_label, format_count, format_rate, format_turns
 from component.page_state import PageState
-from component.panel import record_action
+from component.panel import panel_head, record_action
 from component.panel.record_action import EDIT, REMAKE, VERSIONS, Target
 from component.widget import show_error
 from component.words.en import Words
@@ -135,15 +135,17 @@ def _draw_edit(now: PageState, about: Target) -> None:
 def _draw_remake(now: PageState, about: Target) -> None:
     labels, record = now.words.steering, about.record
     with st.form("remake_record", border=False):
-        st.slider(
-            now.words.rate,
-            min_value=0.1,
-            max_value=0.5,
-            value=min(0.5, max(0.1, record.compression_rate)),
-            step=0.05,
-            key=about.key("rate"),
-            help=now.words.rate_help,
-        )
+        with st.container(gap=None):
+            st.slider(
+                now.words.rate,
+                min_value=0.1,
+                max_value=0.5,
+                value=min(0.5, max(0.1, record.compression_rate)),
+                step=0.05,
+                key=about.key("rate"),
+                help=now.words.rate_help,
+            )
+            panel_head.draw_scale(now.words, "dialog")
         instruction = record_action.instruction_of(record)
         st.text_input(
             labels.instruction,

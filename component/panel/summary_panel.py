@@ -1,12 +1,13 @@
-"""Draws the panel: summaries, chart, costs, savings and pins; in a drawer on a narrow page."""
+"""Draws the panel: summaries, chart, costs, savings and pins."""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 
 import streamlit as st
 
-from component import dialog, open_form, page_state, project_choice, redraw, turn_buttons
+from component import open_form, page_state, project_choice, redraw, turn_buttons
 from component.bridge.delivery import delivered
 from component.format import format_count, format_money, format_tokens
 from component.page_state import PageState
@@ -17,7 +18,7 @@ from component.words.en import Words
 from graph.value.view import ChartPoint, CostView, Money, PinView, Savings, Statistics
 
 
-def draw_pin_list(now: PageState, pins: PinView, surface: str) -> None:
+def draw_pin_list(now: PageState, pins: PinView) -> None:
     if not pins.messages or now.session is None:
         return
     words = now.words
@@ -28,7 +29,7 @@ def draw_pin_list(now: PageState, pins: PinView, surface: str) -> None:
         st.markdown(f":small[:gray[{words.steering.pins_over.format(count=unsent)}]]")
     used, budget = format_count(pins.used_tokens), format_count(pins.budget_tokens)
     label = words.steering.pins.format(count=len(pins.messages), used=used, budget=budget)
-    box = st.expander(label, key=f"pins_{surface}", icon=":material/keep:", type="compact", on_change="rerun")
+    box = st.expander(label, key="pins", icon=":material/keep:", type="compact", on_change="rerun")
     if not box.open:
         return
     with box:
@@ -163,30 +164,25 @@ def draw_savings_box(words: Words, savings: Savings) -> None:
 
 
 ROWS_AT_ONCE = 30
-_WANTED = "wanted_card"
+_TABS, _OLDER = "panel_tabs", "older_records"
+_WANTED, _SHOWN = "wanted_card", "shown_older"
 
 
-def draw_rail(now: PageState) -> None:
+def draw(now: PageState) -> None:
+    """Draws the panel; `asset/panel.js` opens and closes it."""
+    label = now.words.close_panel
     with st.container(key="panel"):
-        _draw(now, "rail")
+        st.html(f'<button type="button" class="close-panel" title="{label}" aria-label="{label}"></button>')
+        _draw(now)
 
 
-def draw_drawer_button(now: PageState) -> None:
-    """Draws the button that opens the panel as a drawer; hidden by the style sheet on a wide page."""
-    st.button(
-        _drawer_label(now),
-        key="open_panel",
-        type="tertiary",
-        icon=":material/dock_to_left:",
-        on_click=dialog.request,
-        args=(dialog.DRAWER,),
-    )
-    names, chosen = _tab_names(now), st.session_state.get("tabs_drawer")
-    title = chosen if chosen in names else names[0]
-    dialog.draw(dialog.DRAWER, title, _draw, now, "drawer", position="right", width=372)
+def draw_opener(now: PageState) -> None:
+    """Draws the button that opens the panel; hidden by the style sheet while it is open."""
+    with st.container(key="open_panel", width="content"):
+        st.html(f'<button type="button" class="open-panel">{html.escape(_opener_label(now))}</button>')
 
 
-def _drawer_label(now: PageState) -> str:
+def _opener_label(now: PageState) -> str:
     words, identifier = now.words, now.session.session_id if now.session else None
     if identifier and (count := now.service.folds.statistics(identifier).record_count):
         return words.open_panel.format(count=count)
@@ -203,16 +199,16 @@ def want_card(record_id: str) -> None:
 
 @st.fragment(key=redraw.PANEL)
 @delivered
-def _draw(page: PageState, surface: str) -> None:
+def _draw(page: PageState) -> None:
     with error_box(page.words):
-        _draw_tabs(page_state.look_again(page), surface)
+        _draw_tabs(page_state.look_again(page))
 
 
-def _draw_tabs(now: PageState, surface: str) -> None:
-    if surface == "rail" and now.session is not None and _WANTED in st.session_state:
+def _draw_tabs(now: PageState) -> None:
+    if now.session is not None and _WANTED in st.session_state:
         with error_box(now.words):
-            _open_card(now, surface, now.session.session_id, st.session_state.pop(_WANTED))
-    history, statistics, sent, *projects = st.tabs(_tab_names(now), key=f"tabs_{surface}", on_change="rerun")
+            _open_card(now, now.session.session_id, st.session_state.pop(_WANTED))
+    history, statistics, sent, *projects = st.tabs(_tab_names(now), key=_TABS, on_change="rerun")
     if now.session is not None:
         identifier, strategy = now.session.session_id, st.session_state[page_state.STRATEGY]
         records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE)
@@ -222,20 +218,20 @@ def _draw_tabs(now: PageState, surface: str) -> None:
         redraw.note_panel(records, following, now.session, answered=None if history.open else answered)
     if history.open:
         with history, error_box(now.words):
-            _draw_history(now, surface)
+            _draw_history(now)
     if statistics.open:
         with statistics, error_box(now.words):
-            _draw_statistics(now, surface)
+            _draw_statistics(now)
     if sent.open:
         with sent, error_box(now.words):
-            input_tab.draw(now, surface)
+            input_tab.draw(now)
     if not any(tab.open for tab in projects):
-        open_form.leave(surface)
-        redraw.note_project(surface, None)
+        open_form.leave(open_form.PANEL)
+        redraw.note_project(None)
     for project in projects:
         if project.open:
             with project, error_box(now.words):
-                project_tab.draw(now, surface)
+                project_tab.draw(now)
 
 
 def _tab_names(now: PageState) -> list[str]:
@@ -243,83 +239,78 @@ def _tab_names(now: PageState) -> list[str]:
     return [*names, now.words.project.tab] if project_choice.is_on(now.service) else names
 
 
-def _draw_history(now: PageState, surface: str) -> None:
+def _draw_history(now: PageState) -> None:
     st.subheader(now.words.history, anchor=False)
     identifier = now.session.session_id if now.session else ""
     records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
-    if surface == "drawer":  # the drawer covers the message field and its line
-        with st.container():
-            record_action.draw(now, surface)
-    panel_head.draw(now, surface, has_records=bool(records))
+    with st.container():  # shown where the panel covers the message field and its line
+        record_action.draw(now, "panel")
+    panel_head.draw(now, has_records=bool(records))
     with st.container():
         if identifier:
-            draw_pin_list(now, now.service.folds.pins(identifier), surface)
+            draw_pin_list(now, now.service.folds.pins(identifier))
     if not records:
         return
     for record in reversed(records):
-        card.draw(now, record, surface)
+        card.draw(now, record)
     older_count = now.service.folds.statistics(identifier).record_count - len(records)
     if older_count > 0:
-        _draw_older(now, surface, identifier, older_count)
+        _draw_older(now, identifier, older_count)
     if any(record.kind == "compaction" for record in records):
-        _draw_earlier_compactions(now, identifier, surface)
+        _draw_earlier_compactions(now, identifier)
 
 
-def _draw_older(now: PageState, surface: str, identifier: str, count: int) -> None:
+def _draw_older(now: PageState, identifier: str, count: int) -> None:
     words = now.words
     label = words.older_records.format(count=count)
-    box = st.expander(label, key=f"older_{surface}", icon=":material/history:", type="compact", on_change="rerun")
+    box = st.expander(label, key=_OLDER, icon=":material/history:", type="compact", on_change="rerun")
     if not box.open:
         return
-    shown_key = f"older_shown_{surface}"
-    shown = min(count, st.session_state.get(shown_key, ROWS_AT_ONCE))
+    shown = min(count, st.session_state.get(_SHOWN, ROWS_AT_ONCE))
     with box:
         records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE + shown)
         for record in reversed(records[: -redraw.CARDS_AT_ONCE]):
-            card.draw_row(now, record, surface)
+            card.draw_row(now, record)
         if shown < count:
             st.button(
                 words.more_records.format(count=min(ROWS_AT_ONCE, count - shown)),
-                key=f"more_records_{surface}",
+                key="more_records",
                 type="tertiary",
                 icon=":material/expand_more:",
                 on_click=_show_older,
-                args=(shown_key, shown + ROWS_AT_ONCE),
+                args=(shown + ROWS_AT_ONCE,),
             )
 
 
-def _open_card(now: PageState, surface: str, identifier: str, record_id: str) -> None:
+def _open_card(now: PageState, identifier: str, record_id: str) -> None:
     newest_first = [record.id for record in reversed(now.service.folds.records(identifier))]
     if record_id not in newest_first:
         return
-    st.session_state[f"tabs_{surface}"] = now.words.tab_summaries
+    st.session_state[_TABS] = now.words.tab_summaries
     older = newest_first.index(record_id) - redraw.CARDS_AT_ONCE
     if older >= 0:
-        st.session_state[f"older_{surface}"] = st.session_state[f"older_{surface}_{record_id}"] = True
-        shown_key = f"older_shown_{surface}"
-        st.session_state[shown_key] = max(older + 1, st.session_state.get(shown_key, ROWS_AT_ONCE))
+        st.session_state[_OLDER] = st.session_state[f"older_{record_id}"] = True
+        _show_older(max(older + 1, st.session_state.get(_SHOWN, ROWS_AT_ONCE)))
 
 
-def _show_older(key: str, shown: int) -> None:
-    st.session_state[key] = shown
+def _show_older(shown: int) -> None:
+    st.session_state[_SHOWN] = shown
 
 
-def _draw_earlier_compactions(now: PageState, identifier: str, surface: str) -> None:
+def _draw_earlier_compactions(now: PageState, identifier: str) -> None:
     """Draws the compactions replaced by the newest one; restoring one undoes every later one."""
     earlier = now.service.folds.compactions(identifier)[1:]
     if not earlier:
         return
     label = now.words.earlier_compactions.format(count=len(earlier))
-    box = st.expander(
-        label, key=f"compactions_{surface}", icon=":material/compress:", type="compact", on_change="rerun"
-    )
+    box = st.expander(label, key="compactions", icon=":material/compress:", type="compact", on_change="rerun")
     if box.open:
         with box:
             for record in earlier:
-                card.draw(now, record, surface, is_active=False)
+                card.draw(now, record, is_active=False)
 
 
-def _draw_statistics(now: PageState, surface: str) -> None:
+def _draw_statistics(now: PageState) -> None:
     words = now.words
     st.subheader(words.statistics, anchor=False)
     if now.session is None:
@@ -337,7 +328,7 @@ def _draw_statistics(now: PageState, surface: str) -> None:
     draw_cost_box(now, identifier)
     if has_savings:
         st.subheader(words.chart_title, anchor=False)
-        draw_chart(words, now.service.folds.chart(identifier), key=f"chart_{surface}")
+        draw_chart(words, now.service.folds.chart(identifier), key="chart")
 
 
 def _draw_lengths(words: Words, sums: Statistics) -> None:

@@ -12,19 +12,19 @@ from component.project.project_form import Field, Part
 from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleFileView, TaskView
 
 
-def draw(now: PageState, surface: str) -> None:
+def draw(now: PageState) -> None:
     labels = now.words.project
     st.subheader(labels.title, anchor=False)
     root = project_choice.root_of(now.service, now.session)
-    open_form.leave(surface, root)
-    redraw.note_project(surface, None)
+    open_form.leave(open_form.PANEL, root)
+    redraw.note_project(None)
     if not root:
         st.markdown(f":small[:gray[{labels.not_chosen}]]")
         return
     view = now.service.projects.get(root, language=now.words.language)
-    redraw.note_project(surface, view)
-    part = Part(now, view, surface)
-    if not open_form.is_any_open(surface):
+    redraw.note_project(view)
+    part = Part(now, view, open_form.PANEL)
+    if not open_form.is_any_open(open_form.PANEL):
         part.show_refusal()
     _draw_name(part)
     if view.damage:

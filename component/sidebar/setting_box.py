@@ -173,9 +173,7 @@ def draw(now: PageState) -> None:
     with st.expander(now.words.settings, key="settings"):
         if project_choice.is_on(now.service):
             project_choice.draw(now.service, now.words)
-        panel_head.draw_rate_slider(now, "settings")
-        note = now.words.rate_note if panel_head.is_used(now) else now.words.rate_unused
-        st.markdown(f":small[:gray[{note}]]")
+        panel_head.draw_rate(now)
         _draw_model(now)
         st.segmented_control(
             now.words.language_label,

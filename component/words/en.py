@@ -633,6 +633,7 @@ class Words:
     rate_short: str = "0.1 short"
     rate_balanced: str = "0.3 balanced"
     rate_detailed: str = "0.5 detailed"
+    change_rate: str = "Change in the panel"
     rate_note: str = "A change applies from the next summary on."
     rate_unused: str = "This strategy doesn't use this setting."
     rate_share: str = "{percent}% of the original"
@@ -781,6 +782,8 @@ class Words:
     answer_cut: str = "The answer stopped at the model's length limit. Send “continue” to get the rest."
     answer_repeats: str = "The model began to repeat itself; the answer was stopped."
 
+    panel: str = "Summary panel"
+    close_panel: str = "Close panel"
     open_panel: str = "Summaries {count}"
     open_panel_first: str = "Summary in {count} turns"
     open_panel_next: str = "Summary in 1 turn"

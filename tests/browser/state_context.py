@@ -106,8 +106,7 @@ def expect_structured(box: Locator) -> None:
 
 
 def compaction_card(stage: Stage) -> None:
-    if stage.is_narrow:
-        stage.button("open_panel").click()
+    stage.open_panel()
     expect(stage.panel.locator('[class*="st-key-restore_"]')).to_be_visible()
     word = stage.panel.locator("code .token.keyword").first
     expect(word).to_have_css("color", "rgb(142, 194, 255)" if stage.is_dark else "rgb(11, 79, 168)")
@@ -126,9 +125,8 @@ def compacted_again(stage: Stage) -> None:
         chat.say(question(number) * 3, options=TurnOptions(strategy="compaction"))
     chat.service.folds.compact(chat.session_id)
     stage.visitor.open(f"?session={chat.session_id}")
-    if stage.is_narrow:
-        stage.button("open_panel").click()
-    earlier = stage.panel.locator('[class*="st-key-compactions_"]')
+    stage.open_panel()
+    earlier = stage.panel.locator(".st-key-compactions")
     earlier.locator("summary").click()
     expect(earlier.locator('[class*="st-key-restore_"]')).to_be_visible()
     expect(earlier.locator("pre code")).to_be_visible()  # it comes later than the words around it
@@ -136,7 +134,7 @@ def compacted_again(stage: Stage) -> None:
 
 def restored(stage: Stage) -> None:
     stage.panel.locator('[class*="st-key-restore_"] button').filter(visible=True).first.click()
-    expect(stage.panel.locator('[class*="st-key-compactions_"]')).to_have_count(0)
+    expect(stage.panel.locator(".st-key-compactions")).to_have_count(0)
     expect(stage.panel.locator('[class*="st-key-restore_"]')).to_have_count(1)
 
 

@@ -87,8 +87,7 @@ def fold_open(stage: Stage) -> None:
 def panel_open(stage: Stage) -> None:
     """The newest card says what the table has, clamped to six lines from the first on."""
     stage.visitor.page.keyboard.press("Escape")
-    if stage.is_narrow:
-        stage.button("open_panel").click()
+    stage.open_panel()
     card, record = (
         stage.panel.locator('[class*="st-key-card_"]').first,
         stage.service.folds.records(_session(stage))[-1],
@@ -129,7 +128,7 @@ def fact_added(stage: Stage) -> None:
     expect(rows).to_have_count(count - 1)
     expect(adds.first).to_be_focused()
     expect(adds.first).to_have_accessible_name(str(next_label))
-    stage.button("take_back_drawer" if stage.is_narrow else "take_back_bar").click()
+    stage.button("take_back_panel" if stage.is_narrow else "take_back_bar").click()
     expect(rows).not_to_have_count(count - 1)
 
 
@@ -221,7 +220,7 @@ def input_call_chosen(stage: Stage) -> None:
 
 
 def card_followed(stage: Stage) -> None:
-    """A card leads to its turns, also from the drawer; the reader is left there, and goes on by himself."""
+    """A card leads to its turns, also where the panel covers them; the reader is left there, and goes on by himself."""
     stage.open_tab(stage.words.tab_summaries)
     stage.visitor.note_marks()
     stage.panel.locator("button.to-turns").first.press("Enter")
@@ -253,7 +252,6 @@ def tables_changed(stage: Stage) -> None:
     change = "UPDATE message SET content = replace(content, '김민수', '이영희') WHERE session_id = "
     Chat(stage.service).change(f"{change}'{_session(stage)}'")
     stage.visitor.open(f"?session={_session(stage)}")
-    if stage.is_narrow:
-        stage.button("open_panel").click()
+    stage.open_panel()
     stage.open_tab(stage.words.input.tab)
     expect(stage.panel.get_by_text(stage.words.input.unverified)).to_be_visible()

@@ -71,8 +71,7 @@ def note(stage: Stage, root: Path) -> None:
 
 def inside(stage: Stage, name: str) -> Locator:
     """Finds a part of the tab by its name."""
-    surface = "drawer" if stage.is_narrow else "rail"
-    return stage.panel.locator(f".st-key-project_{name}_{surface}").first
+    return stage.panel.locator(f".st-key-project_{name}_panel").first
 
 
 def press(stage: Stage, name: str) -> None:
@@ -88,8 +87,7 @@ def save(stage: Stage, *texts: str) -> None:
 
 
 def pick_in_tab(stage: Stage, name: str, choice: str) -> None:
-    surface = "drawer" if stage.is_narrow else "rail"
-    stage.choose(choice, stage.panel.locator(f".st-key-menu_project_{name}_{surface}").first)
+    stage.choose(choice, stage.panel.locator(f".st-key-menu_project_{name}_panel").first)
 
 
 def chosen(stage: Stage) -> None:
@@ -128,8 +126,7 @@ def text_refused(stage: Stage) -> None:
 def tab_open(stage: Stage) -> None:
     stage.button("project_cancel_chat").click()
     expect(stage.visitor.find("known").get_by_role("textbox")).to_have_count(0)
-    if stage.is_narrow:
-        stage.button("open_panel").click()
+    stage.open_panel()
     stage.panel.get_by_role("tab", name=stage.words.project.tab).click()
     expect(inside(stage, "agree")).to_be_visible()
 
@@ -216,13 +213,12 @@ def rules_changed(stage: Stage) -> None:
     code = inside(stage, "difference").get_by_test_id("stCode")
     expect(code).to_contain_text("+- 길게 답한다.")
     code.locator(".token.inserted").last.scroll_into_view_if_needed()  # what isn't seen isn't measured
-    for kind in ("unchanged", "inserted"):  # not measured in a drawer: its words are as light or dark as its text
+    for kind in ("unchanged", "inserted"):  # not measured: its words are as light or dark as its text
         assert code.locator(f".token.{kind}.line").last.evaluate(LIGHTER_THAN_TEXT) == pytest.approx(0, abs=0.4)
 
 
 def without_memory(stage: Stage) -> None:
-    if stage.is_narrow:
-        stage.close_dialog()
+    stage.close_panel()
     stage.button("without_memory").click()
     expect(stage.visitor.find("known")).to_contain_text(stage.words.project.card_fresh)
 

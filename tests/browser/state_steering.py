@@ -19,15 +19,13 @@ def steer(stage: Stage, choice: str, card: int = 0) -> None:
 
 
 def open_panel(stage: Stage) -> Locator:
-    """On a narrow page a dialog has taken the drawer's place."""
-    if stage.is_narrow and stage.dialog.count() == 0:
-        stage.button("open_panel").click()
-    expect(stage.panel.locator('[class*="st-key-card_"]').first).to_be_visible()
-    return stage.panel
+    panel = stage.open_panel()
+    expect(panel.locator('[class*="st-key-card_"]').first).to_be_visible()
+    return panel
 
 
 def newest_card(stage: Stage) -> Locator:
-    """The drawer that is open has to stay so."""
+    """The panel that is open has to stay so."""
     return stage.panel.locator('[class*="st-key-card_"]').first
 
 
@@ -58,13 +56,12 @@ def edited(stage: Stage) -> None:
     stage.button("dialog_confirm").click()
     expect(stage.visitor.find("change_bar")).to_contain_text("4-6")
     expect(stage.dialog).to_have_count(0)
-    open_panel(stage)
     expect(newest_card(stage)).to_contain_text(EDITED)
     expect(newest_card(stage)).to_contain_text(stage.words.steering.edited)
 
 
 def taken_back(stage: Stage) -> None:
-    surface = "drawer" if stage.is_narrow else "bar"
+    surface = "panel" if stage.is_narrow else "bar"
     stage.button(f"take_back_{surface}").click()
     expect(newest_card(stage)).not_to_contain_text(EDITED)
     expect(stage.visitor.find("change_bar")).to_have_count(0)
@@ -83,7 +80,6 @@ def version_used(stage: Stage) -> None:
         stage.words.steering.use_done.format(turns="4-6", version=2)
     )
     expect(stage.dialog).to_have_count(0)
-    open_panel(stage)
     expect(newest_card(stage)).to_contain_text(EDITED)
 
 
@@ -110,7 +106,6 @@ def remade(stage: Stage) -> None:
     stage.button("dialog_confirm").click()
     expect(stage.visitor.find("change_bar")).to_contain_text("→")
     expect(stage.dialog).to_have_count(0)
-    open_panel(stage)
     expect(newest_card(stage)).to_contain_text("v3")
     expect(newest_card(stage)).not_to_contain_text(EDITED)
 
@@ -137,8 +132,7 @@ def folded_again(stage: Stage) -> None:
 
 
 def message_pinned(stage: Stage) -> None:
-    if stage.is_narrow:
-        stage.close_dialog()
+    stage.close_panel()
     stage.visitor.turn(1).hover()
     pin = stage.visitor.turn(1).get_by_role("button", name=stage.words.steering.pin)
     pin.first.click()
@@ -159,21 +153,20 @@ def pinned_message_sent(stage: Stage) -> None:
 
 
 def pins_listed(stage: Stage) -> None:
-    box = open_panel(stage).locator('[class*="st-key-pins_"]')
+    box = open_panel(stage).locator(".st-key-pins")
     box.locator("summary").click()
     expect(box.get_by_role("button", name=stage.words.to_turn.format(turn=1))).to_be_visible()
 
 
 def message_unpinned(stage: Stage) -> None:
-    box = stage.panel.locator('[class*="st-key-pins_"]')
+    box = stage.panel.locator(".st-key-pins")
     box.get_by_role("button", name=stage.words.steering.pin).click()
     expect(box).to_have_count(0)
     expect(stage.visitor.turn(1).locator('button.pin[aria-pressed="true"]')).to_have_count(0)
 
 
 def pin_refused(stage: Stage) -> None:
-    if stage.is_narrow:
-        stage.close_dialog()
+    stage.close_panel()
     stage.visitor.ask("고정하기에는 아주 긴 말입니다. " * 900, first=10)
     stage.visitor.turn(10).hover()
     stage.visitor.turn(10).get_by_role("button", name=stage.words.steering.pin).first.click()

@@ -62,37 +62,36 @@ def first_summary_explained(stage: Stage) -> None:
 
 
 def slider_moved(stage: Stage) -> None:
-    """The sliders of the panel and of the settings are one, and its rate is stored with the chat and folds it."""
-    surface = "drawer" if stage.is_narrow else "rail"
+    """The settings tell its rate and lead to it; the rate is stored with the chat and folds it."""
     stage.close_panel()
     stage.visitor.ask(question(1))
     stage.open_panel()
-    move(stage, f"slider_{surface}", "ArrowRight", 4)
+    move(stage, "ArrowRight", 4)
     expect(stage.panel.get_by_text(stage.words.current_rate.format(rate="0.5"), exact=True)).to_be_visible()
     stage.close_panel()
     _open_settings(stage)
-    expect(stage.visitor.find("compression_rate").get_by_role("slider")).to_have_value("0.5")
-    move(stage, "compression_rate", "ArrowLeft", 2)
-    stage.close_sidebar()
+    line = stage.visitor.find("settings").locator("p.rate")
+    expect(line).to_contain_text(stage.words.rate_share.format(percent=50))
+    line.get_by_role("button").click()
+    expect(stage.panel.get_by_role("slider")).to_be_focused()
+    move(stage, "ArrowLeft", 2)
     rate = stage.words.current_rate.format(rate="0.4")
-    expect(stage.open_panel().get_by_text(rate, exact=True)).to_be_visible()
-    expect(stage.panel.get_by_role("slider")).to_have_value("0.4")
+    expect(stage.panel.get_by_text(rate, exact=True)).to_be_visible()
     stage.close_panel()
     stage.visitor.ask(question(2), question(3), question(4), first=2)
     expect(stage.open_panel().get_by_text(stage.words.card_rate.format(rate="0.4"), exact=True)).to_be_visible()
     assert Chat(stage.service, stage.visitor.session_id).view.compression_rate == 0.4
 
 
-def move(stage: Stage, key: str, arrow: str, count: int) -> None:
-    """Moves a slider by keys; under it stand our words alone, also while it is touched."""
-    thumb = stage.visitor.find(key).get_by_role("slider")
+def move(stage: Stage, arrow: str, count: int) -> None:
+    """Moves the slider by keys; under it stand our words alone, also while it is touched."""
+    slider, thumb = stage.visitor.find("rate"), stage.panel.get_by_role("slider")
     thumb.hover(force=True)
     for number in {"0.10", "0.50"} - {f"{float(thumb.input_value()):.2f}"}:
-        expect(stage.visitor.find(key).get_by_text(number, exact=True).filter(visible=True)).to_have_count(0)
+        expect(slider.get_by_text(number, exact=True).filter(visible=True)).to_have_count(0)
     thumb.focus()
     for _ in range(count):
         thumb.press(arrow)
-        stage.visitor.settle()  # a drawer that is drawn anew between two presses loses the second
 
 
 def rolling_chosen(stage: Stage) -> None:
@@ -176,12 +175,12 @@ def many_older_summaries(stage: Stage) -> None:
     chat.say("그렇군요, 고맙습니다.")
     stage.visitor.open(f"?session={chat.session_id}")
     stage.open_panel().locator('[class*="st-key-older_"] summary').first.click()
-    more = stage.panel.locator('[class*="st-key-more_records_"] button')
+    more = stage.panel.locator(".st-key-more_records button")
     expect(more).to_have_text(f"expand_more{stage.words.more_records.format(count=RECORDS - CARDS - ROWS_AT_ONCE)}")
 
 
 def more_older_summaries(stage: Stage) -> None:
-    stage.panel.locator('[class*="st-key-more_records_"] button').click()
-    expect(stage.panel.locator('[class*="st-key-more_records_"]')).to_have_count(0)
+    stage.panel.locator(".st-key-more_records button").click()
+    expect(stage.panel.locator(".st-key-more_records")).to_have_count(0)
     oldest = stage.words.card_row_verbatim.partition("]")[0].format(turns="1-3")
     expect(stage.panel.locator('[class*="st-key-older_"] summary').last).to_contain_text(f"{oldest}]")

@@ -73,11 +73,18 @@ def end(visitor: Visitor, gate: threading.Event, number: int = 1) -> None:
 
 
 def dialog_of(visitor: Visitor) -> Locator:
-    return visitor.page.get_by_role("dialog")
+    return visitor.page.get_by_test_id("stDialog")
+
+
+def open_panel(visitor: Visitor) -> Locator:
+    visitor.find("open_panel").locator("button").click()
+    panel = visitor.page.get_by_role("dialog", name="요약 패널")
+    expect(panel).to_be_focused()
+    return panel
 
 
 def card(visitor: Visitor) -> Locator:
-    return visitor.find("panel").locator('[class*="st-key-card_rail_"]').first
+    return visitor.find("panel").locator('[class*="st-key-card_"]').first
 
 
 def pick(visitor: Visitor, choice: str) -> None:
@@ -86,26 +93,26 @@ def pick(visitor: Visitor, choice: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_drawer_stays_open_until_it_is_dismissed(phone: Visitor, may_answer: threading.Event) -> None:
+@pytest.mark.slow
+def test_the_panel_stays_over_the_chat_until_it_is_closed(phone: Visitor, may_answer: threading.Event) -> None:
     phone.open()
     ask(phone)
-    phone.find("open_panel").locator("button").click()
-    expect(dialog_of(phone)).to_be_visible()
+    panel = open_panel(phone)
+    assert phone.find("ask").evaluate("field => field.closest('[inert]') !== null")
     end(phone, may_answer)
-    expect(dialog_of(phone)).to_be_visible()
-    dialog_of(phone).get_by_role("button", name="Close").click()
+    expect(panel).to_be_visible()
+    panel.get_by_role("button", name="패널 닫기").click()
     phone.wait_for_end(1)
-    expect(dialog_of(phone)).to_have_count(0)
+    expect(panel).to_be_hidden()
 
 
-def test_escape_closes_the_drawer_wherever_the_focus_went(phone: Visitor, may_answer: threading.Event) -> None:
+def test_escape_closes_the_panel_over_the_chat_and_stops_no_answer(phone: Visitor, may_answer: threading.Event) -> None:
     phone.open()
     ask(phone)
-    phone.find("open_panel").locator("button").click()
-    expect(dialog_of(phone)).to_be_focused()
-    # So it comes when the focus was lost with the tab that it stood in.
-    phone.page.evaluate("document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}))")
-    expect(dialog_of(phone)).to_have_count(0)
+    panel = open_panel(phone)
+    phone.page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    expect(phone.find("open_panel").locator("button")).to_be_focused()
     expect(phone.find("stop")).to_be_visible()
     end(phone, may_answer)
 
@@ -215,7 +222,7 @@ def test_a_summary_is_made_anew_with_a_wish_while_the_page_stays_usable(
 
 
 @pytest.mark.slow
-def test_what_a_slow_model_folds_again_is_told_in_the_drawer(
+def test_what_a_slow_model_folds_again_is_told_in_the_panel(
     phone: Visitor, chat: Chat, fake_openai: FakeOpenAI
 ) -> None:
     gate = threading.Event()
@@ -226,18 +233,16 @@ def test_what_a_slow_model_folds_again_is_told_in_the_drawer(
 
     fake_openai.script(summarize, kind="summary", to=question(1))
     phone.open(f"?session={chat.session_id}")
-    phone.find("open_panel").locator("button").click()
-    drawer = dialog_of(phone)
-    newest = drawer.locator('[class*="st-key-card_drawer_"]').first
+    panel, newest = open_panel(phone), card(phone)
     for choice in (STEERING.undo_fold, STEERING.fold_again):
         # Until a run ends, what it has moved also stands where it was.
         newest.locator('[class*="st-key-menu_card_"] button').first.click()
         phone.page.get_by_role("menuitem", name=choice, exact=True).click()
         expect(newest).to_contain_text(STEERING.undone)
-    expect(drawer.locator(".st-key-change_drawer")).to_contain_text(STEERING.undo_fold_done.format(turns="1-3"))
+    expect(panel.locator(".st-key-change_panel")).to_contain_text(STEERING.undo_fold_done.format(turns="1-3"))
     phone.page.wait_for_timeout(1000)  # longer than a quick model, whose result the press itself tells
     gate.set()
-    expect(drawer.locator(".st-key-change_drawer")).to_contain_text(STEERING.fold_again_done.format(turns="1-3"))
+    expect(panel.locator(".st-key-change_panel")).to_contain_text(STEERING.fold_again_done.format(turns="1-3"))
     expect(newest).to_contain_text("예산은 120만 원")
     expect(newest).not_to_contain_text(STEERING.undone)
 
@@ -261,8 +266,7 @@ def test_choosing_a_theme_loses_neither_draft_nor_answer(visitor: Visitor, may_a
 def test_the_last_of_quick_changes_holds_though_each_waits_for_the_database(visitor: Visitor, folder: Path) -> None:
     visitor.open()
     visitor.ask(question(1))
-    visitor.open_settings()
-    thumb = visitor.find("compression_rate").get_by_role("slider")
+    thumb = visitor.find("rate").get_by_role("slider")
     thumb.focus()
     with closing(sqlite3.connect(folder / "data" / "turnfold.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

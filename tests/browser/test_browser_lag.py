@@ -486,7 +486,7 @@ def test_a_message_and_its_answer_draw_nothing_else(visitor: Visitor, chat: Chat
     fake_openai.script(slowed(text(" ".join(f"낱말{number}" for number in range(40))), 0.02), to=asked)
     runs = Runs(visitor.page)
     visitor.open(f"?session={chat.session_id}")
-    slider = visitor.find("slider_rail").get_by_role("slider")
+    slider = visitor.find("rate").get_by_role("slider")
     slider.evaluate("(slider) => { slider.dataset.mark = 'the same'; }")
     visitor.page.wait_for_timeout(500)
     runs.clear()
@@ -562,7 +562,7 @@ def test_a_press_that_meets_a_request_for_what_has_changed_draws_no_whole_page(
     visitor: Visitor, chat: Chat, fake_openai: FakeOpenAI
 ) -> None:
     fake_openai.script(hang("여기까지 말합니다. "), to="오래 걸리는 말")
-    together(visitor, "-tabs_rail", REQUEST)
+    together(visitor, "-panel_tabs", REQUEST)
     runs = Runs(visitor.page)
     visitor.open(f"?session={chat.session_id}")
     visitor.write("오래 걸리는 말")

@@ -184,7 +184,7 @@ def test_a_card_shows_earlier_turns_first_and_a_folds_line_opens_what_hides_its_
     visitor.open(f"?session={long_session}")
     visitor.open_statistics()
     fold = visitor.page.locator('[class*="st-key-fold_"]').filter(has_text="위 10-12턴은")
-    cards = visitor.find("panel").locator('[class*="st-key-card_rail_"]')
+    cards = visitor.find("panel").locator('[class*="st-key-card_"]')
     visitor.note_marks()
     fold.locator("summary").click()
     card = cards.filter(has_text="[10-12턴 요약]")

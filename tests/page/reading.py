@@ -62,9 +62,9 @@ def page_text(page: AppTest) -> str:
     return "\n".join(str(element.value) for element in elements)
 
 
-def slider_of(page: AppTest, surface: str) -> Slider[Any]:
-    """The slider whose key begins so; its end counts the editions, as each rate set from elsewhere makes a new one."""
-    (slider,) = (slider for slider in page.slider if str(slider.key).startswith(surface))
+def slider_of(page: AppTest) -> Slider[Any]:
+    """The panel's slider; each rate set from elsewhere makes a new one."""
+    (slider,) = (slider for slider in page.slider if str(slider.key).startswith("slider_"))
     return slider
 
 

@@ -16,7 +16,7 @@ def choose_project(page: AppTest) -> AppTest:
 
 def open_project_tab(page: AppTest) -> AppTest:
     choose_project(page)
-    page.session_state["tabs_rail"] = words_of(page.session_state["language"]).project.tab
+    page.session_state["panel_tabs"] = words_of(page.session_state["language"]).project.tab
     return page.run()
 
 
@@ -28,5 +28,5 @@ def pick(page: AppTest, key: str, choice: str) -> AppTest:
     return page.menu_button(key=f"menu_project_{key}").click(choice).run()
 
 
-def save(page: AppTest, surface: str = "rail") -> AppTest:
+def save(page: AppTest, surface: str = "panel") -> AppTest:
     return page.button(key=f"project_save_{surface}").click().run()

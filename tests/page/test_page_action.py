@@ -416,7 +416,7 @@ def sign_out_everywhere(about: About) -> Iterator[Press]:
 @shows("project_form.change")
 def complete_a_plan(about: About) -> Iterator[Press]:
     plan = about.begin_project()
-    yield partial(project_form.change, "rail", lambda projects: projects.workflow(about.root).complete_plan(plan.id))
+    yield partial(project_form.change, "panel", lambda projects: projects.workflow(about.root).complete_plan(plan.id))
     assert about.plan.is_done
 
 
@@ -428,7 +428,7 @@ def rename_a_plan(about: About) -> Iterator[Press]:
     def rename(projects: Projects, typed: Sequence[str]) -> None:
         projects.workflow(about.root).rename(plan.id, *typed)
 
-    yield partial(project_form.save, "rail", ("title",), rename)
+    yield partial(project_form.save, "panel", ("title",), rename)
     assert about.plan.title == "Another plan"
 
 

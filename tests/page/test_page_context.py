@@ -67,14 +67,14 @@ def test_a_compaction_is_made_told_and_restored(page: AppTest, service: Scripted
     session, newest = service.stored[identifier], compaction()
     session.strategy, session.records = "compaction", [newest]
     session.compactions = [newest, *(replace(newest, id=f"earlier-{number}") for number in (2, 1))]
-    page.session_state["compactions_rail"] = True
+    page.session_state["compactions"] = True
     line = "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8,000 (90% 감소)"
     assert line in page_text(open_page(page, identifier))
     page.button(key="compact").click().run()
     assert toasts(page) == [line]
-    assert {"restore_rail_earlier-2", "restore_rail_earlier-1"} <= keys(page)
-    page.button(key="restore_rail_earlier-1").click().run()
-    page.button(key=f"restore_rail_{newest.id}").click().run()
+    assert {"restore_earlier-2", "restore_earlier-1"} <= keys(page)
+    page.button(key="restore_earlier-1").click().run()
+    page.button(key=f"restore_{newest.id}").click().run()
     asked = [call for call in service.calls if call.split()[0] in {"compact", "restore"}]
     assert asked == [
         f"compact {identifier}",

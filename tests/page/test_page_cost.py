@@ -17,7 +17,7 @@ def cost(amount: str, *, summaries: str = "0", is_estimate: bool = False, unpric
 def test_amounts_are_told_with_what_they_are_and_without_prices_there_are_none(
     page: AppTest, service: ScriptedService
 ) -> None:
-    page.session_state["tabs_rail"] = "통계"
+    page.session_state["panel_tabs"] = "통계"
     page_shows = page_text(open_page(page, store_session(service, 7)))
     assert not [word for word in ("비용", "USD", "캐시 가격") if word in page_shows]
 

@@ -8,7 +8,7 @@ from tests.fake.program import asked_by
 from tests.fake.resending import assistant, user
 from tests.page.reading import new_page, open_page, page_text
 
-TABS = "tabs_rail"
+TABS = "panel_tabs"
 
 
 @pytest.mark.parametrize(

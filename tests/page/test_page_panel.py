@@ -36,7 +36,7 @@ def test_seeds_example_reads_as_the_seed_draws_it(page: AppTest, service: Script
         assert chars in page_shows
     assert "사용자가 인사하고 파이썬 3.13을 물음." in [text.value for text in page.markdown]
 
-    page.session_state["tabs_rail"] = "통계"
+    page.session_state["panel_tabs"] = "통계"
     page_shows = page_text(page.run())
     assert "📊 요약 통계" in page_shows
     assert "총 요약: 3개 (9턴 압축)" in page_shows
@@ -59,7 +59,7 @@ def open_facts(page: AppTest, service: ScriptedService, **changes: Any) -> str: 
     identifier = store_session(service, 4)
     service.stored[identifier].records = [replace(make_record((1, 2, 3)), **changes)]
     open_page(page, identifier)
-    page.session_state["facts_rail_record-1"] = True
+    page.session_state["facts_record-1"] = True
     page.run()
     return identifier
 
@@ -74,7 +74,7 @@ def test_a_card_says_how_many_facts_are_kept_and_lists_the_missing_ones_first(
     open_page(page, identifier)
     assert facts_label(page).endswith("[사실 3/5 유지]")
     assert "PEP 703" not in page_text(page)
-    page.session_state["facts_rail_record-4"] = True
+    page.session_state["facts_record-4"] = True
     page_shows = page_text(page.run())
     assert page_shows.index("유지된 사실") < page_shows.index("PEP 703")
     assert r":gray-badge[\[x\](y)]" in page_shows
@@ -119,7 +119,7 @@ def test_a_missing_fact_is_added_or_pinned_and_the_list_gets_shorter(service: Sc
     press(page, {"press": "pin", "message": "user-1", "wanted": "true", "at": 2.0})
     assert 'aria-pressed="true"' in rows(page)[0]
     page.button(key="take_back_bar").click().run()
-    page.session_state["facts_rail_record-1"] = True
+    page.session_state["facts_record-1"] = True
     page.run()
     assert facts_label(page) == ":gray[사실 1/3 유지]"
 
@@ -130,7 +130,7 @@ def test_a_card_says_what_a_dense_block_needed_and_what_was_invented(page: AppTe
     assert "목표 0.3, 사실이 많아 0.38 필요 → 실제 0.3" in page_shows
     invented = r"대화에 없는 값: 990만 원, \[KX\](y). 요약을 확인하고 편집해 주세요."
     assert f":orange[:material/report: {invented}]" in page_shows
-    assert page.button(key="mend_rail_record-1").click().run().text_area(key="text_record-1").value
+    assert page.button(key="mend_record-1").click().run().text_area(key="text_record-1").value
     service.stored[identifier].records = [make_record((1, 2, 3))]
     page_shows = page_text(open_page(page, identifier))
     assert "목표 0.3 → 실제 0.3" in page_shows
@@ -159,7 +159,7 @@ def chart_rows(page: AppTest) -> list[dict[str, object]]:
 
 
 def test_figures_are_told_as_they_are(page: AppTest, service: ScriptedService) -> None:
-    page.session_state["tabs_rail"] = "통계"
+    page.session_state["panel_tabs"] = "통계"
     identifier = store_session(service, 7)
     session = service.stored[identifier]
     open_page(page, identifier)
@@ -220,30 +220,30 @@ def test_the_newest_cards_come_first_and_older_ones_are_lines_that_open(
         rf"**\[{first}-{first + 2}턴 요약\]** :gray-badge[압축률 0.3]" for first in (118, 115, 112)
     ]
     assert "이전 요약 37개" in [box.label for box in page.expander]
-    assert "more_summary_rail_record-115" not in keys(page)
-    assert page.button(key="more_summary_rail_record-118").label == "더 보기"
-    page.button(key="more_summary_rail_record-118").click().run()
-    assert page.button(key="more_summary_rail_record-118").label == "줄이기"
+    assert "more_summary_record-115" not in keys(page)
+    assert page.button(key="more_summary_record-118").label == "더 보기"
+    page.button(key="more_summary_record-118").click().run()
+    assert page.button(key="more_summary_record-118").label == "줄이기"
 
-    page.session_state["older_rail"] = True
+    page.session_state["older_records"] = True
     page.run()
     assert len(lines(page)) == 30
     assert r"\[31-33턴\] 1,364자 → 409자" in lines(page)
     assert "오래된 요약" not in [text.value for text in page.markdown]
-    page.session_state["older_rail_record-31"] = True
+    page.session_state["older_record-31"] = True
     page.run()
     assert "오래된 요약" in [text.value for text in page.markdown]
-    assert page.button(key="more_records_rail").label == "7개 더 보기"
-    page.button(key="more_records_rail").click().run()
+    assert page.button(key="more_records").label == "7개 더 보기"
+    page.button(key="more_records").click().run()
     assert len(lines(page)) == 37
-    assert "more_records_rail" not in keys(page)
+    assert "more_records" not in keys(page)
 
 
 def test_chart_draws_the_figures_of_the_service_where_it_is_shown(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 7)
     open_page(page, identifier)
     assert "chart" not in service.calls
-    page.session_state["tabs_rail"] = "통계"
+    page.session_state["panel_tabs"] = "통계"
     page.run()
     chart = page.get("vega_lite_chart")[0].proto
     rows = chart_rows(page)
@@ -300,9 +300,9 @@ def test_gauge_tells_the_next_input_the_last_report_and_a_guessed_window_and_nam
     ]
 
 
-def test_drawer_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:
+def test_panel_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:
     page.run()
     for turns, label in ((0, "첫 요약까지 3턴"), (1, "첫 요약까지 2턴"), (2, "첫 요약까지 1턴"), (7, "요약 2")):
         if turns:
             open_page(page, store_session(service, turns))
-        assert page.button(key="open_panel").label == label
+        assert f'class="open-panel">{label}<' in raw_html(page)

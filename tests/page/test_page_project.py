@@ -46,7 +46,7 @@ def test_a_project_that_went_away_leaves_a_page_to_use(page: AppTest, project: S
     identifier = store_session(project, 1)
     project.stored[identifier].project_root = "/srv/projects/gone"
     open_page(page, identifier)
-    page.session_state["tabs_rail"] = "프로젝트"
+    page.session_state["panel_tabs"] = "프로젝트"
     page.run()
     assert "서버 관리자가 허용한 프로젝트 폴더가 아닙니다." in page.error[0].value
     say(page, "그래도 이어서")

@@ -40,21 +40,21 @@ def test_the_tab_shows_the_whole_project(page: AppTest, project: ScriptedService
 
 def test_without_a_project_the_tab_says_where_to_choose_one(page: AppTest, project: ScriptedService) -> None:
     page.run()
-    page.session_state["tabs_rail"] = "프로젝트"
+    page.session_state["panel_tabs"] = "프로젝트"
     assert "선택한 프로젝트가 없습니다. 고급 설정에서 선택할 수 있습니다." in page_text(page.run())
     assert changes(project) == []
 
 
 def test_one_form_is_open_at_a_time_and_a_left_tab_closes_it(page: AppTest, project: ScriptedService) -> None:
-    open_project_tab(page).button(key="project_icon_new_tasks_rail").click().run()
-    page.button(key="project_icon_new_files_rail").click().run()
+    open_project_tab(page).button(key="project_icon_new_tasks_panel").click().run()
+    page.button(key="project_icon_new_files_panel").click().run()
     assert [field.key for field in page.text_input if "project_field" in str(field.key)] == [
-        "project_field_0_new_files_rail"
+        "project_field_0_new_files_panel"
     ]
-    page.session_state["tabs_rail"] = "요약"
+    page.session_state["panel_tabs"] = "요약"
     page.run()
-    page.session_state["tabs_rail"] = "프로젝트"
-    assert "project_save_rail" not in keys(page.run())
+    page.session_state["panel_tabs"] = "프로젝트"
+    assert "project_save_panel" not in keys(page.run())
     assert changes(project) == []
 
 
@@ -68,7 +68,7 @@ def test_new_rules_are_shown_with_their_text_and_used_once_agreed_to(page: AppTe
     hidden = "제외한 주석 1개 · 제외한 보이지 않는 문자 2개 · 텍스트가 아닌 곳 4군데 · 따라가지 않은 가져오기 3개"
     assert hidden in text
     assert page.code[0].value == "규칙 글"
-    page.button(key="project_agree_rail").click().run()
+    page.button(key="project_agree_panel").click().run()
     assert changes(project) == [("agree", "d-1")]
 
 
@@ -76,16 +76,16 @@ def test_each_press_in_the_tab_changes_one_thing_or_says_why_not(page: AppTest, 
     open_project_tab(page)
     assert project.projects.loaded == []  # until it is pressed others may change the file
     presses: tuple[tuple[Callable[[], AppTest], tuple[object, ...]], ...] = (
-        (page.button(key="project_icon_complete_1_rail").click().run, ("complete_task", "task-2")),
-        (lambda: pick(page, "task_1_rail", "시작"), ("start_task", "task-2")),
-        (lambda: pick(page, "task_1_rail", "메모리에서 삭제"), ("forget", "task-2")),
-        (lambda: pick(page, "active_plan_rail", "계획 완료"), ("complete_plan", "plan-1")),
-        (lambda: pick(page, "decision_0_rail", "메모리에서 삭제"), ("forget_decision", "decision-2")),
+        (page.button(key="project_icon_complete_1_panel").click().run, ("complete_task", "task-2")),
+        (lambda: pick(page, "task_1_panel", "시작"), ("start_task", "task-2")),
+        (lambda: pick(page, "task_1_panel", "메모리에서 삭제"), ("forget", "task-2")),
+        (lambda: pick(page, "active_plan_panel", "계획 완료"), ("complete_plan", "plan-1")),
+        (lambda: pick(page, "decision_0_panel", "메모리에서 삭제"), ("forget_decision", "decision-2")),
         (
-            lambda: page.button(key="project_icon_close_0_rail").click().run(),
+            lambda: page.button(key="project_icon_close_0_panel").click().run(),
             ("note_open_files", ("closed", ["old.py"])),
         ),
-        (lambda: pick(page, "summary_rail", "메모리에서 삭제"), ("edit_summary", "")),
+        (lambda: pick(page, "summary_panel", "메모리에서 삭제"), ("edit_summary", "")),
     )
     for press, call in presses:
         project.projects.calls.clear()
@@ -97,7 +97,7 @@ def test_each_press_in_the_tab_changes_one_thing_or_says_why_not(page: AppTest, 
         (ProjectBusyError("10 s"), "다른 작업이 프로젝트 메모리를 쓰고 있습니다."),
     ):
         project.projects.refusal = error
-        page.button(key="project_icon_complete_0_rail").click().run()
+        page.button(key="project_icon_complete_0_panel").click().run()
         assert sentence in page.error[0].value
         assert len(page.error) == 1
 
@@ -111,25 +111,25 @@ def test_each_form_of_the_tab_adds_one_thing(page: AppTest, project: ScriptedSer
         ("files", ("src/a.py",), ("note_open_files", ["src/a.py"])),
     ):
         project.projects.calls.clear()
-        page.button(key=f"project_icon_new_{form}_rail").click().run()
+        page.button(key=f"project_icon_new_{form}_panel").click().run()
         for number, text in enumerate(texts):
-            key = f"project_field_{number}_new_{form}_rail"
+            key = f"project_field_{number}_new_{form}_panel"
             is_long = key in {area.key for area in page.text_area}
             (page.text_area(key=key) if is_long else page.text_input(key=key)).set_value(text)
         save(page)
         assert changes(project) == [call]
-        assert "project_save_rail" not in keys(page)
+        assert "project_save_panel" not in keys(page)
 
 
 def test_forgetting_a_plan_with_its_tasks_and_restoring_ask_first(page: AppTest, project: ScriptedService) -> None:
     page.context["timezone"] = "Asia/Seoul"
     open_project_tab(page)
-    page.session_state["project_snapshots_rail"] = True
+    page.session_state["project_snapshots_panel"] = True
     page.run()
-    asking = f"project_ask_{SNAPSHOT.name}_rail"
+    asking = f"project_ask_{SNAPSHOT.name}_panel"
     questions: tuple[tuple[Callable[[], AppTest], str, tuple[str, str]], ...] = (
         (
-            lambda: pick(page, "active_plan_rail", "메모리에서 삭제"),
+            lambda: pick(page, "active_plan_panel", "메모리에서 삭제"),
             "‘여름 배포’ 계획을 할 일까지 모두 메모리에서 삭제할까요?",
             ("forget", "plan-1"),
         ),
@@ -143,7 +143,7 @@ def test_forgetting_a_plan_with_its_tasks_and_restoring_ask_first(page: AppTest,
         project.projects.calls.clear()
         ask()
         assert question in page_text(page)
-        page.button(key="project_cancel_rail").click().run()
+        page.button(key="project_cancel_panel").click().run()
         assert changes(project) == []
         ask()
         save(page)
@@ -158,7 +158,7 @@ def test_damaged_memory_says_which_file_and_offers_the_newest_snapshot(page: App
         assert warning.value.endswith("(line 1)")
         assert "가장 최근 스냅샷으로 복원하거나 새로 시작할 수 있습니다." in warning.value
     assert len(page.warning) == 2  # the card and the tab
-    page.button(key="project_ask_damage_rail").click().run()
+    page.button(key="project_ask_damage_panel").click().run()
     save(page)
     assert changes(project) == [("restore", SNAPSHOT.name)]
     project.projects.view = ProjectView(ROOT, "shop", NO_RULES, (), damage="workflow.json")
@@ -166,7 +166,7 @@ def test_damaged_memory_says_which_file_and_offers_the_newest_snapshot(page: App
 
 
 @pytest.mark.parametrize("snapshots", [(), (SNAPSHOT,)])
-@pytest.mark.parametrize("surface", ["rail", "chat"])
+@pytest.mark.parametrize("surface", ["panel", "chat"])
 def test_a_damaged_memory_starts_over_once_that_is_confirmed(
     page: AppTest, project: ScriptedService, surface: str, snapshots: tuple[SnapshotView, ...]
 ) -> None:
@@ -186,7 +186,7 @@ def test_rules_say_whether_they_changed_are_agreed_to_or_left_out(page: AppTest,
     assert "규칙이 바뀌었습니다. 동의하기 전에는 예전 규칙을 씁니다." in page_text(open_project_tab(page))
     assert [code.value for code in page.code] == ["-하나\n+둘"]
     project.projects.refusal = InputError("rules_changed")
-    page.button(key="project_agree_rail").click().run()
+    page.button(key="project_agree_panel").click().run()
     assert "규칙" in page.error[0].value
 
     bad = replace(FILE, path=".cursor/rules/bad.mdc", kind="listed", problem="bad_globs", sent_bytes=0)
@@ -196,7 +196,7 @@ def test_rules_say_whether_they_changed_are_agreed_to_or_left_out(page: AppTest,
     project.projects.view = replace(VIEW, rules=agreed)
     text = page_text(page.run())
     assert "2026-11-20에 동의한 규칙을 쓰고 있습니다." in text
-    assert "project_agree_rail" not in keys(page)
+    assert "project_agree_panel" not in keys(page)
     assert "쓰지 않음: `globs`를 읽을 수 없거나" in text
     assert "읽지 않음: 너무 커서 읽을 수 없습니다." in text
     assert "규칙 파일이 64개를 넘어" in text

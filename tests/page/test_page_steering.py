@@ -13,7 +13,7 @@ from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
 from tests.page.reading import keys, open_page, page_text, raw_html, say, store_session
 
-CARD = "menu_card_rail_record-1"
+CARD = "menu_card_record-1"
 
 
 def open_card(page: AppTest, service: ScriptedService, summary: str = "출시는 10월 14일로 정했다.") -> str:
@@ -60,7 +60,9 @@ def test_a_summary_is_edited_and_that_can_be_taken_back(page: AppTest, service: 
 
 def test_a_summary_is_made_anew_at_a_rate_and_with_a_wish(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service)
-    assert pick(page, "다시 요약…").slider(key="rate_record-1").value == 0.3
+    slider = pick(page, "다시 요약…").slider(key="rate_record-1")
+    assert (slider.value, slider.help) == (0.3, "낮을수록 짧게 요약, 높을수록 상세하게 요약")
+    assert page_text(page).count("0.5 상세") == 2  # in the panel, too
     page.slider(key="rate_record-1").set_value(0.15)
     page.text_input(key="wish_record-1").set_value(" 가격은 남겨 줘 ")
     page_shows = page_text(page.button(key="dialog_confirm").click().run())
@@ -97,7 +99,7 @@ def test_a_wish_that_could_not_be_fulfilled_is_still_there(page: AppTest, servic
 def test_versions_stand_side_by_side_and_any_can_be_used(page: AppTest, service: ScriptedService) -> None:
     open_card(page, service, "출시는 10월 14일로 정했다.")
     edit(page, "출시는 10월 21일로 정했다.")
-    edited = "menu_card_rail_record-1-v2"
+    edited = "menu_card_record-1-v2"
     pick(page, "버전 비교", edited)
     assert "v1 · 압축률 0.3 · 450자" in page_text(page)
     assert "**v2 · 편집됨 · 17자** :primary-badge[사용 중]" in page_text(page)
@@ -118,7 +120,7 @@ def test_versions_that_cant_be_compared_in_time_stand_there_unmarked(page: AppTe
     lines = "\n".join(f"{number % 3} {number % 2}" for number in range(3_000))
     open_card(page, service, lines)
     edit(page, lines[::-1])
-    pick(page, "버전 비교", "menu_card_rail_record-1-v2")
+    pick(page, "버전 비교", "menu_card_record-1-v2")
     assert "다른 곳을 표시하지 않았습니다." in page_text(page)
     versions = [line for line in raw_html(page).splitlines() if 'class="version"' in line]
     assert len(versions) == 2
@@ -132,7 +134,7 @@ def test_a_fold_is_undone_and_folded_again(page: AppTest, service: ScriptedServi
     assert "말한 그대로" in page_shows
     assert "원문으로 되돌려 그대로 보냅니다." in page_shows
     assert "짧아서" not in page_shows
-    page_shows = page_text(pick(page, "다시 접기", "menu_card_rail_record-1-v2"))
+    page_shows = page_text(pick(page, "다시 접기", "menu_card_record-1-v2"))
     assert "1-3턴을 다시 접었습니다." in page_shows
     assert "비율 0.3, 바라는 것 없음" in page_shows
     assert "말한 그대로" in page_text(take_back(page))
@@ -233,7 +235,7 @@ def test_each_message_can_be_pinned_and_the_panel_tells_the_budget(page: AppTest
     assert note not in page_text(page.run())
     assert ("true", "answer-1") in pinned(page)
     assert pins_box(page) == ["고정한 메시지 1개 · ≈120 / 280토큰"]
-    page.session_state["pins_rail"] = True
+    page.session_state["pins"] = True
     listed = next(line for line in raw_html(page.run()).splitlines() if 'class="pins"' in line)
     assert 'data-first="1" data-last="1"' in listed
     assert "≈120토큰" in listed
@@ -242,7 +244,7 @@ def test_each_message_can_be_pinned_and_the_panel_tells_the_budget(page: AppTest
     assert over not in page_text(page)
     service.stored[identifier].pinned = ["user-1", "answer-1", "user-2"]  # as another model had room for them
     assert over in page_text(page.run())
-    page.session_state["pins_rail"] = True
+    page.session_state["pins"] = True
     listed = next(line for line in raw_html(page.run()).splitlines() if 'class="pins"' in line)
     assert listed.count("≈120토큰 · 보내지 않음") == 1
     service.stored[identifier].next_fold = NextFold(sent_turns=10)

@@ -10,9 +10,8 @@ from graph.service import ChatService
 from graph.value.error import DatabaseBusyError
 from graph.value.view import ModelOption, SessionView
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import new_page, open_page, page_text, say, slider_of, store_session
+from tests.page.reading import new_page, open_page, page_text, raw_html, say, slider_of, store_session
 
-SLIDERS = ("compression_rate", "slider_rail")
 BIG = ModelOption("big-model", is_offline=False)
 
 
@@ -27,7 +26,7 @@ def chosen(view: SessionView) -> tuple[float, str, str]:
 
 
 def choose(page: AppTest) -> None:
-    slider_of(page, "compression_rate").set_value(0.5).run()
+    slider_of(page).set_value(0.5).run()
     page.selectbox(key="strategy").set_value("compaction").run()
     page.selectbox(key="model").set_value("big-model").run()
 
@@ -43,14 +42,14 @@ def test_a_tab_that_shows_old_settings_does_not_bring_them_back(
     acts: dict[str, Callable[[], object]] = {
         "send": lambda: say(other_page, "설정은 건드리지 않았어요"),
         "regenerate": lambda: other_page.button(key="regenerate").click().run(),
-        "configure": lambda: slider_of(other_page, "compression_rate").set_value(0.1).run(),
+        "configure": lambda: slider_of(other_page).set_value(0.1).run(),
     }
     acts[act]()
     rate = 0.1 if act == "configure" else 0.5
     assert chosen(service.sessions.get(identifier)) == (rate, "compaction", "big-model")
     assert other_page.selectbox(key="strategy").value == "compaction"
     assert other_page.selectbox(key="model").value == "big-model"
-    assert {slider_of(other_page, key).value for key in SLIDERS} == {rate}
+    assert slider_of(other_page).value == rate
 
 
 def test_how_much_a_model_thinks_can_be_chosen_where_it_is_known_to(page: AppTest, service: ScriptedService) -> None:
@@ -70,31 +69,11 @@ def test_how_much_a_model_thinks_can_be_chosen_where_it_is_known_to(page: AppTes
     assert page.selectbox(key="thinking").value == "off"
 
 
-def test_a_slider_that_still_reports_an_old_rate_does_not_bring_it_back(
-    page: AppTest, service: ScriptedService
-) -> None:
-    open_page(page, identifier := store_session(service, 1))
-    old = [slider_of(page, "compression_rate").key]
-    for rate in (0.35, 0.4):
-        slider_of(page, "slider_rail").set_value(rate).run()
-        old.append(slider_of(page, "compression_rate").key)
-    # As quick moves find it: of what the server has drawn since, the browser hasn't heard yet.
-    for key, rate in zip(old, (0.3, 0.35), strict=False):
-        page.session_state[str(key)] = rate
-        page.run()
-        assert service.stored[identifier].compression_rate == 0.4
-        slider_of(page, "slider_rail").set_value(0.45)
-        page.session_state[str(key)] = rate
-        page.run()
-        assert service.stored[identifier].compression_rate == 0.45
-        slider_of(page, "slider_rail").set_value(0.4).run()
-
-
 def test_a_change_counts_though_its_own_run_was_overtaken(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     open_page(page, identifier)
     # As the next run finds it: the widget has its value, and nobody was told of a change.
-    page.session_state[str(slider_of(page, "compression_rate").key)] = 0.5
+    page.session_state[str(slider_of(page).key)] = 0.5
     page.run()
     assert service.sessions.get(identifier).compression_rate == 0.5
     assert "현재 압축률: 0.5" in page_text(page)
@@ -104,9 +83,9 @@ def test_a_choice_that_could_not_be_stored_is_taken_back(page: AppTest, service:
     identifier = store_session(service, 1)
     open_page(page, identifier)
     service.refusal = DatabaseBusyError()
-    slider_of(page, "compression_rate").set_value(0.5).run()
+    slider_of(page).set_value(0.5).run()
     assert "다른 프로세스가 데이터베이스를" in page.error[0].value
-    assert slider_of(page, "compression_rate").value == 0.3
+    assert slider_of(page).value == 0.3
     say(page, "이어서")
     assert service.stored[identifier].compression_rate == 0.3
 
@@ -130,12 +109,12 @@ def test_two_tabs_on_the_real_service(real_service: ChatService) -> None:
     list(real_service.turns.follow(identifier))
     for tab in tabs:
         open_page(tab, identifier)
-    slider_of(tabs[0], "compression_rate").set_value(0.5).run()
+    slider_of(tabs[0]).set_value(0.5).run()
     tabs[0].selectbox(key="strategy").set_value("compaction").run()
     say(tabs[1], "감사합니다")
     list(real_service.turns.follow(identifier))
     assert chosen(real_service.sessions.get(identifier)) == (0.5, "compaction", "offline-mini")
-    assert slider_of(tabs[1].run(), "compression_rate").value == 0.5
+    assert slider_of(tabs[1].run()).value == 0.5
 
 
 def test_chat_deleted_elsewhere_while_it_answers_leads_to_the_empty_page(
@@ -172,17 +151,17 @@ def test_chat_deleted_between_two_questions_of_the_page_leaves_a_page_to_use(
 
 
 @pytest.mark.parametrize("turn_count", [0, 1])
-def test_whichever_slider_is_moved_the_other_follows(page: AppTest, service: ScriptedService, turn_count: int) -> None:
+def test_the_settings_tell_the_sliders_rate(page: AppTest, service: ScriptedService, turn_count: int) -> None:
     open_page(page, store_session(service, 1)) if turn_count else page.run()
-    moves = (("slider_rail", 0.35), ("compression_rate", 0.3), ("compression_rate", 0.5), ("slider_rail", 0.3))
-    for moved, rate in moves:
-        slider_of(page, moved).set_value(rate).run()
-        assert {slider_of(page, key).value for key in SLIDERS} == {rate}
+    for rate, share in ((0.35, "원문의 35% 길이"), (0.3, "원문의 30% 길이")):
+        slider_of(page).set_value(rate).run()
         assert f"현재 압축률: {rate}" in page_text(page)
-    page.session_state["tabs_rail"] = "통계"
-    slider_of(page.run(), "compression_rate").set_value(0.2).run()
-    page.session_state["tabs_rail"] = "요약"
-    assert slider_of(page.run(), "slider_rail").value == 0.2
+        assert f"<span>요약 압축률</span><b>{share}</b><button" in raw_html(page)
+    page.session_state["panel_tabs"] = "통계"
+    assert not page.run().slider
+    page.session_state["panel_tabs"] = "요약"
+    assert slider_of(page.run()).value == 0.3
+    slider_of(page).set_value(0.2).run()
     say(page, "안녕")
     assert next(iter(service.stored.values())).compression_rate == 0.2
 
@@ -192,12 +171,12 @@ def test_only_what_was_chosen_goes_with_the_first_message_and_not_with_the_next_
 ) -> None:
     service.models = (*service.models, BIG)
     page.run().selectbox(key="model").set_value("big-model").run()
-    slider_of(page, "compression_rate").set_value(0.45).run()
+    slider_of(page).set_value(0.45).run()
     say(page, "안녕")
     assert page.selectbox(key="model").value == "big-model"
-    assert slider_of(page, "compression_rate").value == 0.45
+    assert slider_of(page).value == 0.45
     page.button(key="new_chat").click().run()
     say(page, "둘째 대화")
     sent = [(options.compression_rate, options.strategy, options.model) for options in service.sent]
     assert sent == [(0.45, None, "big-model"), (None, None, None)]
-    assert slider_of(page, "compression_rate").value == 0.3
+    assert slider_of(page).value == 0.3

@@ -1,0 +1,98 @@
+// Opens and closes the panel: beside the chat where the text has room, else over it.
+const PANEL = ".st-key-panel";
+const PANEL_OPENER = "button.open-panel";
+const PANEL_CLOSED = "turnfold_panel_closed";
+const ROOM_REMS = 57.5; // the panel, 32 of text, and the text's padding
+
+const panel = { isOver: null, isOpen: false, opener: null };
+
+function watchPanel() {
+  panelRoom.observe(document.querySelector(SCROLLER));
+  panelChange.observe(document.body, { subtree: true, childList: true });
+  fitPanel();
+}
+
+function fitPanel() {
+  const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const isOver = document.querySelector(SCROLLER)?.clientWidth < ROOM_REMS * rem;
+  // Only the panel beside the chat is remembered: over the chat it would hide what a page is opened for.
+  if (isOver !== panel.isOver) panel.isOpen = !isOver && !localStorage.getItem(PANEL_CLOSED);
+  panel.isOver = isOver;
+  showPanel();
+}
+
+// Streamlit may draw the panel, or what is around it, anew.
+function showPanel() {
+  const drawn = document.querySelector(PANEL);
+  const isOver = Boolean(drawn) && panel.isOpen && panel.isOver;
+  const state = isOver ? "over" : panel.isOpen ? "beside" : "closed";
+  if (document.documentElement.dataset.panel !== state) document.documentElement.dataset.panel = state;
+  if (!drawn) return;
+  drawn.tabIndex = -1;
+  drawn.role = isOver ? "dialog" : "region";
+  drawn.ariaModal = isOver ? "true" : null;
+  drawn.ariaLabel = words.panel;
+  for (let part = drawn; part && !part.matches("[data-testid='stApp']"); part = part.parentElement) {
+    [...part.parentElement.children].forEach((other) => {
+      if (other !== part && !other.matches("[data-testid='stToastContainer']")) other.inert = isOver;
+    });
+  }
+}
+
+function turnPanel(isOpen) {
+  panel.isOpen = isOpen;
+  if (!panel.isOver && isOpen) localStorage.removeItem(PANEL_CLOSED);
+  else if (!panel.isOver) localStorage.setItem(PANEL_CLOSED, "yes");
+  showPanel();
+}
+
+function closePanel() {
+  turnPanel(false);
+  // The opener may be gone, or in a sidebar closed since.
+  [panel.opener, document.querySelector(`.st-key-open_panel ${PANEL_OPENER}`)].find((button) => {
+    button?.focus({ preventScroll: true });
+    return button && document.activeElement === button;
+  });
+}
+
+function uncoverChat() {
+  if (panel.isOver && panel.isOpen) closePanel();
+}
+
+function onPanelClick(event) {
+  const button = event.target.closest?.(PANEL_OPENER);
+  if (event.target.closest?.("button.close-panel")) closePanel();
+  if (!button) return;
+  panel.opener = button;
+  turnPanel(true);
+  const drawn = document.querySelector(PANEL);
+  drawn?.focus({ preventScroll: true });
+  if (!button.dataset.to) return;
+  uncover();
+  const find = () => drawn.querySelector(button.dataset.to);
+  whenReady(find, (found) => found.focus(), find() ? null : () => drawn.querySelector("[role='tab']").click());
+}
+
+// All but the panel and what it is in is inert, so a press beside it is on what it is in.
+function onBesidePanel(event) {
+  const drawn = document.querySelector(PANEL);
+  if (!panel.isOver || event.target === drawn || !event.target.contains?.(drawn)) return;
+  event.preventDefault(); // it would take the focus
+  uncoverChat();
+}
+
+function onPanelEscape(event) {
+  if (event.key !== "Escape" || event.isComposing || document.documentElement.dataset.panel !== "over") return;
+  const isInside = event.target === document.body || event.target.closest?.(PANEL);
+  if (!isInside || event.target.ariaExpanded === "true" || document.querySelector("[data-testid='stDialog']")) return;
+  event.stopImmediatePropagation(); // and doesn't stop the answer
+  closePanel();
+}
+
+const panelRoom = new ResizeObserver(fitPanel);
+const panelChange = new MutationObserver(showPanel);
+const PANEL_LISTENERS = [
+  ["click", onPanelClick, false],
+  ["mousedown", onBesidePanel, false],
+  ["keydown", onPanelEscape, true],
+];
