@@ -151,18 +151,22 @@ def regenerate_in_branch(identifier: str, turn: int) -> None:
     _open_branch(answer)
 
 
-def edit(identifier: str, turn: int, text: str) -> bool:
-    return _open_branch(
-        lambda: service_provider.current().turns.edit(identifier, turn, text, options=page_state.options())
-    )
+def edit(identifier: str, turn: int, text: str, *, on_asked: Callable[[], None]) -> None:
+    def ask() -> str:
+        branch = service_provider.current().turns.edit(identifier, turn, text, options=page_state.options())
+        on_asked()  # not behind this: `_open_branch` ends the callback
+        return branch
+
+    _open_branch(ask)
 
 
-def _open_branch(make: Callable[[], str]) -> bool:
-    is_made = _try(lambda: page_state.open_session(make()))
-    if is_made:
-        page_state.queue_toast(words_of(st.session_state[page_state.LANGUAGE]).sessions.branched)
+def _open_branch(make: Callable[[], str]) -> None:
+    _try(lambda: page_state.open_session(make()))
     redraw.changed()
-    return is_made
+
+
+def choose_attempt(identifier: str, turn: int, attempt: int) -> None:
+    _try(lambda: service_provider.current().sessions.choose_attempt(identifier, turn, attempt))
 
 
 def open_example() -> None:

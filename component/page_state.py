@@ -13,7 +13,7 @@ from component.words.en import LANGUAGES, Language, Words
 from component.words.wording import explain_error, is_refusal, language_of_locale, words_of
 from graph.server.identity import Identity
 from graph.value.error import NotFoundError, TurnfoldError
-from graph.value.view import SessionView, TurnOptions
+from graph.value.view import SessionView, TurnOptions, TurnView
 
 if TYPE_CHECKING:
     from graph.service import ChatService
@@ -49,6 +49,7 @@ LANGUAGE, THEME = "language", "theme"
 ASK, SEARCH, NEW_TITLE = "ask", "search", "new_title"
 _SETTINGS = (RATE, STRATEGY, MODEL, THINKING, project_choice.ROOT, project_choice.HAS_MEMORY)
 _WANTED_TURN, _LANDING = "wanted_turn", "landing"
+_SHOWN_ATTEMPTS = "shown_attempts"
 _NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
     "notice",
     "passing",
@@ -127,6 +128,7 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
     if identifier is None:
         project_choice.begin(has_memory=True)
     st.session_state.pop(_SHOWN_TURNS, None)
+    st.session_state.pop(_SHOWN_ATTEMPTS, None)
     st.session_state[_WANTED_TURN] = turn
     st.session_state[_OPENED] = opened_count() + 1
     set_notice(None)
@@ -176,6 +178,18 @@ def changed_settings() -> dict[str, Any]:
     return {
         name: value for name in _SETTINGS if (value := _setting(name)) not in (None, read.get(name))
     }  # a widget that isn't drawn has no value
+
+
+def show_attempt(identifier: str, turn: int, attempt: int) -> None:
+    st.session_state[_SHOWN_ATTEMPTS] = {**st.session_state.get(_SHOWN_ATTEMPTS, {}), (identifier, turn): attempt}
+
+
+def shown_version(service: ChatService, identifier: str, turn: TurnView) -> TurnView:
+    """Returns the turn as the attempt answered it that the user looks at, the newest one that was made until then."""
+    attempt = st.session_state.get(_SHOWN_ATTEMPTS, {}).get((identifier, turn.number))
+    if attempt is None or attempt == turn.attempt or attempt not in turn.attempts:
+        return turn
+    return service.turns.version(identifier, turn.number, attempt)
 
 
 def shown_turns() -> int:

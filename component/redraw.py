@@ -20,7 +20,7 @@ from component.bridge import delivery, service_provider
 from graph.value.error import TurnfoldError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from graph.service import ChatService
     from graph.value.project_view import ProjectView
@@ -33,12 +33,16 @@ _SLOTS, _DRAWN, _OLDER = "turn_places", "drawn_turns", "older_folds"
 
 
 class Shown(NamedTuple):
-    """The newest turns and the records that end among them; `past` are records before a reset, `pinned` message ids."""
+    """The newest turns and the records that end among them.
+
+    `past` are records before a reset, `pinned` message ids, `siblings` by turn the sessions that part there.
+    """
 
     transcript: Transcript
     records: Sequence[Record]
     past: Sequence[Record]
     pinned: frozenset[str]
+    siblings: Mapping[int, Sequence[str]]
 
 
 def read(service: ChatService, identifier: str, last: int) -> Shown:
@@ -50,7 +54,7 @@ def read(service: ChatService, identifier: str, last: int) -> Shown:
     has_reset = any(turn >= transcript.turns[0].number for turn in transcript.reset_after)
     past = service.folds.past_records(identifier, last=count) if has_reset else ()
     pinned = frozenset(pinned.message_id for pinned in service.folds.pins(identifier).messages)
-    return Shown(transcript, records, past, pinned)
+    return Shown(transcript, records, past, pinned, service.sessions.siblings(identifier))
 
 
 def key(number: int) -> str:
@@ -112,7 +116,8 @@ def _look(session: SessionView, turn: TurnView, shown: Shown) -> Hashable:
     notices = (session.fold_failures, session.context_notice, session.unsent_messages, problem) if turn.is_last else ()
     words = (turn.number, turn.attempt) if turn.status == "running" else turn
     pinned = shown.pinned.intersection((turn.user_message_id, turn.answer_message_id))
-    return words, ending, reset, notices, session.strategy, pinned
+    siblings = shown.siblings.get(turn.number)
+    return words, ending, reset, notices, session.strategy, pinned, siblings
 
 
 COMPOSER: Final = "composer"

@@ -54,8 +54,7 @@ def _close() -> None:
 
 def _ask(identifier: str, turn: int, key: str) -> None:
     """Sends the edited question in a branch; the form stays open if refused."""
-    if action.edit(identifier, turn, str(st.session_state[key])):
-        _close()
+    action.edit(identifier, turn, str(st.session_state[key]), on_asked=_close)
 
 
 def markup(
@@ -66,6 +65,7 @@ def markup(
     icon: str,
     hint: str = "",
     is_on: bool | None = None,
+    is_off: bool = False,
     text: str = "",
 ) -> str:
     """Returns a button's HTML. `press` is a key of the acts, `about` its arguments; `is_on` is None for a plain button.
@@ -76,7 +76,7 @@ def markup(
     data = {"data-press": press, **{f"data-{key}": value for key, value in about.items()}}
     named = {"type": "button", "class": f"press {icon}", "title": hint or label, "aria-label": label}
     attributes = " ".join(f'{key}="{html.escape(value)}"' for key, value in {**named, **state, **data}.items())
-    return f"<button {attributes}>{html.escape(text)}</button>"
+    return f"<button {attributes}{' disabled' if is_off else ''}>{html.escape(text)}</button>"
 
 
 def _flag(is_on: bool) -> str:  # noqa: FBT001  # its only argument
@@ -111,26 +111,58 @@ def _press(others: Acts) -> None:
     press(st.session_state[_KEY]["pressed"], others)
 
 
-def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
+def _pager(
+    press: str, labels: tuple[str, str], places: Sequence[str], at: str, turn: int, identifier: str
+) -> list[str]:
+    """Returns the buttons that go through versions of a question or an answer, ‹ 1/2 ›."""
+    index = places.index(at)
+
+    def step(to: int, label: str, icon: str) -> str:
+        is_off = not 0 <= to < len(places)
+        about = {"session": identifier, "turn": str(turn), "to": at if is_off else places[to]}
+        return markup(press, label, about, icon=icon, is_off=is_off)
+
+    place = f"<span>{index + 1}/{len(places)}</span>"
+    return [step(index - 1, labels[0], "previous"), place, step(index + 1, labels[1], "next")]
+
+
+def draw_question(
+    words: Words, identifier: str, turn: TurnView, *, is_pinned: bool, siblings: Sequence[str] = ()
+) -> None:
+    """Draws the buttons of a question; `siblings` are the sessions that part here, this one among them."""
     about = {"session": identifier, "turn": str(turn.number)}
     parts = [markup("edit", words.sessions.edit, about, icon="edit")]
     if turn.user_message_id and turn.user_text:
         parts.append(pin(words, turn.user_message_id, is_pinned=is_pinned))
+    if siblings:
+        labels = words.sessions.previous_question, words.sessions.next_question
+        parts += _pager("sibling", labels, siblings, identifier, turn.number, identifier)
     _draw(parts)
 
 
-def draw_answer(words: Words, identifier: str, turn: TurnView, zone: tzinfo, *, is_pinned: bool) -> None:
+def draw_answer(
+    words: Words, identifier: str, turn: TurnView, zone: tzinfo, *, is_pinned: bool, is_aside: bool
+) -> None:
+    """Draws the buttons of an answer; one `is_aside` that another attempt gave than the one that counts."""
     labels, about = words.sessions, {"session": identifier, "turn": str(turn.number)}
     parts: list[str] = []
     if turn.answer_text:
         parts.append(widget.markup(words.copy, turn.answer_text))
-        if turn.answer_message_id:
+        if turn.answer_message_id and not is_aside:
             parts.append(pin(words, turn.answer_message_id, is_pinned=is_pinned))
     if told := describe_attempt(words, turn, zone):
         label = f'title="{words.about_answer}" aria-label="{words.about_answer}"'
         parts.append(f'<details class="about" name="about"><summary {label}></summary><p>{told}</p></details>')
-    if not turn.is_last:
-        parts.append(markup("branch", labels.regenerate, about, icon="branch", text=labels.regenerate))
+    if turn.attempts:
+        steps, places = (labels.previous_answer, labels.next_answer), [str(attempt) for attempt in turn.attempts]
+        parts += _pager("version", steps, places, str(turn.attempt), turn.number, identifier)
+    if is_aside:
+        about["to"] = str(turn.attempt)
+        parts.append(
+            markup("choose", labels.use_answer, about, icon="use", hint=labels.use_answer_hint, text=labels.use_answer)
+        )
+    elif not turn.is_last:
+        parts.append(markup("branch", labels.regenerate, about, icon="branch", text=words.regenerate))
     _draw(parts)
 
 
@@ -179,8 +211,28 @@ def _branch(asked: _Press) -> Callable[[], None]:
     return redraw.changed_as_asked
 
 
+def _version(asked: _Press) -> Callable[[], None]:
+    turn = int(asked["turn"])
+    page_state.show_attempt(asked["session"], turn, int(asked["to"]))
+    return partial(redraw.turn_as_asked, turn)
+
+
+def _choose(asked: _Press) -> Callable[[], None]:
+    turn = int(asked["turn"])
+    action.choose_attempt(asked["session"], turn, int(asked["to"]))
+    return redraw.changed_as_asked if redraw.has_slot(turn) else redraw.page
+
+
+def _sibling(asked: _Press) -> Callable[[], None]:
+    page_state.open_session(asked["to"], int(asked["turn"]))
+    return redraw.page
+
+
 _ACTS: Final[Acts] = {
     "pin": _pin,
     "edit": _edit,
     "branch": _branch,
+    "version": _version,
+    "choose": _choose,
+    "sibling": _sibling,
 }

@@ -36,19 +36,23 @@ function onPress(event) {
   keepFocus(button);
 }
 
-// A press in the list of missing facts has the list drawn anew: the focus goes on to the same button or the next row's.
+// A press in the list of missing facts has the list drawn anew: the focus goes on to the same button or the next row's,
+// and in a turn to the same button, or at the last version to the one that goes back.
 function keepFocus(button) {
-  const row = button.closest("ul.missing li");
+  const list = button.closest("ul.missing") ?? button.closest("[class*='st-key-turn_']");
+  const row = button.closest("ul.missing li, .turn-buttons");
   if (!row) return;
+  const within = list.matches("ul") ? "ul.missing" : `.${[...list.classList].find((name) => /^st-key-turn_/.test(name))}`;
   const isLike = (other) => other.dataset.press === button.dataset.press;
   const labels = [row, row.nextElementSibling, row.previousElementSibling].flatMap((near) =>
     [...(near?.querySelectorAll("button") ?? [])].filter(isLike).map((other) => other.ariaLabel),
   );
+  labels.unshift(button.ariaLabel);
   const until = now() + REDRAW_MILLISECONDS;
   // Not once: the list may be drawn more than one time.
   const look = () => {
     if (!button.isConnected && document.activeElement === document.body) {
-      const shown = [...document.querySelectorAll("ul.missing button")].filter((other) => other.checkVisibility());
+      const shown = [...document.querySelectorAll(`${within} button:enabled`)].filter((other) => other.checkVisibility());
       labels.map((label) => shown.find((other) => other.ariaLabel === label)).find(Boolean)?.focus();
     }
     if (now() < until) requestAnimationFrame(look);

@@ -29,7 +29,8 @@ def draw_thoughts(now: PageState, identifier: str, turn: TurnView) -> None:
     )
     if box.open:
         with box, error_box(now.words):
-            st.markdown(answer_markdown(now.service.turns.thoughts(identifier, turn.number)), anchors=False)
+            thoughts = now.service.turns.thoughts(identifier, turn.number, attempt=turn.attempt)
+            st.markdown(answer_markdown(thoughts), anchors=False)
 
 
 def label_of(words: Words, seconds: float) -> str:

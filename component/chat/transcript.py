@@ -377,6 +377,8 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
     if turn.status == "running":
         live.draw(now, identifier, turn.number)
         return
+    live_attempt = turn.attempt
+    turn = page_state.shown_version(now.service, identifier, turn)
     with st.chat_message("assistant"):
         if turn.thought_seconds:
             draw_thoughts(now, identifier, turn)
@@ -387,7 +389,7 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
             st.markdown(answer_markdown(turn.answer_text), anchors=False)
         draw_step_list(now.words, pending)
         _draw_outcome(now.words, turn)
-    _draw_actions(now, identifier, turn, shown)
+    _draw_actions(now, identifier, turn, shown, is_aside=turn.attempt != live_attempt)
 
 
 def _draw_question(words: Words, identifier: str, turn: TurnView, shown: Shown) -> None:
@@ -395,7 +397,8 @@ def _draw_question(words: Words, identifier: str, turn: TurnView, shown: Shown) 
         turn_buttons.draw_question_form(words, identifier, turn)
         return
     is_pinned = turn.user_message_id in shown.pinned
-    draw_actions = partial(turn_buttons.draw_question, words, identifier, turn, is_pinned=is_pinned)
+    siblings = shown.siblings.get(turn.number, ())
+    draw_actions = partial(turn_buttons.draw_question, words, identifier, turn, is_pinned=is_pinned, siblings=siblings)
     draw_question(words, identifier, turn, None if turn.status == "running" else draw_actions)
 
 
@@ -416,11 +419,12 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
         st.markdown(f":material/content_cut: :small[:gray[{note}]]")
 
 
-def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
+def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown, *, is_aside: bool) -> None:
     row, is_pinned = "last_actions" if turn.is_last else "actions", turn.answer_message_id in shown.pinned
     with st.container(horizontal=True, gap="xsmall", key=f"{row}_{turn.number}"):
-        turn_buttons.draw_answer(now.words, identifier, turn, zone_of(now.time_zone), is_pinned=is_pinned)
-        if turn.is_last:
+        zone = zone_of(now.time_zone)
+        turn_buttons.draw_answer(now.words, identifier, turn, zone, is_pinned=is_pinned, is_aside=is_aside)
+        if turn.is_last and not is_aside:
             _draw_again(now.words, identifier, turn)
 
 

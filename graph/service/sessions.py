@@ -18,7 +18,7 @@ from graph.search.term import excerpt, strict_words, written_words
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
 from graph.service.deletion import RETENTION_SECONDS, SessionEraser
 from graph.service.example import EXAMPLE_RATE, ExampleWriter, read_example
-from graph.service.turns import Turns
+from graph.service.turns import Turns, take_back_notes
 from graph.store.owner import OwnerUseStore
 from graph.store.search import Hit
 from graph.store.session import SessionRow, is_in_title
@@ -219,6 +219,10 @@ class Sessions:
             thinking=row.thinking,
         )
 
+    def siblings(self, session_id: str) -> Mapping[int, tuple[str, ...]]:
+        """Returns by turn the sessions that part there, this one included: its origin, and branches of either."""
+        return self._stores.sessions.siblings(self._access.own(session_id))
+
     def _origin(self, row: SessionRow) -> str:
         """Returns the session that this one was forked from if the owner has it still, else ""."""
         try:
@@ -282,12 +286,35 @@ class Sessions:
                 self.rename(session_id, title)
             if changes:
                 self._stores.sessions.update(session_id, self._owner, **changes)
-        session = replace(session, **changes)
-        # Folds prepared with the old settings can't be used; start the new ones now so that the next turn doesn't wait.
+        # Folds prepared with the old settings can't be used.
+        self._prepare_folds(replace(session, **changes))
+        return self.get(session_id)
+
+    def choose_attempt(self, session_id: str, turn: int, attempt: int) -> None:
+        """Makes one of a turn's `attempts` count from the next turn on; the present one stays among them.
+
+        A record over the turn is withdrawn and its block folded again; the records behind it stand again after that.
+
+        Raises:
+            NotFoundError: The turn has no such attempt.
+            BusyError: A turn is in progress.
+        """
+        self._turns.version(session_id, turn, attempt)  # raises
+        with self._access.between_turns(session_id) as lease:
+            session = self._access.own(session_id)
+            if self._stores.turns.get(session_id, turn).attempt == attempt:
+                return
+            take_back_notes(self._access, self._project_turns, session, turn, roles={"ai"})
+            self._stores.turns.choose(lease, turn, attempt)
+            self._access.recovery.rebuild(session)
+        self._prepare_folds(session)
+
+    def _prepare_folds(self, session: SessionRow) -> None:
+        """Starts the due folds now, so that the next turn doesn't wait for them."""
+        strategy = self._strategies.of(session.strategy)
         with suppress(UserTokensError):  # then they are made with the next turn that may begin
             self._use.check_tokens(self._owner)
-            self._fold_worker.prepare_due(session_id, owner=self._owner, strategy=self._strategies.of(session.strategy))
-        return self.get(session_id)
+            self._fold_worker.prepare_due(session.session_id, owner=self._owner, strategy=strategy)
 
     def update_context(self, session_id: str, context: Mapping[str, str]) -> Mapping[str, str]:
         """Stores a program's context for turns that begin from now on; returns the values in force.

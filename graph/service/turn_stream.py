@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -30,7 +30,7 @@ from graph.store.session import SessionRow
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.value.client import ClientUsage, CompletionEnd, FinishReason, Matched
-from graph.value.error import BusyError, RefusedError
+from graph.value.error import BusyError, NotFoundError, RefusedError
 from graph.value.event import ActionRequired, Event, LeftOut, TokenDelta, TurnFinished
 from graph.value.view import LiveTurn, TurnView
 from graph.worker.turn_log import TurnLog, answers_in, last_event, steps_in
@@ -214,14 +214,43 @@ def views_of(access: SessionAccess, session: SessionRow, rows: Sequence[TurnRow]
     if is_abandoned:
         language = access.stores.language(session_id)
         last_row, by_turn[last_row.number] = _as_closed(last_row, by_turn.get(last_row.number, []), language)
+    attempts: dict[int, list[int]] = {}
+    for aside in access.stores.turns.aside(session_id, rows[0].number, rows[-1].number):
+        attempts.setdefault(aside.number, []).append(aside.attempt)
     tokens = access.stores.calls.tokens(session_id, rows[0].number, rows[-1].number)
     views = (
-        _turn_view(row, by_turn.get(row.number, []), is_last=row.number == session.turn_count)
+        replace(
+            _turn_view(row, by_turn.get(row.number, []), is_last=row.number == session.turn_count),
+            attempts=_with_own(attempts.get(row.number, ()), row),
+        )
         for row in (*rows[:-1], last_row)
     )
     return tuple(
         _with_tokens(view, tokens.get((view.number, view.attempt)), said.get(view.number, 0)) for view in views
     )
+
+
+def _with_own(attempts: Iterable[int], row: TurnRow) -> tuple[int, ...]:
+    """Returns the attempts of a turn that has others than that of its row; () while it runs or waits."""
+    others = set(attempts)
+    return tuple(sorted({*others, row.attempt})) if others and not row.is_open else ()
+
+
+def view_aside(access: SessionAccess, session: SessionRow, number: int, attempt: int) -> TurnView:
+    """Returns a turn as an attempt answered it that needn't be the one that counts; `NotFoundError` without one."""
+    session_id, stores = session.session_id, access.stores
+    row = stores.turns.get(session_id, number)
+    rows = stores.turns.aside(session_id, number, number)
+    own = next((each for each in (row, *rows) if each.attempt == attempt), None)
+    entries = stores.archive.all_of_turn(session_id, number)
+    entries = [each for each in entries if each.attempt == attempt or each.message.type == "human"]
+    messages = [each.message for each in entries]
+    if own is None or not is_complete(messages):
+        raise NotFoundError(str(attempt))
+    view = _turn_view(own, messages, is_last=number == session.turn_count)
+    said_tokens = sum(each.tokens for each in entries if isinstance(each.message, AIMessage))
+    view = _with_tokens(view, stores.calls.tokens(session_id, number, number).get((number, attempt)), said_tokens)
+    return replace(view, attempts=_with_own([each.attempt for each in rows], row))
 
 
 def read_turn(access: SessionAccess, session_id: str, number: int) -> tuple[TurnView, TurnRow, Sequence[AnyMessage]]:

@@ -24,7 +24,7 @@ from graph.recognise.decide import Decision
 from graph.server.metrics import Metrics
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
 from graph.service.deletion import SessionEraser
-from graph.service.turn_stream import TurnStream, views_of
+from graph.service.turn_stream import TurnStream, view_aside, views_of
 from graph.store.archive import keep_images
 from graph.store.database import Lease
 from graph.store.fork import copy_session
@@ -35,7 +35,7 @@ from graph.tool.registry import schema_text
 from graph.value.client import ClientMessage, ClientOptions, is_image_url
 from graph.value.error import BusyError, InputError, InputReason, NotFoundError
 from graph.value.event import Event
-from graph.value.view import LiveTurn, NamedImage, StartedTurn, Transcript, TurnOptions
+from graph.value.view import LiveTurn, NamedImage, StartedTurn, Transcript, TurnOptions, TurnView
 from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.title_maker import TitleMaker
@@ -450,7 +450,7 @@ class Turns:
             last = turns.last(session_id)
             if last is None or turn not in {None, last.number} or not (is_waiting or last.status in statuses):
                 raise InputError("not_last", f"{last.number if last else 0}")
-            self._take_back_notes(session, last.number, roles={"ai"})
+            take_back_notes(self._access, self._project_turns, session, last.number, roles={"ai"})
             changes = self._choices.changes_of(session, options)
             session = replace(session, **changes)
             started = turns.begin_attempt(
@@ -467,13 +467,6 @@ class Turns:
             self._access.recovery.rebuild(session)
             self._start(lease, started, session, options, decision)
         return started.number
-
-    def _take_back_notes(self, session: SessionRow, turn: int, *, roles: Collection[str]) -> None:
-        """Has the session's project forget the messages of these types in a turn that is asked or answered again."""
-        if self._project_turns is not None and session.project_root:
-            entries = self._stores.archive.live_turns(session.session_id, turn, turn)
-            ids = [str(entry.message.id) for entry in entries if entry.message.type in roles]
-            self._project_turns.take_back(self._owner, session.project_root, session.session_id, ids)
 
     def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions | None = None) -> str:
         """Asks another question in place of a turn's, in a branch; returns the branch's id.
@@ -507,7 +500,7 @@ class Turns:
                 self._stores.sessions.rename(branch, self._owner, title_of(plain_text(text)), source="")
             number = self.send(branch, text, options=options, images=images)
             undo.pop_all()
-        self._take_back_notes(session, turn, roles={"human", "ai"})
+        take_back_notes(self._access, self._project_turns, session, turn, roles={"human", "ai"})
         return StartedTurn(branch, number)
 
     def fork(self, session_id: str, *, after_turn: int, group: str = "", client: str = "") -> str:
@@ -628,10 +621,10 @@ class Turns:
                 return log.view()
         return self._access.live_turn(session_id)
 
-    def thoughts(self, session_id: str, turn: int) -> str:
-        """Returns what the model thought in the turn's last attempt, "" for nothing; no model is sent it again."""
+    def thoughts(self, session_id: str, turn: int, *, attempt: int | None = None) -> str:
+        """Returns what the model thought in an attempt, the one that counts if None; no model is sent it again."""
         self._access.own(session_id)
-        return self._stores.turns.thoughts(session_id, turn)
+        return self._stores.turns.thoughts(session_id, turn, attempt)
 
     def stream(self, session_id: str, turn: int | None = None) -> TurnStream | None:
         """Returns a turn for a program to follow, the newest one if `turn` is None; None if there is none yet."""
@@ -654,10 +647,24 @@ class Turns:
             turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id), previous_at=previous_at
         )
 
+    def version(self, session_id: str, turn: int, attempt: int) -> TurnView:
+        """Returns a turn as one of its `attempts` answered it; raises `NotFoundError` if it isn't one of them."""
+        return view_aside(self._access, self._access.own(session_id), turn, attempt)
+
     def image(self, session_id: str, reference: str) -> str:
         """Returns the `data:` URL of an image of the session; "" if it isn't there any more."""
         self._access.own(session_id)
         return self._stores.images.get(session_id, {reference}).get(reference, "")
+
+
+def take_back_notes(
+    access: SessionAccess, projects: ProjectTurns | None, session: SessionRow, turn: int, *, roles: Collection[str]
+) -> None:
+    """Has the session's project forget the live messages of these types in a turn."""
+    if projects is not None and session.project_root:
+        entries = access.stores.archive.live_turns(session.session_id, turn, turn)
+        ids = [str(entry.message.id) for entry in entries if entry.message.type in roles]
+        projects.take_back(access.owner, session.project_root, session.session_id, ids)
 
 
 def _fingerprint_of(decision: Decision | None) -> OpenFingerprint | None:

@@ -15,6 +15,7 @@ from graph.value.error import NotFoundError
 DISCARDED_CODE = "discarded"
 WITHDRAWN = "withdrawn"
 SET_ASIDE = "set_aside"
+UNDONE = "undone"  # a merge whose sources stand again, until it is used again
 
 _record = record_table.c
 _session = session_table.c
@@ -32,7 +33,8 @@ _CONTEXT_FROM = (
 IS_IN_CONTEXT = _record.from_position + 0 > _CONTEXT_FROM
 IS_ADOPTED = and_(IS_COMPLETED, _record.adopted_at.is_not(None), _record.superseded_by.is_(None))
 IS_ACTIVE = and_(IS_ADOPTED, IS_IN_CONTEXT)
-# Active behind a compaction until it was undone; active again once the messages before it are folded.
+# Active behind a compaction until it was undone, or behind a block until another answer in it was chosen; active again
+# once the messages before it are folded.
 IS_SET_ASIDE = and_(IS_COMPLETED, _record.superseded_by == SET_ASIDE, IS_IN_CONTEXT)
 
 
@@ -82,6 +84,23 @@ def invalidate_from(connection: Connection, session_id: str, position: int) -> N
         _withdraw(connection, session_id, row.id)
 
 
+def withdraw_at(connection: Connection, session_id: str, position: int) -> None:
+    """Withdraws every record over this position, a merge's sources too, because what it covers there has changed.
+
+    Those behind are set aside until the block is folded again.
+    """
+    _discard_unadopted(connection, session_id, position)
+    is_over = and_(_record.session_id == session_id, _record.from_position <= position, _record.to_position >= position)
+    may_stand = or_(_record.superseded_by.is_(None), _record.superseded_by.in_((SET_ASIDE, UNDONE)))
+    stale = select(_record.id, _record.from_position).where(is_over, IS_COMPLETED, may_stand)
+    first = None
+    while row := connection.execute(stale).first():
+        _withdraw(connection, session_id, row.id)
+        first = row.from_position if first is None else min(first, row.from_position)
+    if first is not None:
+        _adopt_again(connection, session_id, first)
+
+
 def revert_records(connection: Connection, session_id: str, chain: Sequence[str]) -> None:
     """Withdraws active records, newest first, so that their sources or raw messages become active again.
 
@@ -93,13 +112,17 @@ def revert_records(connection: Connection, session_id: str, chain: Sequence[str]
     if newest is None:
         raise NotFoundError(chain[0])
     _discard_unadopted(connection, session_id, newest.from_position)
-    is_behind = and_(_record.session_id == session_id, _record.from_position > newest.to_position, IS_ADOPTED)
-    ids = select(_record.id).where(is_behind).order_by(_record.from_position)
-    behind = connection.execute(ids).scalars().all()
-    connection.execute(update(record_table).where(is_behind).values(superseded_by=SET_ASIDE))
     for record_id in chain:
         _withdraw(connection, session_id, record_id)
-    for record_id in behind:
+    _adopt_again(connection, session_id, newest.to_position + 1)
+
+
+def _adopt_again(connection: Connection, session_id: str, position: int) -> None:
+    """Adopts the records from this position on again, in order; those behind a hole stay set aside."""
+    is_behind = and_(_record.session_id == session_id, _record.from_position >= position, IS_ADOPTED)
+    ids = connection.execute(select(_record.id).where(is_behind).order_by(_record.from_position)).scalars().all()
+    connection.execute(update(record_table).where(is_behind).values(superseded_by=SET_ASIDE))
+    for record_id in ids:
         adopt_record(connection, session_id, record_id)
 
 

@@ -72,6 +72,7 @@ _IS_IN_TURNS = and_(
     _message.position < func.coalesce(_question_of(_LAST + 1), _END),
 )
 _LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(WITH_TURN).where(IS_LIVE, _IS_IN_TURNS)
+_LAST_ATTEMPT = select(func.max(_message.attempt)).where(_IS_IN_TURNS)
 _OF_TURNS = _LIVE_ROWS.where(_IS_IN_TURNS).order_by(_message.position)
 _ALL_OF_TURNS = select(*MESSAGE_COLUMNS).where(_IS_IN_TURNS).order_by(_message.position)
 _FROM = _LIVE_ROWS.where(_IN_SESSION, _message.position >= _FIRST, _message.turn >= bindparam("of_turn")).order_by(
@@ -231,6 +232,12 @@ def insert_message(connection: Connection, message: AnyMessage, values: Mapping[
 
 def sum_live_tokens(connection: Connection, session_id: str, turn: int) -> int:
     return int(connection.execute(_LIVE_TOKENS, {"of_session": session_id, "first": turn, "last": turn}).scalar_one())
+
+
+def last_attempt(connection: Connection, session_id: str, turn: int) -> int:
+    """Returns the number of the newest attempt of the session's last turn."""
+    parameters = {"of_session": session_id, "first": turn, "last": turn}
+    return int(connection.execute(_LAST_ATTEMPT, parameters).scalar_one())
 
 
 def _live(session_id: str) -> Select[Any]:

@@ -19,6 +19,7 @@ from graph.store.active import (
     IS_IN_PROGRESS,
     IS_PREPARED,
     IS_SET_ASIDE,
+    UNDONE,
     adopt_record,
     invalidate_from,
     revert_records,
@@ -267,7 +268,6 @@ def _of_source(session_id: str, source_key: str) -> ColumnElement[bool]:
 
 
 REPLACED: Final = "replaced"
-UNDONE: Final = "undone"
 
 _PLACE = (_record.id, _record.from_position, _record.to_position)
 

@@ -156,6 +156,7 @@ session_table = Table(
     Column("thinking", PlainText, nullable=False, server_default=""),
     Column("language", PlainText, nullable=False, server_default=""),  # of a program's system message
     Index("session_by_owner", "owner", "updated_at"),
+    Index("session_by_origin", "forked_from"),
 )
 
 turn_table = Table(
@@ -181,6 +182,28 @@ turn_table = Table(
     Column("thought_seconds", Float, nullable=False, server_default="0"),
     Column("thoughts", PlainText, nullable=False, server_default=""),
     PrimaryKeyConstraint("session_id", "number", name="turn_key"),
+    sqlite_with_rowid=False,
+)
+
+# What `turn` says of the attempts that don't count, but have an answer; their messages are in the archive.
+attempt_table = Table(
+    "attempt",
+    METADATA,
+    _session_id(),
+    Column("turn", Integer, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("owner", PlainText, nullable=False),
+    Column("status", PlainText, nullable=False),
+    Column("model", PlainText, nullable=False),
+    Column("client", PlainText, nullable=False),
+    Column("error_code", PlainText, nullable=False),
+    Column("error_detail", PlainText, nullable=False),
+    Column("started_at", UtcTime, nullable=False),
+    Column("finished_at", UtcTime, nullable=True),
+    Column("thought_seconds", Float, nullable=False, server_default="0"),
+    Column("partial_text", PlainText, nullable=False, server_default=""),
+    Column("thoughts", PlainText, nullable=False, server_default=""),
+    PrimaryKeyConstraint("session_id", "turn", "attempt", name="attempt_key"),
     sqlite_with_rowid=False,
 )
 

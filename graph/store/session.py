@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Row,
     Select,
     and_,
     bindparam,
@@ -88,6 +89,10 @@ ROWS: Select[Any] = select(
 ).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
 
 
+# In the order of their making.
+_BRANCHES: Final = select(
+    _session.created_at, _session.session_id, _session.forked_from, _session.forked_after, _session.turn_count
+)
 # Sources of a session's prefix block: a change makes a new one.
 _OF_FRONT: Final = {"project_root", "has_memory"}
 
@@ -209,6 +214,39 @@ class SessionStore:
             if connection.execute(change).rowcount == 0:
                 raise NotFoundError(session_id)
             _end_changed_front(connection, session_id, values)
+
+    def siblings(self, session: SessionRow) -> dict[int, tuple[str, ...]]:
+        """Returns by turn the owner's sessions that part there, this one included, the oldest first.
+
+        These are its branches at each turn; where it is a branch itself, also its origin and the branches made there.
+        """
+        there = _BRANCHES.where(_session.owner == session.owner, _IS_THERE)
+        session_id, own, origin = session.session_id, session.forked_after, session.session_id
+        found: dict[str, Row[tuple[Any, ...]]] = {}
+        members: dict[int, set[str]] = {own: set()}
+        with self._database.read() as connection:
+            # Up to the session that didn't part there from another one.
+            while origin and origin not in members[own]:
+                members[own].add(origin)
+                found |= {row.session_id: row for row in connection.execute(there.where(_session.session_id == origin))}
+                is_parted = origin in found and found[origin].forked_after == own
+                origin = found[origin].forked_from if is_parted else ""
+            parents = members[own]
+            while parents:
+                rows = connection.execute(there.where(_session.forked_from.in_(parents))).all()
+                parents = set()
+                for row in rows:
+                    if row.forked_from == session_id:
+                        members.setdefault(row.forked_after, {session_id})
+                    if row.forked_from in members.get(row.forked_after, ()) and row.session_id not in found:
+                        members[row.forked_after].add(row.session_id)
+                        found[row.session_id] = row
+                        parents.add(row.session_id)
+        parting = {
+            after + 1: sorted(row for row in map(found.get, ids) if row is not None and row.turn_count > after)
+            for after, ids in members.items()
+        }
+        return {turn: tuple(row.session_id for row in rows) for turn, rows in parting.items() if len(rows) > 1}
 
     def context_begin(self, session_id: str) -> int:
         """Returns the last archive position excluded from the context, 0 for none."""

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage
-from sqlalchemy import Connection, Update, bindparam, exists, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Update, and_, bindparam, delete, exists, func, insert, select, tuple_, update
 
 from graph.recognise.client_chain import EndedFingerprint, OpenFingerprint
-from graph.store.active import invalidate_from
-from graph.store.archive import find_position, find_turn, insert_message, keep_images
+from graph.store.active import invalidate_from, withdraw_at
+from graph.store.archive import find_position, find_turn, insert_message, keep_images, last_attempt, sum_live_tokens
 from graph.store.column import database_time
 from graph.store.database import Clock, Database, Lease
 from graph.store.fingerprint import complete_fingerprint, insert_fingerprint
 from graph.store.reset import extend_context
-from graph.store.schema import lease_table, message_table, turn_table
+from graph.store.schema import attempt_table, lease_table, message_table, turn_table
 from graph.store.session import change_session
 from graph.store.turn_row import (
     NEWEST,
@@ -36,7 +37,9 @@ from graph.store.turn_row import (
 )
 from graph.value.error import NotFoundError
 
-_turn, _lease = turn_table.c, lease_table.c
+_turn, _lease, _attempt = turn_table.c, lease_table.c, attempt_table.c
+# What a turn's row says of its attempt.
+_OF_ATTEMPT: Final = [column.name for column in _attempt if column.name not in ("session_id", "turn", "owner")]
 _SAVE: Final = (
     update(turn_table)
     .where(
@@ -54,6 +57,7 @@ _SAVE: Final = (
 _AMONG = tuple_(_turn.session_id, _turn.number).in_(bindparam("turns", expanding=True))
 _STOPPING: Final = select(_turn.session_id, _turn.number).where(_AMONG, _turn.stop_requested)
 _NEWEST = select(func.max(message_table.c.position)).where(message_table.c.session_id == _turn.session_id)
+_IS_ASIDE: Final = and_(_attempt.session_id == _turn.session_id, _attempt.turn == _turn.number)
 _PROGRESS: Final = ROWS.add_columns(_NEWEST.scalar_subquery(), _turn.thoughts).where(_AMONG)
 
 
@@ -191,7 +195,7 @@ class TurnStore:
         client: str = "",
         fingerprint: OpenFingerprint | None = None,
     ) -> TurnRow:
-        """Starts a new attempt of the last turn; messages of the attempt before stay archived, but are no longer live.
+        """Starts a new attempt of the last turn; the attempt before is set aside: archived, but no longer live.
 
         In the same transaction every record that covers the turn is invalidated, and a reset after the turn's question
         is moved
@@ -213,12 +217,14 @@ class TurnStore:
             turn = read_turn(connection, lease.session_id, number)
             if last_turn(connection, lease.session_id) != turn:
                 raise NotFoundError(str(number))
-            values = new_attempt(turn.attempt + 1, model, client, self._clock())
+            _set_aside(connection, turn)
+            attempt = last_attempt(connection, lease.session_id, number) + 1
+            values = new_attempt(attempt, model, client, self._clock())
             connection.execute(_change(lease.session_id, number).values(values))
             position = find_position(connection, lease.session_id, turn.user_message_id)
             invalidate_from(connection, lease.session_id, position)
             extend_context(connection, lease.session_id, number, position)
-            columns = {"session_id": lease.session_id, "turn": number, "attempt": turn.attempt + 1}
+            columns = {"session_id": lease.session_id, "turn": number, "attempt": attempt}
             insert_fingerprint(connection, fingerprint, columns)
             change_session(connection, lease.session_id, **settings, updated_at=database_time())
             return read_turn(connection, lease.session_id, number)
@@ -294,6 +300,32 @@ class TurnStore:
             complete_fingerprint(connection, fingerprint, session_id=lease.session_id, turn=number)
             change_session(connection, lease.session_id, updated_at=database_time())
 
+    def choose(self, lease: Lease, number: int, attempt: int) -> None:
+        """Makes an attempt that was set aside count in place of the turn's present one, which is set aside.
+
+        In the same transaction every record over the turn is withdrawn; `withdraw_at` says what becomes of the others.
+
+        Raises:
+            LeaseLostError: The lease was lost; nothing is written.
+            NotFoundError: The turn has no such attempt aside, or is open.
+        """
+        session_id = lease.session_id
+        is_it = and_(_attempt.session_id == session_id, _attempt.turn == number, _attempt.attempt == attempt)
+        chosen = select(*(_attempt[name] for name in _OF_ATTEMPT)).where(is_it)
+        with self._database.write(lease) as connection:
+            turn = read_turn(connection, session_id, number)
+            row = connection.execute(chosen).mappings().one_or_none()
+            if row is None or turn.is_open:
+                raise NotFoundError(str(attempt))
+            tokens = sum_live_tokens(connection, session_id, number)
+            _set_aside(connection, turn)
+            connection.execute(delete(attempt_table).where(is_it))
+            connection.execute(_change(session_id, number).values(**row, stop_requested=False))
+            more_tokens = sum_live_tokens(connection, session_id, number) - tokens
+            later = update(turn_table).where(_turn.session_id == session_id, _turn.number > number)
+            connection.execute(later.values(history_tokens=_turn.history_tokens + more_tokens))
+            withdraw_at(connection, session_id, find_position(connection, session_id, turn.user_message_id))
+
     def save_partials(self, partials: Sequence[PartialText]) -> None:
         """Stores the texts of running turns, readable by all servers; skips turns that lost their lease."""
         with self._database.write() as connection:
@@ -319,10 +351,20 @@ class TurnStore:
         with self._database.read() as connection:
             return read_turn(connection, session_id, number)
 
-    def thoughts(self, session_id: str, number: int) -> str:
-        """Returns what the model thought in the turn's last attempt, "" for nothing."""
+    def thoughts(self, session_id: str, number: int, attempt: int | None = None) -> str:
+        """Returns what the model thought in an attempt, the one that counts if None; "" for nothing."""
         with self._database.read() as connection:
-            return read_thoughts(connection, session_id, number)
+            return read_thoughts(connection, session_id, number, attempt)
+
+    def aside(self, session_id: str, first: int, last: int) -> tuple[TurnRow, ...]:
+        """Returns these turns as each of their attempts that don't count has them."""
+        own = {name: _attempt[name] for name in _OF_ATTEMPT}
+        columns = [own.get(field.name, _turn[field.name]) for field in fields(TurnRow)]
+        query = select(*columns).select_from(attempt_table.join(turn_table, _IS_ASIDE))
+        ranged = query.where(_attempt.session_id == session_id, _attempt.turn.between(first, last))
+        with self._database.read() as connection:
+            rows = connection.execute(ranged.order_by(_attempt.turn, _attempt.attempt))
+            return tuple(TurnRow(*row) for row in rows)
 
     def last(self, session_id: str) -> TurnRow | None:
         with self._database.read() as connection:
@@ -351,6 +393,16 @@ class TurnStore:
         """Returns those of these turns that were imported."""
         with self._database.read() as connection:
             return imported_between(connection, session_id, first, last)
+
+
+def _set_aside(connection: Connection, turn: TurnRow) -> None:
+    """Keeps what the row says of its attempt, unless that said nothing."""
+    if turn.status != "finished" and not turn.partial_text.strip():
+        return
+    key = [_turn.session_id, _turn.number, _turn.owner, *(_turn[name] for name in _OF_ATTEMPT)]
+    row = select(*key).where(_turn.session_id == turn.session_id, _turn.number == turn.number)
+    names = ["session_id", "turn", "owner", *_OF_ATTEMPT]
+    connection.execute(insert(attempt_table).from_select(names, row))
 
 
 def _change(session_id: str, number: int) -> Update:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from sqlalchemy import Connection, bindparam, func, or_, select
 
 from graph.store.archive import sum_live_tokens
-from graph.store.schema import context_block_table, session_table, turn_table
+from graph.store.schema import attempt_table, context_block_table, session_table, turn_table
 from graph.value.error import NotFoundError
 
 RUNNING: Final = "running"
@@ -61,6 +61,12 @@ _LAST = NEWEST.limit(1)
 _THOUGHTS = select(_turn.thoughts).where(
     _turn.session_id == bindparam("session_id"), _turn.number == bindparam("number")
 )
+_aside = attempt_table.c
+_THOUGHTS_ASIDE = select(_aside.thoughts).where(
+    _aside.session_id == bindparam("session_id"),
+    _aside.turn == bindparam("number"),
+    _aside.attempt == bindparam("attempt"),
+)
 _COUNT = select(session_table.c.turn_count).where(
     session_table.c.session_id == bindparam("session_id"), session_table.c.owner == bindparam("owner")
 )
@@ -87,8 +93,10 @@ def read_turn(connection: Connection, session_id: str, number: int) -> TurnRow:
     return TurnRow(*row)
 
 
-def read_thoughts(connection: Connection, session_id: str, number: int) -> str:
-    return connection.execute(_THOUGHTS, {"session_id": session_id, "number": number}).scalar() or ""
+def read_thoughts(connection: Connection, session_id: str, number: int, attempt: int | None = None) -> str:
+    parameters = {"session_id": session_id, "number": number, "attempt": attempt}
+    query = _THOUGHTS if attempt is None else _THOUGHTS_ASIDE
+    return connection.execute(query, parameters).scalar() or ""
 
 
 def last_turn(connection: Connection, session_id: str) -> TurnRow | None:

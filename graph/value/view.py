@@ -140,6 +140,7 @@ class TurnView:
         started_at: Start of the attempt, in UTC; `seconds` is how long it took, 0 while it runs.
         input_tokens: Of all its answered calls, 0 for none; with `output_tokens`.
         is_usage: True if the provider reported all of them; else they are our estimate in whole or in part.
+        attempts: The numbers of those that have an answer, this one included; () if there is no other.
         images: Those of the question, in order; each has its line at the end of `user_text`.
     """
 
@@ -165,6 +166,7 @@ class TurnView:
     output_tokens: int = 0
     is_usage: bool = False
     images: tuple[NamedImage, ...] = ()
+    attempts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,15 @@ class Plot(SteeredSession):
     def regenerate(self) -> None:
         self._run_again(self.chat.regenerate)
 
+    def choose(self, index: int) -> None:
+        """The user has another answer of one of the turns count that have several."""
+        turns = [turn for turn in self.chat.turns if turn.attempts] if self.turn_count else []
+        if turns:
+            turn = turns[index % len(turns)]
+            other = next(attempt for attempt in turn.attempts if attempt != turn.attempt)
+            self.chat.service.sessions.choose_attempt(self._session_id, turn.number, other)
+            self._covered_turns, self._may_lag = min(self._covered_turns, (turn.number - 1) // 3 * 3), True
+
     def retry(self) -> None:
         self._run_again(self.chat.retry)
 

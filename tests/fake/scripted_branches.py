@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from graph.value.view import StartedTurn, TurnOptions
+from graph.value.view import StartedTurn, TurnOptions, TurnView
 from tests.fake.scripted_session import ScriptedSession
 
 if TYPE_CHECKING:
@@ -49,6 +49,26 @@ class ScriptedBranches:
             origin, turns=origin.turns[:after_turn], forked_from=session_id, forked_after=after_turn
         )
         return identifier
+
+    def siblings(self, session_id: str) -> dict[int, tuple[str, ...]]:
+        """Its branches at each turn, and where it is one, its origin."""
+        at: dict[int, tuple[str, ...]] = {}
+        for identifier, session in self.stored.items():
+            if session.forked_from and session_id in {identifier, session.forked_from}:
+                turn = session.forked_after + 1
+                at[turn] = (*at.get(turn, (session.forked_from,)), identifier)
+        return at
+
+    def version(self, session_id: str, turn: int, attempt: int) -> TurnView:
+        now = self.session_of(session_id).turns[turn - 1]
+        attempts = {aside.attempt: aside for aside in (*self.session_of(session_id).aside, now) if aside.number == turn}
+        return replace(attempts[attempt], attempts=now.attempts, is_last=now.is_last)
+
+    def choose_attempt(self, session_id: str, turn: int, attempt: int) -> None:
+        self.act("choose_attempt")
+        session, chosen = self.session_of(session_id), self.version(session_id, turn, attempt)
+        session.aside.append(session.turns[turn - 1])
+        session.turns[turn - 1] = chosen
 
     def pin(self, session_id: str, is_pinned: bool) -> None:  # noqa: FBT001  # as the service has it
         self.stored[session_id].is_pinned = is_pinned

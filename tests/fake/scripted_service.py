@@ -310,7 +310,10 @@ class ScriptedService:
         session = self.session_of(session_id)
         self._apply(session, options)
         last = session.turns[-1]
+        session.aside += [last] if last.answer_text else []
         session.turns[-1] = self._turn(last.number, last.attempt + 1, last.user_text, session)
+        if (attempts := [turn.attempt for turn in session.aside if turn.number == last.number]) and not session.live:
+            session.turns[-1] = replace(session.turns[-1], attempts=(*attempts, last.attempt + 1))
         return last.number
 
     def _turn(self, number: int, attempt: int, text: str, session: ScriptedSession) -> TurnView:

@@ -72,6 +72,7 @@ class ScriptedSession:
     strategy: str = "interval"
     model: str = "offline-mini"
     turns: list[TurnView] = field(default_factory=list)
+    aside: list[TurnView] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     inactive: list[Record] = field(default_factory=list)
     pinned: list[str] = field(default_factory=list)

@@ -42,6 +42,7 @@ OF_ALL_SESSIONS = {
     r"FROM \(SELECT .* FROM message_search .* message\.owner = \?": "the search over an owner's sessions",
     r"FROM anchor JOIN turn .* WHERE anchor\.scope = \? AND .* AND anchor\.\w+ IN": "a program's session is recognised",
     r"FROM session JOIN model_call .* AND session\.owner = \? AND session\.deleted_at": "what an owner's calls cost",
+    r"FROM session WHERE session\.owner = \? AND .* AND session\.forked_from IN": "the branches of a session",
     r"^SELECT session\.session_id FROM session WHERE session\.deleted_at IS NULL ORDER BY": "an export by the operator",
     r"^SELECT session\.session_id, session\.owner FROM session WHERE session\.deleted_at <=": "what is to be erased",
     r"^SELECT session\.session_id FROM session LIMIT": "the health check",
@@ -155,6 +156,8 @@ def tell_story(chat: Chat, server: FakeOpenAI) -> None:
     folds.reset(chat.session_id)
     folds.undo_reset(chat.session_id)
     service.inputs.of_turn(chat.session_id, 7)
+    sessions.siblings(chat.session_id)
+    sessions.choose_attempt(chat.session_id, 8, 1)
     fork = Chat(service, service.turns.fork(chat.session_id, after_turn=5))
     fork.ask(6, 6)
     program = begin(fork)

@@ -146,6 +146,7 @@ CONTEXT_STEPS = st.one_of(
     st.just(("refuse",)),
     st.just(("elsewhere",)),
     st.just(("regenerate",)),
+    st.tuples(st.just("choose"), st.integers(0, 3)),
     st.tuples(st.just("fork"), st.integers(0, 6)),
 )
 ASKS = [("ask",)] * 4
@@ -164,6 +165,9 @@ CONTEXT_STORIES: Final[list[list[Step]]] = [
     [("ask",), ("ask",), ("reset",), ("regenerate",), ("ask",), ("reset",), ("fail", "", 0), ("reset",), ("retry",)],
     [("switch", "compaction"), *[("ask",)] * 7, ("restore", 0), ("switch", "interval"), *[("ask",)] * 3, ("refuse",)],
     [*ASKS, ("compact",), *ASKS, ("restore", 0), *ASKS, ("regenerate",)],
+    [("ask",), ("regenerate",), *ASKS, ("regenerate",), *ASKS, ("choose", 0), ("ask",), ("choose", 1), ("fork", 1)],
+    [("ask",), ("regenerate",), *ASKS, ("compact",), *ASKS, ("choose", 0), ("reset",), ("choose", 0), ("undo_reset",)],
+    [("switch", "rolling"), ("ask",), *ASKS, ("regenerate",), *ASKS, ("choose", 0), ("switch", "compaction"), *ASKS],
     [*ASKS, ("reset",), ("undo_reset",), ("ask",), ("reset",), ("ask",), ("reset",), ("undo_reset",), ("retry",)],
     [*ASKS, ("compact",), ("reset",), ("regenerate",), ("undo_reset",), *ASKS, ("reset",), ("undo_reset",)],
     [("enter_project",), *ASKS, ("compact",), ("change_rules",), *ASKS, ("reset",), ("regenerate",), ("ask",)],
@@ -216,6 +220,7 @@ STEERING_STEPS = st.one_of(
     STEERED.map(lambda step: ("meanwhile", *step)),
     st.sampled_from([("regenerate",), ("reset",), ("undo_reset",), ("compact",), ("restart",)]),
     st.tuples(st.just("restore"), st.integers(0, 2)),
+    st.tuples(st.just("choose"), st.integers(0, 3)),
     st.tuples(st.just("switch"), st.sampled_from(STRATEGIES)),
     st.tuples(st.just("fork"), st.integers(0, 6)),
 )
@@ -228,6 +233,7 @@ STEERED_STORIES: Final[list[list[Step]]] = [
     [("compact",), ("undo", 0), ("ask",), ("remake", 0, 0.5), ("restore", 0), ("meanwhile", "undo", 0), ("ask",)],
     [("pin", 3), ("switch", "rolling"), *ASKS, ("edit", 0, "[1-3턴] \n---"), ("switch", "compaction"), *ASKS],
     [("fork", 1), ("regenerate",), ("ask",), ("fork", 1), ("regenerate",)],
+    [("regenerate",), *ASKS, ("edit", 0, "짧게"), ("choose", 0), ("ask",), ("undo", 0), ("choose", 0), ("redo", 0)],
 ]
 
 

@@ -252,6 +252,14 @@ def regenerate(about: About) -> Iterator[Press]:
     assert ended(about).last_turn.attempt == 2
 
 
+@shows("turn_buttons._choose", "action.choose_attempt")
+def choose_an_answer(about: About) -> Iterator[Press]:
+    about.regenerate()
+    about.wait_for_folds()
+    yield pressed("choose", session=about.session_id, turn=str(TURNS), to="1")
+    assert about.last_turn.attempt == 1
+
+
 @shows("turn_buttons._branch", "action.regenerate_in_branch")
 def regenerate_in_a_branch(about: About) -> Iterator[Press]:
     yield pressed("branch", session=about.session_id, turn="2")

@@ -40,7 +40,6 @@ def test_an_edited_question_is_asked_in_a_branch(page: AppTest, service: Scripte
     assert [turn.user_text for turn in service.stored[branch].turns] == ["질문 1", "다른 질문"]
     assert [turn.user_text for turn in service.stored[identifier].turns] == ["질문 1", "질문 2", "질문 3"]
     assert "‘질문 1’에서 1턴까지 이어받은 분기입니다." in page_text(page)
-    assert "새 분기로 이동했습니다" in page.toast[0].value
     assert "edit_confirm" not in keys(page)
 
 
@@ -111,3 +110,38 @@ def test_one_question_is_edited_at_a_time_and_the_first_begins_anew(page: AppTes
     assert "‘질문 1’ 대화를 첫 턴부터 다시 시작한 분기입니다." in page_text(page)
     page.button(key="to_origin").click().run()
     assert page.query_params["session"] == identifier
+
+
+def test_versions_of_an_answer_are_paged_and_one_is_used(service: ScriptedService) -> None:
+    identifier = store_session(service, 2)
+    first = service.stored[identifier].turns[1].answer_text
+    service.answer = lambda _: "다른 답"
+    service.regenerate(identifier, options=service.sent[0])
+    page = open_page(page_with_presses(), identifier)
+    assert offered(page, 2) == ["edit", "version", "version"]
+    assert "<span>2/2</span>" in raw_html(page)
+    back = {"press": "version", "session": identifier, "turn": "2", "to": "1"}
+    press(page, {**back, "at": 1.5})
+    assert first in page_text(page)
+    assert "다른 답" not in page_text(page)
+    assert service.stored[identifier].turns[1].answer_text == "다른 답"  # it still counts
+    assert offered(page, 2) == ["edit", "version", "version", "choose"]
+    assert "regenerate" not in keys(page)
+    service.refusal = BusyError()
+    press(page, {**back, "press": "choose", "at": 2.5})
+    assert service.stored[identifier].turns[1].answer_text == "다른 답"
+    press(page, {**back, "press": "choose", "at": 3.5})
+    assert service.stored[identifier].turns[1].answer_text == first
+    assert offered(page, 2) == ["edit", "version", "version"]
+    assert "regenerate" in keys(page)
+
+
+def test_the_branches_of_a_question_are_opened_from_it(service: ScriptedService) -> None:
+    identifier = store_session(service, 3)
+    branch = service.turns.edit(identifier, 2, "다른 질문", options=service.sent[0])
+    page = open_page(page_with_presses(), identifier)
+    steps = [button for button in buttons(page) if button["press"] == "sibling"]
+    assert [(step["turn"], step["to"]) for step in steps] == [("2", identifier), ("2", branch)]
+    press(page, {**steps[1], "at": 1.5})
+    assert page.query_params["session"] == branch
+    assert "<span>2/2</span>" in raw_html(page)
