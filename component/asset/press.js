@@ -39,10 +39,10 @@ function onPress(event) {
 // A press in the list of missing facts has the list drawn anew: the focus goes on to the same button or the next row's,
 // and in a turn to the same button, or at the last version to the one that goes back.
 function keepFocus(button) {
-  const list = button.closest("ul.missing") ?? button.closest("[class*='st-key-turn_']");
   const row = button.closest("ul.missing li, .turn-buttons");
   if (!row) return;
-  const within = list.matches("ul") ? "ul.missing" : `.${[...list.classList].find((name) => /^st-key-turn_/.test(name))}`;
+  const turn = button.closest("[class*='st-key-turn_']");
+  const within = turn ? `.${[...turn.classList].find((name) => name.startsWith("st-key-turn_"))}` : "ul.missing";
   const isLike = (other) => other.dataset.press === button.dataset.press;
   const labels = [row, row.nextElementSibling, row.previousElementSibling].flatMap((near) =>
     [...(near?.querySelectorAll("button") ?? [])].filter(isLike).map((other) => other.ariaLabel),
