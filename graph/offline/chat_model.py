@@ -29,6 +29,7 @@ from graph.offline.passage import (
     QUOTATIONS,
     Intent,
     Passage,
+    asks_for_new_text,
     asks_to_look_up,
     find_intent,
     find_relevant,
@@ -85,8 +86,10 @@ def compose(messages: Sequence[BaseMessage], tool_names: Collection[str]) -> Rep
         body = _answer(intent, question, passages, language)
     if last >= 0 and image_parts(messages[last]):
         body = "\n\n".join([PHRASES[language]["blind"], *([body] if question else [])])
-    # The model introduces itself in the first answer and when asked; the page names it with every answer.
-    is_introduced = intent not in ("identity", "ability") and not _is_first(messages)
+    # The model introduces itself in the first answer, when asked, and where a real model is needed; the page names it
+    # with every answer.
+    is_asked = intent in ("identity", "ability") or PHRASES[language]["cannot_write"] in body
+    is_introduced = not is_asked and not _is_first(messages)
     return Reply(body if is_introduced else f"{body}\n\n{PHRASES[language]['introduction']}")
 
 
@@ -175,16 +178,21 @@ def _converse(question: str, passages: Sequence[Passage], language: Language, *,
     sentences = [(sentence, find_intent(sentence)) for sentence in _sentences(question)]
     stated = [fact for sentence, kind in sentences if kind == "statement" and (fact := without_note(sentence))]
     asked = list(dict.fromkeys(sentence for sentence, kind in sentences if kind in ("question", "request")))
-    parts = [say["noted"].format(cut_at_word(" ".join(stated), _NOTED_CHARS))] if stated else []
+    parts = []
+    if is_beyond := any(map(asks_for_new_text, asked or [question])):
+        parts.append(say["cannot_write"])
+    elif stated:
+        parts.append(say["noted"].format(cut_at_word(" ".join(stated), _NOTED_CHARS)))
     found = (find_relevant(passages, part) for part in asked[:_MOST_QUESTIONS] or [question])
     relevant = list(dict.fromkeys(passage for each in found for passage in each))
     if relevant and has_looked and _unanswered(asked, passages):
         parts += [say["nowhere"], _list(say["closest"], relevant, language)]
     elif relevant:
-        parts.append(_list(say["related" if intent == "statement" else "found"], relevant, language))
-    elif intent != "statement":
-        missing = "not_found" if intent == "question" else "cannot_write"
-        parts.append(say["nowhere" if has_looked else missing])
+        parts.append(_list(say["found" if asked else "related"], relevant, language))
+    elif asked or intent != "statement":
+        if not is_beyond:
+            missing = "cannot_write" if intent == "request" else "not_found"
+            parts.append(say["nowhere" if has_looked else missing])
         if passages:
             parts.append(_list(say["known"], passages[-QUOTATIONS:], language))
     return "\n\n".join(parts) or say["acknowledged"]
@@ -200,7 +208,7 @@ def _table(question: str, passages: Sequence[Passage], language: Language) -> st
     relevant = set(find_relevant(passages, question, _TABLE_ROWS))
     chosen = [p for p in passages if p in relevant] if len(relevant) >= _LEAST_ROWS else passages[-_TABLE_ROWS:]
     if not chosen:
-        return say["nothing_known"]
+        return say["cannot_write"]
     cells = [(passage.text.replace("|", "\\|"), passage.source(language)) for passage in chosen]
     return "\n".join([say["table"], "", say["table_head"], "| --- | --- |", *(f"| {a} | {b} |" for a, b in cells)])
 

@@ -51,6 +51,12 @@ _TIME: Final = re.compile(
     r"|what\sday\sis|today'?s\sdate",
     re.IGNORECASE,
 )
+_GIVEN: Final = re.compile(
+    r"(?:^|\s)(?:이|다음|아래|첨부한?)\s?(?:글|문장|문단|기사|문서|텍스트|논문|보고서|코드|이?메일)\S*\s(?:좀\s)?(?:요약|정리)"
+    r"|\bsummari[sz]e\s(?:this|the(?:\sfollowing)?)\s(?:article|text|paragraph|document|e-?mail|page|paper|report|code)",
+    re.IGNORECASE,
+)
+_HELLO: Final = re.compile(r"^(?:안녕\S*|하이|헬로|hi|hello|hey)(?:\sthere)?[\s,.!?~]+", re.IGNORECASE)
 _TELL: Final = re.compile(r"알려|찾아|말해|보여|기억|\b(?:tell|show|find|give|list|remind)\b", re.IGNORECASE)
 _NOW: Final = re.compile(r"지금|현재|오늘|\b(?:now|current|currently|today)\b", re.IGNORECASE)
 _TIME_FILLER: Final = re.compile(
@@ -59,12 +65,19 @@ _TIME_FILLER: Final = re.compile(
     r"|\b(?:now|right|time|local|today|date|day|hello|hi|tell|check)\b",
     re.IGNORECASE,
 )
+# What an English request begins with.
+_VERBS: Final = (
+    r"write|make|create|translate|recommend|explain|list|draw|find|tell|show|give|suggest|help|compare|calculate"
+    r"|fix|correct|proofread|rewrite|rephrase|improve|shorten|generate|implement|debug|refactor|convert|solve|teach"
+    r"|describe|compose|analy[sz]e|brainstorm|act\sas|pretend|imagine"
+    r"|(?:draft|edit|review|code|program|design|build)\s(?:an?|the|this|my|our|me|some)"
+)
 # In this order: the first one that matches decides.
 _WORDING: Final[dict[Intent, str]] = {
     "identity": (
         r"(?:^|\s)(?:너|넌|당신|네가|니가|자네)\S{0,2}\s?(?:은|는)?\s?(?:누구|뭐|무엇|정체|어떤 모델|무슨 모델)"
         r"|^누구(?:야|세요|니|신가요|시죠|예요)"
-        r"|(?:무슨|어떤)\s?모델|자기\s?소개|who\sare\syou|what\sare\syou\b(?!\s\w+ing)|(?:what|which)\smodel"
+        r"|(?:무슨|어떤)\s?모델|자기\s?소개(?!\s?[서글문])|who\sare\syou|what\sare\syou\b(?!\s\w+ing)|(?:what|which)\smodel"
         r"|introduce\syourself"
     ),
     "folding": (
@@ -94,8 +107,13 @@ _WORDING: Final[dict[Intent, str]] = {
     ),
     "request": (
         r"^(?:can|could|would|will)\syou\b(?!\sremember)|(?:해|써|만들어|알려|찾아|그려|바꿔|골라|적어|말해|도와)\s?(?:줘|주세요|주라|줄래|달라|봐)"
-        r"|(?:부탁|추천|번역|작성|설명)(?:해|드|합|$)"
-        r"|^(?:please\s)?(?:write|make|create|translate|recommend|explain|list|draw|find|tell|show|give|suggest|help|compare|calculate)\b"
+        r"|(?<![을를])(?<![을를]\s)(?:줘요?|주세요|주라|줄래요?|달라)\s*(?:$|[\n.,:;!?~…])|(?<=[가-힣])\s?(?:줄|주실)\s?수\s?(?:있|없)"
+        r"|(?:짜|고쳐|지어|다듬어|풀어|뽑아)\s?(?:봐|라)|부탁(?:해|드|합|$)"
+        r"|(?:추천|번역|작성|설명|수정|교정|분석|검토|구현|변환|비교|계산)(?:해(?:봐|라)?\s*(?:$|[\n.,:;!?~…])|$)"
+        rf"|^(?:(?:please|let'?s|now)\s)?(?:{_VERBS})\b"
+        r"|^i(?:'d|\swould)?\s(?:want|need|like)\s(?:you\sto|help)\b"
+        r"|^i\sneed\s(?:an?|some)\s(?:\w+\s){0,3}"
+        r"(?:regex|script|function|program|query|code|essay|poem|story|speech|letter|e-?mail|article|outline|template)\b"
     ),
     "question": (
         r"[?？]\s*$|(?:까요|나요|가요|는지요|습니까|였지|했지|었지|이지|였죠|했죠|인가|인지)[.!~…\s]*$"
@@ -121,7 +139,9 @@ def find_intent(text: str) -> Intent:
         return "time"
     if _NOTE.search(stripped) and not stripped.endswith(("?", "？")):
         return "statement"
-    return _first_match(_PATTERNS, stripped, "statement")
+    if _GIVEN.search(stripped):
+        return "request"
+    return _first_match(_PATTERNS, _HELLO.sub("", stripped), "statement")
 
 
 def _first_match(patterns: Mapping[Intent, re.Pattern[str]], text: str, default: Intent) -> Intent:
@@ -139,6 +159,11 @@ def _is_time_question(text: str) -> bool:
 def asks_to_look_up(sentence: str) -> bool:
     intent = find_intent(sentence)
     return intent == "question" or (intent == "request" and bool(_TELL.search(sentence)))
+
+
+def asks_for_new_text(sentence: str) -> bool:
+    """Returns True for a request that takes more than what was said: to write, to explain, to translate."""
+    return find_intent(sentence) == "request" and not _TELL.search(sentence)
 
 
 def without_note(statement: str) -> str:

@@ -100,6 +100,10 @@ _FORMER: Final = {"— 내장 오프라인 모델", "— embedded offline model"
 _SENTENCES: Final = _FORMER | {
     sentence for phrases in PHRASES.values() for phrase in phrases.values() for sentence in split_sentences(phrase)
 }
+# What the clock told. In a summary it may stand without its place and time zone.
+_TIME_TOLD: Final = re.compile(
+    r"^지금 \S.*\d시 \d+분입니다|^In \S.* it is \d\d:\d\d on|^\(?[\w/+-]+, UTC[+\d:-]*\)?\.?$"
+)
 _NOTED: Final = tuple(phrases["noted"].partition("{")[0] for phrases in PHRASES.values())
 _SOURCE_LABEL: Final = re.compile(
     r"\((?:[\d-]+턴 요약에서|\d+턴의 원문에서|이전 대화에서"
@@ -117,4 +121,6 @@ def label_source(language: Language, turns: str, *, is_recalled: bool) -> str:
 
 
 def is_own_phrase(sentence: str) -> bool:
-    return sentence in _SENTENCES or sentence.startswith(_NOTED) or bool(_SOURCE_LABEL.search(sentence))
+    if sentence in _SENTENCES or sentence.startswith(_NOTED):
+        return True
+    return bool(_SOURCE_LABEL.search(sentence) or _TIME_TOLD.search(sentence))

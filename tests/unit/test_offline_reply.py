@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -15,6 +16,7 @@ from graph.core.turn import EMBEDDED_MODEL, NOTE_TOOLS, undivided
 from graph.offline.chat_model import CLOCK_TOOL, OfflineChat, Reply, compose
 from graph.offline.phrase import ENGLISH, KOREAN
 from graph.value.record import HistoryEntry
+from prompt.system.framing import SPEAKER
 
 TOOLS = (CLOCK_TOOL, "web_search")
 SYSTEM = SystemPart("당신은 유용한 AI 어시스턴트입니다.", 1)
@@ -129,6 +131,48 @@ def test_a_table_and_a_recap_hold_all_that_was_said_in_order() -> None:
     recap = answer("지금까지 이야기를 요약해줘", summaries=KOREAN_SUMMARIES)
     assert all(f"- {fact}. (" in recap for fact in facts)
     assert "|" not in answer("Plan my week of study in a table")
+
+
+WRITING = (
+    "파이썬으로 피보나치 함수를 짜 줘", "이메일 초안 작성해 줘", "이 문장을 고쳐 줘: 나는 학교를 갔다",
+    "이 문장 좀 다듬어줘", "영어로 번역해줘: 안녕하세요", "양자역학을 쉽게 설명해 줘", "시 하나 써줘",
+    "이 기사를 요약해 줘: 정부는 오늘 새 정책을 발표했다. 시행은 내년이다.", "버그 좀 잡아 줘", "SQL 쿼리 작성",
+    "안녕? 회의록 양식 좀 짜줄 수 있어?", "회의 공지 메일 부탁해", "자기소개서 첨삭해 주세요",
+    "엑셀 함수 설명해 주실 수 있나요", "다음 코드를 고쳐 줘.\nprint(1", "정렬 알고리즘 설명해봐",
+    "Write a Fibonacci function", "Hi! Can you write me a cover letter?", "Hi, write a haiku.",
+    "Explain quantum computing to a ten-year-old", "Draft an email to my landlord", "Tell me a joke",
+    "Fix this sentence: He go to school.", "I need a regex for email addresses", "Help me plan a birthday party",
+    "Summarize this article: The government announced a policy today. It starts next year.", "Debug this code: print(1",
+    "Please proofread this paragraph.", "I want you to act as a travel guide", "Let's write a story together",
+)  # fmt: skip
+SAID = (
+    "나는 서울에 살아", "오늘 회의는 3시예요", "내일 친구에게 선물을 줘야 해요", "저는 매일 데이터를 분석해요",
+    "My name is Alex and I live in Oslo.", "We meet at 3 today.", "Code freeze is 10 May.", "I need a visa by May.",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("message", WRITING + SAID)
+def test_a_first_message_that_takes_a_real_model_is_told_so_and_what_is_said_is_noted(message: str) -> None:
+    say = KOREAN if any("가" <= char <= "힣" for char in message) else ENGLISH
+    noted = say["noted"].partition("{")[0]
+    for before in ((), dialogue("예산은 90만 원이에요.", "We chose Postgres.")):
+        text = answer(message, raw=before)
+        assert (say["cannot_write"] in text, noted in text) == ((message in WRITING), (message in SAID))
+        # How a real model is set stands there, once.
+        assert text.count("OPENAI_BASE_URL") == (message in WRITING or not before)
+
+
+def test_a_plan_without_anything_said_takes_a_real_model_too() -> None:
+    assert KOREAN["cannot_write"] in answer("도쿄 여행 일정 짜줘")
+    assert ENGLISH["cannot_write"] in answer("Plan a trip to Tokyo")
+
+
+def test_what_the_clock_told_is_nothing_that_was_said() -> None:
+    told = "지금 서울은 2026년 11월 21일 토요일 오전 9시 3분입니다. (Asia/Seoul, UTC+09:00)"
+    english = "In Seoul it is 09:03 on Saturday, 2026-11-21. (Asia/Seoul, UTC+09:00)"
+    text = answer("서울은 요즘 토요일 오전에 붐벼요.", summaries=(f"{SPEAKER['ko']['ai']}: {told}", english))
+    assert "9시 3분" not in text
+    assert "09:03" not in answer("On Saturday we are in Seoul.", summaries=(english,))
 
 
 def test_a_project_is_left_to_real_models() -> None:
