@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 import streamlit as st
@@ -16,7 +16,7 @@ from graph.value.error import AttachmentError, InputError, NotFoundError, Turnfo
 if TYPE_CHECKING:
     from graph.service import ChatService
 
-RESET_DIALOG = "reset"
+_LEFT: Final = "left_by_deletion"  # the chat that was open when it was deleted
 
 
 def send_typed() -> None:
@@ -59,12 +59,15 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str
     name, instruction = command
     if name == "compact":
         background.start_compaction(identifier, instruction)
-    elif instruction:
-        page_state.set_notice(InputError("reset_words"))
+    elif not _try(lambda: _reset(service, identifier, instruction)):
         return None
-    else:
-        dialog.request(RESET_DIALOG)
     return identifier
+
+
+def _reset(service: ChatService, identifier: str, words: str) -> None:
+    if words:
+        raise InputError("reset_words")
+    service.folds.reset(identifier)
 
 
 def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool) -> None:
@@ -84,12 +87,6 @@ def _was_sent(service: ChatService, identifier: str, message_id: str) -> bool:
     except NotFoundError:
         return False
     return any(turn.user_message_id == message_id for turn in newest)
-
-
-@delivery.once
-def reset(identifier: str) -> None:
-    dialog.close()
-    _try(lambda: service_provider.current().folds.reset(identifier))
 
 
 def undo_reset(identifier: str) -> None:
@@ -187,31 +184,32 @@ def rename(identifier: str) -> None:
     _try(lambda: service_provider.current().sessions.rename(identifier, title))
 
 
-@delivery.once
-def delete(identifier: str) -> None:
-    dialog.close()
-    if _try(lambda: service_provider.current().sessions.delete(identifier)) and identifier == page_state.session_id():
-        page_state.open_session(None)
-
-
 def pin(identifier: str, *, is_pinned: bool) -> None:
     _try(lambda: service_provider.current().sessions.pin(identifier, is_pinned))
+    redraw.changed()
 
 
 def fork(identifier: str, *, after_turn: int) -> None:
     _open_branch(lambda: service_provider.current().turns.fork(identifier, after_turn=after_turn))
 
 
-def delete_many(identifiers: Sequence[str]) -> bool:
-    """Deletes sessions, with some seconds to undo; returns True on success. Leaves the open one if deleted."""
-    is_done = _try(lambda: service_provider.current().sessions.delete_many(identifiers))
-    if is_done and page_state.session_id() in identifiers:
-        page_state.open_session(None)
-    return is_done
+def delete(identifiers: Sequence[str]) -> None:
+    """Deletes sessions, with some seconds to undo; leaves the open one if it's among them."""
+    opened = page_state.session_id()
+    if _try(lambda: service_provider.current().sessions.delete_many(identifiers)):
+        st.session_state[page_state.SELECTING] = False
+        if opened in identifiers:
+            page_state.open_session(None)
+            st.session_state[_LEFT] = opened
+    redraw.changed()
 
 
-def undo_delete(identifiers: Sequence[str]) -> bool:
-    return _try(lambda: service_provider.current().sessions.undo_delete(identifiers))
+def undo_delete(identifiers: Sequence[str]) -> None:
+    left = st.session_state.get(_LEFT)
+    is_done = _try(lambda: service_provider.current().sessions.undo_delete(identifiers))
+    if is_done and left in identifiers and page_state.session_id() is None:
+        page_state.open_session(left)
+    redraw.page()
 
 
 @delivery.once

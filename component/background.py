@@ -1,4 +1,7 @@
-"""Runs one job that waits for a model in a thread, such as a compaction; one at a time per tab."""
+"""Runs one job that waits for a model in a thread, such as a compaction, and keeps the last change of a summary.
+
+One job at a time per tab.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ import streamlit as st
 from component import dialog, page_state
 from component.bridge import delivery, service_provider
 from component.bridge.delivery import delivered
-from component.words.en import Words
 from component.words.wording import describe_compaction, words_of
 from graph.value.error import TurnfoldError
 from graph.value.record import Record
@@ -82,15 +84,43 @@ def _end() -> bool:
 
 
 def start_compaction(identifier: str, instruction: str = "") -> None:
+    """Compacts a session; the line to undo it says what was done."""
     words = words_of(st.session_state[page_state.LANGUAGE])
+
+    def report(record: Record) -> None:
+        keep(identifier, describe_compaction(words, record), back_to=record.id, is_compaction=True)
+
     try:
         folds = service_provider.current().folds
     except TurnfoldError as error:
         page_state.set_notice(error)
         return
-    compact = partial(folds.compact, identifier, instruction=instruction)
-    start(words.compacting, compact, partial(_report, words), can_stop=True)
+    start(words.compacting, partial(folds.compact, identifier, instruction=instruction), report, can_stop=True)
 
 
-def _report(words: Words, record: Record) -> None:
-    page_state.queue_toast(describe_compaction(words, record), ":material/compress:")
+_CHANGE = "last_change"
+
+
+class Change(NamedTuple):
+    """A change of a summary; `back_to` is the id of the replaced record, or of the compaction to undo."""
+
+    session_id: str
+    text: str
+    back_to: str
+    turn_count: int
+    is_compaction: bool
+
+
+def keep(session_id: str, text: str, *, back_to: str, is_compaction: bool = False) -> None:
+    """Stores a change; the line to undo it is shown until the next message or the next change."""
+    turn_count = service_provider.current().sessions.get(session_id).turn_count
+    st.session_state[_CHANGE] = Change(session_id, text, back_to, turn_count, is_compaction)
+
+
+def last_change() -> Change | None:
+    change: Change | None = st.session_state.get(_CHANGE)
+    return change
+
+
+def forget_change() -> None:
+    st.session_state.pop(_CHANGE, None)

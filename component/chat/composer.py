@@ -97,7 +97,16 @@ def _draw(page: PageState) -> None:
         )
         error = page_state.notice()
         if error is not None:
-            show_error(page.words, error)
+            with st.container(horizontal=True, wrap=False, gap="xsmall", key="notice"):
+                show_error(page.words, error)
+                st.button(
+                    page.words.steering.close,
+                    key="icon_close_notice",
+                    type="tertiary",
+                    icon=":material/close:",
+                    on_click=page_state.set_notice,
+                    args=(None,),
+                )
         with error_box(page.words):
             record_action.draw(page, "bar")
         if background.is_pending():

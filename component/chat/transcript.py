@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import streamlit as st
 
-from component import action, dialog, page_state, project_choice, redraw, turn_buttons, widget
+from component import action, page_state, project_choice, redraw, turn_buttons, widget
 from component.attaching import chip_label
 from component.bridge import delivery
 from component.bridge.delivery import delivered
@@ -208,26 +208,13 @@ def draw_divider(words: Words, identifier: str, turn: int, *, can_undo: bool) ->
         )
         if can_undo:
             st.button(
-                words.undo_reset,
+                words.undo,
                 key="undo_reset",
                 type="tertiary",
                 icon=":material/undo:",
                 on_click=action.undo_reset,
                 args=(identifier,),
             )
-
-
-def draw_dialog(now: PageState, identifier: str) -> None:
-    dialog.draw(action.RESET_DIALOG, now.words.reset_title, _draw_reset_question, now.words, identifier)
-
-
-def _draw_reset_question(words: Words, identifier: str) -> None:
-    st.markdown(words.reset_question)
-    with st.container(horizontal=True, horizontal_alignment="right"):
-        st.button(words.cancel, key="dialog_cancel", on_click=dialog.close)
-        st.button(words.reset, key="dialog_confirm", type="primary", on_click=action.reset, args=(identifier,))
-    if not dialog.is_open():
-        st.rerun()
 
 
 FAILURES_TO_TELL = 3
@@ -262,7 +249,6 @@ def draw(now: PageState) -> None:
                 _draw_turn(now, identifier, turn, shown)
         for number in slots:
             st.fragment(delivered(_draw_slot), key=redraw.key(number))(now, identifier, number, in_slots)
-    draw_dialog(now, identifier)
 
 
 def _draw_slot(page: PageState, identifier: str, number: int, shown: Shown) -> None:

@@ -20,26 +20,9 @@ from graph.value.record import Record
 if TYPE_CHECKING:
     from graph.service.folds import Folds
 
-_CHANGE = "last_change"
-
-
-class _Change(NamedTuple):
-    """A change of a summary; `back_to` is the id of the replaced record."""
-
-    session_id: str
-    text: str
-    back_to: str
-    turn_count: int
-
-
-def keep(session_id: str, text: str, *, back_to: str) -> None:
-    """Stores a change; the line is shown until the next message or the next change."""
-    turn_count = service_provider.current().sessions.get(session_id).turn_count
-    st.session_state[_CHANGE] = _Change(session_id, text, back_to, turn_count)
-
 
 def draw(page: PageState, surface: str) -> None:
-    change: _Change | None = st.session_state.get(_CHANGE)
+    change = background.last_change()
     if change is None:
         return
     session = page_state.look_again(page).session
@@ -48,7 +31,7 @@ def draw(page: PageState, surface: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"change_{surface}"):
         st.markdown(f":small[:material/check: {change.text}]", width="content")
         st.button(
-            page.words.steering.take_back,
+            page.words.undo,
             key=f"take_back_{surface}",
             type="tertiary",
             icon=":material/undo:",
@@ -58,10 +41,11 @@ def draw(page: PageState, surface: str) -> None:
 
 
 @delivery.once
-def _take_back(change: _Change) -> None:
-    st.session_state.pop(_CHANGE, None)
+def _take_back(change: background.Change) -> None:
+    background.forget_change()
     try:
-        service_provider.current().folds.use_version(change.session_id, change.back_to)
+        folds = service_provider.current().folds
+        (folds.restore if change.is_compaction else folds.use_version)(change.session_id, change.back_to)
     except TurnfoldError as error:
         page_state.set_notice(error)
     else:
@@ -115,7 +99,7 @@ def add_fact(asked: Mapping[str, str]) -> Callable[[], None]:
     session_id, back_to = asked["session"], asked["record"]
     try:
         made = service_provider.current().folds.add_fact(session_id, back_to, asked["fact"])
-        keep(session_id, _labels().fact_added.format(turns=_turns(made)), back_to=made.replaces or back_to)
+        background.keep(session_id, _labels().fact_added.format(turns=_turns(made)), back_to=made.replaces or back_to)
     except TurnfoldError as error:
         page_state.set_notice(error)
     else:
@@ -161,7 +145,7 @@ def undo_fold(session_id: str, record: Record) -> None:
         quoted = service_provider.current().folds.undo(session_id, record.id)
         done = _labels().unmerged if quoted is None else _labels().undo_fold_done
         text = done.format(turns=_turns(record), count=record.source_count)
-        keep(session_id, text, back_to=record.id)
+        background.keep(session_id, text, back_to=record.id)
     except TurnfoldError as error:
         page_state.set_notice(error)
     else:
@@ -173,7 +157,7 @@ def _change_in_dialog(about: Target, change: Callable[[Folds], Record], done: st
     """Changes a record and closes the dialog; a refusal is shown in the dialog."""
     try:
         change(service_provider.current().folds)
-        keep(about.session_id, done, back_to=about.record.id)
+        background.keep(about.session_id, done, back_to=about.record.id)
     except TurnfoldError as error:
         st.session_state[_REFUSAL] = error
         return
@@ -195,11 +179,11 @@ def _report_remade(about: Target, made: Record) -> None:
     before, after = format_count(about.record.summary_chars), format_count(made.summary_chars)
     st.session_state.pop(_INSTRUCTION, None)
     text = _labels().remake_done.format(turns=_turns(made), before=before, after=after)
-    keep(about.session_id, text, back_to=about.record.id)
+    background.keep(about.session_id, text, back_to=about.record.id)
 
 
 def _report_folded(about: Target, made: Record) -> None:
-    keep(about.session_id, _labels().fold_again_done.format(turns=_turns(made)), back_to=about.record.id)
+    background.keep(about.session_id, _labels().fold_again_done.format(turns=_turns(made)), back_to=about.record.id)
 
 
 def _labels() -> SteeringWords:

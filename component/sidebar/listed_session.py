@@ -94,7 +94,6 @@ def draw(now: PageState, item: SessionItem) -> None:
         )
     dialog.draw(f"rename_{item.session_id}", words.rename_title, _draw_rename, now, item)
     dialog.draw(f"export_{item.session_id}", words.sessions.export_title, draw_session_export, now, item)
-    dialog.draw(f"delete_{item.session_id}", words.delete_title, _draw_delete, now, item)
 
 
 def _draw_menu(now: PageState, item: SessionItem, title: str) -> None:
@@ -104,7 +103,7 @@ def _draw_menu(now: PageState, item: SessionItem, title: str) -> None:
         labels.unpin if item.is_pinned else labels.pin: lambda: action.pin(identifier, is_pinned=not item.is_pinned),
         labels.export: lambda: dialog.request(f"export_{identifier}"),
         labels.fork: lambda: action.fork(identifier, after_turn=item.turn_count),
-        words.delete: lambda: dialog.request(f"delete_{identifier}"),
+        words.delete: lambda: action.delete((identifier,)),
     }
     widget.draw_menu(words.chat_menu.format(title=title), f"menu_{identifier}", choices)
 
@@ -115,27 +114,11 @@ def _draw_rename(now: PageState, item: SessionItem) -> None:
         title = st.text_input(words.title_label, value=item.title, key=page_state.NEW_TITLE, max_chars=200)
         if not title.strip():
             st.markdown(f":small[:red[:material/error: {words.title_missing}]]")
-        _draw_choice(st.form_submit_button, words.save, words.cancel, action.rename, item.session_id)
-    _leave_closed()
-
-
-def _draw_delete(now: PageState, item: SessionItem) -> None:
-    words = now.words
-    st.markdown(words.delete_question.format(title=escape_label(item.title) or words.untitled))
-    with st.container(key="danger"):
-        _draw_choice(st.button, words.delete, words.cancel, action.delete, item.session_id)
-    _leave_closed()
-
-
-def _draw_choice(
-    button: Callable[..., bool], confirm: str, cancel: str, on_confirm: Callable[[str], None], identifier: str
-) -> None:
-    # Enter presses a form's first button; the style sheet reverses the order.
-    with st.container(horizontal=True, key="dialog_choice"):
-        button(confirm, key="dialog_confirm", type="primary", on_click=on_confirm, args=(identifier,))
-        button(cancel, key="dialog_cancel", on_click=dialog.close)
-
-
-def _leave_closed() -> None:
+        # Enter presses a form's first button; the style sheet reverses the order.
+        with st.container(horizontal=True, key="dialog_choice"):
+            st.form_submit_button(
+                words.save, key="dialog_confirm", type="primary", on_click=action.rename, args=(item.session_id,)
+            )
+            st.form_submit_button(words.cancel, key="dialog_cancel", on_click=dialog.close)
     if not dialog.is_open():
         st.rerun()

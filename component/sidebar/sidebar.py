@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
 
 import streamlit as st
 
@@ -19,21 +17,9 @@ from component.widget import error_box
 from component.words.en import Words
 from graph.value.view import SessionItem
 
-UNDO_SECONDS: Final = 10.0
-_IS_ON: Final = "is_selecting"
-_DELETED: Final = "deleted_sessions"
-
-
-class _Deleted(NamedTuple):
-    """The chats deleted last; `opened` is the one that was open, `until` a monotonic time."""
-
-    identifiers: Sequence[str]
-    opened: str | None
-    until: float
-
 
 def is_on() -> bool:
-    return bool(st.session_state.get(_IS_ON))
+    return bool(st.session_state.get(page_state.SELECTING))
 
 
 def draw_button(words: Words) -> None:
@@ -58,7 +44,7 @@ def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
             key="delete_ticked",
             type="primary",
             disabled=not ticked,
-            on_click=_delete,
+            on_click=action.delete,
             args=(ticked,),
         )
         st.button(words.cancel, key="cancel_selection", on_click=_switch, args=(False,))
@@ -69,50 +55,39 @@ def draw_row(words: Words, item: SessionItem) -> None:
         st.checkbox(escape_label(item.title) or words.untitled, key=_key(item.session_id), width="stretch")
 
 
-def draw_undo(words: Words) -> None:
-    deleted: _Deleted | None = st.session_state.get(_DELETED)
-    if deleted is None:
+def draw_undo(now: PageState) -> None:
+    """Offers to bring back the chats deleted within the last seconds, also after a reload."""
+    deleted, labels = now.service.sessions.just_deleted(), now.words.sessions
+    if not deleted:
         return
-    _end_undo()
-    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="deleted"):
-        text = words.sessions.deleted.format(count=len(deleted.identifiers))
-        st.html(f'<span role="status">{text}</span>', width="content")
+    _end_undo(now, list(deleted))
+    title = escape_label(next(iter(deleted.values()))) or now.words.untitled
+    text = labels.deleted_one.format(title=title) if len(deleted) == 1 else labels.deleted.format(count=len(deleted))
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", wrap=False, key="deleted"):
+        st.markdown(text)
         st.button(
-            words.sessions.undo_delete, key="undo_delete", type="tertiary", icon=":material/undo:", on_click=_undo
+            now.words.undo,
+            key="undo_delete",
+            type="tertiary",
+            icon=":material/undo:",
+            on_click=action.undo_delete,
+            args=(list(deleted),),
         )
 
 
 @st.fragment(run_every=1)
 @delivered
-def _end_undo() -> None:
+def _end_undo(now: PageState, drawn: Sequence[str]) -> None:
     # Separate from the button: a press in a fragment with a timer would count as an early one.
     delivery.note_automatic(by_timer=True)
-    deleted: _Deleted | None = st.session_state.get(_DELETED)
-    if deleted is not None and time.monotonic() > deleted.until and not dialog.is_open():
-        del st.session_state[_DELETED]
-        st.rerun()
+    with error_box(now.words):
+        if not dialog.is_open() and list(now.service.sessions.just_deleted()) != drawn:
+            st.rerun()
 
 
 @delivery.once
 def _switch(is_on: bool) -> None:  # noqa: FBT001  # the argument of a widget callback
-    st.session_state[_IS_ON] = is_on
-
-
-def _delete(identifiers: Sequence[str]) -> None:
-    opened = page_state.session_id()
-    if action.delete_many(identifiers):
-        opened = opened if opened in identifiers else None
-        st.session_state[_DELETED] = _Deleted(identifiers, opened, time.monotonic() + UNDO_SECONDS)
-        st.session_state[_IS_ON] = False
-
-
-def _undo() -> None:
-    deleted: _Deleted | None = st.session_state.get(_DELETED)
-    if deleted is not None and action.undo_delete(deleted.identifiers):
-        del st.session_state[_DELETED]
-        if deleted.opened is not None and page_state.session_id() is None:
-            page_state.open_session(deleted.opened)
-        redraw.page()
+    st.session_state[page_state.SELECTING] = is_on
 
 
 def _key(identifier: str) -> str:
@@ -165,9 +140,10 @@ def _draw_sessions(now: PageState) -> None:
     is_other = page_state.session_id() != (now.session.session_id if now.session else None)
     if is_other or page_state.is_turn_wanted():
         st.rerun()
-    draw_undo(words)
     with error_box(words):
         _draw_list(now)
+    with error_box(words):
+        draw_undo(now)
 
 
 def _draw_list(now: PageState) -> None:

@@ -461,8 +461,8 @@ class SessionWords:
 
     select: str = "Select"
     delete_ticked: str = "Delete ({count})"
+    deleted_one: str = "“{title}” deleted"
     deleted: str = "Chats deleted: {count}"
-    undo_delete: str = "Undo"
 
     export: str = "Export"
     export_title: str = "Export this chat"
@@ -567,7 +567,6 @@ class SteeringWords:
     fold_again: str = "Fold again"
     fold_again_done: str = "Turns {turns} are folded again."
     fact_added: str = "Added to the summary of turns {turns}."
-    take_back: str = "Undo"
 
     pin: str = "Pin this message"
     pin_hint: str = "Always send this message verbatim"
@@ -627,8 +626,7 @@ class Words:
     title_label: str = "Name"
     title_missing: str = "Enter a name."
     delete: str = "Delete"
-    delete_title: str = "Delete this chat?"
-    delete_question: str = "All messages and summaries of “{title}” will be removed. This can't be undone."
+    undo: str = "Undo"
     save: str = "Save"
     cancel: str = "Cancel"
 
@@ -662,14 +660,7 @@ class Words:
     compact_now: str = "Compact now"
     compacting: str = "Compacting…"
     compacted: str = "{before} → {after} messages, ≈{tokens_before} → ≈{tokens_after} tokens ({percent}% less)"
-    reset: str = "Clear context"
-    reset_title: str = "Start fresh from here?"
-    reset_question: str = (
-        "From your next message on, the model won't know what was said so far. "
-        "Your chat stays visible, and you can undo this until you send that message."
-    )
     reset_divider: str = "Context cleared: the model doesn't see the messages above. Your chat stays visible."
-    undo_reset: str = "Undo"
     command_needs_chat: str = "Start a chat first."
     restore: str = "Undo"
     restore_help: str = (

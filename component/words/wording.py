@@ -28,6 +28,8 @@ _REFUSALS = {
     "reset_words",
     "stands_verbatim",
 }
+# Details that tell a user nothing: an id, a number of a turn or a line, how many answers the server writes at once.
+_BARE: Final = {"not_an_export", "not_found", "not_last", "server_busy", "user_busy"}
 # Reasons whose details are figures; other details may be names that look like figures.
 _WITH_FIGURES: Final = {"not_shorter", "over_window", "too_long"}
 _WITH_FIGURES: Final = {"not_shorter", "over_guessed_window", "over_window", "pin_budget", "too_long"}
@@ -48,7 +50,7 @@ def explain(words: Words, code: str, detail: str = "") -> str:
     if detail and code in words.detailed_errors:
         return words.detailed_errors[code].format(detail=escape_label(detail))
     sentence = words.errors.get(code, words.errors["internal"])
-    return f"{sentence} ({escape_label(detail)})" if detail else sentence
+    return f"{sentence} ({escape_label(detail)})" if detail and code not in _BARE else sentence
 
 
 def explain_error(words: Words, error: TurnfoldError) -> str:
@@ -60,7 +62,8 @@ def explain_error(words: Words, error: TurnfoldError) -> str:
             return sentence.format(*map(format_count, map(int, _FIGURE.findall(error.detail))))
         if error.detail in words.errors:  # the cause's code
             return f"{sentence} {words.errors[error.detail]}"
-        return f"{sentence} ({escape_label(_detail(error))})" if error.detail not in {"", error.reason} else sentence
+        is_bare = error.reason in _BARE or error.detail in {"", error.reason}
+        return sentence if is_bare else f"{sentence} ({escape_label(_detail(error))})"
     return explain(words, error.code, error.detail)
 
 

@@ -16,8 +16,9 @@ from graph.worker.project_turns import ProjectTurns
 from graph.worker.turn_runner import TurnRunner
 
 _LOG = logging.getLogger(__name__)
-# How long a session that was deleted can be brought back. The page offers it for ten seconds.
+# How long a session that was deleted can be brought back, and how long the page offers it.
 RETENTION_SECONDS: Final = 60.0
+OFFER_SECONDS: Final = 10.0
 
 
 class SessionEraser:

@@ -16,7 +16,7 @@ from graph.layer.prompt_composer import memory_of
 from graph.node.fold_worker import FoldWorker
 from graph.search.term import excerpt, strict_words, written_words
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
-from graph.service.deletion import RETENTION_SECONDS, SessionEraser
+from graph.service.deletion import OFFER_SECONDS, RETENTION_SECONDS, SessionEraser
 from graph.service.example import EXAMPLE_RATE, ExampleWriter, read_example
 from graph.service.turns import Turns, take_back_notes
 from graph.store.owner import OwnerUseStore
@@ -379,6 +379,11 @@ class Sessions:
             self._eraser.erase_later(session_id)
             deleted.append(session_id)
         return tuple(deleted)
+
+    def just_deleted(self) -> dict[str, str]:
+        """Returns the titles of the sessions whose deletion the page offers to undo, by their ids."""
+        self._access.check_admitted()
+        return self._stores.sessions.just_deleted(self._owner, within_seconds=OFFER_SECONDS)
 
     def undo_delete(self, session_ids: Iterable[str]) -> tuple[str, ...]:
         """Brings back deleted sessions, and returns the ids of those not erased yet."""

@@ -286,6 +286,14 @@ class SessionStore:
         with self._database.write(session_id=session_id) as connection:
             return connection.execute(change).rowcount > 0
 
+    def just_deleted(self, owner: str, *, within_seconds: float) -> dict[str, str]:
+        """Returns the titles of the owner's sessions marked as deleted within a time, by their ids, oldest first."""
+        is_young = _session.deleted_at > database_time(-within_seconds)
+        query = select(_session.session_id, _session.title).where(_session.owner == owner, is_young)
+        with self._database.read() as connection:
+            rows = connection.execute(query.order_by(_session.deleted_at, _session.session_id)).all()
+        return {row.session_id: row.title for row in rows}
+
     def expired(self, after_seconds: float) -> tuple[tuple[str, str], ...]:
         """Returns ids and owners of all sessions marked as deleted at least this long ago."""
         is_old = _session.deleted_at <= database_time(-after_seconds)

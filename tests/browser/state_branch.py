@@ -13,6 +13,7 @@ from tests.browser.state_session import choose, rows
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import text
 
+RED: Final = "rgb(179, 38, 30)"
 OPEN: Final = re.compile("st-key-open_session_")
 
 
@@ -111,10 +112,12 @@ def file_saved(stage: Stage) -> None:
 def ticked(stage: Stage) -> None:
     stage.close_dialog()
     stage.button("icon_select").click()
+    expect(stage.button("delete_ticked")).not_to_have_css("background-color", RED)
     for number in (1, 2):
         stage.visitor.page.locator('[class*="st-key-tick_"] label').nth(number - 1).click()
         sentence = stage.words.sessions.delete_ticked.format(count=number)
         expect(stage.button("delete_ticked")).to_have_text(sentence)
+    expect(stage.button("delete_ticked")).to_have_css("background-color", RED)
 
 
 def many_deleted(stage: Stage) -> None:

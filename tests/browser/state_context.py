@@ -36,23 +36,11 @@ def steps() -> list[str]:  # the order of the move, the longest line of this sum
 </summary>"""
 
 
-def reset_dialog(stage: Stage) -> None:
+def reset_done(stage: Stage) -> None:
     chat = Chat(stage.service)
     chat.ask(1, 4)
     stage.visitor.open(f"?session={chat.session_id}")
     stage.visitor.write("/reset")
-    expect(stage.button("dialog_confirm")).to_be_visible()
-
-
-def reset_cancelled(stage: Stage) -> None:
-    stage.button("dialog_cancel").click()
-    expect(stage.dialog).to_have_count(0)
-    expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_have_count(0)
-
-
-def reset_done(stage: Stage) -> None:
-    stage.visitor.write("/reset")
-    stage.button("dialog_confirm").click()
     expect(stage.visitor.page.get_by_text(stage.words.reset_divider)).to_be_visible()
     past = stage.visitor.page.locator("[class*=st-key-past_]")
     expect(past).to_contain_text(stage.words.fold_divider_past.partition("·")[0].format(turns="1-3"))
@@ -72,7 +60,6 @@ def reset_undone(stage: Stage) -> None:
 def reset_holds(stage: Stage) -> None:
     """With the next message there is no way back, and the model knows nothing of before."""
     stage.visitor.write("/reset")
-    stage.button("dialog_confirm").click()
     expect(stage.visitor.find("undo_reset")).to_be_visible()
     stage.visitor.ask(question(6), first=6)
     assert raw_turns(stage.endpoint.bodies("chat")[-1]) == [6]
@@ -90,7 +77,7 @@ def compacted(stage: Stage) -> None:
     stage.visitor.open(f"?session={chat.session_id}")
     stage.endpoint.script(text(STRUCTURED), text(STRUCTURED), kind="summary", to=asked, may_stay=True)
     stage.visitor.write("/compact")
-    expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
+    expect(stage.visitor.find("change_bar")).to_contain_text(stage.words.undo)
     fold = stage.visitor.page.locator('[class*="st-key-fold_"]')
     fold.locator("summary").click()
     expect_structured(fold)

@@ -1,4 +1,4 @@
-"""The states of a long list of chats: more of them, what is searched for, a chat that gets a name and is deleted."""
+"""The states of a long list of chats: more of them, a search, and a chat that is renamed, deleted and brought back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from tests.fake.chat import Chat
 
 SAID: Final = "너구리"
 TITLE: Final = "목록에서 찾을 이야기를 하나 둡니다."
-RED: Final = "rgb(179, 38, 30)"
 
 
 def rows(stage: Stage) -> Locator:
@@ -83,7 +82,6 @@ def name_missing(stage: Stage) -> None:
     stage.dialog.get_by_role("textbox").fill("")
     stage.dialog.get_by_role("textbox").press("Enter")
     expect(stage.dialog).to_contain_text(stage.words.title_missing)
-    expect(stage.button("dialog_confirm")).not_to_have_css("background-color", RED)
 
 
 def renamed(stage: Stage) -> None:
@@ -94,23 +92,16 @@ def renamed(stage: Stage) -> None:
     expect(stage.visitor.open_row).to_contain_text(title)
 
 
-def not_deleted(stage: Stage) -> None:
-    """Who cancels, or leaves by Escape, has changed nothing."""
-    choose(stage, stage.words.delete)
-    expect(stage.button("dialog_confirm")).to_have_css("background-color", RED)
-    stage.button("dialog_cancel").click()
-    expect(stage.dialog).to_have_count(0)
-    choose(stage, stage.words.delete)
-    expect(stage.dialog).to_be_focused()
-    stage.close_dialog()
-    expect(stage.visitor.open_row).to_contain_text(f"새 이름 {stage.words.language}")
-
-
-def delete_asked(stage: Stage) -> None:
-    choose(stage, stage.words.delete)
-
-
 def deleted(stage: Stage) -> None:
-    stage.button("dialog_confirm").click()
-    expect(stage.dialog).to_have_count(0)
+    """Without a question: the chat is gone, and the line below the list says which."""
+    stage.choose(stage.words.delete)
     expect(stage.visitor.find("suggestions")).to_be_attached()
+    title = stage.words.sessions.deleted_one.format(title=f"새 이름 {stage.words.language}")
+    expect(stage.visitor.find("deleted")).to_contain_text(title)
+
+
+def brought_back(stage: Stage) -> None:
+    stage.button("undo_delete").click()
+    expect(stage.visitor.open_row).to_contain_text(f"새 이름 {stage.words.language}")
+    expect(stage.visitor.find("deleted")).to_have_count(0)
+    expect(stage.visitor.turn(1)).to_be_attached()

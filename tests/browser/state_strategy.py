@@ -158,8 +158,8 @@ def compaction_stopped(stage: Stage) -> None:
 def compacted(stage: Stage) -> None:
     _open_settings(stage)
     stage.button("compact").click()
-    expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
     stage.close_sidebar()
+    expect(stage.visitor.find("change_bar")).to_contain_text(stage.words.undo)
     expect(stage.open_panel().locator('[class*="st-key-restore_"]')).to_be_visible()
 
 

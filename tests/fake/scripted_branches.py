@@ -75,8 +75,11 @@ class ScriptedBranches:
 
     def delete_many(self, session_ids: Sequence[str]) -> tuple[str, ...]:
         self.act("delete_many")
-        self.gone = {identifier: self.stored.pop(identifier) for identifier in session_ids}
+        self.gone.update((identifier, self.stored.pop(identifier)) for identifier in session_ids)
         return tuple(session_ids)
+
+    def just_deleted(self) -> dict[str, str]:
+        return {identifier: session.title for identifier, session in self.gone.items()}
 
     def undo_delete(self, session_ids: Sequence[str]) -> tuple[str, ...]:
         back = {identifier: self.gone.pop(identifier) for identifier in session_ids if identifier in self.gone}

@@ -104,6 +104,7 @@ OF_AN_OWNER: Final = {
     "sessions.list",
     "sessions.count",
     "sessions.delete_many",
+    "sessions.just_deleted",
     "sessions.undo_delete",
     "sessions.import_session",
     "sessions.open_example",
@@ -428,6 +429,7 @@ def test_each_owner_deletes_and_brings_back_his_own_sessions(house: House) -> No
     assert theirs.delete_many([session_id]) == ()
     assert mine.count() == 2
     assert mine.delete_many([session_id]) == (session_id,)
+    assert theirs.just_deleted() == {}
     assert theirs.undo_delete([session_id]) == ()
     assert mine.undo_delete([session_id]) == (session_id,)
     mine.delete(session_id)

@@ -305,8 +305,10 @@ def test_deleted_sessions_are_gone_at_once_and_can_be_brought_back(alone: Chat, 
     with pytest.raises(NotFoundError):
         alone.start(question(5))
     assert sessions.delete_many([session_id]) == ()
+    assert list(sessions.just_deleted()) == [session_id]
     assert sessions.undo_delete([session_id, retained.session_id, "no-such-session"]) == (session_id,)
     assert sessions.undo_delete([session_id]) == ()
+    assert sessions.just_deleted() == {}
     assert (alone.turns, alone.covered) == shown
     alone.ask(5, 5)
     assert shape(server.bodies("chat")[-1]) == [(1, 3), 4, 5]

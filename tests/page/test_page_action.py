@@ -217,9 +217,10 @@ def restore(about: About) -> Iterator[Press]:
     assert about.compactions == 0
 
 
-@shows("action.reset")
+@shows()
 def reset(about: About) -> Iterator[Press]:
-    yield partial(action.reset, about.session_id)
+    about.fields["browser"] = {"sent": [sent("/reset", about.session_id)]}
+    yield handler("browser._take_sent")
     assert about.reset_after == (TURNS,)
 
 
@@ -320,25 +321,17 @@ def put_first(about: About) -> Iterator[Press]:
     assert about.view.is_pinned
 
 
-@shows("action.delete")
+@shows("action.delete", refusal="")
 def delete(about: About) -> Iterator[Press]:
-    yield partial(action.delete, about.session_id)
+    yield partial(action.delete, [about.session_id])
     assert not about.is_listed()
     assert about.opened is None
 
 
-@shows("sidebar._delete", "action.delete_many", refusal="")
-def delete_many(about: About) -> Iterator[Press]:
-    yield partial(handler("sidebar._delete"), [about.session_id])
-    assert not about.is_listed()
-    assert about.opened is None
-
-
-@shows("sidebar._undo", "action.undo_delete", refusal="")
+@shows("action.undo_delete", refusal="")
 def undo_delete(about: About) -> Iterator[Press]:
     about.service.sessions.delete_many([about.session_id])
-    about.fields["deleted_sessions"] = SimpleNamespace(identifiers=[about.session_id], opened=None)
-    yield handler("sidebar._undo")
+    yield partial(action.undo_delete, [about.session_id])
     assert about.is_listed()
 
 
@@ -371,7 +364,7 @@ def use_a_version(about: About) -> Iterator[Press]:
 def take_a_change_back(about: About) -> Iterator[Press]:
     first = about.record
     about.service.folds.edit(about.session_id, first.id, "The move is on 3 October.")
-    change = SimpleNamespace(session_id=about.session_id, back_to=first.id)
+    change = SimpleNamespace(session_id=about.session_id, back_to=first.id, is_compaction=False)
     yield partial(handler("record_action._take_back"), change)
     assert about.record.id == first.id
 

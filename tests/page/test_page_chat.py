@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from component.words.en import LANGUAGES, Language
 from component.words.wording import words_of
-from graph.value.error import BusyError, DatabaseBusyError, InputError
+from graph.value.error import BusyError, DatabaseBusyError, DiskFullError, InputError
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
 from tests.page.reading import as_tab, folds, keys, open_page, page_text, raw_html, say, store_session
@@ -185,3 +185,21 @@ def test_a_message_that_was_sent_with_its_files_is_taken_when_it_comes_again(
         hear(hearing, identifier, "a" * 24, text)
         assert len(session.turns) == 1
         assert not hearing.error
+
+
+def test_an_error_above_the_field_can_be_closed_and_goes_with_the_next_success(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 2)
+    open_page(page, identifier)
+    for key in ("icon_close_notice", "menu"):
+        service.refusal = DiskFullError()
+        page.menu_button(key=f"menu_{identifier}").click("이름 바꾸기").run()
+        page.text_input(key="new_title").set_value("새 이름")
+        page.button(key="dialog_confirm").click().run()
+        assert len(page.error) == 1
+        if key == "menu":
+            page.menu_button(key=f"menu_{identifier}").click("고정").run()
+        else:
+            page.button(key=key).click().run()
+        assert not page.error

@@ -39,7 +39,6 @@ def test_commands_are_run_and_never_sent(page: AppTest, service: ScriptedService
     service.stored[identifier].records = [compaction()]
     open_page(page, identifier)
     say(page, "/compact", " /reset ")
-    page.button(key="dialog_confirm").click().run()
     assert [call for call in service.calls if call.split()[0] in {"compact", "reset", "send"}] == [
         f"compact {identifier}",
         f"reset {identifier}",
@@ -71,30 +70,25 @@ def test_a_compaction_is_made_told_and_restored(page: AppTest, service: Scripted
     line = "메시지 12개 → 5개, 토큰 ≈80,000 → ≈8,000 (90% 감소)"
     assert line in page_text(open_page(page, identifier))
     page.button(key="compact").click().run()
-    assert toasts(page) == [line]
+    assert f":small[:material/check: {line}]" in page_text(page)
+    page.button(key="take_back").click().run()
     assert {"restore_earlier-2", "restore_earlier-1"} <= keys(page)
     page.button(key="restore_earlier-1").click().run()
     page.button(key=f"restore_{newest.id}").click().run()
     asked = [call for call in service.calls if call.split()[0] in {"compact", "restore"}]
     assert asked == [
         f"compact {identifier}",
+        f"restore {identifier} {newest.id}",
         f"restore {identifier} earlier-1",
         f"restore {identifier} {newest.id}",
     ]
 
 
-def test_a_reset_is_asked_about_leaves_a_divider_and_is_undone_beside_it(
-    page: AppTest, service: ScriptedService
-) -> None:
+def test_a_reset_leaves_a_divider_and_is_undone_beside_it(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 5)
-    say(open_page(page, identifier), "/reset")
-    assert "다음 메시지부터 모델은 지금까지의 대화를 모릅니다." in page_text(page)
-    page.button(key="dialog_cancel").click().run()
-    assert "dialog_confirm" not in keys(page)
-    assert not {f"reset {identifier}", "past_records"} & set(service.calls)
-    assert "여기부터 모델은" not in page_text(page)
-
-    say(page, "/reset").button(key="dialog_confirm").click().run()
+    open_page(page, identifier)
+    assert "past_records" not in service.calls
+    say(page, "/reset")
     assert "여기부터 모델은 앞의 대화를 모릅니다." in page_text(page)
     assert "past_records" in service.calls
     assert (boxes(page, "past_"), boxes(page, "reset_")) == (["past_record-1"], ["reset_5"])

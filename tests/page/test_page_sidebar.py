@@ -85,17 +85,6 @@ def test_a_dialog_goes_with_its_session(page: AppTest, service: ScriptedService)
     assert "open_dialog" not in page.session_state
 
 
-def test_delete_asks_first_and_leaves_the_open_session(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 1)
-    open_page(page, identifier).menu_button(key=f"menu_{identifier}").click("삭제").run()
-    assert "되돌릴 수 없습니다" in page_text(page)
-    assert identifier in service.stored
-    page.button(key="dialog_confirm").click().run()
-    assert not service.stored
-    assert page.title[0].value == "오래 이야기해도 흐름을 잃지 않는 대화"
-    assert "session" not in page.query_params
-
-
 def test_a_chat_is_renamed_in_a_dialog_that_stays_until_it_is_closed(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     stored = service.stored[identifier]

@@ -109,6 +109,14 @@ def test_an_error_of_the_endpoint_says_what_to_do(language: Language) -> None:
 def test_input_error_is_told_by_its_reason() -> None:
     assert explain_error(words_of("ko"), errors.InputError("empty")) == "내용이 없습니다."
     assert explain_error(words_of("en"), errors.InputError("too_long", "9 > 5")).endswith("(9 > 5)")
+    # An id, a line or a number of answers says nothing to who reads it.
+    for error in (
+        errors.NotFoundError("70gKGJYkyZxYCzq5"),
+        errors.InputError("not_an_export", "1"),
+        errors.InputError("not_last", "4"),
+        errors.ServerBusyError("8"),
+    ):
+        assert "(" not in explain_error(words_of("en"), error)
 
 
 @pytest.mark.parametrize(
