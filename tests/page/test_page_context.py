@@ -71,7 +71,7 @@ def test_a_compaction_is_made_told_and_restored(page: AppTest, service: Scripted
     assert line in page_text(open_page(page, identifier))
     page.button(key="compact").click().run()
     assert f":small[:material/check: {line}]" in page_text(page)
-    page.button(key="take_back").click().run()
+    page.button(key="take_back_bar").click().run()
     assert {"restore_earlier-2", "restore_earlier-1"} <= keys(page)
     page.button(key="restore_earlier-1").click().run()
     page.button(key=f"restore_{newest.id}").click().run()
