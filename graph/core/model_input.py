@@ -77,7 +77,8 @@ class SystemPart:
         text: The beginning of the system prompt; the same bytes in every turn of a session.
         tool_schema: JSON of the tools sent beside the messages; counted, not rendered.
         note: A sentence appended to the last tool result, so that the cached prefix stays unchanged.
-        front: Follows `text`.
+        own: The user's own instructions; follows `text`.
+        front: Follows `own`.
         client: The instructions of a client program; follows `front`.
         volatile: Precedes the user's words of the open turn.
         before: Messages of a client program that precede the open turn.
@@ -90,6 +91,7 @@ class SystemPart:
     note: str = ""
     name: str = "chat"
     language: Language = "ko"
+    own: ContextBlock | None = None
     front: ContextBlock | None = None
     client: ContextBlock | None = None
     volatile: ContextBlock | None = None
@@ -99,10 +101,12 @@ class SystemPart:
     @property
     def standing(self) -> list[ContextBlock]:
         """The blocks in the system prompt, which stay the same from turn to turn."""
-        return [block for block in (self.front, self.client) if block is not None]
+        return [block for block in (self.own, self.front, self.client) if block is not None]
 
     def with_block(self, block: ContextBlock) -> SystemPart:
         match block.kind:
+            case "own":
+                return replace(self, own=block)
             case "front":
                 return replace(self, front=block)
             case "client":

@@ -82,12 +82,12 @@ def _tokens(line: str) -> int:
     return estimate_tokens(line)
 
 
-BlockKind = Literal["front", "client", "volatile", "before"]
+BlockKind = Literal["own", "front", "client", "volatile", "before"]
 # The kinds in the system prompt, in order.
-STANDING: Final[tuple[BlockKind, ...]] = ("front", "client")
+STANDING: Final[tuple[BlockKind, ...]] = ("own", "front", "client")
 _KINDS: Final[dict[str, BlockKind]] = {kind: kind for kind in get_args(BlockKind)}
-# Of a model's input without prompt, tools and question, for blocks of our own: together they leave half of it.
-LARGEST_SHARES: Final[dict[BlockKind, int]] = {"front": 3, "volatile": 6}
+# Of a model's input without prompt, tools and question, for blocks of our own: together they leave a quarter.
+LARGEST_SHARES: Final[dict[BlockKind, int]] = {"own": 4, "front": 3, "volatile": 6}
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class ContextBlock:
     """A block as sent; the table has it whole under (session, kind, version).
 
     Attributes:
-        kind: "front" and, after it, "client" (instructions of a client program) are in the system prompt and stay the
-            same from turn to turn; "volatile" precedes the user's words of the open turn, and "before" (messages of a
+        kind: "own" (the user's own instructions), "front" and "client" (instructions of a client program) are in the
+            system prompt, in this order, and stay the same from turn to turn; "volatile" precedes the user's words of the open turn, and "before" (messages of a
             client program, as JSON) the open turn; neither is sent again later.
         version: Counts the session's blocks of this kind, from 1.
         sent_lines: Number of lines sent; None for all of them.
@@ -158,6 +158,7 @@ class ContextRequest:
         context: Client context of the request, such as `currentFile` and `selection`; checked only to be text.
         front: The session's front block as last sent; "" before the first one, and after a change of `root` or
             `has_memory`. Returning it unchanged keeps the provider's cached prefix valid.
+        own: The block of the user's own instructions, "" for none.
         tools: Descriptions of the offered tools by name, as sent to the model.
     """
 
@@ -170,6 +171,7 @@ class ContextRequest:
     message: AnyMessage
     context: Mapping[str, str]
     front: str = ""
+    own: str = ""
     tools: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -13,6 +13,8 @@ from prompt.system.framing import (
     CLOSED_ANSWER,
     COMPACTION_HEADING,
     NO_RESULT,
+    OWN_CHAT_HEADING,
+    OWN_HEADING,
     PERSISTENT_HEADING,
     RECORD_LABEL,
     SUMMARY_HEADING,
@@ -223,6 +225,8 @@ _INDENT: Final = "  "
 _OWN_HEADINGS: Final = (
     *SUMMARY_HEADING.values(),
     *CLIENT_HEADING.values(),
+    *OWN_HEADING.values(),
+    *OWN_CHAT_HEADING.values(),
     COMPACTION_HEADING,
 )
 _HEADINGS: Final = "|".join(map(re.escape, (heading.partition("\n")[0] for heading in _OWN_HEADINGS)))

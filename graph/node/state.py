@@ -95,6 +95,7 @@ class TurnContext:
     time_zone: str
     language: Language
     fold_wait: WaitBudget = field(default_factory=WaitBudget)
+    own: ContextBlock | None = None
     front: ContextBlock | None = None
     client_block: ContextBlock | None = None
     volatile: ContextBlock | None = None
@@ -115,9 +116,10 @@ class TurnContext:
     def system_for(self, *, has_tools: bool) -> SystemPart:
         """Returns `system`; for a model without tools, one that doesn't speak of them."""
         can_recall = self.strategy.sends_records and has_tools and self.offers(RECALL_TOOL)
-        own = system_part(self.language, can_recall=can_recall)
+        prompt = system_part(self.language, can_recall=can_recall)
         return replace(
-            own,
+            prompt,
+            own=self.own,
             front=self.front,
             client=self.client_block,
             volatile=self.volatile,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from graph.core.instruction import checked_instructions
 from graph.core.text import plain_text
 from graph.file.root_folder import RootFolders
 from graph.fold.spec import round_rate
@@ -168,6 +169,8 @@ class Choices:
             changes["has_memory"] = options.has_memory
         if options.thinking is not None:
             changes["thinking"] = options.thinking
+        if options.instructions is not None:
+            changes["instructions"] = checked_instructions(options.instructions)
         return changes
 
     def changes_of(self, session: SessionRow, options: TurnOptions) -> dict[str, Any]:

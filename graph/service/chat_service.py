@@ -35,6 +35,7 @@ from graph.service.deletion import SessionEraser
 from graph.service.example import ExampleWriter
 from graph.service.folds import Folds
 from graph.service.inputs import Inputs
+from graph.service.instructions import Instructions
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
@@ -175,7 +176,7 @@ class ChatService:
     """Turnfold for one owner, made by `open_service`; all methods are thread-safe.
 
     Parts: `turns` (send, retry, edit, fork, follow), `sessions` (list, configure, delete), `folds` (records, compact,
-    reset, edit, undo, pin), `inputs` (what calls were sent), `costs`, `projects` (memory and rules), `programs` (their
+    reset, edit, undo, pin), `inputs` (what calls were sent), `instructions` (the user's own), `costs`, `projects` (memory and rules), `programs` (their
     tokens), `completions` (OpenAI's protocol), and `summaries` (of no session).
     """
 
@@ -214,6 +215,7 @@ class ChatService:
             next_inputs=engine.next_inputs,
         )
         self.inputs = Inputs(access, models=models, strategies=strategies, known_tools=engine.known_tools)
+        self.instructions = Instructions(access)
         self.costs = Costs(access, token_uses=stores.owner.token_uses, prices=settings.model_prices, models=models)
         self.projects = Projects(
             access.owner,

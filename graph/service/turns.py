@@ -360,6 +360,7 @@ class Turns:
             language = self._stores.language(session_id)
             pins = self._stores.pinned(session_id) if strategy.sends_records else ()
             asked = self._stores.archive.get(session_id, turn.user_message_id).message
+            own = self._stores.own_block(session, language)
         context = TurnContext(
             lease=lease,
             owner=self._owner,
@@ -386,6 +387,7 @@ class Turns:
             language=language,
             turn=turn.number,
             message=asked,
+            own=own,
             # Without a project, what earlier requests said of the context holds on.
             context=values if session.project_root else self._contexts.apply_context(session_id, values, language),
         )

@@ -12,7 +12,7 @@ from sqlalchemy import Integer, TextClause, bindparam, delete, select, text
 
 from graph.store.column import PlainText, add_once
 from graph.store.database import Clock, Database
-from graph.store.schema import owner_use_table, withdrawn_owner_table
+from graph.store.schema import own_instruction_table, owner_use_table, withdrawn_owner_table
 from graph.value.error import StoreError, UserRateError, UserTokensError
 
 _withdrawn = withdrawn_owner_table.c
@@ -52,6 +52,34 @@ class OwnerStore:
     def withdrawn(self) -> list[WithdrawnOwner]:
         with self._database.read() as connection:
             return [WithdrawnOwner(*row) for row in connection.execute(_ALL)]
+
+
+_own = own_instruction_table.c
+_INSTRUCTIONS: Final = select(_own.text).where(_own.owner == bindparam("of_owner"))
+_FORGET_INSTRUCTIONS: Final = delete(own_instruction_table).where(_own.owner == bindparam("of_owner"))
+_KEEP_INSTRUCTIONS: Final = text("""
+    INSERT INTO own_instruction (owner, text) VALUES (:owner, :text) ON CONFLICT (owner) DO UPDATE SET text = :text
+""").bindparams(*(bindparam(name, type_=PlainText) for name in ("owner", "text")))
+
+
+class InstructionStore:
+    """Stores what owners want every chat to be told."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, owner: str) -> str:
+        """Returns an owner's text, "" for none."""
+        with self._database.read() as connection:
+            return connection.execute(_INSTRUCTIONS, {"of_owner": owner}).scalar() or ""
+
+    def keep(self, owner: str, text: str) -> None:
+        """Replaces an owner's text; an empty one leaves no row."""
+        with self._database.write() as connection:
+            if text:
+                connection.execute(_KEEP_INSTRUCTIONS, {"owner": owner, "text": text})
+            else:
+                connection.execute(_FORGET_INSTRUCTIONS, {"of_owner": owner})
 
 
 _LOG = logging.getLogger(__name__)

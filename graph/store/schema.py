@@ -82,6 +82,14 @@ owner_use_table = Table(
     Column("tokens", BigInteger, nullable=False),
 )
 
+# An owner's instructions for all chats.
+own_instruction_table = Table(
+    "own_instruction",
+    METADATA,
+    Column("owner", PlainText, primary_key=True),
+    Column("text", PlainText, nullable=False),
+)
+
 # Per owner and folder of this machine, independent of sessions.
 rule_agreement_table = Table(
     "rule_agreement",
@@ -155,6 +163,7 @@ session_table = Table(
     Column("deleted_at", UtcTime, nullable=True),  # the row is erased once the deletion can't be undone
     Column("thinking", PlainText, nullable=False, server_default=""),
     Column("language", PlainText, nullable=False, server_default=""),  # of a program's system message
+    Column("instructions", PlainText, nullable=False, server_default=""),  # the user's own, for this chat
     Index("session_by_owner", "owner", "updated_at"),
     Index("session_by_origin", "forked_from"),
 )

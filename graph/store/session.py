@@ -55,6 +55,7 @@ class SessionRow:
         title_source: Author of the title: "" for the first message, "model" or "user".
         deleted_at: Time of a deletion that can still be undone.
         thinking: How much the model is to think, "" for its own measure.
+        instructions: The user's own for this chat.
         is_open: True if the last turn is running or waits for a program.
     """
 
@@ -78,6 +79,7 @@ class SessionRow:
     is_pinned: bool
     deleted_at: datetime | None
     thinking: Thinking
+    instructions: str
     is_open: bool
 
 

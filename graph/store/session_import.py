@@ -17,6 +17,7 @@ from langchain_core.messages.tool import tool_call
 from sqlalchemy import Connection, Table, insert, select
 
 from graph.core.attached import content_of, images_of, reference_of
+from graph.core.instruction import MOST_INSTRUCTIONS_CHARS
 from graph.core.manifest import without_gaps
 from graph.core.model_input import SUMMARY_PREFIX
 from graph.core.text import sum_tokens, title_of
@@ -135,6 +136,10 @@ def _is_sound(table: Table, row: Mapping[str, Any]) -> bool:
     return has_choices and has_items and (own is None or own(row))
 
 
+def _is_session(row: Mapping[str, Any]) -> bool:
+    return len(row.get("instructions", "")) <= MOST_INSTRUCTIONS_CHARS
+
+
 def _is_message(row: Mapping[str, Any]) -> bool:
     shown_message(decode_message(row["role"], row["message_id"], row["content"]))
     return bool(row["position"] > 0)
@@ -155,6 +160,7 @@ def _is_image(row: Mapping[str, Any]) -> bool:
 
 
 _OWN_CHECKS: Final[Mapping[Table, Callable[[Mapping[str, Any]], bool]]] = {
+    session_table: _is_session,
     message_table: _is_message,
     record_table: _is_record,
     call_table: _is_call,
@@ -233,8 +239,8 @@ def import_sessions(
     """Imports an export in one transaction; returns the ids of the sessions here, in order.
 
     A session gets a new id if its own is taken or has a foreign form. Records always get new ids: the cache of records
-    by id must not trust a file. Nothing is sent that the transcript or the summaries don't show: imported instructions
-    and project memory can be viewed, but their blocks end. `allowed` limits a row to the owner's permissions.
+    by id must not trust a file. Nothing is sent that the transcript, the summaries or the chat's own instructions don't
+    show: a program's instructions and project memory can be viewed, but their blocks end. `allowed` limits a row to the owner's permissions.
 
     Raises:
         InputError: `not_an_export`: a line is invalid; `detail` is its number.

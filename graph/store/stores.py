@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from langchain_core.messages import AnyMessage
 from sqlalchemy import bindparam, select
 
+from graph.core.instruction import own_block
 from graph.core.language import session_language
 from graph.core.pin import Pin, pin_of
 from graph.core.snapshot import uncovered_ranges
@@ -23,13 +24,13 @@ from graph.store.column import add_once
 from graph.store.database import Clock, Database, utc_now
 from graph.store.fingerprint import FingerprintStore
 from graph.store.lease import LeaseStore
-from graph.store.owner import OwnerStore, OwnerUseStore
+from graph.store.owner import InstructionStore, OwnerStore, OwnerUseStore
 from graph.store.project import ContextBlockStore, RuleAgreementStore
 from graph.store.record import RecordStore, VersionStore
 from graph.store.reset import ResetStore
 from graph.store.schema import server_key_table
 from graph.store.search import SearchStore
-from graph.store.session import SessionStore
+from graph.store.session import SessionRow, SessionStore
 from graph.store.sqlite.checkpoint import Checkpointer, open_checkpointer
 from graph.store.sqlite.file import in_use
 from graph.store.sqlite.sqlite_database import open_sqlite
@@ -106,6 +107,7 @@ class ChatStores:
     resets: ResetStore
     calls: CallStore
     blocks: ContextBlockStore
+    instructions: InstructionStore
     search: SearchStore
     vectors: VectorStore
     checkpointer: Checkpointer | PooledSaver
@@ -149,6 +151,14 @@ class ChatStores:
             entries = self.pins.live(session_id)
             begin = self.sessions.context_begin(session_id) if entries else 0
         return tuple(pin_of(entry) for entry in entries if entry.position > begin)
+
+    def own_block(self, session: SessionRow, language: Language) -> str:
+        """Returns the user's instructions as a session's next turn is sent them.
+
+        In a chat that a program began its own system message rules, and not the text for all chats.
+        """
+        for_all = "" if session.client else self.instructions.get(session.owner)
+        return own_block(for_all, session.instructions, language)
 
     def oldest_raw_position(self, session_id: str) -> int | None:
         begin = self.sessions.context_begin(session_id)
@@ -227,6 +237,7 @@ def open_stores(settings: Settings, clock: Clock) -> Iterator[Stores]:
                 resets=ResetStore(database),
                 calls=CallStore(database),
                 blocks=ContextBlockStore(database),
+                instructions=InstructionStore(database),
                 search=SearchStore(database),
                 vectors=VectorStore(database),
                 checkpointer=checkpointer,

@@ -134,7 +134,7 @@ class Fitting:
         return fit
 
     def _with_cut_blocks(self, fit: Fit) -> Fit:
-        for block in (self._system.volatile, self._system.front, self._system.client):
+        for block in (self._system.volatile, self._system.front, self._system.own, self._system.client):
             excess = self._excess(fit.model_input)
             if block is not None and excess > 0:
                 least = block.within(estimate_tokens(block.text) - excess - _SLACK_TOKENS, self._language)
@@ -189,6 +189,7 @@ _PARTS: Final = {
     "message": "turns",
     "pin": "pins",
     "front": "project",
+    "own": "instructions",
     "client": "system",
 }
 

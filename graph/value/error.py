@@ -68,6 +68,7 @@ InputReason = Literal[
     "context_not_kept",
     "empty",
     "import_too_large",
+    "instructions_too_long",
     "no_effect",
     "no_images",
     "no_reset",

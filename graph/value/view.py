@@ -352,6 +352,7 @@ class TurnOptions:
     Attributes:
         project_root: A folder of `PROJECT_ROOTS` or below one; "" for no project.
         thinking: How much the model is to think, where it can be chosen; "" for its own measure.
+        instructions: The user's own for this chat, 2,000 characters at most.
         time_zone: IANA name of the user's time zone, for tools; "" means UTC.
         context: Context of this request: `currentFile`, `selection`.
         client: The program's part of the request; None for the page.
@@ -363,6 +364,7 @@ class TurnOptions:
     project_root: str | None = None
     has_memory: bool | None = None
     thinking: Thinking | None = None
+    instructions: str | None = None
     time_zone: str = ""
     context: Mapping[str, str] = field(default_factory=dict)
     client: ClientOptions | None = None

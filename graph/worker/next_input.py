@@ -60,6 +60,7 @@ def unsaved_session(owner: str, compression_rate: float) -> SessionRow:
         is_pinned=False,
         deleted_at=None,
         thinking="",
+        instructions="",
         is_open=False,
     )
 
@@ -147,6 +148,7 @@ class NextInputs:
             language=language,
             turn=number,
             message=_QUESTION,
+            own=self._deps.stores.own_block(session, language),
             context={} if session.project_root else self._contexts.apply_context(session_id, {}, language),
         )
         return self._blocks.added_to(turn, request)

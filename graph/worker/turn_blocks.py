@@ -71,7 +71,7 @@ class TurnBlocks:
         session_id = turn.lease.session_id
         most_tokens = budget_tokens(self._models.input_tokens(turn.row.model))
         turn = replace(turn, pins=fitting(turn.pins, most_tokens, turn.language), client_block=self._client_block(turn))
-        turn = replace(turn, before=self._before(turn))
+        turn = replace(turn, before=self._before(turn), own=self._own(turn, request.own))
         if turn.is_resumed:
             front = None if source is None else self._within(turn, self._blocks.newest(session_id, "front"))
             return replace(turn, front=front, volatile=_fixed(self._blocks.newest(session_id, "volatile")))
@@ -91,6 +91,12 @@ class TurnBlocks:
         retained = self._blocks.keep(turn.lease, "front", undivided(standing.strip()), owner=turn.owner)
         front = self._within(turn, retained)
         return replace(turn, front=front, volatile=self._passing(turn, undivided(passing.strip()), found))
+
+    def _own(self, turn: TurnContext, text: str) -> ContextBlock | None:
+        """Returns the block of the user's own instructions, as they are since the turn began."""
+        if turn.is_resumed:
+            return self._within(turn, self._blocks.newest(turn.lease.session_id, "own"))
+        return self._within(turn, self._blocks.keep(turn.lease, "own", text, owner=turn.owner))
 
     def _before(self, turn: TurnContext) -> ContextBlock | None:
         """Returns what the program sent before the question, also when the same question is answered again."""
@@ -143,4 +149,4 @@ def _fixed(block: ContextBlock | None) -> ContextBlock | None:
 
 def _stands_before(kind: str, name: str) -> bool:
     """True if a block precedes the program's instructions in the input; tools do wherever they are rendered."""
-    return kind in ("system", "tools") or (kind == CONTEXT and name.partition("/")[0] == "front")
+    return kind in ("system", "tools") or (kind == CONTEXT and name.partition("/")[0] in {"own", "front"})

@@ -59,6 +59,16 @@ CLIENT_HEADING: Final[Mapping[Language, str]] = {
     "en": "[Instructions of the program]\nThe system instructions of the program that the user works with. Follow them.",
 }
 
+# The headings of the user's own instructions, for all chats and for one.
+OWN_HEADING: Final[Mapping[Language, str]] = {
+    "ko": "[사용자의 지침]\n사용자가 모든 대화에 적어 둔 글입니다. 대화에서 사용자가 달리 말하지 않으면 이에 따르세요.",
+    "en": "[The user's instructions]\nWritten by the user for all chats. Follow them unless the user says otherwise.",
+}
+OWN_CHAT_HEADING: Final[Mapping[Language, str]] = {
+    "ko": "[이 대화의 지침]\n사용자가 이 대화에 적어 둔 글입니다. 모든 대화의 글과 다르면 이 글에 따르세요.",
+    "en": "[The user's instructions for this chat]\nWritten by the user. Where they differ from those for all chats, follow these.",
+}
+
 # The last line of a context block that was cut to fit a small window.
 BLOCK_CUT: Final[Mapping[Language, str]] = {
     "ko": "(이하 생략: 이 모델의 창에 다 들어가지 않습니다.)",

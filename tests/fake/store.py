@@ -22,7 +22,7 @@ from graph.store.archive import Archive
 from graph.store.call import CallStore, ModelCall
 from graph.store.database import Database, Lease
 from graph.store.lease import LeaseStore
-from graph.store.owner import OwnerStore, OwnerUseStore
+from graph.store.owner import InstructionStore, OwnerStore, OwnerUseStore
 from graph.store.postgres.postgres_database import open_postgres
 from graph.store.project import ContextBlockStore, RuleAgreementStore
 from graph.store.record import RecordStore
@@ -145,6 +145,7 @@ class StoreSet:
     sign_ins: SignInStore
     tokens: ApiTokenStore
     use: OwnerUseStore
+    instructions: InstructionStore
 
     def make_session(self, session_id: str = SESSION, owner: str = OWNER) -> Lease:
         self.sessions.create(session_id, owner, compression_rate=0.3, strategy="interval")
@@ -274,6 +275,7 @@ def stores_over(
         SignInStore(database),
         ApiTokenStore(database, clock=clock),
         OwnerUseStore(database, clock=clock, turns_per_minute=None, tokens_per_day=None),
+        InstructionStore(database),
     )
     leases.close()
 

@@ -110,6 +110,8 @@ def test_tables_of_an_older_version_are_brought_to_head(postgres_head_url: str) 
         connection.execute("ALTER TABLE turn ADD COLUMN rating INTEGER NOT NULL DEFAULT 0")  # 0021
         connection.execute("DROP TABLE attempt")  # 0022
         connection.execute("DROP INDEX session_by_origin")
+        connection.execute("DROP TABLE own_instruction")  # 0023
+        connection.execute("ALTER TABLE session DROP COLUMN instructions")
         connection.execute("UPDATE alembic_version SET version_num = '0013'")
     with (
         closing(open_postgres(SecretStr(postgres_head_url), busy_timeout_seconds=30)) as database,

@@ -19,7 +19,7 @@ from graph.store.access import MOST_TOKENS
 from graph.store.column import database_time
 from graph.store.owner import OwnerUseStore, WithdrawnOwner
 from graph.store.project import RuleAgreement
-from graph.store.schema import sign_in_table
+from graph.store.schema import own_instruction_table, sign_in_table
 from graph.value.error import InputError, NotFoundError, TurnRateError, UserRateError, UserTokensError
 from graph.value.view import ProgramToken
 from tests.fake.drawn import at_most
@@ -53,6 +53,21 @@ def test_withdrawal_counts_from_the_first_time_until_it_is_taken_back(stores: St
     assert stores.owners.readmit(OWNER)
     assert not stores.owners.is_withdrawn(OWNER)
     assert not stores.owners.readmit(OWNER)
+
+
+def test_instructions_are_an_owners_or_a_chats_and_the_last_kept_counts(stores: StoreSet) -> None:
+    stores.make_session()
+    assert (stores.instructions.get(OWNER), stores.sessions.get("s1", OWNER).instructions) == ("", "")
+    for text in ("짧게 답하세요.", 'It\'s "brief";\n:name -- 표로', "짧게"):
+        stores.instructions.keep(OWNER, text)
+        stores.instructions.keep("mallory", "길게")
+        stores.sessions.update("s1", OWNER, instructions=text)
+        assert (stores.instructions.get(OWNER), stores.instructions.get("mallory")) == (text, "길게")
+        assert stores.sessions.get("s1", OWNER).instructions == text
+    stores.instructions.keep(OWNER, "")
+    assert (stores.instructions.get(OWNER), stores.instructions.get("mallory")) == ("", "길게")
+    with stores.database.read() as connection:
+        assert connection.execute(select(own_instruction_table.c.owner)).scalars().all() == ["mallory"]
 
 
 def test_one_sign_in_is_ended_and_no_other(stores: StoreSet) -> None:
