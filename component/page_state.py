@@ -48,6 +48,7 @@ STRATEGY, MODEL, THINKING = "strategy", "model", "thinking"
 LANGUAGE, THEME = "language", "theme"
 ASK, SEARCH, NEW_TITLE, SELECTING = "ask", "search", "new_title", "is_selecting"
 _SETTINGS = (RATE, STRATEGY, MODEL, THINKING, project_choice.ROOT, project_choice.HAS_MEMORY)
+_NEW_INSTRUCTIONS = "new_instructions"
 _WANTED_TURN, _LANDING = "wanted_turn", "landing"
 _SHOWN_ATTEMPTS = "shown_attempts"
 _NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
@@ -129,6 +130,7 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
         project_choice.begin(has_memory=True)
     st.session_state.pop(_SHOWN_TURNS, None)
     st.session_state.pop(_SHOWN_ATTEMPTS, None)
+    st.session_state.pop(_NEW_INSTRUCTIONS, None)
     st.session_state[_WANTED_TURN] = turn
     st.session_state[_OPENED] = opened_count() + 1
     set_notice(None)
@@ -169,7 +171,17 @@ def _land(session: SessionView) -> None:
 
 
 def options() -> TurnOptions:
-    return TurnOptions(**changed_settings(), time_zone=st.context.timezone or "")
+    own = new_instructions() if session_id() is None else ""
+    return TurnOptions(**changed_settings(), instructions=own or None, time_zone=st.context.timezone or "")
+
+
+def new_instructions() -> str:
+    """Returns the instructions saved for the chat that the next message begins."""
+    return str(st.session_state.get(_NEW_INSTRUCTIONS, ""))
+
+
+def set_new_instructions(text: str) -> None:
+    st.session_state[_NEW_INSTRUCTIONS] = text
 
 
 def changed_settings() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from component.page_state import PageState
 from component.words.en import Words
 from graph.value.view import CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
 
-KINDS: Final = ("system", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")
+KINDS: Final = ("system", "own", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")
 _RECORDS: Final = {"record", "shortened"}
 _CLAMPED_LINES: Final = 12
 _LINE_EMS: Final = 18.0  # width of the text column in a group
@@ -61,6 +61,8 @@ def _kind_of(block: InputBlock, turn: int) -> str:
     if block.kind in _RECORDS:
         return "records"
     if block.kind == "context":
+        if block.id == "own":
+            return "own"
         return "volatile" if block.id in {"volatile", "before"} else "layers"
     if block.kind == "pin":
         return "pins"

@@ -14,6 +14,7 @@ from component.bridge import delivery, service_provider
 from component.format import escape_label, zone_of
 from component.page_state import PageState
 from component.panel import panel_head
+from component.sidebar import instructions
 from component.widget import error_box, show_error
 from component.words.en import LANGUAGE_NAMES, LANGUAGES, Words
 from component.words.wording import describe_strategy, words_of
@@ -175,6 +176,7 @@ def draw(now: PageState) -> None:
             project_choice.draw(now.service, now.words)
         panel_head.draw_rate(now)
         _draw_model(now)
+        instructions.draw(now)
         st.segmented_control(
             now.words.language_label,
             LANGUAGES,

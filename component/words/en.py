@@ -142,6 +142,7 @@ INPUT_REASONS: Final[Mapping[str, str]] = {
     "over_window": "This one message is longer than the model's context window. Please send it in parts.",
     "nothing_to_compact": "The chat isn't long enough to compact.",
     "reset_words": "/reset takes no text after it, so nothing was sent. Type /reset alone to clear the context.",
+    "instructions_too_long": "These instructions are too long. Please shorten them.",
     "no_effect": "The chosen strategy sends only the newest turns, so compacting changes nothing.",
     "compact_stopped": "Compacting was stopped. Nothing has changed.",
     "compact_failed": "No shorter summary could be made. Please try again in a moment.",
@@ -218,6 +219,7 @@ class InputWords:
     groups: Mapping[str, str] = field(
         default_factory=lambda: {
             "system": "System prompt",
+            "own": "My instructions",
             "layers": "Standing context",
             "records": "Summaries: {count}",
             "pins": "Pinned messages: {count}",
@@ -628,6 +630,11 @@ class Words:
     delete: str = "Delete"
     undo: str = "Undo"
     save: str = "Save"
+    instructions_all: str = "My instructions, all chats"
+    instructions_chat: str = "My instructions, this chat"
+    instructions_help: str = (
+        "Sent with every chat from your next message on, except in chats that a program began through the API."
+    )
     cancel: str = "Cancel"
 
     settings: str = "⚙️ Advanced settings"

@@ -96,8 +96,9 @@ class ContextBlock:
 
     Attributes:
         kind: "own" (the user's own instructions), "front" and "client" (instructions of a client program) are in the
-            system prompt, in this order, and stay the same from turn to turn; "volatile" precedes the user's words of the open turn, and "before" (messages of a
-            client program, as JSON) the open turn; neither is sent again later.
+            system prompt, in this order, and stay the same from turn to turn; "volatile" precedes the user's words of
+            the open turn, and "before" (messages of a client program, as JSON) the open turn; neither is sent again
+            later.
         version: Counts the session's blocks of this kind, from 1.
         sent_lines: Number of lines sent; None for all of them.
         fixed_lines: Number of lines at the beginning that are never cut: what the program sent that waits for the

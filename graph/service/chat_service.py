@@ -176,8 +176,8 @@ class ChatService:
     """Turnfold for one owner, made by `open_service`; all methods are thread-safe.
 
     Parts: `turns` (send, retry, edit, fork, follow), `sessions` (list, configure, delete), `folds` (records, compact,
-    reset, edit, undo, pin), `inputs` (what calls were sent), `instructions` (the user's own), `costs`, `projects` (memory and rules), `programs` (their
-    tokens), `completions` (OpenAI's protocol), and `summaries` (of no session).
+    reset, edit, undo, pin), `inputs` (what calls were sent), `instructions` (the user's own), `costs`, `projects`
+    (memory and rules), `programs` (their tokens), `completions` (OpenAI's protocol), and `summaries` (of no session).
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -37,6 +37,10 @@ class Instructions:
         self._access.own(session_id)
         self._stores.sessions.update(session_id, self._access.owner, instructions=checked_instructions(text))
 
+    def checked(self, text: str) -> str:
+        """Returns a text as it is kept, for a chat that its first message creates."""
+        return checked_instructions(text)
+
     def tokens(self, text: str) -> int:
         """Estimates the tokens of a text, whatever its length."""
         return estimate_tokens(text.strip())

@@ -240,7 +240,8 @@ def import_sessions(
 
     A session gets a new id if its own is taken or has a foreign form. Records always get new ids: the cache of records
     by id must not trust a file. Nothing is sent that the transcript, the summaries or the chat's own instructions don't
-    show: a program's instructions and project memory can be viewed, but their blocks end. `allowed` limits a row to the owner's permissions.
+    show: a program's instructions and project memory can be viewed, but their blocks end. `allowed` limits a row to the
+    owner's permissions.
 
     Raises:
         InputError: `not_an_export`: a line is invalid; `detail` is its number.

@@ -35,6 +35,7 @@ from graph.value.view import (
     TurnView,
 )
 from tests.fake.scripted_branches import ScriptedBranches
+from tests.fake.scripted_instructions import ScriptedInstructions
 from tests.fake.scripted_programs import ScriptedPrograms
 from tests.fake.scripted_projects import ScriptedProjects
 from tests.fake.scripted_session import COMMANDS, OFFLINE, START, ScriptedSession, chart_of, echo
@@ -86,6 +87,7 @@ class ScriptedService:
         self.turns = self.sessions = ScriptedBranches(self)
         self.projects = ScriptedProjects()
         self.programs = ScriptedPrograms()
+        self.instructions = ScriptedInstructions()
         self.costs = self
         self.cost: CostView | None = None
         self.saved_money: SavingsMoney | None = None

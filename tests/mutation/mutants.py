@@ -83,7 +83,7 @@ _CORE: Final = (
         "graph/core/model_input.py",
         "unit/test_model_input unit/test_context_block unit/test_forged_label",
         ("if raw and not isinstance(raw[0], HumanMessage):", "if not raw:"),
-        ("(self.front, self.client)", "(self.client, self.front)"),
+        ("(self.own, self.front, self.client)", "(self.front, self.client, self.own)"),
         ("if system.volatile is not None and index < len(raw):", "if system.volatile is not None and index == 0:"),
         ('items.insert(0, InputItem("system"', 'items.insert(1, InputItem("system"'),
         ("_behind(system.volatile, words_of(raw[index]))", '_behind(system.volatile, "")'),

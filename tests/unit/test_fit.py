@@ -169,7 +169,7 @@ def system_of(
     return system
 
 
-KINDS: Final[list[BlockKind]] = ["front", "client", "volatile"]
+KINDS: Final[list[BlockKind]] = ["own", "front", "client", "volatile"]
 SYSTEMS = st.builds(
     system_of,
     st.dictionaries(st.integers(0, 20).map(lambda index: 2 * index + 1), st.integers(1, 60), max_size=5),
@@ -217,7 +217,7 @@ def test_no_input_passes_the_limit_if_the_prompt_the_question_and_its_newest_cal
 def least_tokens(session: Session) -> int:
     """The prompt, the question and its newest call; of results and blocks no more than the note that they are cut."""
     bare = replace(session.system, pins=())
-    for block in (bare.front, bare.client, bare.volatile):
+    for block in (bare.own, bare.front, bare.client, bare.volatile):
         if block is not None:
             bare = bare.with_block(block.within(0, "ko"))
     calls = [index for index, message in enumerate(session.opened) if isinstance(message, AIMessage)]
@@ -235,7 +235,7 @@ def noted(message: AnyMessage) -> AnyMessage:
 def check_names(session: Session, fitted: ModelInput) -> None:
     """The list of what was sent says what was cut and where; the oldest pins were left out first."""
     system = session.system
-    whole = {block.kind: block for block in (system.front, system.client, system.volatile) if block is not None}
+    whole = {block.kind: block for block in (*system.standing, system.volatile) if block is not None}
     said = {str(message.id): message for message in session.messages}
     sent = {str(message.id): message.text for message in fitted.messages}
     for item in fitted.items:
@@ -260,7 +260,7 @@ def check_names(session: Session, fitted: ModelInput) -> None:
 
 @pytest.mark.parametrize("strategy", FOLDING)
 def test_what_goes_once_no_memory_is_left_goes_in_the_order_of_its_weight(strategy: Strategy) -> None:
-    system = system_of({1: 4, 3: 4}, {"volatile": 9, "front": 9, "client": 9})
+    system = system_of({1: 4, 3: 4}, {"volatile": 9, "front": 9, "own": 9, "client": 9})
     session = session_of(strategy, record_sentences=[9], result_sentences=[[40, 9]] * 3, system=system)
     session.is_failing = True
     steps = set()
@@ -269,23 +269,25 @@ def test_what_goes_once_no_memory_is_left_goes_in_the_order_of_its_weight(strate
         sent = session.fit(allowed_tokens).model_input
         pins = [item.id for item in sent.items if item.kind == "pin"]
         results = [len(message.text.partition("\n\n[cut: ")[0]) for message in sent.messages if message.type == "tool"]
-        lost = [kind for kind in ("volatile", "front", "client") if f"{kind}/" in str([item.id for item in sent.items])]
+        ids = str([item.id for item in sent.items])
+        lost = [kind for kind in ("volatile", "front", "own", "client") if f"{kind}/" in ids]
         assert pins in (["u1", "u2"], ["u2"], [])
         assert not pins or min(results) >= 200
         assert len(results) == 6 or max(results) == 0
         assert not lost or len(results) == 2
-        assert lost == ["volatile", "front", "client"][: len(lost)]
+        assert lost == ["volatile", "front", "own", "client"][: len(lost)]
         kinds = [item.kind for item in sent.items]
         missing = {"records": "record" not in kinds, "pins": len(pins) < 2}
         missing |= {"tool_results": "cut" in kinds or len(results) < 6}
-        missing |= {"recall": "volatile" in lost, "project": "front" in lost, "system": "client" in lost}
+        missing |= {"recall": "volatile" in lost, "project": "front" in lost}
+        missing |= {"instructions": "own" in lost, "system": "client" in lost}
         named = left_out(session.build(session.history, session.messages), sent)
         assert {*named} == {part for part, is_missing in missing.items() if is_missing}
         steps.add((len(pins), min(results) >= 200, len(results), len(lost)))
     assert {step[0] for step in steps} == {0, 1, 2}
     assert {step[1] for step in steps} == {False, True}
     assert {step[2] for step in steps} == {2, 4, 6}
-    assert {step[3] for step in steps} == {0, 1, 2, 3}
+    assert {step[3] for step in steps} == {0, 1, 2, 3, 4}
 
 
 @pytest.mark.parametrize("strategy", FOLDING)

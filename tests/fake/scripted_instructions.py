@@ -1,0 +1,32 @@
+"""The instructions of a scripted service, over plain texts."""
+
+from __future__ import annotations
+
+from graph.core.instruction import checked_instructions
+from graph.core.text import estimate_tokens
+
+
+class ScriptedInstructions:
+    """Keeps the text for all chats in `all`, and those of chats by id in `chats`."""
+
+    def __init__(self) -> None:
+        self.all = ""
+        self.chats: dict[str, str] = {}
+
+    def for_all(self) -> str:
+        return self.all
+
+    def keep_for_all(self, text: str) -> None:
+        self.all = checked_instructions(text)
+
+    def of_session(self, session_id: str) -> str:
+        return self.chats.get(session_id, "")
+
+    def keep_of_session(self, session_id: str, text: str) -> None:
+        self.chats[session_id] = checked_instructions(text)
+
+    def checked(self, text: str) -> str:
+        return checked_instructions(text)
+
+    def tokens(self, text: str) -> int:
+        return estimate_tokens(text)
