@@ -147,7 +147,7 @@ def end_page() -> None:
 
 def note_panel(records: Sequence[Record], following: NextFold, session: SessionView, *, answered: int | None) -> None:
     """Stores the state drawn in the panel; `answered` finished turns, None if it shows the head alone."""
-    st.session_state.update({_CARDS: records, _ANSWERED: answered})
+    st.session_state.update({_CARDS: (*following.ready, *records), _ANSWERED: answered})
     note_head(following, session)
 
 
@@ -250,12 +250,10 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
         if turns is None:
             return None
         parts = [key(turn) for turn in turns]
-        if _is_project_changed(service) or _are_records_changed(service, identifier):
+        following = service.folds.next_fold(identifier, strategy=strategy)
+        if _is_project_changed(service) or _are_records_changed(service, identifier, following):
             parts.append(PANEL)
-        elif st.session_state.get(_HEAD) != (
-            service.folds.next_fold(identifier, strategy=strategy),
-            session.fold_failures,
-        ):
+        elif st.session_state.get(_HEAD) != (following, session.fold_failures):
             parts += [HEAD, LACK] if st.session_state[_ANSWERED] is None else [PANEL]
         elif st.session_state[_ANSWERED] not in {None, session.turn_count - session.is_running}:
             parts.append(PANEL)
@@ -270,9 +268,10 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
     return [part for part in parts if part != SESSIONS] if dialog.is_open() else parts
 
 
-def _are_records_changed(service: ChatService, identifier: str) -> bool:
+def _are_records_changed(service: ChatService, identifier: str, following: NextFold) -> bool:
     drawn = st.session_state.get(_CARDS), st.session_state.get(_PINS)
-    return drawn != (service.folds.records(identifier, last=CARDS_AT_ONCE), service.folds.pins(identifier))
+    records = service.folds.records(identifier, last=CARDS_AT_ONCE)
+    return drawn != ((*following.ready, *records), service.folds.pins(identifier))
 
 
 def _is_project_changed(service: ChatService) -> bool:

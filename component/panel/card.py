@@ -1,9 +1,9 @@
-"""Draws a record as a card of the panel: covered turns, summary, cost, and menu."""
+"""Draws a record as a card of the panel: covered turns, length, text, facts, details and menu."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import streamlit as st
@@ -51,28 +51,25 @@ _CLAMPED_LINES = 6
 _LINE_EMS = 20.0  # width of the panel's text column
 
 
-def draw_row(now: PageState, record: Record) -> None:
+def draw_row(now: PageState, record: Record, *, is_active: bool) -> None:
     original, summary = format_count(record.original_chars), format_count(record.summary_chars)
     template = now.words.card_row_verbatim if record.kind == "verbatim" else now.words.card_row
     label = template.format(turns=format_turns(record.turns), original=original, summary=summary)
     row = st.expander(escape_label(label), key=f"older_{record.id}", type="compact", on_change="rerun")
     if row.open:
         with row:
-            draw(now, record)
+            draw(now, record, is_active=is_active)
 
 
-def draw(now: PageState, record: Record, *, is_active: bool = True) -> None:
-    """Draws the card; only active records have a menu."""
+def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: bool = True) -> None:
+    """Draws the card; `is_ready` for the next turn, which will use it. One that isn't active has no menu."""
     words = now.words
     with st.container(border=True, gap="xsmall", key=f"card_{record.id}"):
-        template = words.card_compaction if record.kind == "compaction" else words.card_title
-        title = template.format(turns=format_turns(record.turns))
-        st.markdown(f"**\\{title[:-1]}\\]** " + " ".join(f":gray-badge[{badge}]" for badge in _badges(words, record)))
-        st.markdown(f":small[:gray[{_chars(words, record)}]]")
-        if record.kind != "verbatim":
-            st.markdown(f":small[:gray[{_figures(words, record)}]]")
-        if record.context_messages:
-            st.markdown(f":small[:material/compress: :gray[{describe_compaction(words, record)}]]")
+        badge = _badge(words, record)
+        st.markdown(f"**\\{_title(words, record)[:-1]}\\]**" + (f" :gray-badge[{badge}]" if badge else ""))
+        if is_ready:
+            st.markdown(f":small[:primary[{words.card_ready}]]")
+        st.markdown(f":small[:gray[{_figures(words, record)}]]")
         st.html(
             f'<button type="button" class="to-turns" title="{words.to_turns}" aria-label="{words.to_turns}" '
             f'data-first="{record.turns[0]}" data-last="{record.turns[-1]}"></button>',
@@ -82,12 +79,11 @@ def draw(now: PageState, record: Record, *, is_active: bool = True) -> None:
             draw_record_menu(words.steering, now.session.session_id, record)
         _draw_text(words, record)
         _draw_facts(now, record, is_active=is_active)
-        _draw_invented(now, record, is_active=is_active)
-        note = _note(words, record)
-        if note:
-            st.markdown(f":small[{note}]")
-        st.markdown(f":small[:gray[{_cost(words, record)}]]")
-        if record.kind == "compaction" and now.session is not None:
+        for warning in _warnings(words, record):
+            st.markdown(f":small[:orange[:material/report: {warning}]]")
+        with st.expander(words.details, key=f"details_{record.id}", type="compact"):
+            st.markdown("  \n".join(f":small[:gray[{line}]]" for line in _details(words, record)))
+        if record.kind == "compaction" and not is_ready and now.session is not None:
             st.button(
                 words.restore,
                 key=f"restore_{record.id}",
@@ -119,7 +115,7 @@ def _draw_facts(now: PageState, record: Record, *, is_active: bool) -> None:
     words, missing, kept = now.words, now.service.folds.lacking(record), record.kept_facts
     if not kept and not missing:
         return
-    colour = "green" if not missing else "orange" if now.service.folds.lacks_firm(record) else "gray"
+    colour = "orange" if now.service.folds.lacks_firm(record) and not record.edited else "gray"
     count = words.facts_kept.format(kept=len(kept), all=len(kept) + len(missing))
     label, key = f":{colour}[{count}]", record_action.facts_key(record.id)
     box = st.expander(label, key=key, icon=":material/fact_check:", type="compact", on_change="rerun")
@@ -162,20 +158,21 @@ def _marked(clause: str, facts: Sequence[str]) -> str:
     return html.escape(clause)
 
 
-def _draw_invented(now: PageState, record: Record, *, is_active: bool) -> None:
-    if not record.invented_facts:
-        return
-    facts = ", ".join(map(escape_label, record.invented_facts))
-    st.markdown(f":small[:orange[:material/report: {now.words.facts_invented.format(facts=facts)}]]")
-    if is_active and now.session is not None:
-        st.button(
-            now.words.steering.edit,
-            key=f"mend_{record.id}",
-            icon=":material/edit:",
-            type="tertiary",
-            on_click=record_action.open_dialog,
-            args=(EDIT, now.session.session_id, record),
-        )
+def _title(words: Words, record: Record) -> str:
+    titles = {"compaction": words.card_compaction, "verbatim": words.card_verbatim}
+    return titles.get(record.kind, words.card_title).format(turns=format_turns(record.turns))
+
+
+def _badge(words: Words, record: Record) -> str:
+    if record.edited:
+        return words.steering.edited
+    if record.kind == "merge":
+        return words.card_merged.format(count=record.source_count)
+    return words.card_rate.format(rate=format_rate(record.compression_rate)) if record.kind == "interval" else ""
+
+
+def _figures(words: Words, record: Record) -> str:
+    return describe_compaction(words, record) if record.context_messages else _chars(words, record)
 
 
 def _chars(words: Words, record: Record) -> str:
@@ -186,49 +183,35 @@ def _chars(words: Words, record: Record) -> str:
     return words.card_chars.format(original=original, summary=summary, percent=percent)
 
 
-def _figures(words: Words, record: Record) -> str:
+def _warnings(words: Words, record: Record) -> Iterator[str]:
+    if record.invented_facts:
+        yield words.facts_invented.format(facts=", ".join(map(escape_label, record.invented_facts)))
+    if record.outcome == "picked":
+        yield words.was_weak if record.error_code else words.was_picked
+
+
+def _details(words: Words, record: Record) -> Iterator[str]:
     labels = words.steering
-    tokens = labels.tokens.format(before=format_count(record.source_tokens), after=format_count(record.summary_tokens))
-    if record.kind != "interval" or record.edited or not record.original_chars:
-        return tokens
-    template = labels.dense_rates if record.needed_rate else labels.rates
-    rates = template.format(
-        target=format_rate(record.compression_rate),
-        needed=format_rate(record.needed_rate),
-        achieved=format_rate(record.summary_chars / record.original_chars),
-    )
-    return f"{rates} · {tokens}"
-
-
-def _badges(words: Words, record: Record) -> list[str]:
-    badges = []
-    if record.kind in {"interval", "verbatim"}:
-        badges.append(words.card_rate.format(rate=format_rate(record.compression_rate)))
-    if record.version > 1:
-        badges.append(words.card_version.format(version=record.version))
-    if record.edited:
-        badges.append(words.steering.edited)
-    if record.kind == "merge":
-        badges.append(words.card_merged.format(count=record.source_count))
-    return badges
-
-
-def _note(words: Words, record: Record) -> str:
     if record.kind == "verbatim":
         # Version 1 is verbatim because it is short; a later one because the user undid the fold.
-        note = words.kept_verbatim if record.version == 1 else words.steering.undone
-        return f":material/format_quote: :gray[{note}]"
+        yield words.kept_verbatim if record.version == 1 else labels.undone
+    if record.context_messages:
+        yield _chars(words, record)
+    if record.kind == "interval" and not record.edited and record.original_chars:
+        yield (labels.dense_rates if record.needed_rate else labels.rates).format(
+            target=format_rate(record.compression_rate),
+            needed=format_rate(record.needed_rate),
+            achieved=format_rate(record.summary_chars / record.original_chars),
+        )
+    if record.kind != "verbatim":
+        before, after = format_count(record.source_tokens), format_count(record.summary_tokens)
+        yield labels.tokens.format(before=before, after=after)
     if record.outcome == "shortened":
-        return f":material/content_cut: :gray[{words.was_shortened}]"
-    if record.outcome == "picked":
-        picked = words.was_weak if record.error_code else words.was_picked
-        return f":material/checklist: :gray[{picked}]"
-    return ""
-
-
-def _cost(words: Words, record: Record) -> str:
+        yield words.was_shortened
+    if record.version > 1:
+        yield words.card_version.format(version=record.version)
     template = words.card_cost if record.input_tokens + record.output_tokens else words.card_free
-    return template.format(
+    yield template.format(
         input=format_tokens(record.input_tokens, is_usage=record.is_usage),
         output=format_tokens(record.output_tokens, is_usage=record.is_usage),
         seconds=f"{record.seconds:.1f}",

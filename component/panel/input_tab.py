@@ -14,7 +14,7 @@ from component import widget
 from component.bridge import delivery
 from component.format import count_lines, escape_label, format_count, format_percent, format_tokens, format_turns
 from component.page_state import PageState
-from component.words.en import Words
+from component.words.en import InputWords, Words
 from graph.value.view import CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
 
 KINDS: Final = ("system", "own", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")
@@ -130,10 +130,7 @@ def _group_name(words: Words, block: InputBlock) -> str:
 
 
 def _label(name: str, blocks: Sequence[InputBlock]) -> str:
-    cacheable = sum(block.is_cacheable for block in blocks)
-    share = "" if cacheable in {0, len(blocks)} else f" {cacheable}/{len(blocks)}"
-    mark = f" :material/bolt:{share}" if cacheable else ""
-    return f"{name}{mark} :gray[{format_tokens(sum_tokens(blocks), is_usage=False)}]"
+    return f"{name} :gray[{format_tokens(sum_tokens(blocks), is_usage=False)}]"
 
 
 def _draw_text(words: Words, block: InputBlock, key: str) -> None:
@@ -153,7 +150,7 @@ def _draw_letters(text: str) -> None:
 
 
 def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Group]) -> None:
-    """Draws bars of the sent tokens and the full history on the same scale, and cached and reported tokens below."""
+    """Draws bars of the sent tokens and the full history on the same scale."""
     labels = words.input
     longest = max(call.sent_tokens, call.full_tokens, 1)
     parts = "".join(
@@ -171,30 +168,13 @@ def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Gr
         f'<div class="input-bar" aria-hidden="true"><i class="full" style="width:'
         f'{100 * call.full_tokens / longest:.2f}%"></i></div></div>'
     )
-    with st.container(gap="xsmall"):
-        for line in _lines(words, call):
-            st.markdown(f":small[:gray[{line}]]")
+    saved = round(100 * (call.full_tokens - call.sent_tokens) / call.full_tokens) if call.full_tokens else 0
+    if saved:
+        st.markdown(f":small[:gray[{(labels.saved if saved > 0 else labels.grown).format(percent=abs(saved))}]]")
 
 
 def _line(title: str, tokens: int) -> str:
     return f"<p><span>{html.escape(title)}</span><span>{format_tokens(tokens, is_usage=False)}</span></p>"
-
-
-def _lines(words: Words, call: CallInput) -> list[str]:
-    labels, cacheable = words.input, call.cacheable_tokens
-    first = []
-    if cacheable:
-        percent = format_percent(cacheable, call.sent_tokens)
-        first.append(f":material/bolt: {labels.cacheable.format(tokens=format_count(cacheable), percent=percent)}")
-    saved = round(100 * (call.full_tokens - call.sent_tokens) / call.full_tokens) if call.full_tokens else 0
-    if saved:
-        first.append((labels.saved if saved > 0 else labels.grown).format(percent=abs(saved)))
-    lines = [" · ".join(first)] if first else []
-    if call.usage_input_tokens is not None:
-        template = labels.reported_cached if call.usage_cached_tokens else labels.reported
-        tokens, cached = format_count(call.usage_input_tokens), format_count(call.usage_cached_tokens or 0)
-        lines.append(template.format(tokens=tokens, cached=cached))
-    return lines
 
 
 TURNS_AT_ONCE = 30
@@ -252,29 +232,37 @@ _SHOWN_CHARS: Final = 20_000
 _REQUEST_LINES: Final = 16
 
 
-def draw_input_request(now: PageState, identifier: str, turn: int, call: CallInput) -> None:
+def draw_input_details(now: PageState, identifier: str, turn: int, call: CallInput) -> None:
+    """Draws the request, and what the provider read from its cache, behind a line that opens."""
     labels, key = now.words.input, f"{identifier}_{turn}_{call.attempt}_{call.ordinal}"
-    icon = ":material/data_object:"
-    box = st.expander(labels.request, key=f"input_request_{key}", icon=icon, type="compact", on_change="rerun")
+    box = st.expander(now.words.details, key=f"input_details_{key}", type="compact", on_change="rerun")
     if not box.open:
         return
     with box:
         request = now.service.inputs.request(identifier, turn, attempt=call.attempt, ordinal=call.ordinal)
-        for note in _notes(now.words, request):
+        for note in (*_cache_notes(labels, call), *_notes(labels, request)):
             st.markdown(f":small[{note}]")
         if request.body is not None:
             _draw_body(now.words, request.body, key, f"request-{turn}-{call.attempt}-{call.ordinal}.json")
 
 
-def _notes(words: Words, request: SentRequest) -> Iterator[str]:
-    labels = words.input
+def _cache_notes(labels: InputWords, call: CallInput) -> Iterator[str]:
+    if call.usage_input_tokens is not None:
+        template = labels.reported_cached if call.usage_cached_tokens else labels.reported
+        tokens, cached = format_count(call.usage_input_tokens), format_count(call.usage_cached_tokens or 0)
+        yield f":gray[{template.format(tokens=tokens, cached=cached)}]"
+    if cacheable := call.cacheable_tokens:
+        percent = format_percent(cacheable, call.sent_tokens)
+        told = labels.cacheable.format(tokens=format_count(cacheable), percent=percent)
+        yield f":gray[{told}. {labels.cacheable_help}]"
+
+
+def _notes(labels: InputWords, request: SentRequest) -> Iterator[str]:
     if request.body is None:
         yield f":orange[:material/warning: {labels.request_gone}]"
         return
     if request.is_verified:
-        yield f":gray[:material/verified: {labels.request_verified}]"
-    else:
-        yield f":orange[:material/warning: {labels.request_unverified}]"
+        yield f":gray[{labels.verified}]"
     if request.is_of_program:
         yield f":orange[:material/warning: {labels.request_of_program}]"
     elif request.lacks_tools:
@@ -313,7 +301,6 @@ _NEWEST: Final = 0  # selects the newest turn
 
 def draw(now: PageState) -> None:
     labels = now.words.input
-    st.subheader(labels.title, anchor=False)
     identifier = now.session.session_id if now.session else ""
     turns = now.service.inputs.called_turns(identifier) if identifier else ()
     if not turns:
@@ -329,15 +316,13 @@ def draw(now: PageState) -> None:
     draw_input_bar(now.words, call, turn, groups)
     with st.container(border=True, gap="xsmall", key="input_blocks"):
         draw_input_group(now.words, groups, f"{identifier}_{turn}_{call.attempt}_{call.ordinal}")
-    with st.container(gap="xsmall"):
-        if call.is_verified:
-            st.markdown(f":small[:gray[:material/verified: {labels.verified}]]")
-        else:
-            st.markdown(f":small[:orange[:material/warning: {labels.unverified}]]")
-        if call.cacheable_tokens:
-            st.markdown(f":small[:gray[:material/bolt: {labels.cacheable_help}]]")
+    if not call.is_sent:
+        st.markdown(f":small[:gray[{now.words.prepared}]]")
+    elif not call.is_verified:
+        st.markdown(f":small[:orange[:material/warning: {labels.unverified}]]")
     draw_input_history(now, identifier, turn, call)
-    draw_input_request(now, identifier, turn, call)
+    if call.is_sent:
+        draw_input_details(now, identifier, turn, call)
 
 
 def _choose_turn(words: Words, turns: Sequence[int], key: str) -> int:

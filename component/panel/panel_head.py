@@ -41,7 +41,7 @@ def draw_scale(words: Words, place: str) -> None:
 
 FAILURES_TO_TELL = 3
 _STEPS = 3
-_SAMPLE_CHARS = 1_200
+_EXAMPLE_CHARS = 1_200
 
 
 def draw(page: PageState, *, has_records: bool) -> None:
@@ -124,8 +124,8 @@ def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
         summary = format_about(following.summary_chars)
         lines.append(words.next_by_chars.format(original=format_count(following.original_chars), summary=summary))
     elif following.turns:
-        summary = format_about(round(_SAMPLE_CHARS * rate))
-        original = format_count(_SAMPLE_CHARS)
+        summary = format_about(round(_EXAMPLE_CHARS * rate))
+        original = format_count(_EXAMPLE_CHARS)
         lines.append(words.next_by_turn.format(turn=following.turns[-1], original=original, summary=summary))
     elif following.threshold_tokens:
         tokens, threshold = format_count(following.tokens), format_count(following.threshold_tokens)
@@ -138,12 +138,16 @@ def _note(now: PageState, following: NextFold, *, has_records: bool) -> str:
     words = now.words
     if following.sent_turns is not None:
         return words.window_turns.format(count=following.sent_turns) if following.sent_turns else words.window_alone
+    if following.ready:
+        return ""
     if not following.is_due:
         return "" if has_records else _lack(now, following)
     failures = now.session.fold_failures if now.session else 0
     if failures >= FAILURES_TO_TELL:
         return words.fold_warning.format(count=failures)
-    return words.fold_retry if failures else words.fold_due
+    if following.is_making:
+        return words.fold_making
+    return words.fold_retry if failures else words.fold_waiting
 
 
 def _lack(now: PageState, following: NextFold) -> str:
@@ -172,7 +176,8 @@ def _steps(words: Words, following: NextFold) -> str:
 
 def _sample(words: Words, rate: float) -> str:
     title = words.card_title.format(turns="1-3")
-    original, summary = format_count(_SAMPLE_CHARS), format_count(round(_SAMPLE_CHARS * rate))
+    summary_chars = len(words.sample_text)
+    original, summary = format_count(round(summary_chars / rate)), format_count(summary_chars)
     chars = words.card_chars.format(original=original, summary=summary, percent=round(100 * rate))
     rate_text = words.card_rate.format(rate=format_rate(rate))
     return (

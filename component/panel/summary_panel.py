@@ -15,7 +15,7 @@ from component.panel import card, input_tab, panel_head, record_action
 from component.project import project_tab
 from component.widget import error_box
 from component.words.en import Words
-from graph.value.view import ChartPoint, CostView, Money, PinView, Savings, Statistics
+from graph.value.view import ChartPoint, CostView, Money, NextFold, PinView, Savings, Statistics
 
 
 def draw_pin_list(now: PageState, pins: PinView) -> None:
@@ -37,6 +37,7 @@ def draw_pin_list(now: PageState, pins: PinView) -> None:
             f'<li><button type="button" class="recalled-turn" data-first="{pinned.turn}" data-last="{pinned.turn}" '
             f'aria-label="{words.to_turn.format(turn=pinned.turn)}">'
             f"{words.steering.pin_turn.format(turn=pinned.turn)}</button>"
+            f'<span title="{html.escape(pinned.title)}">{html.escape(pinned.title)}</span>'
             f"<span>{words.steering.pin_tokens.format(tokens=format_count(pinned.tokens))}"
             f"{'' if pinned.is_sent else f' · {words.steering.pin_unsent}'}</span>"
             f"{turn_buttons.pin(words, pinned.message_id, is_pinned=True)}</li>"
@@ -71,7 +72,7 @@ def _amount(cost: CostView, money: Money) -> str:
 
 HEIGHT_PIXELS = 280
 _POINTS_WITH_DOTS = 40
-_COUNT = "format(datum.value, datum.value < 10000 ? 'd' : ',d')"  # same format as `format_count`
+_TURNS_WITH_FOLDS = 60  # of more, the rules would run into a grey block
 _TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
 
 
@@ -90,8 +91,8 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         for point in points
         for kind, tokens in ((words.chart_sent, point.sent_tokens), (words.chart_full, point.full_tokens))
     ]
-    kinds = [words.chart_sent, words.chart_full, words.chart_fold]
-    is_short = len(points) <= _POINTS_WITH_DOTS
+    has_folds = len(points) <= _TURNS_WITH_FOLDS and any(point.has_fold for point in points)
+    kinds = [words.chart_sent, words.chart_full, words.chart_fold][: 2 + has_folds]
     colour = _TEXT_COLOURS[st.context.theme.type or "light"]
     turns = alt.X(
         "turn:Q",
@@ -105,13 +106,13 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     dash_of_kind = alt.StrokeDash("kind:N", title=None, sort=kinds, scale=dashes, legend=legend)
     lines = (
         alt.Chart({"values": rows})
-        .mark_line(point=is_short)
+        .mark_line(point=len(points) <= _POINTS_WITH_DOTS)
         .encode(
             x=turns,
             y=alt.Y(
                 "tokens:Q",
                 title=words.chart_tokens,
-                axis=alt.Axis(labelExpr=_COUNT, labelColor=colour, titleColor=colour),
+                axis=alt.Axis(format=",d", labelColor=colour, titleColor=colour),
             ),
             color=colour_of_kind,
             strokeDash=dash_of_kind,
@@ -123,15 +124,11 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         )
     )
     folds = [{"turn": point.turn, "kind": words.chart_fold} for point in points if point.has_fold]
-    rules = (
-        alt.Chart({"values": folds})
-        .mark_rule(strokeWidth=1 if is_short else 0.6)
-        .encode(x=turns, color=colour_of_kind, strokeDash=dash_of_kind)
-    )
+    rules = alt.Chart({"values": folds}).mark_rule().encode(x=turns, color=colour_of_kind, strokeDash=dash_of_kind)
     last = points[-1]
     sent, full = format_count(last.sent_tokens), format_count(last.full_tokens)
     slot.altair_chart(
-        (rules + lines if folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
+        (rules + lines if has_folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
         key=key,
         alt=words.chart_alt.format(turn=last.turn, sent=sent, full=full),
     )
@@ -139,28 +136,28 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
 
 
 def draw_savings_box(words: Words, savings: Savings) -> None:
-    unsent, lost, net = (
-        format_tokens(tokens, is_usage=False)
-        for tokens in (savings.unsent_tokens, savings.lost_tokens, savings.net_tokens)
-    )
-    cost = format_tokens(savings.fold_tokens, is_usage=savings.is_fold_usage)
+    """Draws what folding saved in all; what it's made of is behind the details."""
+    net, money = savings.net_tokens, savings.money
+    template = words.stat_net if net >= 0 else words.stat_net_more
     lines = [
-        words.stat_unsent.format(tokens=unsent),
-        words.stat_fold_cost.format(tokens=cost),
-        words.input.lost.format(tokens=lost),
-        f"**{words.stat_net.format(tokens=net)}**",
+        words.stat_unsent.format(tokens=format_tokens(savings.unsent_tokens, is_usage=False)),
+        words.stat_fold_cost.format(tokens=format_tokens(savings.fold_tokens, is_usage=savings.is_fold_usage)),
+        words.input.lost.format(tokens=format_tokens(savings.lost_tokens, is_usage=False)),
     ]
-    money = savings.money
-    if money is not None:
-        amounts = (money.unsent, money.folds, money.lost, money.net)
-        shown = (format_money(amount, money.currency, is_estimate=True) for amount in amounts)
-        lines = [f"{line} · {amount}" for line, amount in zip(lines, shown, strict=True)]
-    with st.container(border=True, gap="xsmall"):
-        for line in lines:
-            st.markdown(line)
-        st.markdown(f":small[:gray[{words.stat_net_note}]]")
+    notes = [words.stat_net_note]
+    with st.container(border=True, gap="xsmall", key="savings"):
+        st.markdown(f"**{template.format(tokens=format_tokens(abs(net), is_usage=False))}**")
+        if savings.has_example:
+            st.markdown(f":small[:gray[{words.prepared}]]")
         if money is not None:
-            st.markdown(f":small[:gray[{words.cost.saved_note}]]")
+            told = words.cost.less if money.net >= 0 else words.cost.more
+            st.markdown(told.format(amount=format_money(abs(money.net), money.currency, is_estimate=True)))
+            parts = (money.unsent, money.folds, money.lost)
+            amounts = (format_money(amount, money.currency, is_estimate=True) for amount in parts)
+            lines = [f"{line} · {amount}" for line, amount in zip(lines, amounts, strict=True)]
+            notes.append(words.cost.saved_note)
+        with st.expander(words.details, key="savings_details", type="compact"):
+            st.markdown("  \n".join(f":small[:gray[{line}]]" for line in (*lines, *notes)))
 
 
 ROWS_AT_ONCE = 30
@@ -205,20 +202,20 @@ def _draw(page: PageState) -> None:
 
 
 def _draw_tabs(now: PageState) -> None:
-    if now.session is not None and _WANTED in st.session_state:
+    identifier = now.session.session_id if now.session else None
+    following = now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY])
+    if identifier and _WANTED in st.session_state:
         with error_box(now.words):
-            _open_card(now, now.session.session_id, st.session_state.pop(_WANTED))
+            _open_card(now, identifier, st.session_state.pop(_WANTED), following)
     history, statistics, sent, *projects = st.tabs(_tab_names(now), key=_TABS, on_change="rerun")
     if now.session is not None:
-        identifier, strategy = now.session.session_id, st.session_state[page_state.STRATEGY]
-        records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE)
-        following = now.service.folds.next_fold(identifier, strategy=strategy)
-        redraw.note_pins(now.service.folds.pins(identifier))
+        records = now.service.folds.records(now.session.session_id, last=redraw.CARDS_AT_ONCE)
+        redraw.note_pins(now.service.folds.pins(now.session.session_id))
         answered = now.session.turn_count - now.session.is_running
         redraw.note_panel(records, following, now.session, answered=None if history.open else answered)
     if history.open:
         with history, error_box(now.words):
-            _draw_history(now)
+            _draw_history(now, following)
     if statistics.open:
         with statistics, error_box(now.words):
             _draw_statistics(now)
@@ -239,38 +236,40 @@ def _tab_names(now: PageState) -> list[str]:
     return [*names, now.words.project.tab] if project_choice.is_on(now.service) else names
 
 
-def _draw_history(now: PageState) -> None:
+def _draw_history(now: PageState, following: NextFold) -> None:
     st.subheader(now.words.history, anchor=False)
     identifier = now.session.session_id if now.session else ""
     records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
     with st.container():  # shown where the panel covers the message field and its line
         record_action.draw(now, "panel")
-    panel_head.draw(now, has_records=bool(records))
+    panel_head.draw(now, has_records=bool(records or following.ready))
     with st.container():
         if identifier:
             draw_pin_list(now, now.service.folds.pins(identifier))
-    if not records:
-        return
-    for record in reversed(records):
+    is_sent = following.sent_turns is None
+    for record in reversed(following.ready):
+        card.draw(now, record, is_ready=True)
+    for record in reversed(records) if is_sent else ():
         card.draw(now, record)
-    older_count = now.service.folds.statistics(identifier).record_count - len(records)
-    if older_count > 0:
-        _draw_older(now, identifier, older_count)
-    if any(record.kind == "compaction" for record in records):
+    count = now.service.folds.statistics(identifier).record_count if records else 0
+    if count > len(records) * is_sent:
+        _draw_older(now, identifier, count - len(records) * is_sent, is_sent=is_sent)
+    if is_sent and any(record.kind == "compaction" for record in records):
         _draw_earlier_compactions(now, identifier)
 
 
-def _draw_older(now: PageState, identifier: str, count: int) -> None:
+def _draw_older(now: PageState, identifier: str, count: int, *, is_sent: bool) -> None:
+    """Draws the records without a card as lines: the older ones, or all of them where none is sent."""
     words = now.words
-    label = words.older_records.format(count=count)
+    label = (words.older_records if is_sent else words.unsent_records).format(count=count)
     box = st.expander(label, key=_OLDER, icon=":material/history:", type="compact", on_change="rerun")
     if not box.open:
         return
-    shown = min(count, st.session_state.get(_SHOWN, ROWS_AT_ONCE))
+    shown, cards = min(count, st.session_state.get(_SHOWN, ROWS_AT_ONCE)), redraw.CARDS_AT_ONCE * is_sent
     with box:
-        records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE + shown)
-        for record in reversed(records[: -redraw.CARDS_AT_ONCE]):
-            card.draw_row(now, record)
+        records = now.service.folds.records(identifier, last=cards + shown)
+        for record in records[len(records) - cards - 1 :: -1]:
+            card.draw_row(now, record, is_active=is_sent)
         if shown < count:
             st.button(
                 words.more_records.format(count=min(ROWS_AT_ONCE, count - shown)),
@@ -282,12 +281,12 @@ def _draw_older(now: PageState, identifier: str, count: int) -> None:
             )
 
 
-def _open_card(now: PageState, identifier: str, record_id: str) -> None:
+def _open_card(now: PageState, identifier: str, record_id: str, following: NextFold) -> None:
     newest_first = [record.id for record in reversed(now.service.folds.records(identifier))]
     if record_id not in newest_first:
         return
     st.session_state[_TABS] = now.words.tab_summaries
-    older = newest_first.index(record_id) - redraw.CARDS_AT_ONCE
+    older = newest_first.index(record_id) - redraw.CARDS_AT_ONCE * (following.sent_turns is None)
     if older >= 0:
         st.session_state[_OLDER] = st.session_state[f"older_{record_id}"] = True
         _show_older(max(older + 1, st.session_state.get(_SHOWN, ROWS_AT_ONCE)))

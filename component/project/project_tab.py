@@ -14,7 +14,6 @@ from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleF
 
 def draw(now: PageState) -> None:
     labels = now.words.project
-    st.subheader(labels.title, anchor=False)
     root = project_choice.root_of(now.service, now.session)
     open_form.leave(open_form.PANEL, root)
     redraw.note_project(None)

@@ -52,6 +52,8 @@ class CostWords:
     estimate: str = (
         "≈ is our estimate: the model provider didn't report all tokens, or summaries are counted without its cache."
     )
+    less: str = "Cost down by {amount}"
+    more: str = "Cost up by {amount}"
     saved_note: str = (
         "Where the provider has a cache, tokens that weren't sent count at the price of cached ones: nearly all of "
         "them would have been read there."
@@ -194,7 +196,6 @@ PATH_REASONS: Final[Mapping[str, str]] = {
 @dataclass(frozen=True)
 class InputWords:
     tab: str = "Model input"
-    title: str = "🔎 What the model is sent"
     nothing: str = "After the first answer, this shows what the model was sent, block by block."
     not_called: str = "No model was called in this turn, so there is nothing to show."
     choose_turn: str = "Turn"
@@ -248,10 +249,7 @@ class InputWords:
     no_schema: str = "Only their size is known: they aren't this version's, or a program brought its own."
     same_words: str = "These words are always the same. Only their size is stored."
     tools: str = "Tools: {count}"
-    request: str = "Show the request as sent"
     request_gone: str = "Too little of this request is stored to rebuild it."
-    request_verified: str = "The messages are exactly what was sent (verified by hash)."
-    request_unverified: str = "The messages couldn't be rebuilt as they were sent: the stored hash differs."
     request_of_program: str = (
         "A program asked here. The tools and parameters that it added aren't stored and are missing."
     )
@@ -307,7 +305,6 @@ class ProjectWords:
     without_memory: str = "Start without memory"
 
     tab: str = "Project"
-    title: str = "📁 Project"
     not_chosen: str = "No project selected. Choose one under Advanced settings."
     edit: str = "Edit"
     forget: str = "Forget"
@@ -803,8 +800,12 @@ class Words:
     step_sent: str = "From then on the model reads the summary; your messages stay here in full"
     turns_left: str = "Turns until the first summary: {count}"
     sample: str = "Example"
-    sample_text: str = "The launch is on October 14 and Min-su is in charge. The data is copied first."
-    fold_due: str = "A summary is due. It's used as soon as it's ready."
+    sample_text: str = (
+        "The launch is set for October 14, and Min-su is in charge. The data is copied first, and traffic follows "
+        "once it has been checked. The user's rule: no downtime between 9 and 18."
+    )
+    fold_making: str = "Summarising…"
+    fold_waiting: str = "The summary will be made with your next message."
     fold_retry: str = "The summary couldn't be made. It's tried again after the next answer."
     no_records: str = "No summary yet."
     no_records_since_reset: str = "No summary since the context was cleared."
@@ -817,7 +818,10 @@ class Words:
     compact_by_hand: str = "Automatic compaction is off. Type `/compact` to compact."
     window_turns: str = "This strategy makes and sends no summaries. Only the newest turns are sent: {count} at most."
     window_alone: str = "This strategy makes and sends no summaries. Only the message itself is sent."
+    details: str = "Details"
     card_title: str = "[Turns {turns}]"
+    card_verbatim: str = "[Turns {turns}, verbatim]"
+    card_ready: str = "Used from your next message"
     card_rate: str = "length {rate}"
     card_chars: str = "{original} → {summary} chars ({percent}% of the original length)"
     card_row: str = "[Turns {turns}] {original} → {summary} chars"
@@ -844,6 +848,7 @@ class Words:
     facts_invented: str = "Not in the conversation: {facts}. Check the summary and edit it."
     show_more: str = "Show more"
     show_less: str = "Show less"
+    unsent_records: str = "Summaries that aren't sent now: {count}"
     older_records: str = "Older summaries: {count}"
     more_records: str = "Show {count} more"
     earlier_compactions: str = "Earlier compactions: {count}"
@@ -855,6 +860,8 @@ class Words:
     stat_unsent: str = "Input tokens saved: {tokens}"
     stat_fold_cost: str = "Tokens spent on summaries: {tokens}"
     stat_net: str = "Net savings: {tokens} tokens"
+    stat_net_more: str = "Net increase: {tokens} tokens"
+    prepared: str = "Prepared for this example: nothing was sent to a model."
     stat_net_note: str = "≈ is Turnfold's estimate. Numbers without it were reported by the model provider."
     stat_nothing: str = "No summary yet. Once turns are summarised or left out, this shows what it saves."
     chart_title: str = "Tokens sent per turn"

@@ -59,6 +59,8 @@ KOREAN_COST: Final = CostWords(
     unpriced="+ 가격이 없는 호출 {count}번",
     estimate="≈는 추정치입니다. 제공자가 보고하지 않은 토큰은 추정하고, 요약은 캐시를 쓰지 않은 것으로 계산합니다.",
     saved_note="제공자가 캐시를 지원하면 보내지 않은 토큰은 캐시 단가로 계산합니다. 대부분 캐시에서 읽혔을 것입니다.",
+    less="비용 {amount} 감소",
+    more="비용 {amount} 증가",
 )
 
 
@@ -189,7 +191,6 @@ KOREAN_PATH_REASONS: Final[Mapping[str, str]] = {
 
 KOREAN_INPUT: Final = InputWords(
     tab="모델 입력",
-    title="🔎 모델에 보낸 것",
     nothing="첫 답변이 끝나면 모델에 보낸 내용을 블록별로 보여 줍니다.",
     not_called="이 턴에서는 모델을 호출하지 않아 보여 줄 내용이 없습니다.",
     choose_turn="턴",
@@ -237,10 +238,7 @@ KOREAN_INPUT: Final = InputWords(
     same_words="늘 같은 문구라서 크기만 저장합니다.",
     tools="도구 설명 {count}개",
     no_schema="이 버전의 도구가 아니거나 프로그램이 가져온 도구가 있어 보여 줄 수 없습니다. 크기만 저장되어 있습니다.",
-    request="보낸 원문 보기",
     request_gone="저장된 정보가 부족해 복원할 수 없습니다.",
-    request_verified="메시지는 실제로 보낸 내용과 같습니다(해시 확인).",
-    request_unverified="메시지를 보낸 그대로 복원하지 못했습니다. 저장된 해시와 다릅니다.",
     request_of_program="프로그램이 보낸 요청입니다. 프로그램이 더한 도구와 매개변수는 저장하지 않아 빠져 있습니다.",
     request_without_tools="이 버전의 도구가 아니어서 도구 설명이 빠져 있습니다.",
     request_rest="나머지는 지금 설정을 따릅니다. 키는 요청의 헤더에 담기므로 여기에 나오지 않습니다.",
@@ -282,7 +280,6 @@ KOREAN_PROJECT: Final = ProjectWords(
     choice_note="프로젝트에서 시작한 새 대화는 그 계획과 결정, 열어 둔 파일을 알고 시작합니다.",
     without_memory="메모리 없이 시작",
     tab="프로젝트",
-    title="📁 프로젝트",
     not_chosen="선택한 프로젝트가 없습니다. 고급 설정에서 선택할 수 있습니다.",
     edit="편집",
     forget="메모리에서 삭제",
@@ -665,8 +662,13 @@ KOREAN = Words(
     step_sent="다음부터 모델은 요약을 읽습니다. 대화 원문은 그대로 남습니다",
     turns_left="첫 요약까지 {count}턴 남았습니다.",
     sample="예시",
-    sample_text="출시는 10월 14일로 정했고 담당은 김민수다. 데이터를 먼저 복제하기로 했다.",
-    fold_due="요약할 차례입니다. 준비되는 대로 쓰입니다.",
+    sample_text=(
+        "출시는 10월 14일로 정했고 담당은 김민수 대리다. 데이터를 먼저 복제하고, 검증이 끝나면 트래픽을 옮긴다. "
+        "예산은 월 45만 원이다. 사용자 지시: 업무 시간(9~18시)에는 서비스를 멈추지 않는다. 문제가 생기면 바로 "
+        "되돌릴 수 있게 기존 서버를 7일 동안 그대로 둔다."
+    ),
+    fold_making="요약을 만들고 있습니다.",
+    fold_waiting="다음 메시지를 보낼 때 요약합니다.",
     fold_retry="요약을 만들지 못했습니다. 다음 답변 뒤에 다시 시도합니다.",
     no_records="아직 요약이 없습니다.",
     no_records_since_reset="문맥을 초기화한 뒤로는 아직 요약이 없습니다.",
@@ -677,7 +679,10 @@ KOREAN = Words(
     compact_by_hand="자동 압축이 꺼져 있습니다. `/compact`를 입력하면 압축합니다.",
     window_turns="이 전략은 요약을 만들거나 보내지 않습니다. 최근 {count}턴만 보냅니다.",
     window_alone="이 전략은 요약을 만들거나 보내지 않습니다. 현재 메시지만 보냅니다.",
+    details="자세히",
     card_title="[{turns}턴 요약]",
+    card_verbatim="[{turns}턴 원문]",
+    card_ready="다음 메시지부터 적용됩니다",
     card_rate="압축률 {rate}",
     card_chars="{original}자 → {summary}자 (원문의 {percent}% 길이)",
     card_row="[{turns}턴] {original}자 → {summary}자",
@@ -703,6 +708,7 @@ KOREAN = Words(
     facts_invented="대화에 없는 값: {facts}. 요약을 확인하고 편집해 주세요.",
     show_more="더 보기",
     show_less="줄이기",
+    unsent_records="지금은 보내지 않는 요약 {count}개",
     older_records="이전 요약 {count}개",
     more_records="{count}개 더 보기",
     statistics="📊 요약 통계",
@@ -713,6 +719,8 @@ KOREAN = Words(
     stat_unsent="절약한 입력 토큰: {tokens}",
     stat_fold_cost="요약에 쓴 토큰: {tokens}",
     stat_net="순 절감: {tokens} 토큰",
+    stat_net_more="순 증가: {tokens} 토큰",
+    prepared="예시용으로 준비한 대화입니다. 모델에 보내지 않았습니다.",
     stat_net_note="≈는 Turnfold가 추정한 값이고, ≈가 없는 수는 모델 제공자가 보고한 사용량입니다.",
     stat_nothing="아직 요약이 없습니다. 요약하거나 보내지 않는 턴이 생기면 얼마나 아꼈는지 나타납니다.",
     chart_title="턴마다 보낸 토큰",

@@ -5,6 +5,9 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from component.format import format_count
+from component.words.wording import words_of
+from graph.fold.spec import VERBATIM_CHARS
 from graph.value.view import NextFold
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import open_page, page_text, raw_html, slider_of, store_session
@@ -15,11 +18,14 @@ AFTER_RESET = NextFold(turns=(11, 12), turns_left=2, is_reset=True)
 
 
 def test_before_the_first_word_an_example_follows_the_slider(page: AppTest) -> None:
-    assert "다음 요약: 3턴이 끝난 뒤 · 예: 1,200자 → 약 360자" in page_text(page.run())
-    assert "1,200자 → 360자" in raw_html(page)
-    slider_of(page).set_value(0.1).run()
-    assert "다음 요약: 3턴이 끝난 뒤 · 예: 1,200자 → 약 120자" in page_text(page)
-    assert "1,200자 → 120자" in raw_html(page)
+    chars = len(words_of("ko").sample_text)
+    for rate, about in ((0.3, 360), (0.1, 120), (0.5, 600)):
+        slider_of(page.run()).set_value(rate).run()
+        assert f"다음 요약: 3턴이 끝난 뒤 · 예: 1,200자 → 약 {about}자" in page_text(page)
+        # The figures are those of the text that the card shows, which isn't too short for a summary at any rate.
+        original = round(chars / rate)
+        assert original >= VERBATIM_CHARS
+        assert f"{format_count(original)}자 → {chars}자 (원문의 {round(rate * 100)}% 길이)" in raw_html(page)
 
 
 def test_until_the_first_fold_three_steps_say_what_will_happen(page: AppTest, service: ScriptedService) -> None:
@@ -56,7 +62,7 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
 
     session.next_fold = DUE
     page_shows = page_text(page.run())
-    assert "요약할 차례입니다. 준비되는 대로 쓰입니다." in page_shows
+    assert "다음 메시지를 보낼 때 요약합니다." in page_shows
     assert "남았습니다" not in page_shows
     for failures, sentence in (
         (1, "요약을 만들지 못했습니다. 다음 답변 뒤에 다시 시도합니다."),
@@ -65,7 +71,7 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
         session.fold_failures = failures
         page_shows = page_text(page.run())
         assert f":small[:gray[{sentence}]]" in page_shows
-        assert "요약할 차례" not in page_shows
+        assert "다음 메시지를 보낼 때" not in page_shows
 
     session.next_fold, session.fold_failures = AFTER_RESET, 0
     page_shows = page_text(page.run())

@@ -30,7 +30,27 @@ def test_the_model_input_of_every_strategy_is_shown(real_service: ChatService, s
     page.session_state[TABS] = words_of("ko").input.tab
     open_page(page, identifier)
     assert not page.exception
-    assert "실제로 보낸 내용과 같습니다" in page_text(page)
+    # Only what doesn't fit is said at once.
+    assert "복원하지 못했습니다" not in page_text(page)
+    assert "실제로 보낸 내용과 같습니다" not in page_text(page)
+    page.session_state[f"input_details_{identifier}_5_1_1"] = True
+    assert "실제로 보낸 내용과 같습니다" in page_text(page.run())
     groups = [box.label for box in page.expander if "시스템 프롬프트" in box.label or "구획 제목" in box.label]
     assert len(groups) == (2 if strategy in ("rolling", "compaction") else 1)
     assert sum("이번 턴의 컨텍스트" in box.label for box in page.expander) == 1
+
+
+def test_an_example_has_its_input_and_figures_marked_as_prepared(real_service: ChatService) -> None:
+    identifier, words = real_service.sessions.open_example("ko"), words_of("ko")
+    page = new_page()
+    page.session_state[TABS] = words.input.tab
+    open_page(page, identifier)
+    assert words.prepared in page_text(page)
+    assert any("시스템 프롬프트" in box.label for box in page.expander)
+    assert "자세히" not in [box.label for box in page.expander]  # no request was made
+    page.session_state[TABS] = words.tab_statistics
+    page.run()
+    assert words.prepared in page_text(page)
+    assert page.get("vega_lite_chart")
+    page.session_state[TABS] = words.tab_summaries
+    assert not [box.label for box in page.run().expander if "orange" in box.label]

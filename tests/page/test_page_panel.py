@@ -10,7 +10,7 @@ from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
 from streamlit.testing.v1 import AppTest
 
 from component.format import format_count
-from graph.value.view import Gauge, ModelOption
+from graph.value.view import Gauge, ModelOption, NextFold
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
 from tests.page.reading import keys, open_page, page_text, page_with_presses, press, raw_html, store_session
@@ -90,7 +90,7 @@ def test_a_card_says_how_many_facts_are_kept_and_lists_the_missing_ones_first(
 @pytest.mark.parametrize(
     ("missing", "colour"),
     [
-        ((), "green"),
+        ((), "gray"),
         (("180만 원", "10월 14일", "한도윤"), "gray"),
         (("180만 원", "OPS-4711"), "orange"),
         (("메일은 두 번만 보내고 더 보내지 마세요",), "orange"),
@@ -100,9 +100,14 @@ def test_a_card_says_how_many_facts_are_kept_and_lists_the_missing_ones_first(
 def test_only_a_missing_rule_or_identifier_is_alarming(
     page: AppTest, service: ScriptedService, missing: tuple[str, ...], colour: str
 ) -> None:
-    open_facts(page, service, kept_facts=("K7QX2M",), missing_facts=missing)
+    identifier = open_facts(page, service, kept_facts=("K7QX2M",), missing_facts=missing)
     assert facts_label(page) == f":{colour}[사실 1/{1 + len(missing)} 유지]"
     assert ("빠진 사실" in raw_html(page)) == bool(missing)
+    # What the user edited himself is as he wants it.
+    (record,) = service.stored[identifier].records
+    service.stored[identifier].records = [replace(record, edited=True)]
+    page.run()
+    assert facts_label(page) == f":gray[사실 1/{1 + len(missing)} 유지]"
 
 
 def test_a_missing_fact_is_added_or_pinned_and_the_list_gets_shorter(service: ScriptedService) -> None:
@@ -130,7 +135,6 @@ def test_a_card_says_what_a_dense_block_needed_and_what_was_invented(page: AppTe
     assert "목표 0.3, 사실이 많아 0.38 필요 → 실제 0.3" in page_shows
     invented = r"대화에 없는 값: 990만 원, \[KX\](y). 요약을 확인하고 편집해 주세요."
     assert f":orange[:material/report: {invented}]" in page_shows
-    assert page.button(key="mend_record-1").click().run().text_area(key="text_record-1").value
     service.stored[identifier].records = [make_record((1, 2, 3))]
     page_shows = page_text(open_page(page, identifier))
     assert "목표 0.3 → 실제 0.3" in page_shows
@@ -164,10 +168,10 @@ def test_figures_are_told_as_they_are(page: AppTest, service: ScriptedService) -
     session = service.stored[identifier]
     open_page(page, identifier)
     made = list(session.records)
-    for fold_tokens, net in ((1_284, "≈−84"), (20_000, "≈−18,800"), (260, "≈940")):
+    for fold_tokens, net in ((1_284, "증가: ≈84"), (20_000, "증가: ≈18,800"), (260, "절감: ≈940")):
         session.records = [replace(record, input_tokens=fold_tokens // 2, output_tokens=0) for record in made]
         page_shows = page_text(page.run())
-        assert f"**순 절감: {net} 토큰**" in page_shows
+        assert f"**순 {net} 토큰**" in page_shows
         assert f"요약에 쓴 토큰: {format_count(fold_tokens)}" in page_shows  # as its provider reported it
         assert "요약으로 무효화된 캐시: ≈60" in page_shows
     session.records = [replace(make_record((1, 2, 3), original_chars=100), summary_chars=112)]
@@ -186,6 +190,81 @@ def test_figures_are_told_as_they_are(page: AppTest, service: ScriptedService) -
     assert not page.get("vega_lite_chart")
 
 
+def test_a_card_is_title_length_text_and_facts_and_the_rest_are_details(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 4)
+    record = replace(make_record((1, 2, 3), original_chars=1500, summary="말."), kept_facts=("10월 14일",), version=2)
+    service.stored[identifier].records = [record]
+    open_page(page, identifier)
+    details = page.expander(key="details_record-1")
+    assert (details.label, details.proto.expanded) == ("자세히", False)
+    (inside,) = (each.value for each in details.markdown)
+    for told in ("목표 0.3 → 실제 0.3", "토큰 ≈", "v2", "입력 1,024 · 출력 260 토큰"):
+        assert told in inside
+    cards = page_text(page).replace(inside, "")
+    assert r"**\[1-3턴 요약\]** :gray-badge[압축률 0.3]" in cards
+    assert "목표" not in cards
+    assert "출력" not in cards
+
+
+@pytest.mark.parametrize(
+    ("changes", "title"),
+    [
+        ({"kind": "verbatim"}, r"**\[1-3턴 원문\]**"),
+        ({"edited": True}, r"**\[1-3턴 요약\]** :gray-badge[편집됨]"),
+        ({"kind": "merge", "sources": ("a", "b")}, r"**\[1-3턴 요약\]** :gray-badge[요약 2개를 하나로 합침]"),
+        ({"kind": "compaction"}, r"**\[1-3턴 압축\]**"),
+    ],
+)
+def test_a_rate_stands_on_summaries_made_at_it_alone(
+    page: AppTest, service: ScriptedService, changes: dict[str, Any], title: str
+) -> None:
+    identifier = store_session(service, 4)
+    service.stored[identifier].records = [replace(make_record((1, 2, 3)), **changes)]
+    assert title in [each.value for each in open_page(page, identifier).markdown]
+
+
+def menus(page: AppTest) -> list[str]:
+    return [str(menu.key) for menu in page.menu_button if str(menu.key).startswith("menu_card_")]
+
+
+def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
+    page: AppTest, service: ScriptedService
+) -> None:
+    identifier = store_session(service, 3)
+    session = service.stored[identifier]
+    session.next_fold = NextFold(turns=(1, 2, 3), original_chars=1240, is_due=True, is_making=True)
+    page_shows = page_text(open_page(page, identifier))
+    assert "요약을 만들고 있습니다." in page_shows
+    session.next_fold = replace(session.next_fold, is_making=False)
+    assert "다음 메시지를 보낼 때 요약합니다." in page_text(page.run())
+    ready = make_record((1, 2, 3), summary="먼저 볼 수 있는 요약")
+    session.next_fold = replace(session.next_fold, ready=(ready,))
+    page_shows = page_text(page.run())
+    assert "먼저 볼 수 있는 요약" in page_shows
+    assert ":small[:primary[다음 메시지부터 적용됩니다]]" in page_shows
+    assert menus(page) == ["menu_card_record-1"]
+    assert "요약합니다." not in page_shows
+    # Once it's used it is a card as any other.
+    session.records, session.next_fold = [ready], NextFold(turns=(4, 5, 6), turns_left=2)
+    assert "다음 메시지부터 적용됩니다" not in page_text(page.run())
+
+
+def test_summaries_that_arent_sent_are_lines_without_menus(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 7)
+    session = service.stored[identifier]
+    session.strategy, session.next_fold = "window", NextFold(sent_turns=10)
+    open_page(page, identifier)
+    assert menus(page) == []
+    assert "지금은 보내지 않는 요약 2개" in [box.label for box in page.expander]
+    page.session_state["older_records"] = page.session_state["older_record-1"] = True
+    page.run()
+    assert len(lines(page)) == 2
+    assert session.records[0].summary in page_text(page)
+    assert menus(page) == []
+
+
 def test_a_card_says_what_its_fold_cost_and_who_wrote_it(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 7)
     records = service.stored[identifier].records
@@ -198,7 +277,7 @@ def test_a_card_says_what_its_fold_cost_and_who_wrote_it(page: AppTest, service:
     records[0] = replace(records[0], input_tokens=0, output_tokens=0, model="extractive", outcome="picked")
     page_shows = page_text(page.run())
     assert ":small[:gray[토큰 0 · 문장 추출]]" in page_shows
-    assert "제시간에 요약을 만들지 못해 원문의 핵심 문장을 넣었습니다." in page_shows
+    assert ":small[:orange[:material/report: 제시간에 요약을 만들지 못해 원문의 핵심 문장을 넣었습니다.]]" in page_shows
 
 
 def lines(page: AppTest) -> list[str]:
@@ -262,12 +341,17 @@ def test_chart_draws_the_figures_of_the_service_where_it_is_shown(page: AppTest,
         assert {tuple(domain) for domain in layers} == {turns}
 
     service.reset_after = 0
-    open_page(page, store_session(service, 61))
-    assert [row["turn"] for row in chart_rows(page) if row.get("kind") == "새 요약"] == [*range(4, 62, 3)]
+    open_page(page, store_session(service, 60))
+    assert [row["turn"] for row in chart_rows(page) if row.get("kind") == "새 요약"] == [*range(4, 60, 3)]
     drawn, rules = json.loads(page.get("vega_lite_chart")[0].proto.spec)["layer"][::-1]
     for channel in ("color", "strokeDash"):
         assert drawn["encoding"][channel] == rules["encoding"][channel]
         assert rules["encoding"][channel]["sort"] == ["보낸 토큰", "전체 기록", "새 요약"]
+    # More of them would run into a block.
+    open_page(page, store_session(service, 200))
+    rows = chart_rows(page)
+    assert {row["kind"] for row in rows} == {"보낸 토큰", "전체 기록"}
+    assert {row["turn"] for row in rows} == {*range(1, 201)}
 
 
 def test_gauge_tells_the_next_input_the_last_report_and_a_guessed_window_and_names_the_model(

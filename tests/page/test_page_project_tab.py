@@ -20,7 +20,6 @@ def test_the_tab_shows_the_whole_project(page: AppTest, project: ScriptedService
     text = page_text(open_project_tab(page))
     assert project.projects.view == VIEW
     for said in (
-        "📁 프로젝트",
         "**가게**",
         ROOT,
         "새 대화는 이 가운데 ≈321토큰을 알고 시작합니다.",
