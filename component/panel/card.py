@@ -81,7 +81,7 @@ def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: b
         _draw_facts(now, record, is_active=is_active)
         for warning in _warnings(words, record):
             st.markdown(f":small[:orange[:material/report: {warning}]]")
-        with st.expander(words.details, key=f"details_{record.id}", type="compact"):
+        with st.expander(words.details, key=f"details_{record.id}", icon=":material/info:", type="compact"):
             st.markdown("  \n".join(f":small[:gray[{line}]]" for line in _details(words, record)))
         if record.kind == "compaction" and not is_ready and now.session is not None:
             st.button(

@@ -235,7 +235,9 @@ _REQUEST_LINES: Final = 16
 def draw_input_details(now: PageState, identifier: str, turn: int, call: CallInput) -> None:
     """Draws the request, and what the provider read from its cache, behind a line that opens."""
     labels, key = now.words.input, f"{identifier}_{turn}_{call.attempt}_{call.ordinal}"
-    box = st.expander(now.words.details, key=f"input_details_{key}", type="compact", on_change="rerun")
+    box = st.expander(
+        now.words.details, key=f"input_details_{key}", icon=":material/info:", type="compact", on_change="rerun"
+    )
     if not box.open:
         return
     with box:

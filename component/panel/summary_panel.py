@@ -147,16 +147,16 @@ def draw_savings_box(words: Words, savings: Savings) -> None:
     notes = [words.stat_net_note]
     with st.container(border=True, gap="xsmall", key="savings"):
         st.markdown(f"**{template.format(tokens=format_tokens(abs(net), is_usage=False))}**")
-        if savings.has_example:
-            st.markdown(f":small[:gray[{words.prepared}]]")
-        if money is not None:
+        if money is not None and money.net:
             told = words.cost.less if money.net >= 0 else words.cost.more
             st.markdown(told.format(amount=format_money(abs(money.net), money.currency, is_estimate=True)))
             parts = (money.unsent, money.folds, money.lost)
             amounts = (format_money(amount, money.currency, is_estimate=True) for amount in parts)
             lines = [f"{line} · {amount}" for line, amount in zip(lines, amounts, strict=True)]
             notes.append(words.cost.saved_note)
-        with st.expander(words.details, key="savings_details", type="compact"):
+        if savings.has_example:
+            st.markdown(f":small[:gray[{words.prepared}]]")
+        with st.expander(words.details, key="savings_details", icon=":material/info:", type="compact"):
             st.markdown("  \n".join(f":small[:gray[{line}]]" for line in (*lines, *notes)))
 
 

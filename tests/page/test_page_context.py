@@ -158,6 +158,6 @@ def test_versions_merges_and_what_is_not_sent_are_told(page: AppTest, service: S
     session.unsent_messages, session.context_notice = 7, "full"
     page_shows = page_text(open_page(page, identifier))
     assert "요약 8개를 하나로 합침" in page_shows
-    assert ":gray-badge[v3]" in page_shows
+    assert ":small[:gray[v3]]" in page_shows
     assert "메시지 7개는 아직 요약되지 않았고" in page_shows
     assert "컨텍스트가 한도를 넘었습니다" in page_shows

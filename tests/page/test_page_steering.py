@@ -48,7 +48,7 @@ def test_a_summary_is_edited_and_that_can_be_taken_back(page: AppTest, service: 
     page.text_area(key="text_record-1").set_value("출시는 10월 21일이다.")
     page_shows = page_text(page.button(key="dialog_confirm").click().run())
     assert "출시는 10월 21일이다." in page_shows
-    assert r":gray-badge[v2] :gray-badge[편집됨]" in page_shows
+    assert r"**\[1-3턴 요약\]** :gray-badge[편집됨]" in page_shows
     assert "1-3턴 요약을 편집했습니다." in page_shows
     assert "dialog_confirm" not in keys(page)
     page_shows = page_text(take_back(page))
@@ -218,7 +218,8 @@ def test_a_card_tells_target_and_achieved_rate_and_tokens(page: AppTest, service
     identifier = store_session(service, 4)
     record = replace(make_record((1, 2, 3)), summary_chars=390, source_tokens=900, summary_tokens=12_345)
     service.stored[identifier].records = [record]
-    assert "목표 0.3 → 실제 0.26 · 토큰 ≈900 → ≈12,345" in page_text(open_page(page, identifier))
+    told = ":small[:gray[목표 0.3 → 실제 0.26]]  \n:small[:gray[토큰 ≈900 → ≈12,345]]"
+    assert told in page_text(open_page(page, identifier))
     service.stored[identifier].records = [replace(record, kind="merge")]
     page_shows = page_text(page.run())
     assert "토큰 ≈900 → ≈12,345" in page_shows
@@ -239,6 +240,7 @@ def test_each_message_can_be_pinned_and_the_panel_tells_the_budget(page: AppTest
     listed = next(line for line in raw_html(page.run()).splitlines() if 'class="pins"' in line)
     assert 'data-first="1" data-last="1"' in listed
     assert "≈120토큰" in listed
+    assert ">1턴의 말</span>" in listed
     assert 'data-message="answer-1"' in listed
     over = "고정한 메시지 중 1개는 이 모델의 창에 들어가지 않아 보내지 않습니다."
     assert over not in page_text(page)
