@@ -58,13 +58,21 @@ def example_folds(stage: Stage) -> None:
     for turns in ("1-3", "4-6"):
         expect(panel.get_by_text(stage.words.card_title.format(turns=turns))).to_be_visible()
     free = stage.words.card_free.format(model=stage.words.summarisers["example"])
-    expect(panel.get_by_text(free)).to_have_count(2)
+    panel.locator('[class*="st-key-details_"] summary').first.click()
+    expect(panel.get_by_text(free).first).to_be_visible()
 
 
 def example_statistics(stage: Stage) -> None:
     stage.panel.get_by_role("tab", name=stage.words.tab_statistics).click()
     expect(stage.panel).to_contain_text(stage.words.stat_count.format(count=2, turns=6))
-    expect(stage.panel).to_contain_text(stage.words.chart_empty)
+    expect(stage.panel).to_contain_text(stage.words.prepared)
+    expect(stage.panel.locator('[data-testid="stVegaLiteChart"] :is(svg, canvas)').first).to_be_visible()
+
+
+def example_input(stage: Stage) -> None:
+    stage.panel.get_by_role("tab", name=stage.words.input.tab).click()
+    expect(stage.panel.locator(".input-bar[role='img']")).to_be_visible()
+    expect(stage.panel).to_contain_text(stage.words.prepared)
     stage.close_panel()
 
 

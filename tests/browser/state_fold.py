@@ -157,8 +157,8 @@ def statistics(stage: Stage) -> None:
 def input_shown(stage: Stage) -> None:
     stage.open_tab(stage.words.input.tab)
     expect(stage.panel.locator(".input-bar[role='img']")).to_be_visible()
-    expect(stage.panel.get_by_text(stage.words.input.verified)).to_be_visible()
     expect(stage.panel.get_by_text(stage.words.input.sent.format(turn=13))).to_be_visible()
+    expect(stage.panel.get_by_text(stage.words.input.unverified)).to_have_count(0)
 
 
 def input_turns_listed(stage: Stage) -> None:
@@ -199,10 +199,10 @@ def input_history_open(stage: Stage) -> None:
 
 def input_request_open(stage: Stage) -> None:
     """The request is copied and saved as it was sent."""
-    box = stage.panel.locator('[class*="st-key-input_request_"]').first
+    box = stage.panel.locator('[class*="st-key-input_details_"]').first
     box.locator("summary").click()
     expect(box.get_by_test_id("stCode")).to_contain_text('"messages": [')
-    expect(box.get_by_text(stage.words.input.request_verified)).to_be_visible()
+    expect(box.get_by_text(stage.words.input.verified)).to_be_visible()
     (body,) = stage.endpoint.bodies("chat", to=question(5))
     assert json.loads(stage.copied(box.locator("button.copy"))) == body
     assert json.loads(stage.saved(box.get_by_role("button", name=stage.words.input.request_file))[1]) == body

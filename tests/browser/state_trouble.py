@@ -38,11 +38,11 @@ def fold_awaited(stage: Stage) -> None:
     expect(stage.visitor.page.locator("p.phase")).to_contain_text(stage.words.phase_folding.format(turns="1-3"))
 
 
-def fold_due(stage: Stage) -> None:
+def fold_being_made(stage: Stage) -> None:
     stage.button("stop").click()
     expect(stage.visitor.turn(4)).to_contain_text(stage.words.stopped_empty)
     stage.visitor.wait_for_end(4)
-    expect(stage.open_panel().get_by_text(stage.words.fold_due)).to_be_visible()
+    expect(stage.open_panel().get_by_text(stage.words.fold_making)).to_be_visible()
 
 
 def fold_failed(stage: Stage) -> None:
