@@ -11,6 +11,7 @@ from component.bridge import delivery, service_provider
 from component.format import format_count
 from component.page_state import PageState
 from component.widget import error_box, show_error
+from component.words.wording import words_of
 from graph.value.error import TurnfoldError
 
 _ALL: Final = "instructions_all"
@@ -52,3 +53,5 @@ def _save(identifier: str, chat: str) -> None:
                 page_state.set_new_instructions(own.checked(state[chat]))
     except TurnfoldError as error:
         state[_REFUSED] = error
+    else:
+        page_state.queue_toast(words_of(state[page_state.LANGUAGE]).instructions_saved)

@@ -629,6 +629,7 @@ class Words:
     save: str = "Save"
     instructions_all: str = "My instructions, all chats"
     instructions_chat: str = "My instructions, this chat"
+    instructions_saved: str = "Saved. Takes effect with your next message."
     instructions_help: str = (
         "Sent with every chat from your next message on, except in chats that a program began through the API."
     )

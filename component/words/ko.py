@@ -512,6 +512,7 @@ KOREAN = Words(
     save="저장",
     instructions_all="내 지침 · 모든 대화",
     instructions_chat="내 지침 · 이 대화",
+    instructions_saved="저장했습니다. 다음 메시지부터 적용됩니다.",
     instructions_help="다음 메시지부터 모든 대화에 함께 보냅니다. 외부 프로그램이 API로 시작한 대화는 제외됩니다.",
     cancel="취소",
     settings="⚙️ 고급 설정",
