@@ -97,7 +97,7 @@ def _draw(page: PageState) -> None:
         )
         error = page_state.notice()
         if error is not None:
-            with st.container(horizontal=True, wrap=False, gap="xsmall", key="notice"):
+            with st.container(horizontal=True, wrap=False, gap="xsmall", vertical_alignment="center", key="notice"):
                 show_error(page.words, error)
                 st.button(
                     page.words.steering.close,

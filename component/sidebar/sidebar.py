@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -61,10 +62,10 @@ def draw_undo(now: PageState) -> None:
     if not deleted:
         return
     _end_undo(now, list(deleted))
-    title = escape_label(next(iter(deleted.values()))) or now.words.untitled
+    title = html.escape(next(iter(deleted.values()))) or now.words.untitled
     text = labels.deleted_one.format(title=title) if len(deleted) == 1 else labels.deleted.format(count=len(deleted))
-    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", wrap=False, key="deleted"):
-        st.markdown(text)
+    with st.container(horizontal_alignment="right", gap=None, key="deleted"):
+        st.html(f'<p role="status">{text}</p>')
         st.button(
             now.words.undo,
             key="undo_delete",

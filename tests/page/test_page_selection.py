@@ -6,7 +6,7 @@ from streamlit.testing.v1 import AppTest
 
 from graph.value.error import BusyError
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import keys, new_page, open_page, page_text, store_session
+from tests.page.reading import keys, new_page, open_page, page_text, raw_html, store_session
 
 
 def listed(page: AppTest) -> list[str]:
@@ -51,7 +51,7 @@ def test_ticked_chats_are_deleted_and_come_back(page: AppTest, service: Scripted
     assert list(service.stored) == [retained]
     assert "session" not in page.query_params
     assert "delete_ticked" not in keys(page)
-    assert "대화 2개를 삭제했습니다." in page_text(page)
+    assert "대화 2개를 삭제했습니다." in raw_html(page)
     page.button(key="undo_delete").click().run()
     assert set(service.stored) == {retained, gone, opened}
     assert page.query_params["session"] == opened
@@ -60,17 +60,17 @@ def test_ticked_chats_are_deleted_and_come_back(page: AppTest, service: Scripted
 
 def test_one_chat_is_deleted_without_a_question_and_another_joins_it(page: AppTest, service: ScriptedService) -> None:
     retained, gone, opened = (store_session(service, 1) for _ in range(3))
-    service.stored[opened].title = "a *b*"
+    service.stored[opened].title = "a <b>"
     choose(open_page(page, opened), opened, "삭제")
     assert list(service.stored) == [retained, gone]
     assert page.title[0].value == "오래 이야기해도 흐름을 잃지 않는 대화"
     assert "session" not in page.query_params
-    assert r"‘a \*b\*’ 대화를 삭제했습니다." in page_text(page)
+    assert "‘a &lt;b&gt;’ 대화를 삭제했습니다." in raw_html(page)
     choose(page, gone, "삭제")
     assert list(service.stored) == [retained]
-    assert "대화 2개를 삭제했습니다." in page_text(page)
+    assert "대화 2개를 삭제했습니다." in raw_html(page)
     reloaded = new_page().run()
-    assert "대화 2개를 삭제했습니다." in page_text(reloaded)
+    assert "대화 2개를 삭제했습니다." in raw_html(reloaded)
     page.button(key="undo_delete").click().run()
     assert set(service.stored) == {retained, gone, opened}
     assert page.query_params["session"] == opened
