@@ -25,8 +25,9 @@ help:
 	@echo "make backup [TO=file]  restore FROM=file  export TO=file  import FROM=file  migrate FROM=file TO=url"
 	@echo "make fault | attack | load | bench-store | bench-page | bench-context | bench-quality | bench-api | bench-local"
 
+# PORT=<number> chooses another port.
 run: $(RUNS)
-	$(BIN)/streamlit run app.py
+	@$(BIN)/streamlit run app.py $(if $(PORT),--server.port $(PORT))
 
 # The linters and the type checker need one core, and the tests wait now and then.
 check: $(TESTS)
@@ -123,9 +124,15 @@ $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Turnfold needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 
+# What pip says of each download and of errors; the rest of its lines is noise.
+QUIETER := sed -e '/^ *Collecting /d' -e '/^Looking in /d' -e '/Location .* is ignored/d' -e '/\.metadata/d' \
+	-e '/^ *Using cached /d' -e '/^Successfully installed/d' -e 's/^Installing collected packages.*/Installing…/'
+
 $(RUNS): requirements-server.lock | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-server.lock
-	touch $(RUNS)
+	@echo "Installing what Turnfold needs into .venv: about 100 packages, 140 MB to download, once."
+	@{ $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --require-hashes -r requirements-server.lock \
+		2>&1; echo "$$?" >.venv/.status; } | $(QUIETER); exit "$$(cat .venv/.status)"
+	@touch $(RUNS)
 
 # All of what running needs is in here, too.
 $(TESTS): requirements.lock | $(BIN)/python

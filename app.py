@@ -22,6 +22,7 @@ from api.program_routes import ProgramRoutes
 from component.bridge import delivery, security, service_provider
 from graph.server.log import set_up_logging
 from graph.server.settings import Settings, load_settings
+from graph.server.start import address_of, noted_address, running_at, welcome
 from graph.service import open_service
 from graph.value.error import TurnfoldError
 
@@ -32,6 +33,13 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         try:
             settings = load_settings()
             set_up_logging(settings.turnfold_log_level)
+            delivery.quieten()
+            host, port, is_chosen = security.listening_at()
+            if not is_chosen and (running := running_at(settings)):
+                sys.tracebacklimit = 0
+                message = f"Turnfold already runs at {running} over {settings.turnfold_data_dir.resolve()}."
+                message += " For a second server, choose another port: make run PORT=8601"
+                raise SystemExit(message)
             service_provider.prepare(settings)
             service = stack.enter_context(open_service(settings))
         except TurnfoldError as error:
@@ -48,6 +56,10 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         stack.enter_context(notified_of_end(programs.close))
         stack.enter_context(bounded_connections(room_for_connections()))
         stack.enter_context(bounded_websockets())
+        address = address_of(settings, host, port)
+        stack.enter_context(noted_address(settings, address, port))
+        sys.stdout.write(f"{welcome(settings, address, service.sessions.default_model())}\n")
+        sys.stdout.flush()
         yield {"settings": settings}
 
 

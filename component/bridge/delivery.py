@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -39,11 +40,26 @@ _ENDS = {
     ScriptRunnerEvent.SCRIPT_STOPPED_FOR_RERUN,
 }
 _AUTOMATIC = "automatic_fragments"
+_GONE = ("Couldn't find fragment with id", "The fragment with id %s does not exist anymore")
 _P = ParamSpec("_P")
 
 
 class _Server:
     loop: asyncio.AbstractEventLoop | None = None
+
+
+def quieten() -> None:
+    """Leaves out what Streamlit logs of a fragment that the page has no more.
+
+    A press or a timer that was on its way while the whole page was drawn names one. Streamlit passes over it, nothing
+    is lost, and dozens of such lines would look like a broken server.
+    """
+    for name in ("runtime.app_session", "runtime.scriptrunner.script_runner"):
+        logging.getLogger(f"streamlit.{name}").addFilter(_is_of_a_living_fragment)
+
+
+def _is_of_a_living_fragment(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith(_GONE)
 
 
 class _Run(threading.local):

@@ -12,9 +12,10 @@ from typing import Final
 
 import anyio.to_thread
 import streamlit
+import streamlit as st
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
-from streamlit import runtime
+from streamlit import config, runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from uvicorn.protocols.websockets import websockets_sansio_impl
 from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
@@ -52,6 +53,12 @@ def content_security_policy() -> str:
             "frame-ancestors 'none'",
         )
     )
+
+
+def listening_at() -> tuple[str, int, bool]:
+    """Returns the address and port of this server, and whether somebody chose the port."""
+    address: str | None = st.get_option("server.address")
+    return address or "", int(st.get_option("server.port")), config.is_manually_set("server.port")
 
 
 class _WideWindow(ServerPerMessageDeflateFactory):

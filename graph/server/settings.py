@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     chat_database_url: SecretStr | None = None
     turnfold_owner: Annotated[str, Field(min_length=1, max_length=OWNER_CHARS)] = "local"
     turnfold_language: Literal["auto", "ko", "en"] = "auto"
-    turnfold_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    turnfold_log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
 
     compression_rate: Rate = 0.3
     context_strategy: Literal["interval", "rolling", "compaction", "window"] = "interval"

@@ -21,10 +21,10 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 KEY: Final = "sk-scripted-key-of-the-tests"
 
 
-def refused_start(folder: Path, **settings: str) -> str:
-    """Starts the product in a folder, with settings that it must not take; returns what it says of them."""
+def refused_start(folder: Path, *, port: int | None = 0, **settings: str) -> str:
+    """Starts the product in a folder, with what it must not take, and without a port if none; returns what it says."""
     done = subprocess.run(
-        _command(ROOT / "app.py", 0),
+        _command(ROOT / "app.py", port),
         cwd=folder,
         env={**_retained(), **settings},
         capture_output=True,
@@ -33,7 +33,7 @@ def refused_start(folder: Path, **settings: str) -> str:
         check=False,
     )
     assert done.returncode != 0
-    assert "Turnfold can't start" in done.stderr
+    assert ("Turnfold already runs" if port is None else "Turnfold can't start") in done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr
 
@@ -66,8 +66,9 @@ def served(
             process.wait()
 
 
-def _command(script: str | Path, port: int) -> list[str]:
-    return [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true", f"--server.port={port}"]
+def _command(script: str | Path, port: int | None) -> list[str]:
+    chosen = [] if port is None else [f"--server.port={port}"]
+    return [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true", *chosen]
 
 
 def _retained() -> dict[str, str]:

@@ -5,9 +5,13 @@ import json
 import logging
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from streamlit.runtime import app_session
+from streamlit.runtime.scriptrunner import script_runner
 
+from component.bridge import delivery
 from graph.server.log import in_turn, set_up_logging
 from tests.fake.chat import Chat, question
 from tests.fake.logs import restored_logging
@@ -122,3 +126,16 @@ def test_setting_up_twice_says_everything_once(lines: io.StringIO) -> None:
     assert lines.getvalue() == ""
     assert again.getvalue().count("shown") == 1
     assert "hidden" not in again.getvalue()
+
+
+def test_what_streamlit_says_of_a_fragment_that_is_gone_is_left_out(lines: io.StringIO) -> None:
+    delivery.quieten()
+    for module, said in (
+        (app_session, "The fragment with id %s does not exist anymore"),
+        (script_runner, "Couldn't find fragment with id %s."),
+    ):
+        assert said in Path(module.__file__).read_text(encoding="utf-8")
+        logger = logging.getLogger(module.__name__)
+        logger.warning(f"{said} And more.", "f1")  # noqa: G004  # as in Streamlit, the sentence is the format
+        logger.warning("something else of %s", "f1")
+    assert [line.partition("] ")[2] for line in lines.getvalue().splitlines()] == ["something else of f1"] * 2

@@ -85,3 +85,19 @@ def test_with_a_sign_in_others_reach_it_with_secure_cookies_and_long_tokens(tmp_
         with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
             connection.sendall(asked.encode())
             assert connection.recv(65_536).startswith(b"HTTP/1.1 101")
+
+
+def test_a_started_server_says_where_it_is_and_a_second_one_that_it_runs_already(tmp_path: Path) -> None:
+    data, log = tmp_path / "data", tmp_path / "log"
+    with served("app.py", data, UNASKED, log) as (process, port):
+        assert ask_health(port, process) == (200, "ok")
+        said = log.read_text()
+        assert f"http://localhost:{port}" in said
+        assert "scripted-model at 127.0.0.1. For another one: CHAT_MODEL in .env" in said
+        assert str(data) in said
+        assert len(said.strip().splitlines()) == 4
+        again = refused_start(tmp_path, port=None, TURNFOLD_DATA_DIR=str(data))
+        assert f"already runs at http://localhost:{port} over {data}" in again
+        process.terminate()
+        process.wait(30)
+    assert not (data / "address").exists()
