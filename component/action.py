@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -10,6 +12,7 @@ import streamlit as st
 
 from component import attaching, background, dialog, page_state, redraw
 from component.bridge import delivery, service_provider
+from component.format import escape_label
 from component.words.wording import words_of
 from graph.value.error import AttachmentError, InputError, NotFoundError, TurnfoldError
 
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from graph.service import ChatService
 
 _LEFT: Final = "left_by_deletion"  # the chat that was open when it was deleted
+HELP_DIALOG: Final = "help"
+_SLASH: Final = re.compile(r"\s*/([^\W\d_]+)\s*")
+_ASKED_ABOUT: Final = "asked_about_command"
 
 
 def send_typed() -> None:
@@ -45,10 +51,7 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str
         return None
     command = service.folds.command_of(text)
     if command is None:
-        is_sent = _try(lambda: _send_once(text, identifier, message_id, has_files=has_files))
-        if is_sent:
-            attaching.sent(with_files=has_files)
-        return identifier if is_sent else None
+        return _take_text(text, identifier, message_id, has_files=has_files)
     opened, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
     if opened is None:
         page_state.queue_toast(words.command_needs_chat)
@@ -68,6 +71,33 @@ def _reset(service: ChatService, identifier: str, words: str) -> None:
     if words:
         raise InputError("reset_words")
     service.folds.reset(identifier)
+
+
+def _is_doubtful(name: str) -> bool:
+    """Asks whether an unknown command, probably a typing error, is meant as text; it is, if sent again."""
+    words = words_of(st.session_state[page_state.LANGUAGE])
+    if st.session_state.pop(_ASKED_ABOUT, None) == name:
+        return False
+    st.session_state[_ASKED_ABOUT] = name
+    nearest = next(iter(get_close_matches(name.lower(), words.commands, 1)), "help")
+    told = words.unknown_command.format(command=escape_label(f"/{name}"), nearest=f"/{nearest}")
+    page_state.queue_toast(told, ":material/info:")
+    return True
+
+
+def _take_text(text: str, identifier: str, message_id: str, *, has_files: bool) -> str | None:
+    """Sends a message, or shows the help; as `take`."""
+    if slash := _SLASH.fullmatch(text):
+        if slash[1].lower() == "help":
+            redraw.need_page()
+            dialog.request(HELP_DIALOG)
+            return ""
+        if _is_doubtful(slash[1]):
+            return None
+    is_sent = _try(lambda: _send_once(text, identifier, message_id, has_files=has_files))
+    if is_sent:
+        attaching.sent(with_files=has_files)
+    return identifier if is_sent else None
 
 
 def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool) -> None:

@@ -7,7 +7,6 @@ interrupt the callback.
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -17,10 +16,12 @@ import streamlit as st
 from component import action, attaching, background, page_state, redraw
 from component.bridge import delivery
 from component.bridge.delivery import delivered
+from component.chat import model_menu
 from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
 from component.panel import record_action, summary_panel
 from component.widget import error_box, show_error
+from graph.value.view import Gauge
 
 _HEARD: Final = "heard"
 _MOST_REPORTED: Final = 8  # the newest are enough: the script repeats messages without a report
@@ -128,7 +129,11 @@ def _draw(page: PageState) -> None:
 
 def _draw_bar(now: PageState) -> None:
     with error_box(now.words):
-        _draw_gauge(now)
+        identifier = now.session.session_id if now.session else None
+        spoken = st.session_state[page_state.LANGUAGE]
+        gauge = now.service.folds.gauge(identifier, options=page_state.options(), language=spoken)
+        model_menu.draw(now, gauge)
+        _draw_gauge(now, gauge)
     if now.session is not None and (now.session.is_running or background.can_stop()):
         st.button(
             now.words.stop,
@@ -142,11 +147,8 @@ def _draw_bar(now: PageState) -> None:
         summary_panel.draw_opener(now)
 
 
-def _draw_gauge(now: PageState) -> None:
+def _draw_gauge(now: PageState, gauge: Gauge) -> None:
     words = now.words
-    identifier = now.session.session_id if now.session else None
-    spoken = st.session_state[page_state.LANGUAGE]
-    gauge = now.service.folds.gauge(identifier, options=page_state.options(), language=spoken)
     percent = format_percent(gauge.sent_tokens, gauge.window_tokens)
     sent = format_tokens(gauge.sent_tokens, is_usage=False)
     hints = [words.gauge_help_estimate]
@@ -154,17 +156,10 @@ def _draw_gauge(now: PageState) -> None:
         hints.append(words.gauge_help_usage.format(tokens=format_count(gauge.reported_tokens)))
     if gauge.is_guess:
         hints.append(words.window_guess_help)
-    window = format_count(gauge.window_tokens) + (words.window_guess if gauge.is_guess else "")
-    name = st.session_state[page_state.MODEL]
-    has_tools = all(option.has_tools for option in now.service.sessions.model_options() if option.name == name)
-    name = html.escape(words.model_offline.format(name=name) if now.service.settings.is_offline else name)
-    limited = "" if has_tools else f"{words.model_no_tools} · "
-    model = f'<span class="named"><span class="model">{name}</span> · {limited}</span>' if name else ""
-    title = "&#10;".join(filter(None, (name, "" if has_tools else words.model_without_tools, *hints)))
     st.html(
-        f'<div class="gauge" title="{title}">'
+        f'<div class="gauge" title="{"&#10;".join(hints)}">'
         f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '
         f'aria-valuenow="{min(percent, 100)}"><span style="width:{min(percent, 100)}%"></span></span>'
-        f'<span>{model}<span class="word">{words.gauge} </span><b>≈{percent}%</b>'
-        f'<span class="figures"> · {sent} / {window}</span></span></div>'
+        f'<span><span class="word">{words.gauge} </span><b>≈{percent}%</b>'
+        f'<span class="figures"> · {sent} / {model_menu.window_label(words, gauge)}</span></span></div>'
     )

@@ -40,6 +40,7 @@ def take_file(sent: object) -> None:
     redraw.page()
 
 
+_THEME_ICONS: Final = {"light": "light_mode", "dark": "dark_mode", "system": "contrast"}
 _DIALOG: Final = "programs"
 _NAME, _TOOLS = "program_name", "program_tools"
 _MADE, _ASKED, _REFUSED = "made_token", "asked_program", "refused_program"
@@ -175,8 +176,15 @@ def draw(now: PageState) -> None:
         if project_choice.is_on(now.service):
             project_choice.draw(now.service, now.words)
         panel_head.draw_rate(now)
-        _draw_model(now)
+        _draw_strategy(now)
         instructions.draw(now)
+        draw_program_box(now)
+        draw_import(now.words)
+
+
+def draw_foot(now: PageState) -> None:
+    """Draws the row of language, theme and help, below the settings."""
+    with st.container(key="foot", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
         st.segmented_control(
             now.words.language_label,
             LANGUAGES,
@@ -184,22 +192,34 @@ def draw(now: PageState) -> None:
             format_func=lambda language: LANGUAGE_NAMES[language],
             required=True,
             on_change=page_state.keep_language,
-            width="stretch",
+            label_visibility="collapsed",
         )
         st.segmented_control(
             now.words.theme,
             page_state.THEMES,
             key=page_state.THEME,
-            format_func=lambda theme: now.words.themes[theme],
+            format_func=lambda theme: f":material/{_THEME_ICONS[theme]}: {now.words.themes[theme]}",
             required=True,
-            width="stretch",
+            label_visibility="collapsed",
         )
-        draw_program_box(now)
-        draw_import(now.words)
-        _draw_shortcuts(now)
+        st.button(
+            now.words.shortcuts_label,
+            key="icon_help",
+            type="tertiary",
+            icon=":material/keyboard:",
+            on_click=dialog.request,
+            args=(action.HELP_DIALOG,),
+        )
+    dialog.draw(action.HELP_DIALOG, now.words.shortcuts_label, _draw_help, now.words)
 
 
-def _draw_model(now: PageState) -> None:
+def _draw_help(words: Words) -> None:
+    rows = (words.shortcut_head, ("---", "---"), *((f"`{keys}`", what) for keys, what in words.shortcuts))
+    commands = ((f"`/{name}`", what) for name, what in words.commands.items())
+    st.markdown("\n".join(f"| {left} | {right} |" for left, right in (*rows, *commands)))
+
+
+def _draw_strategy(now: PageState) -> None:
     words = now.words
     st.selectbox(
         words.strategy,
@@ -219,32 +239,3 @@ def _draw_model(now: PageState) -> None:
             on_click=background.start_compaction,
             args=(now.session.session_id,),
         )
-    options = {option.name: option for option in now.service.sessions.model_options()}
-    chosen = st.session_state[page_state.MODEL]
-    names = [*options] if chosen in options else [*options, chosen]
-
-    def label(name: str) -> str:
-        is_offline = name in options and options[name].is_offline
-        return words.model_offline.format(name=name) if is_offline else name
-
-    st.selectbox(words.model, names, key=page_state.MODEL, format_func=label)
-    if chosen in options and not options[chosen].has_tools:
-        st.markdown(f":small[:gray[{words.model_without_tools}]]")
-    if chosen in options and options[chosen].thinks:
-        st.selectbox(
-            words.thinking_level,
-            [*words.thinking_levels],
-            key=page_state.THINKING,
-            format_func=lambda level: words.thinking_levels[level],
-        )
-    else:  # of a widget that isn't drawn any more Streamlit keeps an earlier value
-        st.session_state[page_state.THINKING] = st.session_state.get(page_state.THINKING, "")
-    if now.service.settings.is_offline:
-        st.markdown(f":small[:gray[{words.offline_note}]]")
-
-
-def _draw_shortcuts(now: PageState) -> None:
-    with st.popover(now.words.shortcuts_label, key="shortcuts", icon=":material/keyboard:", type="tertiary"):
-        head, *rows = (now.words.shortcut_head, *((f"`{keys}`", what) for keys, what in now.words.shortcuts))
-        st.markdown(now.words.command_note)
-        st.markdown("\n".join(f"| {left} | {right} |" for left, right in (head, ("---", "---"), *rows)))

@@ -119,6 +119,7 @@ def draw(now: PageState) -> None:
             )
         _draw_sessions(now)
         setting_box.draw(now)
+        setting_box.draw_foot(now)
         sign_in.draw_visitor(now)
 
 

@@ -672,19 +672,35 @@ class Words:
         "Undoes this compaction: what it replaced is sent again from the next turn on. "
         "It isn't compacted again by itself until the chat has grown."
     )
-    command_note: str = "`/compact` compacts now; `/reset` clears the model's context, and your chat stays visible."
+    commands: Mapping[str, str] = field(
+        default_factory=lambda: {
+            "compact": "Compact the chat now",
+            "reset": "Clear the context: the chat stays visible, but the model no longer sees it",
+            "help": "Show commands and shortcuts",
+        }
+    )
+    unknown_command: str = "There is no command {command}. Did you mean {nearest}? Send again to send it as text."
     model: str = "Model"
     model_offline: str = "{name} · built in"
     language_label: str = "Language"
     theme: str = "Theme"
     themes: Mapping[str, str] = field(default_factory=lambda: {"system": "System", "light": "Light", "dark": "Dark"})
-    model_no_tools: str = "no tools"
-    model_without_tools: str = "This model takes no tools: recall and clock are off."
+    no_model: str = "No model"
+    no_model_list: str = (
+        "No list of models from {address}: {reason} Check `OPENAI_BASE_URL` in `.env` and restart the server."
+    )
+    model_window: str = "Context window"
+    model_tools: str = "Tools"
+    model_images: str = "Pictures"
+    model_without_tools: str = "No: recall and clock are off"
+    is_supported: str = "Yes"
+    is_unsupported: str = "No"
+    is_unknown: str = "Unknown"
     offline_note: str = (
         "This is the built-in trial model: it answers with what it finds in the chat. For a real AI, put "
         "`OPENAI_API_KEY` or `OPENAI_BASE_URL` into `.env` and restart the server."
     )
-    shortcuts_label: str = "Keyboard shortcuts"
+    shortcuts_label: str = "Commands and shortcuts"
     shortcut_head: tuple[str, str] = ("Key", "What it does")
     shortcuts: tuple[tuple[str, str], ...] = (
         ("Ctrl/⌘ + Shift + O", "New chat"),

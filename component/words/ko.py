@@ -548,19 +548,34 @@ KOREAN = Words(
         "이 압축을 취소하고, 바꾸기 전의 내용을 다음 턴부터 다시 보냅니다. "
         "대화가 더 길어지기 전에는 저절로 다시 압축하지 않습니다."
     ),
-    command_note="`/compact`는 지금 압축, `/reset`은 화면의 대화를 그대로 두고 모델이 새로 시작하게 합니다.",
+    commands={
+        "compact": "지금 대화를 압축합니다",
+        "reset": "문맥을 초기화합니다. 화면의 대화는 그대로입니다",
+        "help": "명령과 단축키를 보여 줍니다",
+    },
+    unknown_command="{command}: 없는 명령입니다. {nearest} 명령을 쓰려던 것인가요? 글로 보내려면 한 번 더 보내 주세요.",
     model="모델",
     model_offline="{name} · 내장",
     language_label="언어",
     theme="테마",
     themes={"system": "시스템", "light": "밝게", "dark": "어둡게"},
-    model_no_tools="도구 없음",
-    model_without_tools="도구를 받지 않는 모델입니다. 기억 찾기와 시계가 꺼집니다.",
+    no_model="모델 없음",
+    no_model_list=(
+        "{address}에서 모델 목록을 가져오지 못했습니다. {reason} "
+        "`.env`의 `OPENAI_BASE_URL`을 확인하고 서버를 다시 시작해 주세요."
+    ),
+    model_window="컨텍스트 창",
+    model_tools="도구",
+    model_images="그림",
+    model_without_tools="미지원: 기억 찾기와 시계가 꺼집니다",
+    is_supported="지원",
+    is_unsupported="미지원",
+    is_unknown="알 수 없음",
     offline_note=(
         "지금은 체험용 내장 모델입니다. 대화에 나온 말에서 찾아 답합니다. 실제 AI를 쓰려면 "
         "`.env`에 `OPENAI_API_KEY`나 `OPENAI_BASE_URL`을 넣고 서버를 다시 켜세요."
     ),
-    shortcuts_label="단축키",
+    shortcuts_label="명령과 단축키",
     shortcut_head=("키", "하는 일"),
     shortcuts=(
         ("Ctrl/⌘ + Shift + O", "새 대화"),

@@ -1,0 +1,85 @@
+"""The menu behind the model's name above the message field: model, thinking, and what is known of the model."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from typing import Final
+
+import streamlit as st
+
+from component import page_state, redraw
+from component.format import escape_label, format_count
+from component.page_state import PageState
+from component.words.en import Words
+from graph.value.view import EndpointProblem, Gauge, ModelOption
+
+_LABEL_CHARS: Final = 28
+_OPTION_CHARS: Final = 44
+
+
+def draw(now: PageState, gauge: Gauge) -> None:
+    words, name = now.words, st.session_state[page_state.MODEL]
+    options = {option.name: option for option in now.service.sessions.model_options()}
+    problem = now.service.sessions.endpoint_problem()
+    option = options.get(name)
+    label = _label(words, name, option, _LABEL_CHARS)
+    with st.popover(f":material/warning: {label}" if problem else label, key="model_menu", type="tertiary"):
+        if problem is not None:
+            st.warning(_describe(words, problem), icon=":material/warning:")
+        names = [*options] if option else [*options, name]
+        st.selectbox(
+            words.model,
+            names,
+            key=page_state.MODEL,
+            format_func=lambda each: _label(words, each, options.get(each), _OPTION_CHARS),
+            placeholder=words.no_model,
+            on_change=redraw.page,
+        )
+        if option is not None and option.thinks:
+            st.selectbox(
+                words.thinking_level,
+                [*words.thinking_levels],
+                key=page_state.THINKING,
+                format_func=lambda level: words.thinking_levels[level],
+                on_change=redraw.page,
+            )
+        else:  # of a widget that isn't drawn any more Streamlit keeps an earlier value
+            st.session_state[page_state.THINKING] = st.session_state.get(page_state.THINKING, "")
+        facts = "".join(
+            f"<dt>{what}</dt><dd>{html.escape(told)}</dd>" for what, told in _facts(words, name, option, gauge)
+        )
+        st.html(f'<dl class="facts-of-model">{facts}</dl>')
+        if now.service.settings.is_offline:
+            st.markdown(f":small[:gray[{words.offline_note}]]")
+
+
+def window_label(words: Words, gauge: Gauge) -> str:
+    return format_count(gauge.window_tokens) + (words.window_guess if gauge.is_guess else "")
+
+
+def short_name(name: str, chars: int) -> str:
+    """Returns a name without its middle if it is longer: builds of one model differ at the end."""
+    half = (chars - 1) // 2
+    return name if len(name) <= chars else f"{name[:half]}…{name[-half:]}"
+
+
+def _label(words: Words, name: str, option: ModelOption | None, chars: int) -> str:
+    shown = escape_label(short_name(name, chars)) or words.no_model
+    return words.model_offline.format(name=shown) if option is not None and option.is_offline else shown
+
+
+def _describe(words: Words, problem: EndpointProblem) -> str:
+    reason = words.errors.get(problem.error_code, words.errors["model"])
+    return words.no_model_list.format(address=escape_label(problem.address), reason=reason)
+
+
+def _facts(words: Words, name: str, option: ModelOption | None, gauge: Gauge) -> Iterator[tuple[str, str]]:
+    known = {True: words.is_supported, False: words.is_unsupported, None: words.is_unknown}
+    if name:
+        yield words.model, name
+    yield words.model_window, window_label(words, gauge)
+    if option is not None:
+        yield words.model_tools, known[True] if option.has_tools else words.model_without_tools
+        yield words.thinking_level, known[option.thinks or None]
+        yield words.model_images, known[option.takes_images]
