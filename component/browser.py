@@ -18,6 +18,7 @@ _SCRIPTS = (
     "jump.js",
     "edit.js",
     "field.js",
+    "slash.js",
     "attach.js",
     "connection.js",
     "open_file.js",

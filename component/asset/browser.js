@@ -114,9 +114,10 @@ function uncover() {
 
 // An icon button gets its label as a tooltip; Streamlit's own tooltip would draw each button twice.
 function onHover(event) {
-  const button = event.target.closest?.("[class*='st-key-icon_'] button");
+  const button = event.target.closest?.(":is([class*='st-key-icon_'], .st-key-theme, .st-key-model_menu) button");
   const label = button?.querySelector("[data-testid='stMarkdownContainer']");
-  if (label) button.title = label.textContent;
+  const model = button?.closest(".st-key-model_menu") && document.querySelector(".gauge")?.dataset.model;
+  if (label) button.title = model || label.textContent; // the menu's own label may be cut
   // Streamlit's label of this button, and its tooltip below, are English on every page.
   event.target.closest?.("[data-testid='stCode'] button")?.setAttribute("aria-label", words.copy_code);
 }
@@ -144,6 +145,7 @@ const LISTENERS = [
   ...PANEL_LISTENERS,
   ...SCROLL_LISTENERS,
   ...JUMP_LISTENERS,
+  ...SLASH_LISTENERS, // before the field's: Enter chooses and doesn't send
   ...FIELD_LISTENERS,
   ...EDIT_LISTENERS,
   ...ATTACH_LISTENERS,

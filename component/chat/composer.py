@@ -7,6 +7,7 @@ interrupt the callback.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -21,6 +22,7 @@ from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
 from component.panel import record_action, summary_panel
 from component.widget import error_box, show_error
+from component.words.en import Words
 from graph.value.view import Gauge
 
 _HEARD: Final = "heard"
@@ -94,7 +96,7 @@ def _draw(page: PageState) -> None:
         label = page.words.to_end
         st.html(
             f'<button type="button" class="to-end" title="{label}" aria-label="{label}"></button>'
-            f'<p class="disconnected" role="alert">{page.words.disconnected}</p>'
+            f'<p class="disconnected" role="alert">{page.words.disconnected}</p>{_commands(page.words)}'
         )
         error = page_state.notice()
         if error is not None:
@@ -127,6 +129,15 @@ def _draw(page: PageState) -> None:
         redraw.ask()
 
 
+def _commands(words: Words) -> str:
+    """Returns the list that the page's script shows while a command is typed."""
+    rows = (
+        f'<li role="option" id="slash-{name}" data-command="/{name}"><b>/{name}</b> {what}</li>'
+        for name, what in words.commands.items()
+    )
+    return f'<ul class="slash" role="listbox" aria-label="{words.shortcuts_label}" hidden>{"".join(rows)}</ul>'
+
+
 def _draw_bar(now: PageState) -> None:
     with error_box(now.words):
         identifier = now.session.session_id if now.session else None
@@ -156,8 +167,9 @@ def _draw_gauge(now: PageState, gauge: Gauge) -> None:
         hints.append(words.gauge_help_usage.format(tokens=format_count(gauge.reported_tokens)))
     if gauge.is_guess:
         hints.append(words.window_guess_help)
+    name = html.escape(st.session_state[page_state.MODEL])
     st.html(
-        f'<div class="gauge" title="{"&#10;".join(hints)}">'
+        f'<div class="gauge" data-model="{name}" title="{"&#10;".join(hints)}">'
         f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '
         f'aria-valuenow="{min(percent, 100)}"><span style="width:{min(percent, 100)}%"></span></span>'
         f'<span><span class="word">{words.gauge} </span><b>≈{percent}%</b>'

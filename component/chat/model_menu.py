@@ -12,10 +12,12 @@ from component import page_state, redraw
 from component.format import escape_label, format_count
 from component.page_state import PageState
 from component.words.en import Words
+from component.words.wording import as_code
 from graph.value.view import EndpointProblem, Gauge, ModelOption
 
 _LABEL_CHARS: Final = 28
-_OPTION_CHARS: Final = 44
+_OPTION_CHARS: Final = 36
+_WIDTH_PIXELS: Final = 336
 
 
 def draw(now: PageState, gauge: Gauge) -> None:
@@ -23,14 +25,14 @@ def draw(now: PageState, gauge: Gauge) -> None:
     options = {option.name: option for option in now.service.sessions.model_options()}
     problem = now.service.sessions.endpoint_problem()
     option = options.get(name)
-    label = _label(words, name, option, _LABEL_CHARS)
-    with st.popover(f":material/warning: {label}" if problem else label, key="model_menu", type="tertiary"):
+    label = escape_label(_label(words, name, option, _LABEL_CHARS))
+    label = f":material/warning: {label}" if problem else label
+    with st.popover(label, key="model_menu", type="tertiary"), st.container(width=_WIDTH_PIXELS, gap="small"):
         if problem is not None:
             st.warning(_describe(words, problem), icon=":material/warning:")
-        names = [*options] if option else [*options, name]
         st.selectbox(
             words.model,
-            names,
+            [*options] if option else [*options, name],
             key=page_state.MODEL,
             format_func=lambda each: _label(words, each, options.get(each), _OPTION_CHARS),
             placeholder=words.no_model,
@@ -46,10 +48,8 @@ def draw(now: PageState, gauge: Gauge) -> None:
             )
         else:  # of a widget that isn't drawn any more Streamlit keeps an earlier value
             st.session_state[page_state.THINKING] = st.session_state.get(page_state.THINKING, "")
-        facts = "".join(
-            f"<dt>{what}</dt><dd>{html.escape(told)}</dd>" for what, told in _facts(words, name, option, gauge)
-        )
-        st.html(f'<dl class="facts-of-model">{facts}</dl>')
+        facts = (f"<dt>{what}</dt><dd>{html.escape(told)}</dd>" for what, told in _facts(words, name, option, gauge))
+        st.html(f'<dl class="facts-of-model">{"".join(facts)}</dl>')
         if now.service.settings.is_offline:
             st.markdown(f":small[:gray[{words.offline_note}]]")
 
@@ -65,21 +65,22 @@ def short_name(name: str, chars: int) -> str:
 
 
 def _label(words: Words, name: str, option: ModelOption | None, chars: int) -> str:
-    shown = escape_label(short_name(name, chars)) or words.no_model
+    shown = short_name(name, chars) or words.no_model
     return words.model_offline.format(name=shown) if option is not None and option.is_offline else shown
 
 
 def _describe(words: Words, problem: EndpointProblem) -> str:
     reason = words.errors.get(problem.error_code, words.errors["model"])
-    return words.no_model_list.format(address=escape_label(problem.address), reason=reason)
+    return words.no_model_list.format(address=as_code(problem.address), reason=reason)
 
 
 def _facts(words: Words, name: str, option: ModelOption | None, gauge: Gauge) -> Iterator[tuple[str, str]]:
     known = {True: words.is_supported, False: words.is_unsupported, None: words.is_unknown}
-    if name:
+    if len(name) > _OPTION_CHARS:
         yield words.model, name
     yield words.model_window, window_label(words, gauge)
-    if option is not None:
+    if option is not None and not option.is_offline:
         yield words.model_tools, known[True] if option.has_tools else words.model_without_tools
-        yield words.thinking_level, known[option.thinks or None]
+        if not option.thinks:  # else it can be chosen above
+            yield words.thinking_level, known[None]
         yield words.model_images, known[option.takes_images]

@@ -134,7 +134,7 @@ ERRORS: Final[Mapping[str, str]] = {
     "summary_inflated": "The summary wasn't shorter than the original.",
 }
 DETAILED_ERRORS: Final[Mapping[str, str]] = {
-    "unreachable": "Can't reach {detail}. Is the model server running?",
+    "unreachable": "Can't reach `{detail}`. Is the model server running?",
     "deadline": "Stopped after {detail} s (MODEL_DEADLINE_SECONDS); what had arrived is kept.",
     "silence": "The model's server was silent for {detail} s (MODEL_SILENCE_SECONDS); what had arrived is kept.",
 }
@@ -687,7 +687,7 @@ class Words:
     themes: Mapping[str, str] = field(default_factory=lambda: {"system": "System", "light": "Light", "dark": "Dark"})
     no_model: str = "No model"
     no_model_list: str = (
-        "No list of models from {address}: {reason} Check `OPENAI_BASE_URL` in `.env` and restart the server."
+        "No list of models from `{address}`: {reason} Check `OPENAI_BASE_URL` in `.env` and restart the server."
     )
     model_window: str = "Context window"
     model_tools: str = "Tools"

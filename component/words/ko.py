@@ -132,7 +132,7 @@ KOREAN_ERRORS: Final[Mapping[str, str]] = {
     "summary_inflated": "요약이 원문보다 짧지 않았습니다.",
 }
 KOREAN_DETAILED_ERRORS: Final[Mapping[str, str]] = {
-    "unreachable": "{detail}에 연결할 수 없습니다. 모델 서버가 켜져 있는지 확인해 주세요.",
+    "unreachable": "`{detail}`에 연결할 수 없습니다. 모델 서버가 켜져 있는지 확인해 주세요.",
     "deadline": "답변이 {detail}초(MODEL_DEADLINE_SECONDS) 안에 끝나지 않아 중단했습니다. 받은 내용은 남아 있습니다.",
     "silence": "모델 서버가 {detail}초(MODEL_SILENCE_SECONDS) 동안 아무것도 보내지 않았습니다. "
     "받은 내용은 남아 있습니다.",
@@ -561,7 +561,7 @@ KOREAN = Words(
     themes={"system": "시스템", "light": "밝게", "dark": "어둡게"},
     no_model="모델 없음",
     no_model_list=(
-        "{address}에서 모델 목록을 가져오지 못했습니다. {reason} "
+        "`{address}`에서 모델 목록을 가져오지 못했습니다. {reason} "
         "`.env`의 `OPENAI_BASE_URL`을 확인하고 서버를 다시 시작해 주세요."
     ),
     model_window="컨텍스트 창",

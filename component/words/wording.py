@@ -47,9 +47,15 @@ def language_of_locale(locale: str | None) -> Language:
 def explain(words: Words, code: str, detail: str = "") -> str:
     """Returns the sentence for an error code as Markdown, with the detail appended if there is one."""
     if detail and code in words.detailed_errors:
-        return words.detailed_errors[code].format(detail=escape_label(detail))
+        sentence = words.detailed_errors[code]
+        return sentence.format(detail=as_code(detail) if "`{detail}`" in sentence else escape_label(detail))
     sentence = words.errors.get(code, words.errors["internal"])
     return f"{sentence} ({escape_label(detail)})" if detail and code not in _BARE else sentence
+
+
+def as_code(text: str) -> str:
+    """Returns a text to be put between backticks: an address as code is no link."""
+    return text.replace("`", "'")
 
 
 def explain_error(words: Words, error: TurnfoldError) -> str:
