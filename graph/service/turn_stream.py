@@ -273,11 +273,16 @@ def _refreshed(access: SessionAccess, row: TurnRow) -> tuple[TurnRow, bool]:
 
 
 def _with_tokens(view: TurnView, tokens: AttemptTokens | None, said_tokens: int) -> TurnView:
-    """Adds the tokens of a turn's calls; `said_tokens` is our estimate of the answers, unless all was reported."""
+    """Adds what a turn's calls tell; `said_tokens` is our estimate of its answers, unless all was reported."""
     if tokens is None:
         return view
-    output_tokens = tokens.output_tokens if tokens.is_usage else said_tokens
-    return replace(view, input_tokens=tokens.input_tokens, output_tokens=output_tokens, is_usage=tokens.is_usage)
+    return replace(
+        view,
+        model=view.model or tokens.model,
+        input_tokens=tokens.input_tokens,
+        output_tokens=tokens.output_tokens if tokens.is_usage else said_tokens,
+        is_usage=tokens.is_usage,
+    )
 
 
 def _turn_view(row: TurnRow, messages: Sequence[AnyMessage], *, is_last: bool) -> TurnView:

@@ -143,6 +143,7 @@ class CallCost(NamedTuple):
 class AttemptTokens(NamedTuple):
     """Tokens of an attempt's answered calls: `is_usage` if all were reported; else our estimate for missing input."""
 
+    model: str
     input_tokens: int
     output_tokens: int
     is_usage: bool
@@ -213,13 +214,14 @@ class CallStore:
         """Returns the tokens of these turns by turn and attempt."""
         reported, said = _call.usage_input_tokens, _call.usage_output_tokens
         sums = func.sum(func.coalesce(reported, _call.sent_tokens)), func.coalesce(func.sum(said), 0)
-        query = select(_call.turn, _call.attempt, *sums, func.count(), func.count(reported), func.count(said))
+        counts = func.count(), func.count(reported), func.count(said)
+        query = select(_call.turn, _call.attempt, func.max(_call.model), *sums, *counts)
         query = query.where(_call.session_id == session_id, _call.turn.between(first, last), _call.error_code == "")
         with self._database.read() as connection:
             rows = connection.execute(query.group_by(_call.turn, _call.attempt)).all()
         return {
-            (turn, attempt): AttemptTokens(int(sent), int(answered), is_usage=calls == inputs == outputs)
-            for turn, attempt, sent, answered, calls, inputs, outputs in rows
+            (turn, attempt): AttemptTokens(model, int(sent), int(answered), is_usage=calls == inputs == outputs)
+            for turn, attempt, model, sent, answered, calls, inputs, outputs in rows
         }
 
     def series(self, session_id: str) -> list[CallPoint]:

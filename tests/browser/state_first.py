@@ -85,7 +85,7 @@ def example_goes_on(stage: Stage) -> None:
     }[stage.words.language]
     stage.visitor.ask(asked, first=8)
     expect(stage.visitor.turn(8).get_by_test_id("stChatMessage").last).to_contain_text(known)
-    expect(stage.visitor.page.locator(".gauge .model")).to_contain_text("offline-mini")
+    expect(stage.button("model_menu")).to_contain_text("offline-mini")
     _new_chat(stage)
     assert open_example(stage) == first
     expect(stage.visitor.turn(8)).to_be_visible()

@@ -17,16 +17,17 @@ def settings_open(stage: Stage) -> None:
     stage.visitor.open()
     stage.open_sidebar()
     stage.visitor.open_settings()
-    expect(stage.visitor.find("shortcuts")).to_be_visible()
+    expect(stage.visitor.find("strategy")).to_be_visible()
+    expect(stage.visitor.find("search")).to_be_in_viewport()  # and the chats with it
 
 
 def shortcuts_open(stage: Stage) -> None:
-    stage.button("shortcuts").click()
-    expect(stage.visitor.page.get_by_test_id("stPopoverBody").locator("table")).to_be_visible()
+    stage.button("icon_help").click()
+    expect(stage.dialog.locator("table")).to_be_visible()
 
 
 def languages_changed(stage: Stage) -> None:
-    stage.visitor.page.keyboard.press("Escape")
+    stage.close_dialog()
     for language in (other_language(stage), stage.words.language):
         choose_language(stage, language)
         expect(stage.visitor.find("new_chat")).to_contain_text(words_of(language).new_chat)
@@ -49,7 +50,6 @@ def choices_hold(stage: Stage) -> None:
     stage.visitor.settle()
     expect_theme(stage, other)
     stage.open_sidebar()
-    stage.visitor.open_settings()
     themes = words_of(other_language(stage)).themes
     expect(stage.visitor.find("theme").get_by_role("radio", name=themes[other])).to_be_checked()
     stage.visitor.find("theme").get_by_role("radio", name=themes["system"]).click()
@@ -58,7 +58,7 @@ def choices_hold(stage: Stage) -> None:
 
 
 def strategies_listed(stage: Stage) -> None:
-    stage.visitor.page.keyboard.press("Escape")
+    stage.visitor.open_settings()
     stage.visitor.find("strategy").get_by_role("combobox").click()
     expect(stage.visitor.page.get_by_role("option").first).to_be_visible()
 

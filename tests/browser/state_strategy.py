@@ -122,16 +122,17 @@ def next_summary_shown(stage: Stage) -> None:
 
 def models_listed(stage: Stage) -> None:
     stage.close_panel()
-    _open_settings(stage)
-    expect(stage.visitor.page.locator(".gauge .model")).to_have_text(OTHER_MODEL)
+    expect(stage.button("model_menu")).to_contain_text(OTHER_MODEL)
+    stage.button("model_menu").click()
     stage.visitor.find("model").get_by_role("combobox").click()
     expect(stage.visitor.page.get_by_role("option", name=OTHER_MODEL)).to_be_visible()
 
 
 def model_chosen(stage: Stage) -> None:
     stage.visitor.page.get_by_role("option", name="scripted-model").click()
-    expect(stage.visitor.page.locator(".gauge .model")).to_have_text("scripted-model")
-    stage.close_sidebar()
+    expect(stage.button("model_menu")).to_contain_text("scripted-model")
+    expect(stage.visitor.find("model")).to_be_visible()  # the menu stays open
+    stage.visitor.page.keyboard.press("Escape")
 
 
 def compact_offered(stage: Stage) -> None:

@@ -154,7 +154,7 @@ def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> 
 def test_a_box_opens_and_closes_at_once_for_whoever_wants_no_motion(visitor: Visitor) -> None:
     visitor.open()
     visitor.open_settings()
-    box, content = visitor.find("settings").locator("details"), visitor.find("shortcuts")
+    box, content = visitor.find("settings").locator("details"), visitor.find("strategy")
     heights = box.evaluate("box => [box.getBoundingClientRect().height, box.scrollHeight]")
     assert heights[0] >= heights[1]
     visitor.open_settings()
@@ -249,8 +249,10 @@ def test_however_many_chats_there_are_the_open_one_and_the_settings_are_in_view(
             expect(head).to_be_in_viewport(ratio=1)
             visitor.open_settings()
             expect(head).to_be_in_viewport(ratio=1)
-            expect(visitor.find("compression_rate").first).to_be_in_viewport(ratio=1)
             expect(visitor.find("settings").get_by_test_id("stExpanderDetails")).to_be_in_viewport(ratio=1)
-            visitor.find("shortcuts").scroll_into_view_if_needed()
-            expect(visitor.find("shortcuts")).to_be_in_viewport(ratio=1)
+            for key in ("programs", "language", "theme", "icon_help"):
+                visitor.find(key).scroll_into_view_if_needed()
+                expect(visitor.find(key)).to_be_in_viewport(ratio=1)
             expect(head).to_be_in_viewport(ratio=1)
+            if height == 800:
+                expect(visitor.open_row).to_be_in_viewport(ratio=1)

@@ -241,3 +241,34 @@ def test_a_press_is_told_again_until_it_is_heard_or_half_a_minute_is_over(button
     buttons.get_by_role("button").click()
     buttons.clock.run_for(300_000)
     assert buttons.evaluate("sent.length") == 10  # for half a minute
+
+
+def test_commands_are_listed_from_a_slash_on_and_chosen_by_keys_or_a_click(chromium: Browser, address: str) -> None:
+    names = ("compact", "reset", "help")
+    options = "".join(f'<li role="option" id="slash-{name}" data-command="/{name}">{name}</li>' for name in names)
+    field = f'<div class="st-key-ask"><textarea></textarea></div><ul class="slash" hidden>{options}</ul>'
+    with page_with(chromium, address, f'<div data-testid="stApp">{field}</div>', browser.script()) as page:
+        hear(page, "chat", 1)
+        shown, box = page.locator("ul.slash li:visible"), page.locator("textarea")
+        type_in(page, "/")
+        expect(shown).to_have_count(3)
+        for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
+            box.press(key)
+        expect(box).to_have_attribute("aria-activedescendant", "slash-help")
+        box.press("Enter")
+        assert (value(page), page.evaluate("sent")) == ("/help", [])
+        expect(shown).to_have_count(0)
+        type_in(page, "/re")
+        expect(shown).to_have_text(["reset"])
+        box.press("Tab")
+        assert value(page) == "/reset"
+        type_in(page, "/")
+        shown.first.click()
+        assert value(page) == "/compact"
+        for text in ("/usr/bin", "/x", "a /", ""):
+            type_in(page, text)
+            expect(shown).to_have_count(0)
+        type_in(page, "/")
+        box.press("Escape")
+        expect(shown).to_have_count(0)
+        assert value(page) == "/"

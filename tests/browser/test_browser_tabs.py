@@ -52,7 +52,6 @@ def test_back_and_forth_open_what_the_address_names(visitor: Visitor) -> None:
 def test_copy_has_its_own_name_again_in_whatever_language_the_page_is(english: Visitor) -> None:
     english.open()
     english.ask("A question in the one language before the page turns to the other.")
-    english.open_settings()
     english.find("language").get_by_role("radio", name="한국어").press("Enter")
     english.expect_language("ko")
     english.turn(1).get_by_role("button", name="답변 복사").click()

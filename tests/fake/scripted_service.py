@@ -16,6 +16,7 @@ from graph.value.record import Record
 from graph.value.view import (
     ChartPoint,
     CostView,
+    EndpointProblem,
     ExportSize,
     Gauge,
     LiveTurn,
@@ -54,6 +55,7 @@ class ScriptedService:
         stopped: The sessions that Stop was asked for.
         images: The pictures that were sent, by reference.
         sent: The options of each send, retry and regenerate.
+        problem: Why the endpoint's models can't be listed.
         calls: The names of all methods called, for query budgets.
         reset_after: The chart begins behind this turn.
         deleted_when_asked_for: When this is read of a session next, another tab has just deleted it.
@@ -68,6 +70,7 @@ class ScriptedService:
         self.settings = Settings.model_construct(turnfold_data_dir=folder)
         self.stored: dict[str, ScriptedSession] = {}
         self.models = models
+        self.problem: EndpointProblem | None = None
         self.answer: Callable[[str], str] = echo
         self.status: TurnStatus = "finished"
         self.error_code = "unreachable"
@@ -236,8 +239,11 @@ class ScriptedService:
         self.calls.append("model_options")
         return self.models
 
+    def endpoint_problem(self) -> EndpointProblem | None:
+        return self.problem
+
     def default_model(self) -> str:
-        return self.models[0].name
+        return self.models[0].name if self.models else ""
 
     def default_strategy(self) -> str:
         return "interval"

@@ -95,6 +95,7 @@ def test_a_turn_tells_what_its_last_attempt_took(chat: Chat, server: FakeOpenAI)
     assert estimated.started_at is not None
     assert began <= ended
     assert estimated.seconds > 0
+    assert {turn.model for turn in chat.turns} == {"scripted-model"}
     newest = chat.service.turns.transcript(chat.session_id, last=1)
     assert (newest.previous_at, [turn.number for turn in newest.turns]) == (reported.started_at, [2])
     assert chat.service.turns.transcript(chat.session_id).previous_at is None

@@ -10,7 +10,7 @@ from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
 from streamlit.testing.v1 import AppTest
 
 from component.format import format_count
-from graph.value.view import Gauge, ModelOption, NextFold
+from graph.value.view import Gauge, NextFold
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
 from tests.page.reading import keys, open_page, page_text, page_with_presses, press, raw_html, store_session
@@ -354,11 +354,10 @@ def test_chart_draws_the_figures_of_the_service_where_it_is_shown(page: AppTest,
     assert {row["turn"] for row in rows} == {*range(1, 201)}
 
 
-def test_gauge_tells_the_next_input_the_last_report_and_a_guessed_window_and_names_the_model(
+def test_gauge_tells_the_next_input_the_last_report_and_a_guessed_window(
     page: AppTest, service: ScriptedService
 ) -> None:
     open_page(page, store_session(service, 2))
-    assert '<span class="model">offline-mini · 내장</span> · </span><span class="word">컨텍스트' in gauge_text(page)
     assert "≈17%</b>" in gauge_text(page)
     assert "· ≈1,416 / 8,192<" in gauge_text(page)
     assert "≈는 다음에 보낼 입력을 Turnfold가 추정한 값입니다." in gauge_text(page)
@@ -369,19 +368,6 @@ def test_gauge_tells_the_next_input_the_last_report_and_a_guessed_window_and_nam
     assert "· ≈2,048 / 8,192 (추정)<" in gauge_text(page)
     assert "1,999: 마지막 입력에 대해 모델 제공자가 보고한 사용량입니다." in gauge_text(page)
     assert "MODEL_WINDOW_TOKENS" in gauge_text(page)
-    service.settings = service.settings.model_copy(update={"openai_base_url": "http://127.0.0.1:9"})
-    service.models = (ModelOption('<i>"big"</i>', is_offline=False),)
-    page.button(key="new_chat").click().run()
-    name = "&lt;i&gt;&quot;big&quot;&lt;/i&gt;"
-    assert f'<span class="model">{name}</span> · </span><span class="word">컨텍스트' in gauge_text(page)
-    assert f'title="{name}&#10;' in gauge_text(page)
-    service.models = (ModelOption('<i>"big"</i>', is_offline=False, has_tools=False),)
-    page.run()
-    assert f'<span class="model">{name}</span> · 도구 없음 · </span><span class="word">컨텍스트' in gauge_text(page)
-    assert f'title="{name}&#10;도구를 받지 않는 모델입니다. 기억 찾기와 시계가 꺼집니다.&#10;' in gauge_text(page)
-    assert ":small[:gray[도구를 받지 않는 모델입니다. 기억 찾기와 시계가 꺼집니다.]]" in [
-        each.value for each in page.markdown
-    ]
 
 
 def test_panel_button_counts_the_summaries(page: AppTest, service: ScriptedService) -> None:
