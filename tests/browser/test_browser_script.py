@@ -19,7 +19,7 @@ def page_with(chromium: Browser, address: str, content: str, script: str) -> Ite
     with chromium.new_context() as context:
         page = context.new_page()
         page.goto(f"{address}/health")
-        page.set_content(content)
+        page.set_content(f'<main id="stMain"></main>{content}')
         page.evaluate(
             """async (script) => {
                 const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
