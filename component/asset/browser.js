@@ -60,11 +60,11 @@ function onKey(event) {
   field.focus();
 }
 
-// The focused element may be removed, and the focus lost: Escape should still close the open dialog.
+// Closes the panel over the chat; and an open dialog though the focused element was removed, and the focus lost.
 function onEscape(event) {
-  if (event.key !== "Escape" || event.target !== document.body) return;
-  const close = [...document.querySelectorAll("[role='dialog'] [aria-label='Close']")].at(-1);
-  if (!close) return;
+  if (event.key !== "Escape" || event.isComposing || event.target.ariaExpanded === "true") return;
+  const close = [...document.querySelectorAll("[role='dialog'] :is([aria-label='Close'], .close-panel)")].at(-1);
+  if (!close || (event.target !== document.body && !event.target.closest?.(PANEL))) return;
   event.stopImmediatePropagation(); // and doesn't stop the answer
   close.click();
 }

@@ -24,7 +24,7 @@ function fitPanel() {
 // Streamlit may draw the panel, or what is around it, anew.
 function showPanel() {
   const drawn = document.querySelector(PANEL);
-  const isOver = Boolean(drawn) && panel.isOpen && panel.isOver;
+  const isOver = panel.isOpen && panel.isOver;
   const state = isOver ? "over" : panel.isOpen ? "beside" : "closed";
   if (document.documentElement.dataset.panel !== state) document.documentElement.dataset.panel = state;
   if (!drawn) return;
@@ -81,18 +81,9 @@ function onBesidePanel(event) {
   uncoverChat();
 }
 
-function onPanelEscape(event) {
-  if (event.key !== "Escape" || event.isComposing || document.documentElement.dataset.panel !== "over") return;
-  const isInside = event.target === document.body || event.target.closest?.(PANEL);
-  if (!isInside || event.target.ariaExpanded === "true" || document.querySelector("[data-testid='stDialog']")) return;
-  event.stopImmediatePropagation(); // and doesn't stop the answer
-  closePanel();
-}
-
 const panelRoom = new ResizeObserver(fitPanel);
 const panelChange = new MutationObserver(showPanel);
 const PANEL_LISTENERS = [
   ["click", onPanelClick, false],
   ["mousedown", onBesidePanel, false],
-  ["keydown", onPanelEscape, true],
 ];

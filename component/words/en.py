@@ -641,7 +641,7 @@ class Words:
     rate_short: str = "0.1 short"
     rate_balanced: str = "0.3 balanced"
     rate_detailed: str = "0.5 detailed"
-    change_rate: str = "Change in the panel"
+    change_rate: str = "Change"
     rate_note: str = "A change applies from the next summary on."
     rate_unused: str = "This strategy doesn't use this setting."
     rate_share: str = "{percent}% of the original"

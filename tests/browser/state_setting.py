@@ -66,7 +66,7 @@ def strategies_listed(stage: Stage) -> None:
 def without_summaries(stage: Stage) -> None:
     stage.visitor.page.get_by_role("option", name=stage.words.strategies["window"]).click()
     expect(stage.visitor.find("settings").locator("p.rate")).to_have_text(stage.words.rate)
-    expect(stage.panel.get_by_role("slider")).to_be_disabled()
+    expect(stage.panel.locator("[type=range]")).to_be_disabled()
 
 
 def other_language(stage: Stage) -> Language:

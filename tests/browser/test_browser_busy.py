@@ -282,6 +282,27 @@ def test_the_last_of_quick_changes_holds_though_each_waits_for_the_database(visi
 
 
 @pytest.mark.slow
+def test_quick_moves_of_the_slider_all_count_while_an_answer_is_written_and_folded(
+    phone: Visitor, chat: Chat, may_answer: threading.Event
+) -> None:
+    chat.ask(5, 5)
+    phone.open(f"?session={chat.session_id}")
+    ask(phone, 6)
+    slider = open_panel(phone).get_by_role("slider")
+    slider.focus()
+    for number, rate in ((4, "0.5"), (2, "0.4")):
+        for _ in range(number):
+            slider.press("ArrowRight" if rate == "0.5" else "ArrowLeft")
+        may_answer.set()  # the second time what it redraws and folds comes meanwhile
+        expect(phone.find("panel").get_by_text(f"현재 압축률: {rate}", exact=True)).to_be_visible()
+        expect(slider).to_have_value(rate)
+    phone.wait_for_end(6)
+    chat.wait_for_folds()
+    expect(slider).to_have_value("0.4")
+    assert chat.view.compression_rate == 0.4
+
+
+@pytest.mark.slow
 def test_the_tab_of_the_input_follows_the_next_answer_unless_another_turn_is_chosen(
     visitor: Visitor, chat: Chat
 ) -> None:

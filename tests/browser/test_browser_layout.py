@@ -121,6 +121,34 @@ def test_a_wide_page_keeps_the_panel_in_view_and_dims_folded_turns_until_they_ar
     visitor.page.wait_for_function(f"message => !({dimmed})(message)", arg=answers[0].element_handle())
 
 
+def test_a_closed_panel_stays_closed_and_the_text_keeps_its_width(visitor: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 1)
+    visitor.open(f"?session={chat.session_id}")
+    page, panel, text_column = visitor.page, visitor.find("panel"), visitor.find("chat")
+    opener = visitor.find("open_panel").locator("button")
+    panel.get_by_role("button", name="패널 닫기").click()
+    expect(opener).to_be_focused()
+    page.reload()
+    visitor.settle()
+    expect(panel).to_be_hidden()
+    page.set_viewport_size({"width": 1440, "height": 800})
+    expect(text_column).to_have_css("width", f"{46 * 16}px")
+    opener.click()
+    expect(page.get_by_role("region", name="요약 패널")).to_be_focused()
+    page.set_viewport_size({"width": 1100, "height": 800})  # too narrow for the panel, 32 rem and the sidebar
+    expect(panel).to_be_hidden()
+    expect(text_column).to_have_css("width", f"{46 * 16}px")
+    opener.click()
+    expect(page.get_by_role("dialog", name="요약 패널")).to_be_focused()
+    page.mouse.click(400, 400)
+    expect(opener).to_be_focused()
+    page.get_by_test_id("stSidebar").hover()
+    page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
+    expect(page.get_by_role("region", name="요약 패널")).to_be_visible()
+    assert text_column.evaluate("text => text.clientWidth >= 32 * 16")
+
+
 @pytest.mark.parametrize("width", [390, pytest.param(768, marks=pytest.mark.slow)])
 def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor, width: int) -> None:
     phone.page.set_viewport_size({"width": width, "height": 844})

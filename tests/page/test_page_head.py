@@ -108,7 +108,7 @@ def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
     page_shows = page_text(open_page(page, identifier))
     assert all(sentence in page_shows for sentence in sentences)
     assert page_shows.count("이 전략은 압축률을 쓰지 않습니다.") == 2
-    assert "패널에서 변경" not in raw_html(page)
+    assert "[type=range]" not in raw_html(page)
     assert "현재 압축률" not in page_shows
     assert "바꾼 값은 다음 요약부터" not in page_shows
     assert "턴이 접힙니다" not in page_shows
