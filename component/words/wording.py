@@ -13,7 +13,7 @@ from component.words.en import Language, Words
 from component.words.ko import KOREAN
 from graph.value.error import AttachmentError, BusyError, InputError, PathError, TurnfoldError
 from graph.value.record import Record
-from graph.value.view import TurnView
+from graph.value.view import EXAMPLE_MODEL, TurnView
 
 _REFUSALS = {
     "before_reset",
@@ -97,6 +97,8 @@ def describe_day(words: Words, moment: datetime, now: datetime, zone: tzinfo) ->
 
 def describe_attempt(words: Words, turn: TurnView, zone: tzinfo) -> str:
     """Returns the model, time and tokens of a turn's answer as HTML."""
+    if turn.model == EXAMPLE_MODEL:
+        return words.prepared
     parts = [html.escape(turn.model)]
     if turn.started_at is not None:
         local = turn.started_at.astimezone(zone)

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple, NoReturn
 
 from graph.core.manifest import Manifest
 from graph.core.model_input import lost_tokens
-from graph.core.turn import EMBEDDED_MODEL, EXAMPLE_MODEL
-from graph.value.view import CostView, Money, SavingsMoney
+from graph.core.turn import EMBEDDED_MODEL
+from graph.value.view import EXAMPLE_MODEL, CostView, Money, SavingsMoney
 
 PRICED_TOKENS: Final = 1_000_000
 CURRENCY_CHARS: Final = 8

@@ -36,8 +36,6 @@ ANY_IMAGE_MARK: Final = re.compile(r"\[image(?:: [^\[\]\n]{1,100})?\]")
 IMAGE_NAME: Final = "name"  # the name's key in the part of a message
 # Name of the embedded model at the endpoint, also in archived answers.
 EMBEDDED_MODEL: Final = "offline-mini"
-# Stands in the rows of an example chat where a model's name does: no model was called.
-EXAMPLE_MODEL: Final = "example"
 # `finish_reason` of an answer that was ended because it repeated itself.
 REPETITION: Final = "repetition"
 

@@ -12,7 +12,6 @@ from typing import Final, TypedDict
 from langchain_core.messages import AIMessage, HumanMessage
 
 from graph.core.model_input import full_tokens, system_part
-from graph.core.turn import EXAMPLE_MODEL
 from graph.fold.record import begin_record, end_record
 from graph.fold.review import SummaryDraft
 from graph.fold.spec import source_key
@@ -26,6 +25,7 @@ from graph.strategy.strategies import Strategies
 from graph.tool.registry import KnownTools, schema_text
 from graph.value.error import InternalError
 from graph.value.record import to_entry
+from graph.value.view import EXAMPLE_MODEL
 from prompt.system.framing import Language
 
 EXAMPLE_RATE: Final = 0.3

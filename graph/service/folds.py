@@ -17,7 +17,7 @@ from graph.core.open_question import without_question
 from graph.core.pin import budget_tokens, fitting, pin_of
 from graph.core.snapshot import SessionSnapshot
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, title_of
-from graph.core.turn import EXAMPLE_MODEL, label_of, text_of
+from graph.core.turn import label_of, text_of
 from graph.fold.fact_carry import without_line
 from graph.fold.fact_check import compare_facts, lacking_facts
 from graph.fold.fact_find import fact_as_written, facts_in
@@ -35,6 +35,7 @@ from graph.tool.tool_context import PastTurns
 from graph.value.error import InputError, NotFoundError, TurnfoldError
 from graph.value.record import ArchivedMessage, Record, RecordKind
 from graph.value.view import (
+    EXAMPLE_MODEL,
     ChartPoint,
     Gauge,
     MissingFact,

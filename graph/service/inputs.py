@@ -15,7 +15,7 @@ from graph.core.manifest import Block
 from graph.core.model_input import CONTEXT, CUT, SHORTENED, TOOLS, ModelInput, SystemPart, same_blocks, stored_system
 from graph.core.open_question import without_answered
 from graph.core.pin import PIN, ContextBlock, Pin, cut_at, pin_of, read_name
-from graph.core.turn import EMBEDDED_MODEL, EXAMPLE_MODEL, labelled, text_of
+from graph.core.turn import EMBEDDED_MODEL, labelled, text_of
 from graph.model.factory import ChatModels, request_body
 from graph.model.tool_choice import NO_TOOL
 from graph.service.access import SessionAccess
@@ -178,7 +178,6 @@ class Inputs:
             error_code=call.error_code,
             created_at=call.created_at,
             blocks=tuple(blocks),
-            is_sent=call.model != EXAMPLE_MODEL,
         )
 
     def _tools(self, session: SessionRow, block: Block, language: Language) -> tuple[ToolSchema, ...]:

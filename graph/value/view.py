@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from pydantic import SecretStr
 
@@ -16,6 +16,8 @@ from graph.value.event import CallRetried
 from graph.value.record import Record
 
 # "requires_action": a program must answer the calls of its own tools.
+# Stands where a model's name does in an example chat: no model was called.
+EXAMPLE_MODEL: Final = "example"
 TurnStatus = Literal["running", "requires_action", "finished", "failed", "stopped"]
 StepStatus = Literal["running", "done", "error"]
 Phase = Literal["folding", "waiting", "reading", "thinking", "tool", "answering"]
@@ -502,7 +504,6 @@ class CallInput:
         sent_tokens: Our estimate for the input.
         full_tokens: Our estimate for the whole history since the last reset instead.
         usage_input_tokens: Reported by the provider, else None; likewise the next two.
-        is_sent: False for an example's call, which was only prepared.
     """
 
     attempt: int
@@ -519,7 +520,11 @@ class CallInput:
     error_code: str
     created_at: datetime
     blocks: tuple[InputBlock, ...]
-    is_sent: bool = True
+
+    @property
+    def is_sent(self) -> bool:
+        """False for an example's call, which was only prepared."""
+        return self.model != EXAMPLE_MODEL
 
     @property
     def cacheable_tokens(self) -> int:

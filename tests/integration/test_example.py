@@ -7,12 +7,12 @@ import pytest
 
 from graph.core.cost import read_prices
 from graph.core.language import session_language
-from graph.core.turn import EXAMPLE_MODEL
 from graph.fold.spec import target_chars
 from graph.service import ChatService
 from graph.service.deletion import RETENTION_SECONDS
 from graph.value.error import DatabaseError, NotFoundError
 from graph.value.event import TurnFinished
+from graph.value.view import EXAMPLE_MODEL
 from prompt.system.framing import Language
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat

@@ -6,7 +6,7 @@ from component.words.wording import words_of
 from graph.service import ChatService
 from tests.fake.program import asked_by
 from tests.fake.resending import assistant, user
-from tests.page.reading import new_page, open_page, page_text
+from tests.page.reading import new_page, open_page, page_text, raw_html
 
 TABS = "panel_tabs"
 
@@ -46,6 +46,7 @@ def test_an_example_has_its_input_and_figures_marked_as_prepared(real_service: C
     page.session_state[TABS] = words.input.tab
     open_page(page, identifier)
     assert words.prepared in page_text(page)
+    assert raw_html(page).count(words.prepared) == 7  # instead of each answer's model and tokens
     assert any("시스템 프롬프트" in box.label for box in page.expander)
     assert "자세히" not in [box.label for box in page.expander]  # no request was made
     page.session_state[TABS] = words.tab_statistics
