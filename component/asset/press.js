@@ -39,7 +39,7 @@ function onPress(event) {
 // A press in the list of missing facts has the list drawn anew: the focus goes on to the same button or the next row's,
 // and in a turn to the same button, or at the last version to the one that goes back.
 function keepFocus(button) {
-  const row = button.closest("ul.missing li, .turn-buttons");
+  const row = button.closest("ul.missing li") ?? button.closest(".turn-buttons");
   if (!row) return;
   const turn = button.closest("[class*='st-key-turn_']");
   const within = turn ? `.${[...turn.classList].find((name) => name.startsWith("st-key-turn_"))}` : "ul.missing";
