@@ -181,9 +181,11 @@ def draw_opener(now: PageState) -> None:
 
 def _opener_label(now: PageState) -> str:
     words, identifier = now.words, now.session.session_id if now.session else None
-    if identifier and (count := now.service.folds.statistics(identifier).record_count):
+    following = now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY])
+    count = now.service.folds.statistics(identifier).record_count if identifier else 0
+    if count := count + len(following.ready):
         return words.open_panel.format(count=count)
-    left = now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY]).turns_left
+    left = following.turns_left
     if left == 1:
         return words.open_panel_next
     return words.open_panel_first.format(count=left) if left else words.open_panel.format(count=0)

@@ -245,6 +245,7 @@ def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
     assert "먼저 볼 수 있는 요약" in page_shows
     assert ":small[:primary[다음 메시지부터 적용됩니다]]" in page_shows
     assert menus(page) == ["menu_card_record-1"]
+    assert 'class="open-panel">요약 1<' in raw_html(page)
     assert "요약합니다." not in page_shows
     # Once it's used it is a card as any other.
     session.records, session.next_fold = [ready], NextFold(turns=(4, 5, 6), turns_left=2)
