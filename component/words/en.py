@@ -8,29 +8,32 @@ from typing import Final, Literal
 
 _REASONS: Final[Mapping[str, str]] = {
     "bad_image": "This can't be read as a picture. PNG, JPEG, WebP and GIF are supported.",
-    "busy": "The server is reading other PDFs right now. Attach it again in a moment.",
-    "damaged": "This PDF is damaged and can't be read.",
+    "busy": "The server is reading other files right now. Attach it again in a moment.",
+    "damaged": "This file is damaged and can't be read.",
     "empty": "This file is empty.",
-    "encrypted": "This PDF has a password. Save it without one first.",
-    "kind": "Only text files (Markdown, code, CSV, logs and the like), PDF and pictures can be attached.",
+    "encrypted": "This file has a password. Save it without one first.",
+    "hwp": "HWP documents can't be read. Save it as a PDF and attach that.",
+    "kind": "Only text files (Markdown, code, CSV, logs …), PDF, .docx, .xlsx, .pptx and pictures can be attached.",
     "lost": "The attached files are gone. Attach them again, then send the message.",
     "no_text": "This PDF has no text, only pictures of pages.",
     "not_text": "This isn't a text file, or its encoding isn't known. Save it as UTF-8.",
-    "too_heavy": "Reading this PDF takes too much time or memory.",
+    "old_office": "This is an old Office format. Save it as .docx, .xlsx or .pptx and attach that.",
+    "too_heavy": "Reading this file takes too much time or memory.",
     "too_large": "This file is larger than 10 MB.",
     "too_long": "The text of this file is longer than a message may be. Attach a part of it.",
     "too_many": "A message takes at most 10 files.",
     "too_many_images": "A message takes at most 8 pictures.",
     "too_many_pages": "This PDF has more than 500 pages. Attach a part of it.",
     "too_many_pixels": "This picture has too many pixels to be opened. Save it smaller first.",
+    "upload": "This file couldn't be sent to the server. Attach it again.",
 }
 
 
 @dataclass(frozen=True)
 class AttachmentWords:
     attach: str = "Attach files"
-    drop: str = "Drop pictures, text or PDF files here"
-    upload_failed: str = "This file couldn't be sent to the server. Remove it and attach it again."
+    drop: str = "Drop files to attach them to your next message"
+    reading: str = "Reading the files…"
     remove: str = "Remove {name}"
     chip: str = "{name} · {chars} chars"
     partial: str = "⚠️ not all of it could be read"
@@ -40,6 +43,16 @@ class AttachmentWords:
     picture_gone: str = "This picture is no longer stored, or can't be shown."
     cut: str = "Only the beginning is shown. The model is sent all {chars} characters."
     reasons: Mapping[str, str] = field(default_factory=lambda: _REASONS)
+
+
+@dataclass(frozen=True)
+class QueueWords:
+    name: str = "Messages to send"
+    waits: str = "Sent when the answer is done"
+    held: str = "Not sent: the answer before it failed"
+    send: str = "Send now"
+    edit: str = "Edit message"
+    back: str = "Take back to the field"
 
 
 @dataclass(frozen=True)
@@ -901,6 +914,7 @@ class Words:
     cost: CostWords = field(default_factory=CostWords)
     project: ProjectWords = field(default_factory=ProjectWords)
     attachment: AttachmentWords = field(default_factory=AttachmentWords)
+    queue: QueueWords = field(default_factory=QueueWords)
     input: InputWords = field(default_factory=InputWords)
     programs: ProgramWords = field(default_factory=ProgramWords)
     sessions: SessionWords = field(default_factory=SessionWords)

@@ -12,6 +12,7 @@ from component.words.en import (
     InputWords,
     ProgramWords,
     ProjectWords,
+    QueueWords,
     SessionWords,
     SteeringWords,
     Suggestion,
@@ -20,8 +21,8 @@ from component.words.en import (
 
 KOREAN_ATTACHMENT: Final = AttachmentWords(
     attach="파일 첨부",
-    drop="그림, 텍스트, PDF 파일을 여기에 놓으세요",
-    upload_failed="파일을 서버로 보내지 못했습니다. 제거하고 다시 첨부해 주세요.",
+    drop="파일을 놓으면 다음 메시지에 첨부합니다",
+    reading="파일을 읽는 중…",
     remove="{name} 제거",
     chip="{name} · {chars}자",
     partial="⚠️ 일부는 읽지 못했습니다",
@@ -32,22 +33,35 @@ KOREAN_ATTACHMENT: Final = AttachmentWords(
     cut="앞부분만 보입니다. 모델에는 {chars}자를 모두 보냅니다.",
     reasons={
         "bad_image": "그림으로 읽을 수 없는 파일입니다. PNG, JPEG, WebP, GIF를 첨부할 수 있습니다.",
-        "busy": "서버가 다른 PDF를 읽는 중입니다. 잠시 뒤 다시 첨부해 주세요.",
-        "damaged": "PDF가 손상되어 읽을 수 없습니다.",
+        "busy": "서버가 다른 파일을 읽는 중입니다. 잠시 뒤 다시 첨부해 주세요.",
+        "damaged": "파일이 손상되어 읽을 수 없습니다.",
         "empty": "빈 파일입니다.",
-        "encrypted": "암호가 걸린 PDF입니다. 암호를 해제해 저장한 뒤 첨부해 주세요.",
-        "kind": "텍스트 파일(마크다운, 코드, CSV, 로그 등), PDF, 그림만 첨부할 수 있습니다.",
+        "encrypted": "암호가 걸린 파일입니다. 암호를 해제해 저장한 뒤 첨부해 주세요.",
+        "hwp": "한글 문서는 읽을 수 없습니다. PDF로 저장해 첨부하세요.",
+        "kind": "텍스트 파일(마크다운, 코드, CSV, 로그 등), PDF, .docx, .xlsx, .pptx, 그림만 첨부할 수 있습니다.",
         "lost": "첨부한 파일이 사라졌습니다. 다시 첨부한 뒤 보내 주세요.",
         "no_text": "글자 없이 그림으로만 된 PDF입니다.",
         "not_text": "텍스트 파일이 아니거나 인코딩을 알 수 없습니다. UTF-8로 저장해 주세요.",
-        "too_heavy": "이 PDF는 읽는 데 시간이나 메모리가 너무 많이 듭니다.",
+        "old_office": "이전 Office 형식입니다. .docx, .xlsx, .pptx로 저장해 첨부하세요.",
+        "too_heavy": "이 파일은 읽는 데 시간이나 메모리가 너무 많이 듭니다.",
         "too_large": "10MB보다 큰 파일입니다.",
         "too_long": "파일의 내용이 메시지 하나에 담기에는 너무 깁니다. 일부만 첨부해 주세요.",
         "too_many": "메시지 하나에 파일은 10개까지 첨부할 수 있습니다.",
         "too_many_images": "메시지 하나에 그림은 8장까지 첨부할 수 있습니다.",
         "too_many_pages": "500쪽이 넘는 PDF입니다. 일부만 첨부해 주세요.",
         "too_many_pixels": "픽셀이 너무 많아 열 수 없는 그림입니다. 더 작게 저장한 뒤 첨부해 주세요.",
+        "upload": "파일을 서버로 보내지 못했습니다. 다시 첨부하세요.",
     },
+)
+
+
+KOREAN_QUEUE: Final = QueueWords(
+    name="보낼 메시지",
+    waits="답변이 끝나면 보냅니다",
+    held="앞의 답변이 실패해 보내지 않았습니다",
+    send="지금 보내기",
+    edit="메시지 편집",
+    back="입력란으로 되돌리기",
 )
 
 
@@ -756,6 +770,7 @@ KOREAN = Words(
     cost=KOREAN_COST,
     project=KOREAN_PROJECT,
     attachment=KOREAN_ATTACHMENT,
+    queue=KOREAN_QUEUE,
     input=KOREAN_INPUT,
     programs=KOREAN_PROGRAM,
     sessions=KOREAN_SESSION,

@@ -7,13 +7,14 @@ Example:
 """
 
 from graph.attachment.image import MAX_IMAGES, enlarged, is_image, read_image, thumbnail
-from graph.attachment.reading import MAX_BYTES, MAX_FILES, read_attachment
+from graph.attachment.reading import MAX_BYTES, MAX_FILES, REFUSED_KINDS, read_attachment
 from graph.core.attached import Attachment, split_attached, with_attachments
 
 __all__ = [
     "MAX_BYTES",
     "MAX_FILES",
     "MAX_IMAGES",
+    "REFUSED_KINDS",
     "Attachment",
     "enlarged",
     "is_image",

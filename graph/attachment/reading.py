@@ -1,4 +1,4 @@
-"""Reads an attached file as text; a PDF in a child process with limits of time, memory, pages and characters."""
+"""Reads an attached file as text; PDF and Office documents in a child process with limits of time, memory and text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, cast
@@ -18,7 +18,7 @@ from graph.core.text import has_visible, plain_text
 from graph.value.error import AttachmentError, AttachmentReason
 from prompt.system.framing import Language
 
-_CHILD: Final = Path(__file__).with_name("pdf_child.py")
+_CHILD: Final = Path(__file__).with_name("child.py")
 _MEMORY_BYTES: Final = 512 * 1024 * 1024
 _MAX_PAGES: Final = 500
 _SECONDS: Final = 20
@@ -146,12 +146,21 @@ def _as_damaged(data: bytes) -> Decoded | None:
 
 MAX_FILES: Final = 10
 MAX_BYTES: Final = 10 * 1024 * 1024
+# Told by their names alone, so that nobody has to upload them first.
+REFUSED_KINDS: Final[Mapping[str, AttachmentReason]] = {
+    **dict.fromkeys((".hwp", ".hwpx"), "hwp"),
+    **dict.fromkeys((".doc", ".xls", ".ppt"), "old_office"),
+    **dict.fromkeys((".zip", ".7z", ".rar", ".gz", ".exe", ".dll", ".dmg", ".iso", ".mp3", ".wav", ".m4a"), "kind"),
+    **dict.fromkeys((".mp4", ".mov", ".avi", ".mkv", ".webm"), "kind"),
+}
 _PDF: Final = ".pdf"
 _PDF_MARK: Final = b"%PDF-"
+_OFFICE: Final = (".docx", ".xlsx", ".pptx")
+_LOCKED_MARK: Final = b"\xd0\xcf\x11\xe0"  # an Office document with a password
 
 
 def read_attachment(name: str, data: bytes, *, max_chars: int, language: Language = "en") -> Attachment:
-    """Returns the text of a file with its name: of a PDF, or of whatever decodes as text.
+    """Returns the text of a file with its name: of a PDF or Office document, or of whatever decodes as text.
 
     What can't be read of a damaged file is marked with U+FFFD, and its last line tells so in the language.
 
@@ -159,10 +168,16 @@ def read_attachment(name: str, data: bytes, *, max_chars: int, language: Languag
         AttachmentError: The file is of an unsupported kind, too large or too long, or contains no text.
     """
     shown = attachment_of(name, "").name
-    is_pdf = PurePath(shown).suffix.lower() == _PDF or data.startswith(_PDF_MARK)
+    suffix = PurePath(shown).suffix.lower()
+    if suffix in REFUSED_KINDS:
+        raise AttachmentError(REFUSED_KINDS[suffix], shown)
+    is_pdf = suffix == _PDF or data.startswith(_PDF_MARK)
     if len(data) > MAX_BYTES:
         raise AttachmentError("too_large", shown)
-    decoded = _pdf_text(shown, data, max_chars) if is_pdf else decode(data)
+    is_office = suffix in _OFFICE
+    if is_office and data.startswith(_LOCKED_MARK):
+        raise AttachmentError("encrypted", shown)
+    decoded = _pdf_text(shown, data, max_chars) if is_pdf or is_office else decode(data)
     if decoded is None:
         is_binary = _CONTROL.search(data.decode("latin-1")) and not data.startswith(_UTF_16)
         raise AttachmentError("kind" if is_binary else "not_text", shown)

@@ -463,10 +463,12 @@ AttachmentReason = Literal[
     "damaged",
     "empty",
     "encrypted",
+    "hwp",
     "kind",
     "lost",
     "no_text",
     "not_text",
+    "old_office",
     "too_heavy",
     "too_large",
     "too_long",
@@ -474,6 +476,7 @@ AttachmentReason = Literal[
     "too_many_images",
     "too_many_pages",
     "too_many_pixels",
+    "upload",
 ]
 
 

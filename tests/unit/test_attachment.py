@@ -22,6 +22,7 @@ from graph.core.language import own_lines, session_language
 from graph.core.text import title_of
 from graph.value.error import AttachmentError
 from prompt.system.framing import Language
+from tests.fake.office import docx, pptx, xlsx, zipped
 from tests.fake.pdf import broken_page_pdf, encrypted_pdf, endless_pdf, form_pdf, korean_pdf, pdf_of, swelling_pdf
 
 KOREAN = "이름,값\n김민수,3\n똠방각하,4\n"
@@ -169,7 +170,7 @@ def test_pages_of_a_pdf_are_numbered_and_a_single_one_isnt() -> None:
 @pytest.mark.parametrize("password", ["", "0000"])
 def test_a_pdf_whose_cipher_is_not_there_is_told_as_encrypted(password: str) -> None:
     without = "import sys; sys.modules.update(dict.fromkeys(['cryptography', 'Crypto']))"
-    read = "from graph.attachment.pdf_child import read; print(read(sys.stdin.buffer.read(), 9, 99))"
+    read = "from graph.attachment.child import read; print(read(sys.stdin.buffer.read(), 9, 99))"
     done = subprocess.run(
         [sys.executable, "-c", f"{without}; {read}"],
         input=encrypted_pdf(password, algorithm="AES-256"),
@@ -177,6 +178,44 @@ def test_a_pdf_whose_cipher_is_not_there_is_told_as_encrypted(password: str) -> 
         check=False,
     )
     assert done.stdout == b"encrypted\n", done.stderr
+
+
+def test_office_documents_are_read_with_tables_dates_and_in_their_order() -> None:
+    table = [["이름", "값"], ["김민수", "3"]]
+    document = docx("예산\t300만 원", "둘째 줄", table=table, note="각주도 있다")
+    text = read_attachment("보고.docx", document, max_chars=CHARS).text
+    assert text == "예산\t300만 원\n둘째 줄\n이름 | 값\n김민수 | 3\n\n각주도 있다"
+    cells = (
+        '<row><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row/>'
+        '<row><c s="1"><v>45944</v></c><c s="2"><v>45944.5</v></c><c><v>0.30000000000000004</v></c></row>'
+        '<row><c t="b"><v>1</v></c><c t="inlineStr"><is><t>글</t></is></c><c t="str"><v>=결과</v></c></row>'
+    )
+    text = read_attachment("표.xlsx", xlsx(첫째=cells, 둘째="<row><c><v>7</v></c></row>"), max_chars=CHARS).text
+    rows = ("담당\t\t김민수", "2025-10-14\t2025-10-14 12:00\t0.3", "TRUE\t글\t=결과")
+    assert text == "\n".join(("— 첫째 —", *rows, "", "— 둘째 —", "7"))
+    assert read_attachment("발표.pptx", pptx("처음", "나중"), max_chars=CHARS).text == "— 1 —\n처음\n\n— 2 —\n나중"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.docx", docx("")[:-30], "damaged"),
+        ("a.docx", zipped({"word/document.xml": "<w:document"}), "damaged"),
+        ("a.xlsx", xlsx(a='<row><c t="s"><v>9</v></c></row>'), "damaged"),
+        ("a.docx", docx(""), "empty"),
+        ("a.docx", docx("x" * 60), "too_long"),
+        ("a.docx", b"\xd0\xcf\x11\xe0" + bytes(99), "encrypted"),
+        ("a.docx", zipped({"word/document.xml": " " * (101 * 2**20)}), "too_heavy"),
+        ("a.docx", zipped({"else.xml": "<a/>"}), "kind"),
+        ("회의록.hwpx", zipped({"a.xml": "<a/>"}), "hwp"),
+        ("a.HWP", b"x", "hwp"),
+        ("a.xls", b"x", "old_office"),
+        ("a.zip", b"PK", "kind"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_document_that_cannot_be_read_says_why(name: str, data: bytes, reason: str) -> None:
+    assert refused(name, data, max_chars=50) == reason
 
 
 @pytest.mark.parametrize("made", [swelling_pdf, endless_pdf])
