@@ -14,10 +14,11 @@ from component import attaching, background, dialog, page_state, redraw
 from component.bridge import delivery, service_provider
 from component.format import escape_label
 from component.words.wording import words_of
-from graph.value.error import AttachmentError, InputError, NotFoundError, TurnfoldError
+from graph.value.error import AttachmentError, BusyError, InputError, NotFoundError, TurnfoldError
 
 if TYPE_CHECKING:
     from graph.service import ChatService
+    from graph.value.view import TurnView
 
 _LEFT: Final = "left_by_deletion"  # the chat that was open when it was deleted
 HELP_DIALOG: Final = "help"
@@ -25,33 +26,38 @@ _SLASH: Final = re.compile(r"\s*/([^\W\d_]+)\s*")
 _ASKED_ABOUT: Final = "asked_about_command"
 
 
-def send_typed() -> None:
-    """Takes the files that the page's script uploads through the chat input.
+def take_files() -> None:
+    if _service() is not None:
+        attaching.take(st.session_state[page_state.FILES].files)
+    if not delivery.is_early():
+        redraw.changed()
 
-    A text typed before the script was loaded is sent with them; a refused message is put back into the input.
-    """
-    sent = st.session_state[page_state.ASK]
-    text = getattr(sent, "text", sent)
-    attaching.take(getattr(sent, "files", ()))
-    if delivery.is_early():
-        return
-    if not text or _send_here(text, has_files=attaching.has_files()):
+
+@delivery.once
+def send_typed() -> None:
+    """Sends a text typed before the page's script was loaded; if refused, it is put back into the input."""
+    text = st.session_state[page_state.ASK]
+    if _send_here(text):
         redraw.changed()
     else:
         st.session_state[page_state.ASK] = text
 
 
-def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str | None:
+def take(text: str, identifier: str, *, message_id: str, has_files: bool, is_queued: bool = False) -> str | None:
     """Sends a message to a session, or runs it as a command of the open one, for which the files stay.
 
     Returns the session's id, "" for a command without a session; None if refused.
+
+    Raises:
+        BusyError: It has to wait for an answer, or, if `is_queued`, for the user, as the answer before it failed.
     """
     service = _service()
     if service is None:
         return None
     command = service.folds.command_of(text)
     if command is None:
-        return _take_text(text, identifier, message_id, has_files=has_files)
+        return _take_text(text, identifier, message_id, has_files=has_files, is_queued=is_queued)
+    attaching.take_back(message_id)
     opened, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
     if opened is None:
         page_state.queue_toast(words.command_needs_chat)
@@ -62,7 +68,7 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool) -> str
     name, instruction = command
     if name == "compact":
         background.start_compaction(identifier, instruction)
-    elif not _try(lambda: _reset(service, identifier, instruction)):
+    elif not _try(lambda: _reset(service, identifier, instruction), passes_on=BusyError.code):
         return None
     return identifier
 
@@ -85,38 +91,44 @@ def _is_doubtful(name: str) -> bool:
     return True
 
 
-def _take_text(text: str, identifier: str, message_id: str, *, has_files: bool) -> str | None:
+def _take_text(text: str, identifier: str, message_id: str, *, has_files: bool, is_queued: bool) -> str | None:
     """Sends a message, or shows the help; as `take`."""
     if slash := _SLASH.fullmatch(text):
         if slash[1].lower() == "help":
+            attaching.take_back(message_id)
             redraw.need_page()
             dialog.request(HELP_DIALOG)
             return ""
         if _is_doubtful(slash[1]):
+            attaching.take_back(message_id)
             return None
-    is_sent = _try(lambda: _send_once(text, identifier, message_id, has_files=has_files))
-    if is_sent:
-        attaching.sent(with_files=has_files)
+    is_sent = _try(
+        lambda: _send_once(text, identifier, message_id, has_files=has_files, is_queued=is_queued),
+        passes_on=BusyError.code,
+    )
+    (attaching.sent if is_sent else attaching.take_back)(message_id)
     return identifier if is_sent else None
 
 
-def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool) -> None:
+def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool, is_queued: bool) -> None:
     """Sends a message; if its files are gone, it was already sent or is refused by a `TurnfoldError`."""
-    service = service_provider.current()
-    if has_files and attaching.are_lost():
-        if not _was_sent(service, identifier, message_id):
-            raise AttachmentError("lost")
-        return
-    message, images = (attaching.message_of(text), attaching.images()) if has_files else (text, [])
+    service, files = service_provider.current(), attaching.files_of(message_id)
+    newest = _newest(service, identifier) if is_queued or (has_files and not files) else ()
+    if has_files and not files:
+        if any(turn.user_message_id == message_id for turn in newest):
+            return
+        raise AttachmentError("lost")
+    if is_queued and newest and newest[-1].status == "failed" and newest[-1].user_message_id != message_id:
+        raise BusyError
+    message, images = attaching.message_of(text, files), attaching.images_of(files)
     service.turns.send(identifier, message, message_id=message_id, options=page_state.options(), images=images)
 
 
-def _was_sent(service: ChatService, identifier: str, message_id: str) -> bool:
+def _newest(service: ChatService, identifier: str) -> Sequence[TurnView]:
     try:
-        newest = service.turns.transcript(identifier).turns
+        return service.turns.transcript(identifier).turns
     except NotFoundError:
-        return False
-    return any(turn.user_message_id == message_id for turn in newest)
+        return ()
 
 
 def undo_reset(identifier: str) -> None:
@@ -142,15 +154,19 @@ def restore(identifier: str, record_id: str) -> None:
 
 
 def send(text: str) -> None:
-    _send_here(text, has_files=False)
+    _send_here(text)
 
 
-def _send_here(text: str, *, has_files: bool) -> bool:
+def _send_here(text: str) -> bool:
     service, opened = _service(), page_state.session_id()
     if service is None:
         return False
     identifier = opened or service.sessions.new_id()
-    taken_by = take(text, identifier, message_id=f"user-{uuid4().hex}", has_files=has_files)
+    try:
+        taken_by = take(text, identifier, message_id=f"user-{uuid4().hex}", has_files=False)
+    except BusyError as error:
+        page_state.set_notice(error)
+        return False
     if taken_by and opened is None:
         page_state.open_session(identifier)
     return taken_by is not None
@@ -264,12 +280,14 @@ def _service() -> ChatService | None:
         return None
 
 
-def _try(action: Callable[[], object]) -> bool:
+def _try(action: Callable[[], object], *, passes_on: str = "") -> bool:
     if delivery.is_early():
         return False
     try:
         action()
     except TurnfoldError as error:
+        if error.code == passes_on:
+            raise
         page_state.set_notice(error)
         return False
     page_state.set_notice(None)

@@ -1,16 +1,16 @@
-"""The files and pictures of this tab's next message: read on upload, stored until a message is sent with them."""
+"""The files and pictures of this tab's next messages: read on upload, stored until a message is sent with them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+import html
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol, cast, get_args
 
 import streamlit as st
 
 from component import page_state, redraw, widget
 from component.bridge import delivery, service_provider
 from component.format import escape_label, format_count
-from component.widget import show_error
 from component.words.en import Words
 from graph.attachment import (
     MAX_FILES,
@@ -22,13 +22,16 @@ from graph.attachment import (
     thumbnail,
     with_attachments,
 )
-from graph.value.error import AttachmentError
+from graph.value.error import AttachmentError, AttachmentReason
 from graph.value.view import NamedImage
 
 _KEPT: Final = "attached"
+_ASIDE: Final = "files_set_aside"
 _REFUSED: Final = "refused_files"
+_TOLD: Final = "told_files"
 _READ: Final = "read_files"
 _SMALL: Final = "small_pictures"
+Kept = Attachment | NamedImage
 
 
 class File(Protocol):
@@ -38,67 +41,92 @@ class File(Protocol):
 
 
 def take(files: Sequence[File]) -> None:
-    """Reads files for the next message.
+    """Reads files for the next message; what can't be read isn't sent, and says why.
 
     Streamlit passes each file on only once, even to the callback of an early press.
     """
-    if not files:
-        return
-    attached: list[Attachment | NamedImage] = []
-    refused: list[AttachmentError] = []
-    for number, file in enumerate(files, len(_attached()) + 1):
+    for file in files:
         try:
-            if number > MAX_FILES:
+            if len(_attached()) >= MAX_FILES:
                 raise AttachmentError("too_many", file.name)  # noqa: TRY301  # shown like the other errors
-            attached.append(_read(file, [*images(), *(one for one in attached if isinstance(one, NamedImage))]))
+            _set(_KEPT, (*_attached(), _read(file)))
         except AttachmentError as error:
-            refused.append(error)
-    st.session_state.update({_KEPT: (*_attached(), *attached), _REFUSED: tuple(refused)})
-    st.session_state[_READ] = st.session_state.get(_READ, 0) + 1
+            _set(_REFUSED, (*_refused(), error))
+    _set(_READ, st.session_state.get(_READ, 0) + len(files))
 
 
-def _read(file: File, before: Sequence[NamedImage]) -> Attachment | NamedImage:
+def refuse(told: object) -> None:
+    """Takes the page's script's word for files that it didn't upload; it tells all of them each time."""
+    every = told if isinstance(told, list) else []
+    for one in every[st.session_state.get(_TOLD, 0) :]:
+        match one:
+            case {"name": str(name), "reason": str(reason)} if reason in get_args(AttachmentReason):
+                _set(_REFUSED, (*_refused(), AttachmentError(cast("AttachmentReason", reason), name)))
+    _set(_TOLD, len(every))
+
+
+def _read(file: File) -> Kept:
     data = file.getvalue()
     if is_image(file.name, data):
-        if len(before) >= MAX_IMAGES:
+        if sum(isinstance(one, NamedImage) for one in _attached()) >= MAX_IMAGES:
             raise AttachmentError("too_many_images", file.name)
         return read_image(file.name, data)
     max_chars = service_provider.opened().settings.message_chars
     return read_attachment(file.name, data, max_chars=max_chars, language=st.session_state[page_state.LANGUAGE])
 
 
-def has_files() -> bool:
-    return bool(_attached())
+def set_aside(message_id: str) -> None:
+    """Makes the files those of this message, apart from those of the next."""
+    if message_id not in _aside() and _attached():
+        _set(_ASIDE, {**_aside(), message_id: _attached()})
+        st.session_state.update({_KEPT: (), _REFUSED: ()})
 
 
-def are_lost() -> bool:
-    """Returns True if this tab has read no file, as after a reload: the files of a message sent again are gone."""
-    return not has_files() and not st.session_state.get(_READ)
+def files_of(message_id: str) -> Sequence[Kept]:
+    """Returns the files set aside for a message; none after a reload."""
+    return _aside().get(message_id, ())
 
 
-def message_of(typed: str) -> str:
-    files = [one for one in _attached() if isinstance(one, Attachment)]
-    return with_attachments(typed, files, st.session_state[page_state.LANGUAGE])
+def take_back(message_id: str) -> None:
+    """Makes the files of a message those of the next one again."""
+    _set(_KEPT, (*_aside().get(message_id, ()), *_attached()))
+    sent(message_id)
 
 
-def images() -> list[NamedImage]:
-    return [one for one in _attached() if isinstance(one, NamedImage)]
+def message_of(typed: str, files: Sequence[Kept]) -> str:
+    texts = [one for one in files if isinstance(one, Attachment)]
+    return with_attachments(typed, texts, st.session_state[page_state.LANGUAGE])
 
 
-def sent(*, with_files: bool) -> None:
-    """Clears the refusals after a message was sent, and the files if sent with it."""
-    st.session_state.update({_KEPT: () if with_files else _attached(), _REFUSED: (), _SMALL: {}})
+def images_of(files: Sequence[Kept]) -> list[NamedImage]:
+    return [one for one in files if isinstance(one, NamedImage)]
+
+
+def sent(message_id: str) -> None:
+    """Forgets the files of a message that was sent, and the refusals."""
+    aside = {key: files for key, files in _aside().items() if key != message_id}
+    st.session_state.update({_ASIDE: aside, _REFUSED: (), _SMALL: {}})
 
 
 def mark() -> str:
-    """Returns HTML attributes for the page's script: how often files were read, and if one was refused."""
-    is_whole = not st.session_state.get(_REFUSED)
-    return f'data-read="{st.session_state.get(_READ, 0)}" data-readable="{str(is_whole).lower()}"'
+    """Returns an HTML attribute for the page's script: how many files were read."""
+    return f'data-read="{st.session_state.get(_READ, 0)}"'
 
 
 def draw(words: Words) -> None:
-    for error in st.session_state.get(_REFUSED, ()):
-        show_error(words, error)
+    for number, error in enumerate(_refused()):
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", wrap=False):
+            name, reason = html.escape(error.detail), words.attachment.reasons[error.reason]
+            st.html(f'<p class="refused" role="alert"><b>{name}</b> {reason}</p>', width="content")
+            label = words.attachment.remove.format(name=escape_label(error.detail))
+            st.button(
+                label,
+                key=f"icon_refused_{number}",
+                icon=":material/close:",
+                type="tertiary",
+                on_click=_forget,
+                args=(error,),
+            )
     if not _attached():
         return
     with st.container(key="attached", gap="xsmall"):
@@ -122,9 +150,23 @@ def chip_label(words: Words, attachment: Attachment) -> str:
     return f"{label} · {words.attachment.partial}" if attachment.is_partial else label
 
 
-def _attached() -> tuple[Attachment | NamedImage, ...]:
-    attached: tuple[Attachment | NamedImage, ...] = st.session_state.get(_KEPT, ())
+def _attached() -> tuple[Kept, ...]:
+    attached: tuple[Kept, ...] = st.session_state.get(_KEPT, ())
     return attached
+
+
+def _aside() -> Mapping[str, tuple[Kept, ...]]:
+    aside: Mapping[str, tuple[Kept, ...]] = st.session_state.get(_ASIDE, {})
+    return aside
+
+
+def _refused() -> tuple[AttachmentError, ...]:
+    refused: tuple[AttachmentError, ...] = st.session_state.get(_REFUSED, ())
+    return refused
+
+
+def _set(key: str, value: object) -> None:
+    st.session_state[key] = value
 
 
 def _small(image: NamedImage) -> str:
@@ -136,9 +178,12 @@ def _small(image: NamedImage) -> str:
 
 
 @delivery.once
-def _remove(attachment: Attachment | NamedImage) -> None:
-    attached = list(_attached())
-    if attachment in attached:
-        attached.remove(attachment)
-    st.session_state.update({_KEPT: tuple(attached), _REFUSED: ()})
+def _remove(attachment: Kept) -> None:
+    _set(_KEPT, tuple(one for one in _attached() if one is not attachment))
+    redraw.changed()
+
+
+@delivery.once
+def _forget(error: AttachmentError) -> None:
+    _set(_REFUSED, tuple(one for one in _refused() if one is not error))
     redraw.changed()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import streamlit as st
 
-from component import page_state, redraw, widget
+from component import attaching, page_state, redraw, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.chat import composer
 from component.page_state import PageState
 from component.panel import summary_panel
 from component.sidebar import setting_box
+from graph.attachment import MAX_BYTES, REFUSED_KINDS
 
 # Joined to one module; the last file exports the functions called by Streamlit.
 _SCRIPTS = (
@@ -24,6 +27,7 @@ _SCRIPTS = (
     "open_file.js",
     "outbox.js",
     "pending.js",
+    "queue.js",
     "theme.js",
     "toggle.js",
     "panel.js",
@@ -64,17 +68,18 @@ def _mount(now: PageState) -> None:
             "theme": st.session_state[page_state.THEME],
             "theme_cookie": page_state.THEME_COOKIE,
             "copied": now.words.copied,
-            "attach": now.words.attachment.attach,
-            "detach": now.words.attachment.remove,
+            "queue": asdict(now.words.queue),
             "drop": now.words.attachment.drop,
-            "too_large": now.words.attachment.reasons["too_large"],
-            "upload_failed": now.words.attachment.upload_failed,
+            "refused_kinds": dict(REFUSED_KINDS),
+            "file_bytes": MAX_BYTES,
             "copy_code": now.words.copy_code,
             "copy_failed": now.words.copy_failed,
             "footnotes": now.words.footnotes,
             "panel": now.words.panel,
         },
         on_sent_change=_take_sent,
+        on_taken_back_change=_take_back,
+        on_refused_files_change=_refuse_files,
         on_turns_change=_show_turns,
         on_record_change=_show_record,
         on_file_change=_take_file,
@@ -83,6 +88,16 @@ def _mount(now: PageState) -> None:
 
 def _take_sent() -> None:
     composer.take_sent(st.session_state[_KEY]["sent"])
+
+
+def _take_back() -> None:
+    attaching.take_back(f"user-{st.session_state[_KEY]['taken_back']}")
+    redraw.changed_as_asked()
+
+
+def _refuse_files() -> None:
+    attaching.refuse(st.session_state[_KEY]["refused_files"])
+    redraw.changed_as_asked()
 
 
 def _take_file() -> None:

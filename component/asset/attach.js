@@ -1,98 +1,103 @@
-// Attachments of the message field: the server reads them first, then the message is sent with them.
-const CHIP = ".st-key-ask [data-testid='stFileChip']:not([aria-invalid])";
-const UPLOADING = ".st-key-ask [data-testid='stFileChipIconSpinner']";
-const KEPT = ".st-key-attached";
-const UPLOAD = "[data-testid='stChatInputFileUploadButton']";
-const SUBMIT = ".st-key-ask [data-testid='stChatInputSubmitButton']";
+// Files for the next message: chosen, dropped or pasted anywhere. A hidden field of Streamlit's uploads them, and the
+// server reads each at once, before anything is written.
+const UPLOAD = ".st-key-files";
+const UPLOADED = `${UPLOAD} [data-testid='stFileChip']`;
 const READ_MILLISECONDS = 60000;
 
-let reading = null;
-let isHandedOver = false;
+let handedCount = 0;
+let handedAt = -Infinity;
+let refusedFiles = [];
 
-function hasFiles() {
-  return document.querySelector(CHIP) !== null;
+function isReading() {
+  const readCount = Number(document.querySelector(HEARD)?.dataset.read ?? 0);
+  return handedCount > readCount && performance.now() - handedAt < READ_MILLISECONDS;
 }
 
 function hasKept() {
-  return document.querySelector(KEPT) !== null;
+  return document.querySelector(".st-key-attached") !== null;
 }
 
-function canSend() {
-  return reading === null && !document.querySelector(UPLOADING);
+// Where it is clear, nothing is uploaded first.
+function reasonAgainst(file) {
+  const suffix = file.name.slice(file.name.lastIndexOf(".")).toLowerCase();
+  if (words.refused_kinds[suffix]) return words.refused_kinds[suffix];
+  if (file.size > words.file_bytes) return "too_large";
+  return file.size === 0 ? "empty" : null;
 }
 
-function readCount() {
-  return Number(document.querySelector(HEARD)?.dataset.read ?? 0);
+function refuse(name, reason) {
+  refusedFiles = [...refusedFiles, { name, reason }];
+  askServer("refused_files", refusedFiles);
 }
 
-function sendWithFiles(text, session) {
-  reading = { text, session, after: readCount(), until: performance.now() + READ_MILLISECONDS };
-  // Stored as a draft in case the user leaves the page now.
-  if (text) sessionStorage.setItem(draftKey(session), text);
-  document.querySelector(".st-key-ask").ariaBusy = "true";
-  // Streamlit submits the files with the field's text, empty once React has handled the change. A timer could run after
-  // the next key, and the typed text would be submitted with the files.
-  queueMicrotask(() => {
-    isHandedOver = true;
-    document.querySelector(SUBMIT)?.click();
-    isHandedOver = false;
+function attach(files) {
+  const input = document.querySelector(`${UPLOAD} input[type='file']`);
+  const given = new DataTransfer();
+  for (const file of files) {
+    const reason = reasonAgainst(file);
+    if (reason) refuse(file.name, reason);
+    else given.items.add(file);
+  }
+  if (!input || !given.files.length) return;
+  handedCount += given.files.length;
+  handedAt = performance.now();
+  input.files = given.files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+  onUploads();
+}
+
+function onUploads() {
+  document.documentElement.toggleAttribute("data-reading", isReading());
+  if (document.querySelector(`${UPLOAD} [data-testid='stFileChipIconSpinner']`)) return;
+  document.querySelectorAll(`${UPLOADED}[aria-invalid]`).forEach((chip) => {
+    handedCount -= 1;
+    refuse(chip.querySelector("[data-testid='stFileChipName']")?.title ?? "", "upload");
+    chip.querySelector("button").click();
   });
-  reading.timer = setInterval(lookAtReading, LOOK_MILLISECONDS);
+  if (document.querySelector(UPLOADED)) document.querySelector(`${UPLOAD} [data-testid='stChatInputSubmitButton']`)?.click();
 }
 
-function lookAtReading() {
-  const isRead = readCount() > reading.after;
-  if (!isRead && performance.now() < reading.until) return;
-  clearInterval(reading.timer);
-  const { text, session } = reading;
-  reading = null;
-  document.querySelector(".st-key-ask")?.removeAttribute("aria-busy");
-  if (sessionStorage.getItem(draftKey(session)) === text) sessionStorage.removeItem(draftKey(session));
-  if (isRead && document.querySelector(HEARD).dataset.readable === "true") sendOut(text, session, true);
-  else giveBack({ id: null, text, session, is_new: session === "" });
-}
-
-// Streamlit's own labels are English.
-function nameParts() {
-  const named = (element, name) => {
-    if (element && element.ariaLabel !== name) element.ariaLabel = name;
-  };
-  document.querySelectorAll(".st-key-ask input[type='file']").forEach((input) => named(input, words.attach));
-  const upload = document.querySelector(`${UPLOAD} button`);
-  named(upload, words.attach);
-  if (upload) upload.title = words.attach;
-  document.querySelectorAll(".st-key-ask [data-testid='stFileChip']").forEach((chip) => {
-    const name = chip.querySelector("[data-testid='stFileChipName']")?.title ?? "";
-    named(chip.querySelector("button"), words.detach.replace("{name}", name));
-    if (chip.ariaInvalid) nameError(chip);
-  });
-  const hint = [...document.querySelectorAll("[data-testid='stChatInput'] div")].find(
-    (part) => part.childElementCount === 0 && part.textContent.startsWith("Drag and drop"),
-  );
-  if (hint) hint.firstChild.data = words.drop;
-}
-
-function nameError(chip) {
-  const told = chip.querySelector("[role='alert']");
-  if (!told || told.dataset.told) return;
-  const reason = told.textContent.includes("File must be") ? words.too_large : words.upload_failed;
-  told.dataset.told = reason;
-  [...told.childNodes].forEach((part, number) => (part.data = number ? "" : reason));
-  chip.title = reason;
-}
-
-const partsNamed = new MutationObserver(nameParts);
+const uploads = new MutationObserver(onUploads);
 
 function watchField() {
-  partsNamed.disconnect();
+  uploads.disconnect();
   const bottom = document.querySelector("[data-testid='stBottom']");
-  if (bottom) partsNamed.observe(bottom, { childList: true, subtree: true });
-  nameParts();
+  if (bottom) uploads.observe(bottom, { childList: true, subtree: true });
 }
 
-// Streamlit's tooltips are English, too.
-function onTipHover(event) {
-  if (event.target.closest?.(`${UPLOAD}, .st-key-ask [aria-invalid]`)) event.stopPropagation();
+function chooseFiles(multiple, act, accept = "") {
+  const input = document.createElement("input");
+  Object.assign(input, { type: "file", multiple, accept });
+  input.addEventListener("change", () => act(input.files));
+  input.click();
 }
 
-const ATTACH_LISTENERS = [["mouseover", onTipHover, true]];
+function onAttach(event) {
+  if (event.target.closest?.("button.attach")) chooseFiles(true, attach);
+}
+
+function onDrag(event) {
+  if (!event.dataTransfer?.types.includes("Files")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const isOver = event.type !== "drop" && (event.type !== "dragleave" || event.relatedTarget !== null);
+  if (isOver) document.documentElement.dataset.dragging = words.drop;
+  else delete document.documentElement.dataset.dragging;
+  if (event.type === "drop") attach(event.dataTransfer.files);
+}
+
+function onPaste(event) {
+  const { types, files } = event.clipboardData;
+  const field = event.target.closest?.("input, textarea, [contenteditable='true']");
+  // Office programs put a picture of the text beside it.
+  if (!files.length || (field && !field.matches(FIELD)) || (types.includes("text/plain") && types.includes("text/html"))) return;
+  event.preventDefault();
+  event.stopPropagation();
+  attach(files);
+}
+
+const ATTACH_LISTENERS = [
+  ["click", onAttach, false],
+  ["paste", onPaste, true],
+  ...["dragenter", "dragover", "dragleave", "drop"].map((type) => [type, onDrag, true]),
+];

@@ -149,6 +149,7 @@ const LISTENERS = [
   ...FIELD_LISTENERS,
   ...EDIT_LISTENERS,
   ...ATTACH_LISTENERS,
+  ...QUEUE_LISTENERS,
   ...OPEN_FILE_LISTENERS,
 ];
 
@@ -175,6 +176,7 @@ export default function ({ data, setTriggerValue }) {
   words = data;
   askServer = setTriggerValue;
   document.documentElement.lang = data.language;
+  document.documentElement.toggleAttribute("data-listens", true);
   if (data.cookie) setCookie(data.cookie, data.language);
   setTheme(data.theme, data.theme_cookie);
   LISTENERS.forEach((listener) => document.addEventListener(...listener));

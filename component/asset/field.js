@@ -1,5 +1,6 @@
 // The message field: focuses it and stores a draft for each session.
 const FIELD = ".st-key-ask textarea";
+const SUBMIT = ".st-key-ask [data-testid='stChatInputSubmitButton']";
 const WAIT_MILLISECONDS = 5000;
 
 // `early`: the session already in the URL, if the field's text was typed for it.
@@ -51,8 +52,8 @@ function sessionInAddress() {
 
 function onSend(event) {
   const field = document.querySelector(FIELD);
-  if (!field || draft.session === null || isHandedOver) return;
-  if (!field.value.trim() && !hasFiles() && !hasKept()) return;
+  if (!field || draft.session === null) return;
+  if (!field.value.trim() && !isReading() && !hasKept()) return;
   const isEnter = event.type === "keydown" && event.target === field && event.key === "Enter";
   const isPlain = !event.shiftKey && !event.ctrlKey && !event.metaKey;
   const isClick = event.type === "click" && event.target.closest?.(SUBMIT);
@@ -62,16 +63,9 @@ function onSend(event) {
   // An Enter that ends an IME composition; browsers without `isComposing` report the code 229.
   if (event.isComposing || event.keyCode === 229) return;
   event.preventDefault();
-  if (!canSend()) return;
-  const session = sessionTypedFor();
   const text = field.value;
   setField(field, "");
-  if (hasFiles()) sendWithFiles(text, session);
-  else sendOut(text, session, hasKept());
-}
-
-function sendOut(text, session, hasFiles) {
-  showPending(text.trim(), putOut(text, session, hasFiles));
+  putOut(text, sessionTypedFor());
   scrollToEnd();
 }
 

@@ -4,11 +4,7 @@ const FILE_KINDS = ".jsonl,.json,application/jsonl,application/json";
 
 function onOpenFile(event) {
   if (!event.target.closest?.("button.open-file")) return;
-  const input = document.createElement("input");
-  input.type = "file";
-  input.accept = FILE_KINDS;
-  input.addEventListener("change", () => sendFile(input.files[0]));
-  input.click();
+  chooseFiles(false, (files) => sendFile(files[0]), FILE_KINDS);
 }
 
 async function sendFile(file) {

@@ -1,4 +1,5 @@
-// Sends typed messages, and stores each until the server has accepted or refused it: a request may be lost.
+// Sends typed messages, and stores each until the server has accepted or refused it: a request may be lost. One that
+// waits its turn (queue.js) stays here meanwhile; the server is told of it alone to keep its files apart.
 const HEARD = "i.heard";
 const OUTBOX = "turnfold_outbox";
 const ID_BYTES = 12;
@@ -29,12 +30,16 @@ function setOutbox(messages) {
   }
 }
 
-function putOut(text, session, hasFiles) {
+function putOut(text, typedFor) {
   const id = newId();
-  if (session === "") begun ??= id;
-  setOutbox([...outbox, { id, text, session: session || begun, is_new: session === "", has_files: hasFiles }]);
+  if (typedFor === "") begun ??= id;
+  const session = typedFor || begun;
+  const waits = text.trim().toLowerCase() === "/help" ? "" : reasonToWait(session, outbox);
+  const message = { id, text, session, is_new: typedFor === "", has_files: hasKept(), waits, is_queued: false, tries: 0 };
+  setOutbox([...outbox, message]);
+  if (!waits) showPending(text.trim(), id);
   sendOutbox();
-  return id;
+  drawQueue();
 }
 
 function isOut(id) {
@@ -42,10 +47,11 @@ function isOut(id) {
 }
 
 function sendOutbox() {
-  if (!outbox.length) return;
+  if (outbox.length) looking ??= setInterval(lookAtOutbox, LOOK_MILLISECONDS);
+  const told = outbox.filter(({ waits, has_files, tries }) => !waits || (waits === "turn" && has_files && !tries));
+  if (!told.length) return;
   askedAt = performance.now();
-  setTimeout(() => askServer("sent", outbox), APART_FROM_WIDGETS_MILLISECONDS);
-  looking ??= setInterval(lookAtOutbox, LOOK_MILLISECONDS);
+  setTimeout(() => askServer("sent", told), APART_FROM_WIDGETS_MILLISECONDS);
 }
 
 function lookAtOutbox() {
@@ -55,6 +61,12 @@ function lookAtOutbox() {
   const isOpen = (message) => !refused.includes(message) && !isIn(heard?.taken, message);
   if (!outbox.every(isOpen)) setOutbox(outbox.filter(isOpen));
   refused.forEach(giveBack);
+  outbox.filter(({ id, tries }) => heard?.waiting.split(" ").includes(`${id}.${tries}`)).forEach(({ id, tries }) => {
+    if (pending?.id === id) removePending();
+    tried.set(id, performance.now());
+    change(id, { waits: "turn", tries: tries + 1 });
+  });
+  moveQueue();
   if (!outbox.length) {
     clearInterval(looking);
     looking = null;

@@ -27,7 +27,7 @@ function isAnswering() {
 
 function showPending(text, id) {
   const container = document.querySelector(`${CHAT}, ${EMPTY_PAGE}`);
-  // Commands have no turn, and a busy session refuses the message.
+  // Commands have no turn.
   if (!container || !text || pending || text.startsWith("/") || isAnswering()) return;
   const bubble = document.createElement("p");
   bubble.className = "pending";

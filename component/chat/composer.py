@@ -10,12 +10,13 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import streamlit as st
 
 from component import action, attaching, background, page_state, redraw
-from component.bridge import delivery
+from component.bridge import delivery, service_provider
 from component.bridge.delivery import delivered
 from component.chat import model_menu
 from component.format import format_count, format_percent, format_tokens
@@ -23,21 +24,33 @@ from component.page_state import PageState
 from component.panel import record_action, summary_panel
 from component.widget import error_box, show_error
 from component.words.en import Words
+from graph.value.error import BusyError, TurnfoldError
 from graph.value.view import Gauge
 
 _HEARD: Final = "heard"
+_WAITING: Final = "waiting_messages"
 _MOST_REPORTED: Final = 8  # the newest are enough: the script repeats messages without a report
 _ID: Final = re.compile(r"[0-9a-f]{24}")
 
 
 class _Sent(NamedTuple):
-    """A message from the script; `session` is the one it was typed in, or a new one to be created."""
+    """A message from the script.
+
+    Attributes:
+        session: The one it was typed in, or a new one to be created.
+        waits: Not "" if it isn't to be sent yet, but has files that are to be set aside for it.
+        is_queued: It waited its turn, and isn't sent after an answer that failed.
+        tries: How often it was reported as waiting.
+    """
 
     id: str
     text: str
     session: str
     is_new: bool
     has_files: bool
+    waits: str
+    is_queued: bool
+    tries: int
 
 
 @delivery.once
@@ -46,13 +59,27 @@ def take_sent(sent: object) -> None:
     heard: dict[str, str | None] = st.session_state.setdefault(_HEARD, {})
     for message in _messages(sent):
         if message.id not in heard:
-            heard[message.id] = action.take(
-                message.text, message.session, message_id=f"user-{message.id}", has_files=message.has_files
-            )
-        began = heard[message.id] if message.is_new else None
+            _take(message, heard)
+        began = heard.get(message.id) if message.is_new else None
         if began and page_state.session_id() is None:
             page_state.open_session(began)
     redraw.changed_as_asked()
+
+
+def _take(message: _Sent, heard: dict[str, str | None]) -> None:
+    key = f"user-{message.id}"
+    if message.has_files and not message.tries:
+        attaching.set_aside(key)
+    waiting: dict[str, int] = st.session_state.setdefault(_WAITING, {})
+    try:
+        if message.waits:
+            raise BusyError  # noqa: TRY301  # reported like one that came too early
+        heard[message.id] = action.take(
+            message.text, message.session, message_id=key, has_files=message.has_files, is_queued=message.is_queued
+        )
+        waiting.pop(message.id, None)
+    except BusyError:
+        waiting[message.id] = message.tries
 
 
 @st.fragment(key=redraw.HEARD)
@@ -63,9 +90,16 @@ def draw_outbox() -> None:
     newest = list(st.session_state.get(_HEARD, {}).items())[-_MOST_REPORTED:]
     taken = " ".join(key for key, session in newest if session is not None)
     refused = " ".join(key for key, session in newest if session is None)
-    read = attaching.mark()
-    served = redraw.served_count()
-    st.html(f'<i class="heard" hidden data-taken="{taken}" data-refused="{refused}" data-served="{served}" {read}></i>')
+    waiting = " ".join(f"{key}.{tries}" for key, tries in st.session_state.get(_WAITING, {}).items())
+    identifier, status = page_state.session_id() or "", ""
+    with suppress(TurnfoldError):
+        turns = service_provider.current().turns.transcript(identifier, last=1).turns if identifier else ()
+        status = turns[-1].status if turns else ""
+    st.html(
+        f'<i class="heard" hidden data-taken="{taken}" data-refused="{refused}" data-waiting="{waiting}" '
+        f'data-session="{html.escape(identifier)}" data-turn="{status}" '
+        f'data-served="{redraw.served_count()}" {attaching.mark()}></i>'
+    )
 
 
 def _messages(sent: object) -> Iterator[_Sent]:
@@ -77,9 +111,12 @@ def _messages(sent: object) -> Iterator[_Sent]:
                 "session": str(session),
                 "is_new": bool(is_new),
                 "has_files": bool(has_files),
+                "waits": str(waits),
+                "is_queued": bool(is_queued),
+                "tries": int(tries),
             }:
                 if _ID.fullmatch(key) and session:
-                    yield _Sent(key, text, session, is_new, has_files)
+                    yield _Sent(key, text, session, is_new, has_files, waits, is_queued, tries)
 
 
 def draw(now: PageState) -> None:
@@ -96,7 +133,8 @@ def _draw(page: PageState) -> None:
         label = page.words.to_end
         st.html(
             f'<button type="button" class="to-end" title="{label}" aria-label="{label}"></button>'
-            f'<p class="disconnected" role="alert">{page.words.disconnected}</p>{_commands(page.words)}'
+            f'<p class="disconnected" role="alert">{page.words.disconnected}</p>'
+            f'<p class="reading" role="status">{page.words.attachment.reading}</p>{_commands(page.words)}'
         )
         error = page_state.notice()
         if error is not None:
@@ -122,7 +160,11 @@ def _draw(page: PageState) -> None:
         redraw.note_running(is_running=now.session is not None and now.session.is_running)
         _draw_bar(now)
     # Placed explicitly: with a field at its default place, Streamlit also scrolls the page, against scroll.js.
-    st.chat_input(page.words.ask, key=page_state.ASK, accept_file="multiple", on_submit=action.send_typed)
+    st.chat_input(page.words.ask, key=page_state.ASK, on_submit=action.send_typed)
+    label = page.words.attachment.attach
+    st.html(f'<button type="button" class="attach" title="{label}" aria-label="{label}"></button>')
+    # Hidden: it uploads files by themselves, whatever is being written in the field.
+    st.chat_input("", key=page_state.FILES, accept_file="multiple", on_submit=action.take_files)
     page_state.draw_in_passing()
     # Drawn last: an answer received meanwhile may have outdated other parts.
     if not delivery.is_whole() and redraw.stale_parts(keeps_order=True):

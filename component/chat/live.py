@@ -339,7 +339,7 @@ def _phase(words: Words, turn: LiveTurn) -> str:
         return _status(words.phase_answering)
     seconds, retry = time.monotonic() - turn.phase_since, turn.retry if turn.phase == "waiting" else None
     if retry is not None and retry.wait_seconds:
-        left = _seconds(words, math.ceil(retry.wait_seconds - seconds), "down")
+        left = _seconds(words, max(0, math.ceil(retry.wait_seconds - seconds)), "down")
         reason = words.retry_reasons.get(retry.code, words.retry_reasons["provider"])
         return _status(words.phase_retry.format(reason=reason, time=left, attempt=_attempt(words, retry)))
     texts = {
@@ -363,4 +363,4 @@ def _attempt(words: Words, retry: CallRetried) -> str:
 
 
 def _status(text: str) -> str:
-    return f'<p class="phase" role="status">{text}</p>'
+    return f'<p class="phase" role="status"><span>{text}</span></p>'

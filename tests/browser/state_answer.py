@@ -102,10 +102,27 @@ def streaming(stage: Stage) -> None:
         )
 
 
-def refused(stage: Stage) -> None:
-    stage.visitor.write("성급한 다음 말")
-    expect(stage.visitor.page.get_by_test_id("stToast")).to_be_visible()
-    expect(stage.visitor.field).to_have_value("성급한 다음 말")
+def queued(stage: Stage) -> None:
+    stage.visitor.write("기다리는 다음 말")
+    expect(stage.visitor.page.locator("ul.waiting")).to_contain_text(stage.words.queue.waits)
+    expect(stage.visitor.page.locator("ul.waiting p")).to_have_text("기다리는 다음 말")
+
+
+def queued_edited(stage: Stage) -> None:
+    stage.visitor.page.locator("ul.waiting").get_by_role("button", name=stage.words.queue.edit).click()
+    edited = stage.visitor.page.locator("ul.waiting textarea")
+    expect(edited).to_be_focused()
+    edited.fill("고쳤다가 말 말")
+    edited.press("Escape")
+    expect(stage.visitor.page.locator("ul.waiting p")).to_have_text("기다리는 다음 말")
+    expect(stage.button("stop")).to_be_visible()
+
+
+def queued_taken_back(stage: Stage) -> None:
+    stage.visitor.field.fill("쓰던 말")
+    stage.visitor.page.locator("ul.waiting").get_by_role("button", name=stage.words.queue.back).click()
+    expect(stage.visitor.page.locator("ul.waiting")).to_have_count(0)
+    expect(stage.visitor.field).to_have_value("기다리는 다음 말\n쓰던 말")
 
 
 def stopped(stage: Stage) -> None:
@@ -114,7 +131,7 @@ def stopped(stage: Stage) -> None:
     expect(stage.visitor.turn(4)).to_contain_text(stage.words.stopped_partial)
     expect(stage.visitor.turn(4)).to_contain_text("첫 문장은 여기까지입니다.")
     stage.visitor.wait_for_end(4)
-    expect(stage.visitor.field).to_have_value("성급한 다음 말")
+    expect(stage.visitor.field).to_have_value("기다리는 다음 말\n쓰던 말")
 
 
 def stopped_before_a_word(stage: Stage) -> None:

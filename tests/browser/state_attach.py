@@ -17,18 +17,19 @@ TABLE: Final = "이름,값\n```\n김민수,3\n"
 
 
 def attach(visitor: Visitor, *files: tuple[str, bytes]) -> None:
-    """Puts files into the message field, as their chooser does."""
-    visitor.find("ask").locator("input[type=file]").first.set_input_files(
-        [FilePayload(name=name, mimeType="", buffer=data) for name, data in files]
-    )
+    """Chooses files for the next message, and waits until each was read or refused."""
+    choose(visitor, *files)
     wait_for_files(visitor, len(files))
 
 
+def choose(visitor: Visitor, *files: tuple[str, bytes]) -> None:
+    with visitor.page.expect_file_chooser() as chooser:
+        visitor.page.locator("button.attach").click()
+    chooser.value.set_files([FilePayload(name=name, mimeType="", buffer=data) for name, data in files])
+
+
 def wait_for_files(visitor: Visitor, count: int) -> None:
-    """Waits until Streamlit has taken them, or refused them: till then its field doesn't send."""
-    field = visitor.find("ask")
-    expect(field.get_by_test_id("stFileChip")).to_have_count(count)
-    expect(field.get_by_test_id("stFileChipIconSpinner")).to_have_count(0)
+    expect(visitor.page.locator('[class*="st-key-detach_"], p.refused')).to_have_count(count)
 
 
 def sent_with(endpoint: FakeOpenAI, asked: str) -> tuple[str, list[Attachment]]:
@@ -37,33 +38,35 @@ def sent_with(endpoint: FakeOpenAI, asked: str) -> tuple[str, list[Attachment]]:
 
 
 def large_file_left_behind(stage: Stage) -> None:
-    """What is too large says so, isn't sent, and can be taken off the field."""
-    asked, field = f"큰 파일 없이 보낸 말 ({stage.words.language})", stage.visitor.find("ask")
+    """What is clear isn't even uploaded: it says why, isn't sent, and doesn't hold up the message."""
+    asked = f"큰 파일 없이 보낸 말 ({stage.words.language})"
     stage.visitor.open()
-    expect(field.locator(f"button[aria-label='{stage.words.attachment.attach}']")).to_be_visible()
-    attach(stage.visitor, ("large.txt", b"x" * (MAX_BYTES + 1)))
-    chip, reason = field.get_by_test_id("stFileChip"), stage.words.attachment.reasons["too_large"]
-    expect(chip).to_have_attribute("title", reason)
-    expect(chip.get_by_role("alert")).to_have_text(reason)
+    expect(stage.visitor.page.get_by_role("button", name=stage.words.attachment.attach)).to_be_visible()
+    names = {"large.txt": "too_large", "회의록.hwp": "hwp", "nothing.txt": "empty"}
+    attach(stage.visitor, ("large.txt", b"x" * (MAX_BYTES + 1)), ("회의록.hwp", b"x"), ("nothing.txt", b""))
+    sentences = [f"{name} {stage.words.attachment.reasons[reason]}" for name, reason in names.items()]
+    expect(stage.visitor.page.get_by_role("alert").filter(visible=True)).to_have_text(sentences)
     stage.visitor.ask(asked)
     assert sent_with(stage.endpoint, asked) == (asked, [])
-    field.get_by_role("button", name=stage.words.attachment.remove.format(name="large.txt")).click()
-    expect(chip).to_have_count(0)
+    expect(stage.visitor.page.locator("p.refused")).to_have_count(0)
 
 
-def files_in_field(stage: Stage) -> None:
+def files_chosen(stage: Stage) -> None:
+    """What can't be read says why at once; nothing of what is being written is lost."""
+    stage.visitor.field.fill(ASKED)
     files = (("표.csv", TABLE.encode("cp949")), ("two.pdf", pdf_of("first page", "second page")))
     attach(stage.visitor, *files, ("잠긴 파일.pdf", encrypted_pdf("0000")), ("photo.png", b"\x89PNG\r\n"))
-
-
-def file_refused(stage: Stage) -> None:
-    """What can't be read is named; the words and the other files come back."""
-    stage.visitor.write(ASKED)
     for name, reason in (("잠긴 파일.pdf", "encrypted"), ("photo.png", "bad_image")):
-        sentence = f"{stage.words.attachment.reasons[reason]} ({name})"
-        expect(stage.visitor.find("told")).to_contain_text(sentence)
+        sentence = f"{name} {stage.words.attachment.reasons[reason]}"
+        expect(stage.visitor.page.get_by_role("alert").filter(has_text=name)).to_have_text(sentence)
     expect(stage.visitor.field).to_have_value(ASKED)
     expect(stage.visitor.find("attached")).to_contain_text("표.csv")
+
+
+def refused_file_removed(stage: Stage) -> None:
+    remove = stage.words.attachment.remove.format(name="photo.png")
+    stage.visitor.find("told").get_by_role("button", name=remove).click()
+    expect(stage.visitor.page.locator("p.refused")).to_have_count(1)
 
 
 def files_sent(stage: Stage) -> None:
@@ -72,8 +75,7 @@ def files_sent(stage: Stage) -> None:
     files = [("표.csv", TABLE.strip()), ("two.pdf", "— 1 —\nfirst page\n\n— 2 —\nsecond page")]
     assert sent_with(stage.endpoint, ASKED) == (ASKED, files)
     expect(stage.visitor.find("attached")).to_have_count(0)
-    expect(stage.visitor.find("told")).not_to_contain_text("photo.png")
-    expect(stage.visitor.find("ask").get_by_test_id("stFileChip")).to_have_count(0)
+    expect(stage.visitor.page.locator("p.refused")).to_have_count(0)
     assert stage.visitor.page.evaluate("Object.keys(sessionStorage).filter((key) => key.includes('draft'))") == []
 
 

@@ -17,12 +17,12 @@ from graph.service import ChatService
 from tests.browser.conftest import preparing, scripted_settings, started, visiting
 from tests.browser.sight import MESSAGE, press_enter, sights
 from tests.browser.stage import WIDE, staged
-from tests.browser.state_attach import attach, sent_with, wait_for_files
+from tests.browser.state_attach import attach, choose, sent_with, wait_for_files
 from tests.browser.state_project import inside, press
 from tests.browser.state_setting import BACKGROUNDS
 from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat, question
-from tests.fake.openai_reply import Body, Reply, hang, slowed, text
+from tests.fake.openai_reply import Body, Reply, failure, hang, slowed, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.pdf import pdf_of
 
@@ -328,17 +328,66 @@ def test_files_are_kept_while_the_chat_is_busy_and_can_be_taken_off(visitor: Vis
     ask(visitor)
     visitor.find("stop").locator("button").wait_for()  # it is drawn after the chat
     attach(visitor, ("a.txt", b"first"), ("b.txt", b"second"), ("c.txt", b"third"))
-    visitor.find("ask").get_by_role("button", name="c.txt 빼기").click()
-    expect(visitor.find("ask").get_by_test_id("stFileChip")).to_have_count(2)
+    visitor.find("detach_2").locator("button").click()
+    wait_for_files(visitor, 2)
     visitor.write("파일과 함께 기다릴 말")
+    expect(visitor.find("attached")).to_have_count(0)
+    back = visitor.page.locator("ul.waiting button[data-queue='back']")
+    back.click()
     expect(visitor.field).to_have_value("파일과 함께 기다릴 말")
     visitor.find("detach_0").locator("button").click()
     expect(visitor.find("attached")).not_to_contain_text("a.txt")
-    visitor.find("stop").locator("button").click()
-    visitor.wait_for_end(1)
     visitor.field.press("Enter")
+    expect(back).to_be_visible()
+    attach(visitor, ("later.txt", b"later"))
+    visitor.find("stop").locator("button").click()
     visitor.wait_for_end(2)
     assert sent_with(fake_openai, "파일과 함께 기다릴 말")[1] == [("b.txt", "second")]
+    expect(visitor.find("attached")).to_contain_text("later.txt")
+
+
+def test_messages_wait_their_turn_in_order_over_a_reload_and_behind_a_failure(
+    visitor: Visitor, fake_openai: FakeOpenAI, may_answer: threading.Event
+) -> None:
+    first, second, third = (f"{name} 기다리는 말" for name in ("첫째로", "둘째로", "셋째로"))
+    fake_openai.script(failure(401), to=first)
+    visitor.open()
+    ask(visitor)
+    for message in (first, second, third):
+        visitor.write(message)
+    waiting = visitor.page.locator("ul.waiting")
+    expect(waiting.locator("p")).to_have_text([first, second, third])
+    waiting.get_by_role("button", name=words_of("ko").queue.edit).nth(1).click()
+    waiting.locator("textarea").fill(f"{second}, 고침")
+    visitor.page.keyboard.press("Enter")
+    visitor.page.reload()
+    visitor.settle()
+    expect(waiting.locator("p")).to_have_text([first, f"{second}, 고침", third])
+    may_answer.set()
+    expect(visitor.turn(2)).to_contain_text(first)
+    expect(waiting).to_contain_text(words_of("ko").queue.held)
+    expect(waiting.locator("p")).to_have_text([f"{second}, 고침", third])
+    waiting.get_by_role("button", name=words_of("ko").queue.send).click()
+    visitor.wait_for_end(4)
+    expect(visitor.turn(3)).to_contain_text(f"{second}, 고침")
+    expect(visitor.turn(4)).to_contain_text(third)
+    expect(waiting).to_have_count(0)
+
+
+def test_a_message_waits_for_the_answer_of_a_chat_that_was_left(
+    visitor: Visitor, fake_openai: FakeOpenAI, may_answer: threading.Event
+) -> None:
+    visitor.open()
+    ask(visitor)
+    session_id = visitor.session_id
+    visitor.write("떠난 뒤에 보낼 말")
+    expect(visitor.page.locator("ul.waiting")).to_be_visible()
+    visitor.find("new_chat").locator("button").click()
+    expect(visitor.find("suggestions")).to_be_visible()
+    may_answer.set()
+    fake_openai.wait_until(lambda endpoint: endpoint.bodies("chat", to="떠난 뒤에 보낼 말"))
+    visitor.open(f"?session={session_id}")
+    expect(visitor.turn(2)).to_contain_text("떠난 뒤에 보낼 말")
 
 
 @pytest.mark.slow
@@ -346,7 +395,7 @@ def test_files_are_kept_while_the_chat_is_busy_and_can_be_taken_off(visitor: Vis
 def test_what_is_typed_while_a_file_is_read_stays(visitor: Visitor, fake_openai: FakeOpenAI, hurry: str) -> None:
     visitor.page.add_init_script(hurry)
     visitor.open()
-    attach(visitor, ("pages.pdf", pdf_of(*["page"] * 40)))
+    choose(visitor, ("pages.pdf", pdf_of(*["page"] * 40)))
     visitor.write("먼저 보낸 말")
     visitor.field.press_sequentially("다음 말")
     visitor.wait_for_end(1)
@@ -355,20 +404,9 @@ def test_what_is_typed_while_a_file_is_read_stays(visitor: Visitor, fake_openai:
 
 
 @pytest.mark.slow
-def test_what_is_dropped_on_the_field_is_attached_and_needs_no_words(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
+def test_a_file_needs_no_words(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     visitor.open()
-    dragged = visitor.page.evaluate_handle(
-        """() => {
-            const dragged = new DataTransfer();
-            dragged.items.add(new File(["dropped text"], "dropped.md", { type: "text/markdown" }));
-            return dragged;
-        }"""
-    )
-    visitor.field.dispatch_event("dragover", {"dataTransfer": dragged})
-    expect(visitor.find("ask").get_by_text(words_of("ko").attachment.drop)).to_be_visible()
-    target = visitor.find("ask").locator("[role=presentation]").first
-    target.dispatch_event("drop", {"dataTransfer": dragged})
-    wait_for_files(visitor, 1)
+    attach(visitor, ("dropped.md", b"dropped text"))
     visitor.field.fill("아직 쓰는 중")
     visitor.field.evaluate(
         """(field) => field.dispatchEvent(

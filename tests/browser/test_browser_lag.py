@@ -278,22 +278,17 @@ def test_the_tab_with_the_focus_keeps_it_and_hears_a_key_while_the_tabs_are_draw
 
 
 def test_a_refused_message_comes_back_before_what_was_typed_however_late_the_browser_sends_it(
-    visitor: Visitor, fake_openai: FakeOpenAI
+    visitor: Visitor,
 ) -> None:
     visitor.page.add_init_script(LATE.format(milliseconds=WHILE_ANSWERING_MILLISECONDS))
-    begin_answer(visitor, fake_openai, "늦은 브라우저에서 오래 걸리는 답")
+    visitor.open()
+    visitor.ask("늦은 브라우저에서 묻습니다.")
     for number in range(TIMES):
-        visitor.write(f"성급한 말 {number}")
-        expect(visitor.field).to_have_value(f"성급한 말 {number}")
-        if number == 0:  # the same words aren't told twice within a few seconds
-            expect(visitor.page.get_by_test_id("stToast")).to_be_visible()
-    visitor.write("먼저 한 말")
+        visitor.write(f"/reset 성급한 말 {number}")
+        expect(visitor.field).to_have_value(f"/reset 성급한 말 {number}")
+    visitor.write("/reset 먼저 한 말")
     visitor.field.press_sequentially("나중 말")
-    expect(visitor.field).to_have_value("먼저 한 말\n나중 말")
-    stop(visitor)
-    visitor.field.press("Enter")
-    visitor.wait_for_end(2)
-    expect(visitor.turn(2)).to_contain_text("나중 말")
+    expect(visitor.field).to_have_value("/reset 먼저 한 말\n나중 말")
 
 
 def make_late(visitor: Visitor) -> None:
@@ -567,9 +562,6 @@ def test_a_press_that_meets_a_request_for_what_has_changed_draws_no_whole_page(
     visitor.open(f"?session={chat.session_id}")
     visitor.write("오래 걸리는 말")
     expect(visitor.turn(9)).to_contain_text("여기까지 말합니다.")
-    for number in range(3):
-        visitor.write(f"성급한 말 {number}")
-        expect(visitor.field).to_have_value(f"성급한 말 {number}")
     runs.clear()
     visitor.find("panel").get_by_role("tab", name="통계").click()
     visitor.find("stop").locator("button").click()

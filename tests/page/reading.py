@@ -16,6 +16,7 @@ from graph.value.view import TurnOptions
 from tests.fake.scripted_service import ScriptedService
 
 _PAGE: Final = Path(__file__).parents[2] / "component" / "page.py"
+NEW: Final = {"waits": "", "is_queued": False, "tries": 0}  # of a message that is sent at once
 OPTIONS = TurnOptions(compression_rate=0.3, strategy="interval", model="offline-mini")
 
 

@@ -38,7 +38,7 @@ from tests.fake.openai_responder import answer_body, asked_in
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.owners import sign_in_of
 from tests.fake.sign_in import PROVIDER
-from tests.page.reading import as_tab
+from tests.page.reading import NEW, as_tab
 
 COMPONENTS: Final = Path(action.__file__).parent
 CLAIMS: Final[dict[str, Any]] = {"is_logged_in": True, "iss": PROVIDER["oidc_issuer"], "sub": "visitor-1"}
@@ -140,7 +140,7 @@ def pressed(press: str, **about: str) -> Callable[[], object]:
 
 def sent(text: str, session_id: str) -> dict[str, object]:
     """What the script of the message field tells."""
-    return {"id": "0" * 24, "text": text, "session": session_id, "is_new": False, "has_files": False}
+    return {"id": "0" * 24, "text": text, "session": session_id, "is_new": False, "has_files": False, **NEW}
 
 
 Press = Callable[[], object]
@@ -175,6 +175,13 @@ def send_without_the_script(about: About) -> Iterator[Press]:
     about.fields[page_state.ASK] = "Another message"
     yield action.send_typed
     assert ended(about).last_turn.user_text == "Another message"
+
+
+@shows("action.take_files", refusal=None)
+def attach(about: About) -> Iterator[Press]:
+    file = SimpleNamespace(name="a.txt", getvalue=lambda: b"text")
+    about.fields[page_state.FILES] = SimpleNamespace(files=[file])
+    yield action.take_files
 
 
 @shows("project_card._send", "action.send")

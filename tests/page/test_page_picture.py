@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,11 +11,11 @@ from component.bridge import service_provider
 from component.words.en import LANGUAGES, Language
 from component.words.wording import words_of
 from graph.attachment import MAX_FILES, MAX_IMAGES
-from graph.value.error import InputError
+from graph.value.error import BusyError, InputError
 from graph.value.view import NamedImage, TurnOptions
 from tests.fake.picture import bomb, opened, picture
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import as_tab, keys, open_page, raw_html, store_session
+from tests.page.reading import NEW, as_tab, keys, open_page, raw_html, store_session
 
 
 def _page_with_files() -> None:
@@ -23,7 +24,7 @@ def _page_with_files() -> None:
     from component import attaching, page  # noqa: PLC0415  # see above
     from component.chat import composer  # noqa: PLC0415  # see above
 
-    st.button("", key="read", on_click=lambda: attaching.take(st.session_state["files"]))
+    st.button("", key="read", on_click=lambda: attaching.take(st.session_state["given"]))
     st.button("", key="hear", on_click=lambda: composer.take_sent(st.session_state["sent"]))
     page.main()
 
@@ -38,12 +39,17 @@ def page(service: ScriptedService, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def read(page: AppTest, *files: tuple[str, bytes]) -> AppTest:
     """Has the page read files, as its field hands them over."""
-    page.session_state["files"] = [SimpleNamespace(name=name, getvalue=lambda data=data: data) for name, data in files]
+    page.session_state["given"] = [SimpleNamespace(name=name, getvalue=lambda data=data: data) for name, data in files]
     return page.button(key="read").click().run()
 
 
-def send(page: AppTest, text: str, number: int) -> AppTest:
-    message = {"id": f"{number:024x}", "text": text, "session": "session-1", "is_new": False, "has_files": True}
+def refusals(page: AppTest) -> list[tuple[str, str]]:
+    return re.findall(r'<p class="refused" role="alert"><b>(.*?)</b> (.*?)</p>', raw_html(page))
+
+
+def send(page: AppTest, text: str, number: int, **about: object) -> AppTest:
+    made = {"id": f"{number:024x}", "text": text, "session": "session-1", "is_new": False, "has_files": True}
+    message = {**made, **NEW, **about}
     page.session_state["sent"] = [message]
     return page.button(key="hear").click().run()
 
@@ -81,8 +87,9 @@ def test_what_is_no_picture_says_why_and_the_others_wait(
     page.session_state["language"] = language
     reasons = words_of(language).attachment.reasons
     read(page, ("text.png", b"words"), ("bomb.png", bomb(30_000)), ("cat.jpg", picture("JPEG")))
-    page_text = [error.value for error in page.error]
-    assert page_text == [f"{reasons['bad_image']} (text.png)", f"{reasons['too_many_pixels']} (bomb.png)"]
+    assert refusals(page) == [("text.png", reasons["bad_image"]), ("bomb.png", reasons["too_many_pixels"])]
+    page.button(key="icon_refused_0").click().run()
+    assert refusals(page) == [("bomb.png", reasons["too_many_pixels"])]
     assert keys(page) & {"detach_0", "detach_1"} == {"detach_0"}
     assert len(service.stored["session-1"].turns) == 1
 
@@ -91,9 +98,8 @@ def test_a_message_takes_eight_pictures_and_two_files_besides(page: AppTest) -> 
     many = [(f"{number}.png", picture("PNG")) for number in range(MAX_IMAGES + 1)]
     reasons = words_of("ko").attachment.reasons
     read(page, *many)
-    assert [error.value for error in page.error] == [f"{reasons['too_many_images']} ({MAX_IMAGES}\\.png)"]
     read(page, *((f"{number}.txt", b"words") for number in range(3)))
-    assert [error.value for error in page.error] == [f"{reasons['too_many']} (2\\.txt)"]
+    assert refusals(page) == [(f"{MAX_IMAGES}.png", reasons["too_many_images"]), ("2.txt", reasons["too_many"])]
     assert f"detach_{MAX_FILES - 1}" in keys(page)
 
 
@@ -112,6 +118,36 @@ def test_a_refused_picture_waits_and_its_words_go_back(
     assert "detach_0" in keys(page)
     send(page, "", 2)
     assert service.stored["session-1"].turns[-1].user_text == "[image: cat.jpg]"
+
+
+def test_files_of_a_message_that_waits_are_kept_for_it(page: AppTest, service: ScriptedService) -> None:
+    read(page, ("first.txt", b"one"))
+    service.refusal = BusyError()
+    send(page, "먼저 보낼 말", 1)  # too early: an answer began elsewhere
+    assert f'data-waiting="{1:024x}.0"' in raw_html(page)
+    assert not page.error
+    assert not page.toast
+    read(page, ("second.txt", b"two"))
+    send(page, "다음에 보낼 말", 2, waits="turn")
+    assert f'data-waiting="{1:024x}.0 {2:024x}.0"' in raw_html(page)
+    assert not keys(page) & {"detach_0"}
+    read(page, ("third.txt", b"three"))
+    service.refusal = None
+    for number, name in ((1, "first.txt"), (2, "second.txt")):
+        send(page, "보낸 말", number, tries=1)
+        assert name in service.stored["session-1"].turns[-1].user_text
+        assert "third.txt" not in service.stored["session-1"].turns[-1].user_text
+    assert 'data-waiting=""' in raw_html(page)
+    assert "detach_0" in keys(page)
+
+
+def test_a_queued_message_waits_behind_an_answer_that_failed(page: AppTest, service: ScriptedService) -> None:
+    service.status = "failed"
+    send(page, "실패할 말", 1, has_files=False)
+    for is_queued, count in ((True, 2), (False, 3)):
+        send(page, "기다리던 말", 2, has_files=False, is_queued=is_queued)
+        assert len(service.stored["session-1"].turns) == count
+    assert 'data-turn="failed"' in raw_html(page)
 
 
 def test_an_image_that_cannot_be_drawn_is_told_by_its_name(page: AppTest, service: ScriptedService) -> None:
