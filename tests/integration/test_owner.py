@@ -28,6 +28,7 @@ from graph.service.chat_service import Costs, Programs
 from graph.service.completions import Completions
 from graph.service.folds import Folds
 from graph.service.inputs import Inputs
+from graph.service.instructions import Instructions
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
@@ -70,6 +71,7 @@ PARTS: Final = {
     "sessions": Sessions,
     "folds": Folds,
     "inputs": Inputs,
+    "instructions": Instructions,
     "costs": Costs,
     "projects": Projects,
     "programs": Programs,
@@ -84,6 +86,7 @@ OF_THE_SERVER: Final = {
     "sign_out",
     "completions.models",
     "sessions.new_id",
+    "sessions.endpoint_problem",
     "sessions.model_options",
     "sessions.default_model",
     "sessions.strategies",
@@ -92,6 +95,8 @@ OF_THE_SERVER: Final = {
     "folds.lacking",
     "folds.lacks_firm",
     "folds.uses_rate",
+    "instructions.checked",
+    "instructions.tokens",
     "programs.are_let_in",
     "programs.find",
     "projects.roots",
@@ -101,6 +106,8 @@ OF_THE_SERVER: Final = {
 OF_AN_OWNER: Final = {
     "completions.begin",
     "costs.of_all",
+    "instructions.for_all",
+    "instructions.keep_for_all",
     "sessions.list",
     "sessions.count",
     "sessions.delete_many",
