@@ -25,8 +25,9 @@ def draw(now: PageState) -> None:
         kept = {_ALL: own.for_all(), chat: own.of_session(identifier) if identifier else page_state.new_instructions()}
         read = st.session_state.get(_READ, {})
         for key, label in ((_ALL, words.instructions_all), (chat, words.instructions_chat)):
-            # What another tab has saved is shown, unless something else is typed here.
-            if st.session_state.setdefault(key, kept[key]) == read.get(key):
+            # What another tab has saved is shown, unless something else is typed here. An assignment without need would
+            # take away what the browser has and hasn't sent.
+            if st.session_state.setdefault(key, kept[key]) == read.get(key, kept[key]) != kept[key]:
                 st.session_state[key] = kept[key]
             st.text_area(label, key=key, height=96, help=words.instructions_help if key == _ALL else None)
             if tokens := own.tokens(kept[key]):
