@@ -126,18 +126,18 @@ def _pager(
     return [step(index - 1, labels[0], "previous"), place, step(index + 1, labels[1], "next")]
 
 
-def draw_question(
-    words: Words, identifier: str, turn: TurnView, *, is_pinned: bool, siblings: Sequence[str] = ()
-) -> None:
-    """Draws the buttons of a question; `siblings` are the sessions that part here, this one among them."""
+def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
     about = {"session": identifier, "turn": str(turn.number)}
     parts = [markup("edit", words.sessions.edit, about, icon="edit")]
     if turn.user_message_id and turn.user_text:
         parts.append(pin(words, turn.user_message_id, is_pinned=is_pinned))
-    if siblings:
-        labels = words.sessions.previous_question, words.sessions.next_question
-        parts += _pager("sibling", labels, siblings, identifier, turn.number, identifier)
     _draw(parts)
+
+
+def draw_siblings(words: Words, identifier: str, turn: int, siblings: Sequence[str]) -> None:
+    """Draws what leads from a question to those in its place in other branches; this session is one of them."""
+    labels = words.sessions.previous_question, words.sessions.next_question
+    st.html(f'<div class="siblings">{"".join(_pager("sibling", labels, siblings, identifier, turn, identifier))}</div>')
 
 
 def draw_answer(

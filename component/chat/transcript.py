@@ -383,9 +383,10 @@ def _draw_question(words: Words, identifier: str, turn: TurnView, shown: Shown) 
         turn_buttons.draw_question_form(words, identifier, turn)
         return
     is_pinned = turn.user_message_id in shown.pinned
-    siblings = shown.siblings.get(turn.number, ())
-    draw_actions = partial(turn_buttons.draw_question, words, identifier, turn, is_pinned=is_pinned, siblings=siblings)
+    draw_actions = partial(turn_buttons.draw_question, words, identifier, turn, is_pinned=is_pinned)
     draw_question(words, identifier, turn, None if turn.status == "running" else draw_actions)
+    if siblings := shown.siblings.get(turn.number):
+        turn_buttons.draw_siblings(words, identifier, turn.number, siblings)
 
 
 def _draw_outcome(words: Words, turn: TurnView) -> None:
