@@ -100,12 +100,23 @@ def day_group(moment: datetime, now: datetime, zone: tzinfo) -> DayGroup:
 
 
 def group_sessions(
-    items: Iterable[SessionItem], now: datetime, zone: tzinfo
-) -> list[tuple[SessionGroup, list[SessionItem]]]:
-    groups: dict[SessionGroup, list[SessionItem]] = {name: [] for name in SESSION_GROUPS}
+    items: Sequence[SessionItem], now: datetime, zone: tzinfo
+) -> list[tuple[SessionGroup, list[list[SessionItem]]]]:
+    """Groups sessions by day, each with its listed branches behind it, where the newest of them stands."""
+    listed = {(item.is_pinned, item.session_id): item for item in items}
+    families: dict[str, list[SessionItem]] = {}
     for item in items:
-        groups["pinned" if item.is_pinned else day_group(item.updated_at, now, zone)].append(item)
-    return [(name, members) for name, members in groups.items() if members]
+        first, passed = item, {item.session_id}
+        # An imported file may have branches of each other.
+        while (origin := listed.get((item.is_pinned, first.forked_from))) and origin.session_id not in passed:
+            first = origin
+            passed.add(first.session_id)
+        families.setdefault(first.session_id, []).append(item)
+    groups: dict[SessionGroup, list[list[SessionItem]]] = {name: [] for name in SESSION_GROUPS}
+    for first_id, members in families.items():
+        group: SessionGroup = "pinned" if members[0].is_pinned else day_group(members[0].updated_at, now, zone)
+        groups[group].append(sorted(members, key=lambda item: item.session_id != first_id))
+    return [(name, found) for name, found in groups.items() if found]
 
 
 def escape_label(text: str) -> str:

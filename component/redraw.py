@@ -126,10 +126,12 @@ PANEL: Final = "panel"
 HEAD: Final = "head"
 LACK: Final = "lack"
 SESSIONS: Final = "sessions"
+TITLE: Final = "title"
 PROJECT_CARD: Final = "project_card"
 _WHOLE, _RUNNING = "whole_page", "drawn_running"
 _CARDS, _HEAD, _ANSWERED = "drawn_cards", "drawn_head", "drawn_answered"
 _PINS = "drawn_pins"
+_TITLED = "drawn_title"
 _PROJECT, _CHANGED = "drawn_project", "changed"
 _SERVED, _ASKED = "served_requests", "asked_since"
 CARDS_AT_ONCE: Final = 3
@@ -162,6 +164,10 @@ def note_head(following: NextFold, session: SessionView | None) -> None:
 def note_project(view: ProjectView | None) -> None:
     """Stores the project drawn in the panel's tab; None if none is shown."""
     st.session_state[_PROJECT] = view
+
+
+def note_title(title: str) -> None:
+    st.session_state[_TITLED] = title
 
 
 def note_running(*, is_running: bool) -> None:
@@ -259,6 +265,8 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
             parts.append(PANEL)
         if session_list.is_changed(service, keeps_order=keeps_order or session.is_running or bool(turns)):
             parts.append(SESSIONS)
+        if st.session_state.get(_TITLED) != session.title:
+            parts.append(TITLE)
         if st.session_state.get(_RUNNING) != session.is_running:
             parts.append(COMPOSER)
     except TurnfoldError:  # the whole page shows the error

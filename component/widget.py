@@ -83,17 +83,17 @@ def picture(url: str, name: str) -> str:
     return f'<img class="picture" src="{url}" alt="{html.escape(name)}" title="{html.escape(name)}">'
 
 
-_ICON = ":material/terminal:"
+PROGRAM_ICON = ":material/terminal:"
 
 
 def draw(words: Words, name: str) -> None:
     label = words.program.format(name=escape_label(name))
-    st.markdown(f"{_ICON} :small[:gray[{label}]]")
+    st.markdown(f"{PROGRAM_ICON} :small[:gray[{label}]]")
 
 
 def draw_origin(words: Words, name: str) -> None:
     label = words.started_by_program.format(name=escape_label(name))
-    st.markdown(f"{_ICON} :small[:gray[{label}]]", text_alignment="center")
+    st.markdown(f"{PROGRAM_ICON} :small[:gray[{label}]]", text_alignment="center")
 
 
 ASSETS: Final = Path(__file__).parent / "asset"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -222,7 +223,22 @@ _BY_TURNS = "interval"
 _WITHOUT_RECORDS = "window"
 
 
+@st.fragment(key=redraw.TITLE)
+@delivered
+def _draw_title(now: PageState) -> None:
+    """Draws the chat's title above it, in the room that Streamlit's header leaves free, and in the tab."""
+    now = page_state.look_again(now)
+    title = (now.session.title or now.words.untitled) if now.session else ""
+    redraw.note_title(now.session.title if now.session else "")
+    st.set_page_config(page_title=f"{title} · Turnfold" if title else "Turnfold")
+    if now.session is not None:
+        mark, text = "branch" if now.session.forked_from else "", html.escape(title)
+        with st.container(key="chat_title"):
+            st.html(f'<h1 class="{mark}" title="{text}">{text}</h1>')
+
+
 def draw(now: PageState) -> None:
+    _draw_title(now)
     if now.session is None or now.session.turn_count == 0:
         _draw_empty(now)
         return
@@ -359,7 +375,7 @@ def _draw_day(now: PageState, turn: TurnView, shown: Shown) -> None:
 
 
 def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
-    _draw_question(now.words, identifier, turn, shown)
+    _draw_question(now, identifier, turn, shown)
     if turn.status == "running":
         live.draw(now, identifier, turn.number)
         return
@@ -378,12 +394,15 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
     _draw_actions(now, identifier, turn, shown, is_aside=turn.attempt != live_attempt)
 
 
-def _draw_question(words: Words, identifier: str, turn: TurnView, shown: Shown) -> None:
+def _draw_question(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
+    words = now.words
     if turn_buttons.is_open(identifier, turn.number):
         turn_buttons.draw_question_form(words, identifier, turn)
         return
     is_pinned = turn.user_message_id in shown.pinned
     draw_actions = partial(turn_buttons.draw_question, words, identifier, turn, is_pinned=is_pinned)
+    if now.session is not None and turn.client == now.session.client:  # it stands above the chat
+        turn = replace(turn, client="")
     draw_question(words, identifier, turn, None if turn.status == "running" else draw_actions)
     if siblings := shown.siblings.get(turn.number):
         turn_buttons.draw_siblings(words, identifier, turn.number, siblings)

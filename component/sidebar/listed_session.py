@@ -11,10 +11,12 @@ import streamlit as st
 from component import action, dialog, page_state, session_list, widget
 from component.format import escape_label, format_bytes, format_count
 from component.page_state import PageState
+from component.words.en import Words
 from graph.value.view import SessionItem
 
 _NO_FILE_NAME: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 _NAME_CHARS: Final = 60
+_ROW_CHARS: Final = 14  # of wide letters
 # The limit of `asset/open_file.js`: the file is sent as a JSON string in one message of the page's websocket.
 OPENED_BYTES: Final = 10 * 1024 * 1024
 
@@ -69,16 +71,14 @@ def draw(now: PageState, item: SessionItem) -> None:
             title,
             key=f"session_{item.session_id}",
             type="tertiary",
-            icon=":material/pending:" if session_list.is_marked(item) else None,
+            icon=_icon(item),
             width="stretch",
             wrap=False,
+            help=_hint(words, item, title),
             on_click=page_state.open_session,
             args=(item.session_id,),
         )
         _draw_menu(now, item, title)
-    if item.client:
-        with st.container(key=f"client_{state}_{item.session_id}"):
-            widget.draw(words, item.client)
     if item.found_turn is not None:
         found = words.found_in_turn if item.found_count == 1 else words.found_in_turns
         st.button(
@@ -94,6 +94,21 @@ def draw(now: PageState, item: SessionItem) -> None:
         )
     dialog.draw(f"rename_{item.session_id}", words.rename_title, _draw_rename, now, item)
     dialog.draw(f"export_{item.session_id}", words.sessions.export_title, draw_session_export, now, item)
+
+
+def _icon(item: SessionItem) -> str | None:
+    if session_list.is_marked(item):
+        return ":material/pending:"
+    if item.forked_from:
+        return ":material/alt_route:"
+    return widget.PROGRAM_ICON if item.client else None
+
+
+def _hint(words: Words, item: SessionItem, title: str) -> str | None:
+    """Returns what the row has no room for: a long title, and the program that began the chat."""
+    hint = title if len(item.title) > _ROW_CHARS else ""
+    client = words.program.format(name=escape_label(item.client)) if item.client else ""
+    return " · ".join(filter(None, (hint, client))) or None
 
 
 def _draw_menu(now: PageState, item: SessionItem, title: str) -> None:

@@ -148,6 +148,13 @@ def _draw_sessions(now: PageState) -> None:
         draw_undo(now)
 
 
+def _draw_item(now: PageState, item: SessionItem) -> None:
+    if is_on():
+        draw_row(now.words, item)
+    else:
+        listed_session.draw(now, item)
+
+
 def _draw_list(now: PageState) -> None:
     words, search = now.words, session_list.search()
     items = session_list.read(now.service)
@@ -166,11 +173,12 @@ def _draw_list(now: PageState) -> None:
     with st.container(key="sessions", gap=None):
         for group, members in group_sessions(items, datetime.now(UTC), zone_of(now.time_zone)):
             st.markdown(f":small[:gray[{titles[group]}]]")
-            for item in members:
-                if is_on():
-                    draw_row(words, item)
-                else:
-                    listed_session.draw(now, item)
+            for first, *branches in members:
+                _draw_item(now, first)
+                if branches:
+                    with st.container(key=f"branches_{first.session_id}", gap=None):  # indented by the style sheet
+                        for branch in branches:
+                            _draw_item(now, branch)
     more_count = now.service.sessions.count(search=search) - len(items)
     if more_count > 0:
         label = words.more_chats.format(count=more_count)

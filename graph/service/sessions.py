@@ -174,6 +174,7 @@ class Sessions:
             count,
             row.client,
             row.is_pinned,
+            row.forked_from,
         )
 
     def outline(self, session_id: str, *, search: str = "") -> Outline:

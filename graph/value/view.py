@@ -49,7 +49,7 @@ class SessionItem:
 
     `found_count` turns have the searched words. `found_turn` is the newest of them, and `found_text` its best sentence,
     cut to a line; None and "" without a search, or if the title matches and no more than one turn does. `client` is ""
-    for the page.
+    for the page. `forked_from` is the session that this is a branch of, "" for none, even if it was deleted.
     """
 
     session_id: str
@@ -62,6 +62,7 @@ class SessionItem:
     found_count: int = 0
     client: str = ""
     is_pinned: bool = False
+    forked_from: str = ""
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,7 @@ class ScriptedSession:
             self.live is not None,
             client=self.client,
             is_pinned=self.is_pinned,
+            forked_from=self.forked_from,
         )
 
     def view(self, session_id: str) -> SessionView:
