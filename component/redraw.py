@@ -265,10 +265,8 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
             parts.append(PANEL)
         if session_list.is_changed(service, keeps_order=keeps_order or session.is_running or bool(turns)):
             parts.append(SESSIONS)
-        if st.session_state.get(_TITLED) != session.title:
-            parts.append(TITLE)
-        if st.session_state.get(_RUNNING) != session.is_running:
-            parts.append(COMPOSER)
+        drawn = {TITLE: (_TITLED, session.title), COMPOSER: (_RUNNING, session.is_running)}
+        parts += [part for part, (name, value) in drawn.items() if st.session_state.get(name) != value]
     except TurnfoldError:  # the whole page shows the error
         return None
     if open_form.is_any_open(open_form.PANEL):  # drawing the panel alone could lose typed text

@@ -498,7 +498,7 @@ class Turns:
         with ExitStack() as undo:
             branch = self.fork(session_id, after_turn=turn - 1, client=options.client_name)
             undo.callback(self._eraser.erase, branch, self._owner)
-            if has_visible(text) and self._access.own(branch).title_source != "user":
+            if has_visible(text):
                 self._stores.sessions.rename(branch, self._owner, title_of(plain_text(text)), source="")
             number = self.send(branch, text, options=options, images=images)
             undo.pop_all()

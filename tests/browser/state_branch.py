@@ -58,14 +58,48 @@ def branch_made(stage: Stage) -> None:
     expect(stage.visitor.turn(2)).to_contain_text("다른 답입니다.")
     stage.visitor.wait_for_end(2)
     expect(stage.visitor.turn(3)).to_have_count(0)
-    # It says that this is a branch, over what it says this of.
-    expect(stage.visitor.page.get_by_test_id("stToast")).to_have_count(0)
+    expect(stage.visitor.find("chat_title")).to_contain_text(asked)
+    expect(stage.visitor.page).to_have_title(f"{asked} · Turnfold")
 
 
 def origin_open(stage: Stage) -> None:
     stage.button("to_origin").click()
     expect(stage.visitor.turn(4)).to_be_attached()
     expect(stage.visitor.turn(2)).to_contain_text(question(2))
+    expect(stage.visitor.turn(2).get_by_role("textbox")).to_have_count(0)
+    expect(stage.visitor.find("chat_title")).to_have_text("하나")
+
+
+def sibling_open(stage: Stage) -> None:
+    """The branches of a question are opened from it, forth and back."""
+    origin = stage.visitor.session_id
+    for name in (stage.words.sessions.next_question, stage.words.sessions.previous_question):
+        before = stage.visitor.session_id
+        _press(stage, 2, name)
+        stage.visitor.page.wait_for_url(lambda url, before=before: before not in url)
+        expect(stage.visitor.turn(2).locator(".siblings")).to_contain_text("/2")
+    assert stage.visitor.session_id == origin
+    expect(stage.visitor.turn(4)).to_be_attached()
+
+
+def version_shown(stage: Stage) -> None:
+    """An answer that was regenerated stays, is read in its place, and can be made to count again."""
+    origin, labels = Chat(stage.service, stage.visitor.session_id), stage.words.sessions
+    stage.endpoint.script(text("두 번째 답입니다."), to=question(4))
+    stage.button("regenerate").click()
+    expect(stage.visitor.turn(4)).to_contain_text("두 번째 답입니다.")
+    stage.visitor.wait_for_end(4)
+    _press(stage, 4, labels.previous_answer)
+    expect(stage.visitor.turn(4)).not_to_contain_text("두 번째 답입니다.")
+    expect(stage.visitor.turn(4).get_by_role("button", name=labels.next_answer)).to_be_focused()
+    assert origin.last_turn.attempt == 2
+
+
+def version_used(stage: Stage) -> None:
+    origin = Chat(stage.service, stage.visitor.session_id)
+    _press(stage, 4, stage.words.sessions.use_answer)
+    expect(stage.visitor.turn(4).get_by_role("button", name=stage.words.sessions.use_answer)).to_have_count(0)
+    assert (origin.last_turn.attempt, origin.last_turn.attempts) == (1, (1, 2))
 
 
 def first_answer_regenerated(stage: Stage) -> None:
@@ -84,13 +118,11 @@ def pinned(stage: Stage) -> None:
     labels, first = stage.words.sessions, rows(stage).first
     head = stage.visitor.find("sessions").get_by_text(labels.pinned, exact=True)
     stage.open_sidebar()
-    expect(first).not_to_have_class(OPEN)
     stage.choose(labels.pin)
     expect(first).to_have_class(OPEN)
     expect(head).to_be_visible()
     stage.choose(labels.unpin)
     expect(head).to_have_count(0)
-    expect(first).not_to_have_class(OPEN)
     stage.choose(labels.pin)
     expect(head).to_be_visible()
 

@@ -235,11 +235,16 @@ def test_refused_edit_leaves_no_branch(open_chat: OpenChat) -> None:
     assert chat.rows("SELECT count(*) FROM lease WHERE session_id <> ?", chat.session_id) == [(0,)]
 
 
-def test_another_first_question_gives_the_branch_its_title_unless_the_user_did(chat: Chat) -> None:
+def test_a_branch_has_the_title_of_its_question_until_it_is_renamed(chat: Chat) -> None:
     chat.ask(1, 2)
-    first = ended(chat, chat.service.turns.edit(chat.session_id, 1, OTHER))
-    assert first.view.title == title_of(OTHER)
-    assert (first.view.turn_count, first.view.forked_from) == (1, chat.session_id)
     chat.service.sessions.rename(chat.session_id, "서버 이전")
-    for turn in (1, 2):
-        assert ended(chat, chat.service.turns.edit(chat.session_id, turn, OTHER)).view.title == "서버 이전"
+    first = ended(chat, chat.service.turns.edit(chat.session_id, 1, OTHER))
+    assert (first.view.turn_count, first.view.forked_from) == (1, chat.session_id)
+    later = ended(chat, chat.service.turns.edit(chat.session_id, 2, OTHER))
+    assert first.view.title == later.view.title == title_of(OTHER)
+    again = ended(chat, chat.service.turns.regenerate(chat.session_id, turn=1).session_id)
+    assert again.view.title == title_of(question(1))
+    assert (fork(chat, 2).view.title, chat.view.title) == ("서버 이전", "서버 이전")
+    chat.service.sessions.rename(later.session_id, "내 분기")
+    later.ask(3, 3)
+    assert later.view.title == "내 분기"

@@ -99,7 +99,7 @@ def test_one_question_is_edited_at_a_time_and_the_first_begins_anew(page: AppTes
     identifier = store_session(service, 2)
     edit(open_page(page, identifier), identifier, 2)
     edit(page, identifier, 1)
-    assert [area.key for area in page.text_area] == [f"edited_{identifier}_1"]
+    assert [area.key for area in page.text_area if str(area.key).startswith("edited_")] == [f"edited_{identifier}_1"]
     for refusal in (BusyError(), InputError("empty")):
         service.refusal = refusal
         page.button(key="edit_confirm").click().run()

@@ -244,8 +244,9 @@ def test_what_a_program_began_or_asked_has_its_name(
     for identifier, marked, begins in ((own, [mark], False), (other, [], True)):
         open_page(page, identifier)
         assert [line.value for line in page.main.markdown if asked in line.value] == marked
-        assert [line.value for line in page.sidebar.markdown if "terminal" in line.value] == [mark]
         assert (began in page_text(page)) == begins
+    row = page.button(key=f"session_{other}")
+    assert (row.icon, row.help) == (":material/terminal:", asked)
 
 
 def test_days_are_divided_by_a_line_in_the_readers_zone(page: AppTest, service: ScriptedService) -> None:

@@ -83,11 +83,25 @@ def test_groups_keep_the_order_and_leave_out_the_empty() -> None:
         SessionItem(name, name, datetime(2026, 11, day, tzinfo=UTC), 1, is_running=False)
         for name, day in (("a", 20), ("b", 20), ("c", 1))
     ]
+    assert grouped(items) == [("today", [["a"], ["b"]]), ("older", [["c"]])]
+
+
+def grouped(items: list[SessionItem]) -> list[tuple[str, list[list[str]]]]:
     groups = group_sessions(items, NOW, UTC)
-    assert [(name, [item.session_id for item in members]) for name, members in groups] == [
-        ("today", ["a", "b"]),
-        ("older", ["c"]),
-    ]
+    return [(name, [[item.session_id for item in family] for family in families]) for name, families in groups]
+
+
+def test_branches_stand_behind_their_origin_where_the_newest_of_them_does() -> None:
+    def item(name: str, day: int, origin: str = "", *, is_pinned: bool = False) -> SessionItem:
+        moment = datetime(2026, 11, day, tzinfo=UTC)
+        return SessionItem(name, name, moment, 1, is_running=False, is_pinned=is_pinned, forked_from=origin)
+
+    branch, twig, other = item("branch", 20, "origin"), item("twig", 19, "branch"), item("other", 20, "gone")
+    origin = item("origin", 1)
+    assert grouped([branch, other, twig, origin]) == [("today", [["origin", "branch", "twig"], ["other"]])]
+    pinned = item("pinned", 2, "origin", is_pinned=True)
+    assert grouped([pinned, origin]) == [("pinned", [["pinned"]]), ("older", [["origin"]])]
+    assert grouped([item("a", 20, "b"), item("b", 20, "a")])[0][0] == "today"
 
 
 def test_label_shows_marks_as_they_are() -> None:
