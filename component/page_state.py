@@ -147,11 +147,6 @@ def opened_count() -> int:
     return int(st.session_state.get(_OPENED, 0))
 
 
-def open_without_memory() -> None:
-    open_session(None)
-    project_choice.begin(has_memory=False)
-
-
 def is_turn_wanted() -> bool:
     """Returns True if a session was opened at a turn and the page hasn't scrolled there yet."""
     return st.session_state.get(_WANTED_TURN) is not None

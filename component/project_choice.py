@@ -87,14 +87,14 @@ def draw(service: ChatService, words: Words) -> None:
     project, listed = words.project, st.session_state[LISTED]
     roots = service.projects.roots()
     names = ["", *roots] if listed in {"", *roots} else ["", *roots, listed]
-    st.selectbox(project.choice, names, key=LISTED, format_func=lambda root: _label(root) or project.none)
+    st.selectbox(project.choice, names, key=LISTED, format_func=lambda root: label(root) or project.none)
     if listed in roots:
         st.text_input(project.below, key=BELOW, placeholder=project.below_hint)
     else:
         st.markdown(f":small[:gray[{project.choice_note}]]")
 
 
-def _label(root: str) -> str:
+def label(root: str) -> str:
     """Returns the folder's name before its parent, as the end of a long label is cut off."""
     parent, _, name = root.rpartition("/")
     return f"{name} · {parent or '/'}" if name else root

@@ -3,7 +3,7 @@ const YEAR_SECONDS = 31536000;
 const PRESSABLE = "button, summary, a[href], [role='menuitem']";
 const STILL_PIXELS = 4;
 const NARROW_PIXELS = 768;
-const CHOICE = [".st-key-new_chat", ".st-key-new_without_memory", "[class*='st-key-session_']", "[class*='st-key-found_']"]
+const CHOICE = [".st-key-new_chat", "[class*='st-key-session_']", "[class*='st-key-found_']"]
   .map((chooser) => `${chooser} button`).join();
 const ROW = ":is([class*='st-key-row_session_'], [class*='st-key-open_session_'])";
 const RELOAD_MILLISECONDS = 10000;

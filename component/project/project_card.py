@@ -93,7 +93,7 @@ def _draw(now: PageState) -> bool:
             draw_project_damage(part)
         else:
             _draw_known(part)
-        note = "" if part.view.damage else f":small[:gray[{labels.card_note}]]"
+        note = f":small[:gray[{labels.card_note}]]" if not part.view.damage and _is_anything_noted(part) else ""
         _draw_end(note, labels.without_memory, has_memory=False)
     if now.service.settings.is_offline or not _is_anything_noted(part):
         return False

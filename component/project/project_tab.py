@@ -19,6 +19,14 @@ def draw(now: PageState) -> None:
     redraw.note_project(None)
     if not root:
         st.markdown(f":small[:gray[{labels.not_chosen}]]")
+        for number, allowed in enumerate(now.service.projects.roots()):
+            st.button(
+                escape_label(project_choice.label(allowed)),
+                key=f"choose_project_{number}",
+                icon=":material/folder_open:",
+                on_click=_choose,
+                args=(allowed,),
+            )
         return
     view = now.service.projects.get(root, language=now.words.language)
     redraw.note_project(view)
@@ -41,6 +49,11 @@ def draw(now: PageState) -> None:
     if not asks_first:
         _draw_rules(part)
     _draw_snapshots(part)
+
+
+def _choose(root: str) -> None:
+    st.session_state[project_choice.LISTED] = root
+    redraw.page()
 
 
 def _draw_name(part: Part) -> None:

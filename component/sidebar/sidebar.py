@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, dialog, page_state, project_choice, redraw, session_list
+from component import action, dialog, page_state, redraw, session_list
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.format import escape_label, group_sessions, zone_of
@@ -106,16 +106,6 @@ def draw(now: PageState) -> None:
             on_click=page_state.open_session,
             args=(None,),
         )
-        if project_choice.is_on(now.service) and (
-            project_choice.root_of(now.service, now.session) or project_choice.last(now.service)
-        ):
-            st.button(
-                now.words.project.without_memory,
-                key="new_without_memory",
-                type="tertiary",
-                icon=":material/history_toggle_off:",
-                on_click=page_state.open_without_memory,
-            )
         _draw_sessions(now)
         with st.container(key="sidebar_end"):
             setting_box.draw(now)

@@ -318,7 +318,7 @@ class ProjectWords:
     without_memory: str = "Start without memory"
 
     tab: str = "Project"
-    not_chosen: str = "No project selected. Choose one under Advanced settings."
+    not_chosen: str = "No project selected. Choose one:"
     edit: str = "Edit"
     forget: str = "Forget"
     primed: str = "A new chat knows ≈{tokens} tokens of this."

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from graph.service import ChatService
@@ -70,9 +69,8 @@ def test_a_chat_takes_the_project_that_was_chosen_last(page: AppTest, project: S
     assert page.selectbox(key="project_listed").value == ""
 
 
-@pytest.mark.parametrize("button", ["new_without_memory", "without_memory"])
-def test_a_chat_may_start_without_memory(page: AppTest, project: ScriptedService, button: str) -> None:
-    choose_project(page).button(key=button).click().run()
+def test_a_chat_may_start_without_memory(page: AppTest, project: ScriptedService) -> None:
+    choose_project(page).button(key="without_memory").click().run()
     assert "이 대화는 프로젝트 메모리 없이 시작합니다." in page_text(page)
     assert "릴리스 노트" not in page_text(page)
     say(page, "안녕")
@@ -85,6 +83,11 @@ def test_a_chat_may_start_without_memory(page: AppTest, project: ScriptedService
     page.button(key="session_session-1").click().run()
     page.run()
     assert [session.has_memory for session in project.stored.values()] == [False, True]
+
+
+def test_an_empty_card_has_no_doubt_of_itself(page: AppTest, project: ScriptedService) -> None:
+    project.projects.view = replace(VIEW, primed=tuple(line for line in VIEW.primed if line.kind == "project"))
+    assert "지금과 다를 수 있습니다." not in page_text(choose_project(page))
 
 
 def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedService) -> None:

@@ -37,10 +37,13 @@ def test_the_tab_shows_the_whole_project(page: AppTest, project: ScriptedService
     assert "포트는 8501" not in text
 
 
-def test_without_a_project_the_tab_says_where_to_choose_one(page: AppTest, project: ScriptedService) -> None:
+def test_without_a_project_the_tab_has_the_choice(page: AppTest, project: ScriptedService) -> None:
     page.run()
     page.session_state["panel_tabs"] = "프로젝트"
-    assert "선택한 프로젝트가 없습니다. 고급 설정에서 선택할 수 있습니다." in page_text(page.run())
+    assert "선택한 프로젝트가 없습니다." in page_text(page.run())
+    page.button(key="choose_project_0").click().run()
+    assert page.selectbox(key="project_listed").value == ROOT
+    assert "선택한 프로젝트가 없습니다." not in page_text(page)
     assert changes(project) == []
 
 
