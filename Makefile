@@ -125,11 +125,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 # What pip says of each download and of errors; the rest of its lines is noise.
-QUIETER := sed -e '/^ *Collecting /d' -e '/^Looking in /d' -e '/Location .* is ignored/d' -e '/\.metadata/d' \
+QUIETER := sed -e '/^ *Collecting /d' -e '/^Looking in /d' -e '/^Processing /d' -e '/Location .* is ignored/d' -e '/\.metadata/d' \
 	-e '/^ *Using cached /d' -e '/^Successfully installed/d' -e 's/^Installing collected packages.*/Installing…/'
 
 $(RUNS): requirements-server.lock | $(BIN)/python
-	@echo "Installing what Turnfold needs into .venv: about 100 packages, 140 MB to download, once."
+	@echo "Installing what Turnfold needs into .venv: about 100 packages, 160 MB to download, once."
 	@{ $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --require-hashes -r requirements-server.lock \
 		2>&1; echo "$$?" >.venv/.status; } | $(QUIETER); exit "$$(cat .venv/.status)"
 	@touch $(RUNS)
