@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 from starlette.middleware import Middleware
@@ -36,17 +37,12 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
             delivery.quieten()
             host, port, is_chosen = security.listening_at()
             if not is_chosen and (running := running_at(settings)):
-                sys.tracebacklimit = 0
                 message = f"Turnfold already runs at {running} over {settings.turnfold_data_dir.resolve()}."
-                message += " For a second server, choose another port: make run PORT=8601"
-                raise SystemExit(message)
+                _end(f"{message} For a second server, choose another port: make run PORT=8601")
             service_provider.prepare(settings)
             service = stack.enter_context(open_service(settings))
         except TurnfoldError as error:
-            # The server prints a traceback of a failed start; for a wrong setting the message is enough.
-            sys.tracebacklimit = 0
-            message = f"Turnfold can't start: {error} {error.advice}".rstrip()
-            raise SystemExit(message) from None
+            _end(f"Turnfold can't start: {error} {error.advice}".rstrip())
         gc.freeze()  # imported modules stay; garbage collection needn't scan them
         service_provider.provide(service)
         stack.callback(service_provider.close)
@@ -61,6 +57,13 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         sys.stdout.write(f"{welcome(settings, address, service.sessions.default_model())}\n")
         sys.stdout.flush()
         yield {"settings": settings}
+
+
+def _end(message: str) -> NoReturn:
+    """Ends the start with a sentence alone; uvicorn would log a crash."""
+    logging.getLogger("uvicorn.error").disabled = True
+    sys.stderr.write(f"{message}\n")
+    raise SystemExit(message)
 
 
 def health(_request: Request) -> JSONResponse:
