@@ -27,11 +27,6 @@ from component.words.wording import describe_compaction
 from graph.value.record import Record
 
 
-def draw_record_menu(labels: SteeringWords, session_id: str, record: Record) -> None:
-    label = labels.menu.format(turns=format_turns(record.turns))
-    widget.draw_menu(label, f"menu_card_{record.id}", _choices(labels, session_id, record))
-
-
 def _choices(labels: SteeringWords, session_id: str, record: Record) -> dict[str, Callable[[], None]]:
     def opening(name: str) -> Callable[[], None]:
         return partial(record_action.open_dialog, name, session_id, record)
@@ -76,7 +71,9 @@ def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: b
             width="content",
         )
         if is_active and now.session is not None:
-            draw_record_menu(words.steering, now.session.session_id, record)
+            label = words.steering.menu.format(turns=format_turns(record.turns))
+            choices = _choices(words.steering, now.session.session_id, record)
+            widget.draw_menu(label, f"menu_card_{record.id}", choices)
         _draw_text(words, record)
         _draw_facts(now, record, is_active=is_active)
         for warning in _warnings(words, record):

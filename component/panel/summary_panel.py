@@ -71,8 +71,7 @@ def _amount(cost: CostView, money: Money) -> str:
 
 
 HEIGHT_PIXELS = 280
-_POINTS_WITH_DOTS = 40
-_TURNS_WITH_FOLDS = 60  # of more, the rules would run into a grey block
+_SHORT_TURNS = 60  # of more, dots and rules would run into each other
 _TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
 
 
@@ -87,11 +86,12 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     import altair as alt  # noqa: PLC0415
 
     rows = [
-        {"turn": point.turn, "tokens": tokens, "told": format_count(tokens), "kind": kind}
+        {"turn": point.turn, "tokens": tokens, "kind": kind}
         for point in points
         for kind, tokens in ((words.chart_sent, point.sent_tokens), (words.chart_full, point.full_tokens))
     ]
-    has_folds = len(points) <= _TURNS_WITH_FOLDS and any(point.has_fold for point in points)
+    is_short = len(points) <= _SHORT_TURNS
+    has_folds = is_short and any(point.has_fold for point in points)
     kinds = [words.chart_sent, words.chart_full, words.chart_fold][: 2 + has_folds]
     colour = _TEXT_COLOURS[st.context.theme.type or "light"]
     turns = alt.X(
@@ -100,26 +100,23 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         axis=alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=colour, titleColor=colour),
         scale=alt.Scale(domain=[points[0].turn, max(points[-1].turn, points[0].turn + 1)], nice=False),
     )
+    amounts = alt.Axis(format=",d", labelColor=colour, titleColor=colour)
     legend = alt.Legend(orient="top", symbolType="stroke", symbolSize=80, columnPadding=8, labelColor=colour)
     colour_of_kind = alt.Color("kind:N", title=None, sort=kinds, legend=legend)
     dashes = alt.Scale(range=[[1, 0], [4, 2], [1, 3]])
     dash_of_kind = alt.StrokeDash("kind:N", title=None, sort=kinds, scale=dashes, legend=legend)
     lines = (
         alt.Chart({"values": rows})
-        .mark_line(point=len(points) <= _POINTS_WITH_DOTS)
+        .mark_line(point=is_short)
         .encode(
             x=turns,
-            y=alt.Y(
-                "tokens:Q",
-                title=words.chart_tokens,
-                axis=alt.Axis(format=",d", labelColor=colour, titleColor=colour),
-            ),
+            y=alt.Y("tokens:Q", title=words.chart_tokens, axis=amounts),
             color=colour_of_kind,
             strokeDash=dash_of_kind,
             tooltip=[
                 alt.Tooltip("turn:Q", title=words.chart_turn),
                 alt.Tooltip("kind:N", title=" "),
-                alt.Tooltip("told:N", title=words.chart_tokens),
+                alt.Tooltip("tokens:Q", title=words.chart_tokens, format=",d"),
             ],
         )
     )
@@ -132,7 +129,6 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
         key=key,
         alt=words.chart_alt.format(turn=last.turn, sent=sent, full=full),
     )
-    st.markdown(f":small[:gray[{words.chart_note}]]")
 
 
 def draw_savings_box(words: Words, savings: Savings) -> None:

@@ -895,7 +895,6 @@ class Words:
     stat_net_note: str = "≈ is Turnfold's estimate. Numbers without it were reported by the model provider."
     stat_nothing: str = "No summary yet. Once turns are summarised or left out, this shows what it saves."
     chart_title: str = "Tokens sent per turn"
-    chart_note: str = "≈ Token counts are estimates."
     chart_turn: str = "Turn"
     chart_tokens: str = "Tokens (≈)"
     chart_sent: str = "Sent"

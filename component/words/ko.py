@@ -754,7 +754,6 @@ KOREAN = Words(
     stat_net_note="≈는 Turnfold가 추정한 값이고, ≈가 없는 수는 모델 제공자가 보고한 사용량입니다.",
     stat_nothing="아직 요약이 없습니다. 요약하거나 보내지 않는 턴이 생기면 얼마나 아꼈는지 나타납니다.",
     chart_title="턴마다 보낸 토큰",
-    chart_note="≈ 추정한 토큰 수입니다.",
     chart_turn="턴",
     chart_tokens="토큰 (≈)",
     chart_sent="보낸 토큰",

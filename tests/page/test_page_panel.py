@@ -334,7 +334,6 @@ def test_chart_draws_the_figures_of_the_service_where_it_is_shown(page: AppTest,
     }
     assert [(row["turn"], row["kind"]) for row in rows if "tokens" not in row] == [(4, "새 요약"), (7, "새 요약")]
     assert "7턴: 보낸 토큰 730, 전체 기록 2,050" in chart.alt
-    assert "≈ 추정한 토큰 수입니다." in page_text(page)
     for reset_after, turns in ((0, (1, 7)), (4, (5, 7)), (6, (7, 8))):
         service.reset_after = reset_after
         spec = json.loads(page.run().get("vega_lite_chart")[0].proto.spec)
