@@ -155,9 +155,10 @@ function markWide() {
 function markPopovers() {
   const portal = document.querySelector(POPOVERS);
   if (portal) popoverOpening.observe(portal, { childList: true, subtree: true });
-  // A scrolling popover must be reachable by keyboard.
-  document.querySelectorAll("[data-testid='stPopoverBody']").forEach((body) => {
+  // A popover is at the end of the document: opened by keyboard, it gets the focus, or Tab would pass it by.
+  document.querySelectorAll("[data-testid='stPopoverBody']:not([tabindex='0'])").forEach((body) => {
     body.tabIndex = 0;
+    if (document.activeElement?.matches("[data-testid='stPopoverButton']:focus-visible")) body.focus();
   });
   document.querySelectorAll("[data-testid='stTooltipContent'] p").forEach((text) => {
     if (text.textContent === "Copy to clipboard") text.textContent = words.copy_code;

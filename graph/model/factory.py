@@ -238,7 +238,7 @@ class ChatModels:
             return False
         entry = _entry_of(name, self._catalog.seen())
         if entry is None or entry.takes_images is not None or entry.features is None:
-            return entry and entry.takes_images
+            return None if entry is None else entry.takes_images
         return "vision" in entry.features
 
     def note_no_images(self, name: str) -> None:
