@@ -67,7 +67,7 @@ def started(
             address = next((found for line in process.stdout if (found := re.search(r"http://\S+", line))), None)
             if address is None:
                 pytest.fail(f"the server did not start: {(folder / 'server.log').read_text()}")
-            yield address.group()
+            yield address.group().replace("localhost", "127.0.0.1")  # as the tests name this host
         finally:
             process.terminate()
             process.wait(timeout=30)
