@@ -18,9 +18,7 @@ OPEN: Final = re.compile("st-key-open_session_")
 
 
 def _press(stage: Stage, turn: int, name: str) -> None:
-    button = stage.visitor.turn(turn).get_by_role("button", name=name)
-    button.scroll_into_view_if_needed()
-    button.click()
+    stage.visitor.turn(turn).get_by_role("button", name=name).click()
 
 
 def opened(stage: Stage) -> None:
