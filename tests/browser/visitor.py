@@ -136,5 +136,5 @@ class Visitor:
 
     def _note_request(self, request: Request) -> None:
         host = urlsplit(request.url).hostname
-        if urlsplit(request.url).scheme not in {"data", "blob"} and host != "127.0.0.1":
+        if urlsplit(request.url).scheme not in {"data", "blob"} and host != urlsplit(self.address).hostname:
             self.complaints.append(f"request: {request.url}")
