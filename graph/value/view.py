@@ -21,7 +21,6 @@ EXAMPLE_MODEL: Final = "example"
 TurnStatus = Literal["running", "requires_action", "finished", "failed", "stopped"]
 StepStatus = Literal["running", "done", "error"]
 Phase = Literal["folding", "waiting", "reading", "thinking", "tool", "answering"]
-TokenSource = Literal["estimate", "usage"]
 ContextNotice = Literal["", "nearly_full", "full"]
 Thinking = Literal["", "off", "low", "high"]
 
