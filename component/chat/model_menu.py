@@ -45,9 +45,8 @@ def draw(now: PageState, gauge: Gauge) -> None:
                 key=page_state.THINKING,
                 format_func=lambda level: words.thinking_levels[level],
                 on_change=redraw.page,
+                persist_state="session",
             )
-        else:  # of a widget that isn't drawn any more Streamlit keeps an earlier value
-            st.session_state[page_state.THINKING] = st.session_state.get(page_state.THINKING, "")
         facts = (f"<dt>{what}</dt><dd>{html.escape(told)}</dd>" for what, told in _facts(words, name, option, gauge))
         st.html(f'<dl class="facts-of-model">{"".join(facts)}</dl>')
         if now.service.settings.is_offline:

@@ -110,7 +110,7 @@ def test_unreachable_endpoint_is_told_when_a_model_is_needed() -> None:
 def test_an_endpoint_without_a_list_says_why_and_where_it_was_asked(server: FakeOpenAI) -> None:
     problems = []
     for reply, models_listed in ((failure(401), ["m"]), (None, []), (None, ["m"])):
-        server.model_list_reply, server.models = reply, models_listed
+        server.model_list_reply, server.models = reply, [*models_listed]
         with open_models(settings_of(openai_base_url=server.url, chat_model="m")) as models:
             assert models.endpoint_problem() is None  # nobody has asked yet
             models.options()
