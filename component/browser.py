@@ -76,6 +76,7 @@ def _mount(now: PageState) -> None:
             "copy_failed": now.words.copy_failed,
             "footnotes": now.words.footnotes,
             "panel": now.words.panel,
+            "panel_cookie": page_state.PANEL_COOKIE,
         },
         on_sent_change=_take_sent,
         on_taken_back_change=_take_back,

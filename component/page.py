@@ -24,7 +24,8 @@ def main() -> None:
         st.set_page_config(
             page_title="Turnfold", page_icon=widget.ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272
         )
-        for name in STYLE_SHEETS:
+        is_closed = st.context.cookies.get(page_state.PANEL_COOKIE) == "closed"
+        for name in (*STYLE_SHEETS, "panel_closed.css") if is_closed else STYLE_SHEETS:
             st.html(widget.ASSETS / name)
         st.logo(widget.ASSETS / "logo.svg", icon_image=widget.ASSETS / "icon.svg", size="large")
         redraw.need_page()

@@ -37,7 +37,7 @@ def _shown() -> float | None:
     return None if shown is None else round(shown, 2)
 
 
-LANGUAGE_COOKIE, THEME_COOKIE = "turnfold_language", "turnfold_theme"
+LANGUAGE_COOKIE, THEME_COOKIE, PANEL_COOKIE = "turnfold_language", "turnfold_theme", "turnfold_panel"
 KEEP_LANGUAGE = "keep_language"
 THEMES = ("light", "dark", "system")
 TURNS_PER_PAGE = 30

@@ -1,7 +1,6 @@
 // Opens and closes the panel: beside the chat where the text has room, else over it.
 const PANEL = ".st-key-panel";
 const PANEL_OPENER = "button.open-panel";
-const PANEL_CLOSED = "turnfold_panel_closed";
 const ROOM_REMS = 57.5; // the panel, 32 of text, and the text's padding
 
 const panel = { isOver: null, isOpen: false, opener: null };
@@ -16,7 +15,7 @@ function fitPanel() {
   const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
   const isOver = document.querySelector(SCROLLER)?.clientWidth < ROOM_REMS * rem;
   // Only the panel beside the chat is remembered: over the chat it would hide what a page is opened for.
-  if (isOver !== panel.isOver) panel.isOpen = !isOver && !localStorage.getItem(PANEL_CLOSED);
+  if (isOver !== panel.isOver) panel.isOpen = !isOver && !document.cookie.includes(`${words.panel_cookie}=closed`);
   panel.isOver = isOver;
   showPanel();
 }
@@ -41,8 +40,7 @@ function showPanel() {
 
 function turnPanel(isOpen) {
   panel.isOpen = isOpen;
-  if (!panel.isOver && isOpen) localStorage.removeItem(PANEL_CLOSED);
-  else if (!panel.isOver) localStorage.setItem(PANEL_CLOSED, "yes");
+  if (!panel.isOver) setCookie(words.panel_cookie, isOpen ? "open" : "closed");
   showPanel();
 }
 
