@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from functools import partial
@@ -74,9 +73,10 @@ def markup(
     """
     state = {} if is_on is None else {"aria-pressed": _flag(is_on), "data-wanted": _flag(not is_on)}
     data = {"data-press": press, **{f"data-{key}": value for key, value in about.items()}}
-    named = {"type": "button", "class": f"press {icon}", "title": hint or label, "aria-label": label}
-    attributes = " ".join(f'{key}="{html.escape(value)}"' for key, value in {**named, **state, **data}.items())
-    return f"<button {attributes}{' disabled' if is_off else ''}>{html.escape(text)}</button>"
+    off = {"disabled": ""} if is_off else {}
+    return widget.icon_button(
+        f"press {press}", icon, label, text, **{"title": hint or label, "aria-label": label}, **state, **data, **off
+    )
 
 
 def _flag(is_on: bool) -> str:  # noqa: FBT001  # its only argument
@@ -123,7 +123,7 @@ def _pager(
         return markup(press, label, about, icon=icon, is_off=is_off)
 
     place = f"<span>{index + 1}/{len(places)}</span>"
-    return [step(index - 1, labels[0], "previous"), place, step(index + 1, labels[1], "next")]
+    return [step(index - 1, labels[0], "chevron_left"), place, step(index + 1, labels[1], "chevron_right")]
 
 
 def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: bool) -> None:
@@ -147,22 +147,26 @@ def draw_answer(
     labels, about = words.sessions, {"session": identifier, "turn": str(turn.number)}
     parts: list[str] = []
     if turn.answer_text:
-        parts.append(widget.markup(words.copy, turn.answer_text))
+        parts.append(widget.copy_button(words.copy, turn.answer_text))
         if turn.answer_message_id and not is_aside:
             parts.append(pin(words, turn.answer_message_id, is_pinned=is_pinned))
     if told := describe_attempt(words, turn, zone):
         label = f'title="{words.about_answer}" aria-label="{words.about_answer}"'
-        parts.append(f'<details class="about" name="about"><summary {label}></summary><p>{told}</p></details>')
+        parts.append(
+            f'<details class="about" name="about"><summary data-icon="info" {label}></summary><p>{told}</p></details>'
+        )
     if turn.attempts:
         steps, places = (labels.previous_answer, labels.next_answer), [str(attempt) for attempt in turn.attempts]
         parts += _pager("version", steps, places, str(turn.attempt), turn.number, identifier)
     if is_aside:
         about["to"] = str(turn.attempt)
         parts.append(
-            markup("choose", labels.use_answer, about, icon="use", hint=labels.use_answer_hint, text=labels.use_answer)
+            markup(
+                "choose", labels.use_answer, about, icon="check", hint=labels.use_answer_hint, text=labels.use_answer
+            )
         )
     elif not turn.is_last:
-        parts.append(markup("branch", labels.regenerate, about, icon="branch", text=words.regenerate))
+        parts.append(markup("branch", labels.regenerate, about, icon="alt_route", text=words.regenerate))
     _draw(parts)
 
 
@@ -171,7 +175,7 @@ def pin(words: Words, message_id: str, *, is_pinned: bool, text: str = "", about
     labels = words.steering
     hint = labels.unpin if is_pinned else labels.pin_hint
     label = f"{text}: {about}" if text else labels.pin
-    return markup("pin", label, {"message": message_id}, icon="pin", hint=hint, is_on=is_pinned, text=text)
+    return markup("pin", label, {"message": message_id}, icon="keep", hint=hint, is_on=is_pinned, text=text)
 
 
 def _draw(parts: list[str]) -> None:

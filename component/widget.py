@@ -68,14 +68,18 @@ def show_error(words: Words, error: TurnfoldError) -> None:
 
 
 def draw_copy_button(label: str, text: str) -> None:
-    st.html(markup(label, text), width="content")
+    st.html(copy_button(label, text), width="content")
 
 
-def markup(label: str, text: str) -> str:
-    return (
-        f'<button type="button" class="copy" title="{label}" aria-label="{label}" '
-        f'data-copy="{html.escape(text)}"></button>'
-    )
+def copy_button(label: str, text: str) -> str:
+    return icon_button("copy", "content_copy", label, **{"data-copy": text})
+
+
+def icon_button(kind: str, icon: str, label: str, text: str = "", **attributes: str) -> str:
+    """Returns a button of plain HTML with an icon of Material Symbols; the label is a tooltip, too."""
+    named = {"class": kind, "data-icon": icon, "title": label, "aria-label": label, **attributes}
+    written = " ".join(f'{name}="{html.escape(value)}"' for name, value in named.items())
+    return f'<button type="button" {written}>{html.escape(text)}</button>'
 
 
 def picture(url: str, name: str) -> str:

@@ -74,7 +74,7 @@ function bubbleOf({ id, text, waits }, isHeld) {
   const buttons = choices.map((choice) => {
     const button = document.createElement("button");
     Object.assign(button, { type: "button", className: "press", title: words.queue[choice], ariaLabel: words.queue[choice] });
-    Object.assign(button.dataset, { queue: choice, id });
+    Object.assign(button.dataset, { queue: choice, id, icon: { edit: "edit", back: "close", send: "send" }[choice] });
     return button;
   });
   bubble.append(...buttons, content);

@@ -22,7 +22,7 @@ from component.chat import model_menu
 from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
 from component.panel import record_action, summary_panel
-from component.widget import error_box, show_error
+from component.widget import error_box, icon_button, show_error
 from component.words.en import Words
 from graph.value.error import BusyError, TurnfoldError
 from graph.value.view import Gauge
@@ -130,9 +130,8 @@ def draw(now: PageState) -> None:
 def _draw(page: PageState) -> None:
     # Always one container, so that notices above the bar don't shift the positions of the bar's elements.
     with st.container(key="told", gap="small"):
-        label = page.words.to_end
         st.html(
-            f'<button type="button" class="to-end" title="{label}" aria-label="{label}"></button>'
+            f"{icon_button('to-end', 'arrow_downward', page.words.to_end)}"
             f'<p class="disconnected" role="alert">{page.words.disconnected}</p>'
             f'<p class="reading" role="status">{page.words.attachment.reading}</p>{_commands(page.words)}'
         )
@@ -161,8 +160,7 @@ def _draw(page: PageState) -> None:
         _draw_bar(now)
     # Placed explicitly: with a field at its default place, Streamlit also scrolls the page, against scroll.js.
     st.chat_input(page.words.ask, key=page_state.ASK, on_submit=action.send_typed)
-    label = page.words.attachment.attach
-    st.html(f'<button type="button" class="attach" title="{label}" aria-label="{label}"></button>')
+    st.html(icon_button("attach", "add", page.words.attachment.attach))
     # Hidden: it uploads files by themselves, whatever is being written in the field.
     st.chat_input("", key=page_state.FILES, accept_file="multiple", on_submit=action.take_files)
     page_state.draw_in_passing()

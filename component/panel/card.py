@@ -65,11 +65,8 @@ def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: b
         if is_ready:
             st.markdown(f":small[:primary[{words.card_ready}]]")
         st.markdown(f":small[:gray[{_figures(words, record)}]]")
-        st.html(
-            f'<button type="button" class="to-turns" title="{words.to_turns}" aria-label="{words.to_turns}" '
-            f'data-first="{record.turns[0]}" data-last="{record.turns[-1]}"></button>',
-            width="content",
-        )
+        turns = {"data-first": f"{record.turns[0]}", "data-last": f"{record.turns[-1]}"}
+        st.html(widget.icon_button("to-turns", "north_west", words.to_turns, **turns), width="content")
         if is_active and now.session is not None:
             label = words.steering.menu.format(turns=format_turns(record.turns))
             choices = _choices(words.steering, now.session.session_id, record)

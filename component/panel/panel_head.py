@@ -10,7 +10,7 @@ from component import page_state, redraw
 from component.bridge.delivery import delivered
 from component.format import format_about, format_count, format_rate
 from component.page_state import PageState
-from component.widget import error_box
+from component.widget import error_box, icon_button
 from component.words.en import Words
 from graph.value.view import NextFold
 
@@ -26,7 +26,7 @@ def draw_rate(now: PageState) -> None:
     if is_used(now):
         note = words.rate_note
         share = f"<b>{words.rate_share.format(percent=round(st.session_state[page_state.RATE] * 100))}</b>"
-        button = f'<button type="button" class="open-panel" data-to="[type=range]">{words.change_rate}</button>'
+        button = icon_button("open-panel", "", words.change_rate, words.change_rate, **{"data-to": "[type=range]"})
     st.html(f'<p class="rate"><span>{words.rate}</span>{share}{button}</p>')
     st.markdown(f":small[:gray[{note}]]")
 

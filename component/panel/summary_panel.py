@@ -13,7 +13,7 @@ from component.format import format_count, format_money, format_tokens
 from component.page_state import PageState
 from component.panel import card, input_tab, panel_head, record_action
 from component.project import project_tab
-from component.widget import error_box
+from component.widget import error_box, icon_button
 from component.words.en import Words
 from graph.value.view import ChartPoint, CostView, Money, NextFold, PinView, Savings, Statistics
 
@@ -163,16 +163,16 @@ _WANTED, _SHOWN = "wanted_card", "shown_older"
 
 def draw(now: PageState) -> None:
     """Draws the panel; `asset/panel.js` opens and closes it."""
-    label = now.words.close_panel
     with st.container(key="panel"):
-        st.html(f'<button type="button" class="close-panel" title="{label}" aria-label="{label}"></button>')
+        st.html(icon_button("close-panel", "close", now.words.close_panel))
         _draw(now)
 
 
 def draw_opener(now: PageState) -> None:
     """Draws the button that opens the panel; hidden by the style sheet while it is open."""
     with st.container(key="open_panel", width="content"):
-        st.html(f'<button type="button" class="open-panel">{html.escape(_opener_label(now))}</button>')
+        label = _opener_label(now)
+        st.html(icon_button("open-panel", "dock_to_left", label, label))
 
 
 def _opener_label(now: PageState) -> str:

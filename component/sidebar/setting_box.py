@@ -23,7 +23,8 @@ from graph.value.view import MadeToken, ProgramToken
 
 
 def draw_import(words: Words) -> None:
-    st.html(f'<button type="button" class="open-file">{words.sessions.open_file}</button>', width="content")
+    label = words.sessions.open_file
+    st.html(widget.icon_button("open-file", "upload_file", label, label), width="content")
 
 
 @delivery.once
