@@ -245,7 +245,7 @@ def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
     assert "먼저 볼 수 있는 요약" in page_shows
     assert ":small[:primary[다음 메시지부터 적용됩니다]]" in page_shows
     assert menus(page) == ["menu_card_record-1"]
-    assert 'class="open-panel">요약 1<' in raw_html(page)
+    assert 'aria-label="요약 1">요약 1<' in raw_html(page)
     assert "요약합니다." not in page_shows
     # Once it's used it is a card as any other.
     session.records, session.next_fold = [ready], NextFold(turns=(4, 5, 6), turns_left=2)
@@ -375,4 +375,4 @@ def test_panel_button_counts_the_summaries(page: AppTest, service: ScriptedServi
     for turns, label in ((0, "첫 요약까지 3턴"), (1, "첫 요약까지 2턴"), (2, "첫 요약까지 1턴"), (7, "요약 2")):
         if turns:
             open_page(page, store_session(service, turns))
-        assert f'class="open-panel">{label}<' in raw_html(page)
+        assert f'aria-label="{label}">{label}<' in raw_html(page)
