@@ -224,7 +224,7 @@ class SessionStore:
         """
         there = _BRANCHES.where(_session.owner == session.owner, _IS_THERE)
         session_id, own, origin = session.session_id, session.forked_after, session.session_id
-        found: dict[str, Row[tuple[Any, ...]]] = {}
+        found: dict[str, Row[*tuple[Any, ...]]] = {}
         members: dict[int, set[str]] = {own: set()}
         with self._database.read() as connection:
             # Up to the session that didn't part there from another one.

@@ -60,8 +60,9 @@ class ScriptedBranches:
         return at
 
     def version(self, session_id: str, turn: int, attempt: int) -> TurnView:
-        now = self.session_of(session_id).turns[turn - 1]
-        attempts = {aside.attempt: aside for aside in (*self.session_of(session_id).aside, now) if aside.number == turn}
+        session: ScriptedSession = self.session_of(session_id)
+        now = session.turns[turn - 1]
+        attempts = {aside.attempt: aside for aside in (*session.aside, now) if aside.number == turn}
         return replace(attempts[attempt], attempts=now.attempts, is_last=now.is_last)
 
     def choose_attempt(self, session_id: str, turn: int, attempt: int) -> None:

@@ -131,6 +131,7 @@ def test_delete_takes_everything_of_the_session_and_nothing_else(stores: StoreSe
     for number, name in enumerate((SESSION, "kept")):
         lease = stores.make_session(name)
         stores.run_turn(lease, "one")
+        stores.turns.begin_attempt(lease, 1, model="m")
         add_rows_of_a_program(stores, name, number)
         record = stores.make_record(f"record-{name}").with_changes(thread_id=name)
         stores.records.start(record, owner=OWNER, expires_after_seconds=60)

@@ -99,22 +99,27 @@ def test_a_merge_over_the_turn_gives_way_to_its_other_sources(open_chat: OpenCha
     assert shape(server.bodies("chat")[-1])[:4] == [(1, 3), (4, 6), (7, 9), (10, 12)]
 
 
+def state(chat: Chat) -> tuple[str, int, tuple[int, ...]]:
+    turn = chat.last_turn
+    return turn.status, turn.attempt, turn.attempts
+
+
 def test_the_answer_before_a_failed_attempt_is_kept_and_a_failed_one_is_none(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 1)
     server.script(failure(500))
     assert isinstance(chat.regenerate()[-1], TurnFailed)
-    assert (chat.last_turn.status, chat.last_turn.attempts) == ("failed", (1, 2))
+    assert state(chat) == ("failed", 2, (1, 2))
     choose(chat, 1, 1)
-    assert (chat.last_turn.status, chat.last_turn.attempts) == ("finished", ())
+    assert state(chat) == ("finished", 1, ())
     server.script(failure(500), to=question(2))
     chat.say(question(2))
     assert isinstance(chat.retry()[-1], TurnFinished)
-    assert chat.last_turn.attempts == ()
+    assert state(chat) == ("finished", 2, ())
     chat.regenerate()
-    assert (chat.last_turn.attempt, chat.last_turn.attempts) == (3, (2, 3))
+    assert state(chat) == ("finished", 3, (2, 3))
     choose(chat, 2, 2)
     chat.regenerate()
-    assert (chat.last_turn.attempt, chat.last_turn.attempts) == (4, (2, 3, 4))
+    assert state(chat) == ("finished", 4, (2, 3, 4))
 
 
 def test_what_an_attempt_thought_and_which_model_gave_it_come_back_with_it(chat: Chat, server: FakeOpenAI) -> None:
