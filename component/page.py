@@ -22,7 +22,10 @@ PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_action.add_fact}
 def main() -> None:
     with delivery.whole_run(), error_box(words_of(language_of_locale(st.context.locale))):
         st.set_page_config(
-            page_title="Turnfold", page_icon=widget.ASSETS / "icon.svg", layout="wide", initial_sidebar_state=272
+            page_title=redraw.tab_title(),
+            page_icon=widget.ASSETS / "icon.svg",
+            layout="wide",
+            initial_sidebar_state=272,
         )
         is_closed = st.context.cookies.get(page_state.PANEL_COOKIE) == "closed"
         for name in (*STYLE_SHEETS, "panel_closed.css") if is_closed else STYLE_SHEETS:

@@ -170,6 +170,11 @@ def note_title(title: str) -> None:
     st.session_state[_TITLED] = title
 
 
+def tab_title() -> str:
+    title = st.session_state.get(_TITLED)
+    return f"{title} · Turnfold" if title else "Turnfold"
+
+
 def note_running(*, is_running: bool) -> None:
     st.session_state[_RUNNING] = is_running
 

@@ -228,11 +228,11 @@ _WITHOUT_RECORDS = "window"
 def _draw_title(now: PageState) -> None:
     """Draws the chat's title above it, in the room that Streamlit's header leaves free, and in the tab."""
     now = page_state.look_again(now)
-    title = (now.session.title or now.words.untitled) if now.session else ""
     redraw.note_title(now.session.title if now.session else "")
-    st.set_page_config(page_title=f"{title} · Turnfold" if title else "Turnfold")
+    st.set_page_config(page_title=redraw.tab_title())
     if now.session is not None:
-        mark, text = "branch" if now.session.forked_from else "", html.escape(title)
+        text = html.escape(now.session.title or now.words.untitled)
+        mark = "branch" if now.session.forked_from else ""
         with st.container(key="chat_title"):
             st.html(f'<h1 class="{mark}" title="{text}">{text}</h1>')
 
