@@ -1,7 +1,7 @@
 // Opens and closes the panel: beside the chat where the text has room, else over it.
 const PANEL = ".st-key-panel";
 const PANEL_OPENER = "button.open-panel";
-const ROOM_REMS = 57.5; // the panel, 32 of text, and the text's padding
+const ROOM_REMS = 58.5; // the panel, 32 of text, and the text's padding
 
 const panel = { isOver: null, isOpen: false, opener: null };
 

@@ -157,8 +157,7 @@ def test_a_closed_panel_stays_closed_and_the_text_keeps_its_width(visitor: Visit
     expect(page.get_by_role("dialog", name="요약 패널")).to_be_focused()
     page.mouse.click(400, 400)
     expect(opener).to_be_focused()
-    page.get_by_test_id("stSidebar").hover()
-    page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
+    page.set_viewport_size({"width": 1210, "height": 800})
     expect(page.get_by_role("region", name="요약 패널")).to_be_visible()
     assert text_column.evaluate("text => text.clientWidth >= 32 * 16")
 
