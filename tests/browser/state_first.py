@@ -34,11 +34,32 @@ def empty(stage: Stage) -> None:
     stage.expect_nothing_sticks_out()
 
 
+def commands_listed(stage: Stage) -> None:
+    stage.visitor.field.fill("/")
+    expect(stage.visitor.page.get_by_role("listbox")).to_be_visible()
+
+
+def help_shown(stage: Stage) -> None:
+    stage.visitor.field.press("ArrowUp")
+    stage.visitor.field.press("Enter")
+    expect(stage.visitor.field).to_have_value("/help")
+    stage.visitor.field.press("Enter")
+    expect(stage.dialog.locator("table")).to_be_visible()
+
+
 def suggestion_answered(stage: Stage) -> None:
+    stage.close_dialog()
     stage.button("suggestion_1").click()
     stage.visitor.wait_for_end(1)
     expect(stage.visitor.turn(1)).to_contain_text(stage.words.tool_used_once)
     expect(stage.visitor.turn(1)).to_contain_text(re.compile(r"20\d\d"))
+
+
+def answer_told(stage: Stage) -> None:
+    about = stage.visitor.turn(1).locator("details.about")
+    about.locator("summary").click()
+    expect(about.locator("time")).to_be_in_viewport()
+    expect(about).to_contain_text("offline-mini")
 
 
 def example_open(stage: Stage) -> None:
