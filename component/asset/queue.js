@@ -1,7 +1,7 @@
 // Messages that wait their turn: shown below the running answer, edited and taken back there, sent when it ends.
 const TRY_MILLISECONDS = 5000;
 
-const queue = Object.assign(document.createElement("ul"), { className: "waiting" });
+const queue = Object.assign(document.createElement("div"), { className: "waiting", role: "group" });
 const tried = new Map(); // when a message was last refused as the chat was busy, by its id
 let edited = null;
 let drawnQueue = "";
@@ -53,7 +53,7 @@ function drawQueue() {
   if (drawing === drawnQueue && queue.isConnected === shown.length > 0) return;
   drawnQueue = drawing;
   if (!shown.length) return queue.remove();
-  const note = document.createElement("li");
+  const note = document.createElement("div");
   note.role = "status";
   note.textContent = isHeld ? words.queue.held : words.queue.waits;
   queue.ariaLabel = words.queue.name;
@@ -65,7 +65,7 @@ function drawQueue() {
 }
 
 function bubbleOf({ id, text, waits }, isHeld) {
-  const bubble = document.createElement("li");
+  const bubble = document.createElement("div");
   const isEdited = edited === id;
   const content = document.createElement(isEdited ? "textarea" : "p");
   content[isEdited ? "value" : "textContent"] = text;
@@ -108,7 +108,7 @@ function onQueueKey(event) {
 }
 
 function onQueueBlur(event) {
-  if (edited && event.target.closest?.("ul.waiting textarea")) endEditing(event.target.value);
+  if (edited && event.target.closest?.(".waiting textarea")) endEditing(event.target.value);
 }
 
 function endEditing(text) {

@@ -60,9 +60,13 @@ def steps_open(stage: Stage) -> None:
     expect(box.get_by_test_id("stCode").first).to_be_visible()
 
 
+def _reason(stage: Stage) -> str:
+    return stage.words.errors["authentication"].replace("`", "")
+
+
 def failed(stage: Stage) -> None:
     stage.write(UNANSWERED, failure(401))
-    expect(stage.visitor.turn(3)).to_contain_text(stage.words.errors["authentication"])
+    expect(stage.visitor.turn(3)).to_contain_text(_reason(stage))
     expect(stage.visitor.find("retry")).to_be_visible()
 
 
@@ -71,7 +75,7 @@ def retried(stage: Stage) -> None:
     stage.button("retry").click()
     expect(stage.visitor.turn(3)).to_contain_text("이번에는 답이 왔습니다.")
     expect(stage.visitor.find("regenerate")).to_be_visible()
-    expect(stage.visitor.turn(3).get_by_text(stage.words.errors["authentication"])).to_have_count(0)
+    expect(stage.visitor.turn(3).get_by_text(_reason(stage))).to_have_count(0)
 
 
 def regenerated(stage: Stage) -> None:
@@ -104,24 +108,24 @@ def streaming(stage: Stage) -> None:
 
 def queued(stage: Stage) -> None:
     stage.visitor.write("기다리는 다음 말")
-    expect(stage.visitor.page.locator("ul.waiting")).to_contain_text(stage.words.queue.waits)
-    expect(stage.visitor.page.locator("ul.waiting p")).to_have_text("기다리는 다음 말")
+    expect(stage.visitor.page.locator(".waiting")).to_contain_text(stage.words.queue.waits)
+    expect(stage.visitor.page.locator(".waiting p")).to_have_text("기다리는 다음 말")
 
 
 def queued_edited(stage: Stage) -> None:
-    stage.visitor.page.locator("ul.waiting").get_by_role("button", name=stage.words.queue.edit).click()
-    edited = stage.visitor.page.locator("ul.waiting textarea")
+    stage.visitor.page.locator(".waiting").get_by_role("button", name=stage.words.queue.edit).click()
+    edited = stage.visitor.page.locator(".waiting textarea")
     expect(edited).to_be_focused()
     edited.fill("고쳤다가 말 말")
     edited.press("Escape")
-    expect(stage.visitor.page.locator("ul.waiting p")).to_have_text("기다리는 다음 말")
+    expect(stage.visitor.page.locator(".waiting p")).to_have_text("기다리는 다음 말")
     expect(stage.button("stop")).to_be_visible()
 
 
 def queued_taken_back(stage: Stage) -> None:
     stage.visitor.field.fill("쓰던 말")
-    stage.visitor.page.locator("ul.waiting").get_by_role("button", name=stage.words.queue.back).click()
-    expect(stage.visitor.page.locator("ul.waiting")).to_have_count(0)
+    stage.visitor.page.locator(".waiting").get_by_role("button", name=stage.words.queue.back).click()
+    expect(stage.visitor.page.locator(".waiting")).to_have_count(0)
     expect(stage.visitor.field).to_have_value("기다리는 다음 말\n쓰던 말")
 
 
