@@ -79,7 +79,7 @@ def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: b
             st.markdown("  \n".join(f":small[:gray[{line}]]" for line in _details(words, record)))
         if record.kind == "compaction" and not is_ready and now.session is not None:
             st.button(
-                words.restore,
+                words.undo,
                 key=f"restore_{record.id}",
                 help=words.restore_help,
                 icon=":material/undo:",

@@ -680,7 +680,6 @@ class Words:
     compacted: str = "{before} → {after} messages, ≈{tokens_before} → ≈{tokens_after} tokens ({percent}% less)"
     reset_divider: str = "Context cleared: the model doesn't see the messages above. Your chat stays visible."
     command_needs_chat: str = "Start a chat first."
-    restore: str = "Undo"
     restore_help: str = (
         "Undoes this compaction: what it replaced is sent again from the next turn on. "
         "It isn't compacted again by itself until the chat has grown."

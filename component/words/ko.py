@@ -557,7 +557,6 @@ KOREAN = Words(
     compacted="메시지 {before}개 → {after}개, 토큰 ≈{tokens_before} → ≈{tokens_after} ({percent}% 감소)",
     reset_divider="여기부터 모델은 앞의 대화를 모릅니다. 화면의 대화는 그대로입니다.",
     command_needs_chat="먼저 대화를 시작해 주세요.",
-    restore="실행 취소",
     restore_help=(
         "이 압축을 취소하고, 바꾸기 전의 내용을 다음 턴부터 다시 보냅니다. "
         "대화가 더 길어지기 전에는 저절로 다시 압축하지 않습니다."

@@ -180,16 +180,20 @@ def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor
 def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     asked = "인쇄할 긴 답을 주세요."
     fake_openai.script(text("\n\n".join(f"{number}번째 줄입니다." for number in range(80))), to=asked)
+    visitor.page.emulate_media(color_scheme="dark")
     visitor.open()
     visitor.ask(asked)
     visitor.page.emulate_media(media="print")
+    expect(visitor.find("chat_title")).to_be_visible()
+    expect(visitor.turn(1).locator(".turn-buttons").first).to_be_hidden()
+    expect(visitor.page.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
     for hidden in ("stSidebar", "stHeader", "stBottom"):
         expect(visitor.page.get_by_test_id(hidden)).to_be_hidden()
     expect(visitor.find("panel")).to_be_hidden()
     expect(visitor.page.get_by_test_id("stMainBlockContainer")).to_have_css("padding-right", "0px")
     # The whole chat is on paper, not the part that was in view.
     assert visitor.page.evaluate("document.documentElement.scrollHeight") > 2500
-    visitor.page.emulate_media(media="screen")
+    visitor.page.emulate_media(media="screen", color_scheme="light")
 
 
 def test_a_box_opens_and_closes_at_once_for_whoever_wants_no_motion(visitor: Visitor) -> None:
