@@ -19,6 +19,8 @@ from graph.attachment import MAX_BYTES, REFUSED_KINDS
 _SCRIPTS = (
     "scroll.js",
     "jump.js",
+    "find.js",
+    "keys.js",
     "edit.js",
     "field.js",
     "slash.js",
@@ -77,6 +79,7 @@ def _mount(now: PageState) -> None:
             "footnotes": now.words.footnotes,
             "panel": now.words.panel,
             "panel_cookie": page_state.PANEL_COOKIE,
+            "skip": now.words.skip_to_chat,
         },
         on_sent_change=_take_sent,
         on_taken_back_change=_take_back,

@@ -8,14 +8,14 @@ import streamlit as st
 
 from component import browser, dialog, page_state, project_choice, redraw, turn_buttons, widget
 from component.bridge import delivery, service_provider
-from component.chat import composer, transcript
+from component.chat import composer, find, transcript
 from component.panel import record_action, record_dialog, summary_panel
 from component.sidebar import sidebar, sign_in
 from component.widget import error_box
 from component.words.wording import language_of_locale, words_of
 from graph.value.error import SignInError
 
-STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css", "input.css", "steering.css")
+STYLE_SHEETS = ("page.css", "chat.css", "find.css", "sidebar.css", "panel.css", "input.css", "steering.css")
 PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_action.add_fact}
 
 
@@ -46,6 +46,7 @@ def main() -> None:
             sidebar.draw(now)
         with error_box(now.words):
             transcript.draw(now)
+        find.draw(now)
         with error_box(now.words):
             summary_panel.draw(now)
         with error_box(now.words):

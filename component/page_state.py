@@ -46,10 +46,10 @@ TURNS_PER_PAGE = 30
 SESSION_PARAMETER, OPEN = "session", "open_session"
 STRATEGY, MODEL, THINKING = "strategy", "model", "thinking"
 LANGUAGE, THEME = "language", "theme"
-ASK, FILES, SEARCH, NEW_TITLE, SELECTING = "ask", "files", "search", "new_title", "is_selecting"
+ASK, FILES, SEARCH, FIND, NEW_TITLE, SELECTING = "ask", "files", "search", "find_words", "new_title", "is_selecting"
 _SETTINGS = (RATE, STRATEGY, MODEL, THINKING, project_choice.ROOT, project_choice.HAS_MEMORY)
 _NEW_INSTRUCTIONS = "new_instructions"
-_WANTED_TURN, _LANDING = "wanted_turn", "landing"
+_WANTED_TURN, _LANDING, _FINDING = "wanted_turn", "landing", "finding_in"
 _SHOWN_ATTEMPTS = "shown_attempts"
 _NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
     "notice",
@@ -134,6 +134,22 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
     st.session_state[_WANTED_TURN] = turn
     st.session_state[_OPENED] = opened_count() + 1
     set_notice(None)
+
+
+def open_at(identifier: str, turn: int) -> None:
+    """Widget callback: opens a session at a turn with the words of the sidebar's search, and finds them there."""
+    open_session(identifier, turn)
+    find(str(st.session_state.get(SEARCH) or ""))
+
+
+def find(words: str | None) -> None:
+    """Opens the search in the open session with these words; None closes it."""
+    st.session_state[_FINDING] = None if words is None else session_id()
+    st.session_state[FIND] = words or ""
+
+
+def is_finding() -> bool:
+    return st.session_state.get(_FINDING) in {session_id()} - {None}
 
 
 def _name_in_url(identifier: str | None) -> None:

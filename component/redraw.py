@@ -127,12 +127,14 @@ HEAD: Final = "head"
 LACK: Final = "lack"
 SESSIONS: Final = "sessions"
 TITLE: Final = "title"
+FIND: Final = "find"
 PROJECT_CARD: Final = "project_card"
 _WHOLE, _RUNNING = "whole_page", "drawn_running"
 _CARDS, _HEAD, _ANSWERED = "drawn_cards", "drawn_head", "drawn_answered"
 _PINS = "drawn_pins"
 _TITLED = "drawn_title"
 _PROJECT, _CHANGED = "drawn_project", "changed"
+_FOUND_IN: Final = "found_in"
 _SERVED, _ASKED = "served_requests", "asked_since"
 CARDS_AT_ONCE: Final = 3
 _PATIENCE_SECONDS: Final = 6.0
@@ -173,6 +175,11 @@ def note_title(title: str) -> None:
 def tab_title() -> str:
     title = st.session_state.get(_TITLED)
     return f"{title} · Turnfold" if title else "Turnfold"
+
+
+def note_find(session: SessionView) -> None:
+    """Stores which turns the list of places was made of."""
+    st.session_state[_FOUND_IN] = session.session_id, session.turn_count, session.is_running
 
 
 def note_running(*, is_running: bool) -> None:
@@ -272,11 +279,17 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
             parts.append(SESSIONS)
         drawn = {TITLE: (_TITLED, session.title), COMPOSER: (_RUNNING, session.is_running)}
         parts += [part for part, (name, value) in drawn.items() if st.session_state.get(name) != value]
+        parts += _stale_find(session)
     except TurnfoldError:  # the whole page shows the error
         return None
     if open_form.is_any_open(open_form.PANEL):  # drawing the panel alone could lose typed text
         parts = [part for part in parts if part not in {PANEL, HEAD, LACK}]
     return [part for part in parts if part != SESSIONS] if dialog.is_open() else parts
+
+
+def _stale_find(session: SessionView) -> list[str]:
+    is_same = st.session_state.get(_FOUND_IN) == (session.session_id, session.turn_count, session.is_running)
+    return [] if is_same or not page_state.is_finding() else [FIND]
 
 
 def _are_records_changed(service: ChatService, identifier: str, following: NextFold) -> bool:

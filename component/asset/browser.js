@@ -148,6 +148,8 @@ const LISTENERS = [
   ...SLASH_LISTENERS, // before the field's: Enter chooses and doesn't send
   ...FIELD_LISTENERS,
   ...EDIT_LISTENERS,
+  ...FIND_LISTENERS,
+  ...KEY_LISTENERS,
   ...ATTACH_LISTENERS,
   ...QUEUE_LISTENERS,
   ...OPEN_FILE_LISTENERS,
@@ -182,6 +184,7 @@ export default function ({ data, setTriggerValue }) {
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
   popoverOpening.observe(document.body, { childList: true });
   markPopovers();
+  nameSkip();
   watchField();
   watchPanel();
   pageResize.disconnect();
@@ -198,6 +201,7 @@ export default function ({ data, setTriggerValue }) {
   // A user who opens a chat and returns at once is in the same chat, perhaps without a call in between.
   if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
   if (isOther) scrollToEnd();
+  if (isOther) find.turn = focused = opener = null;
   if (isOther) toggled.clear();
   if (isOther && openSession && data.session) uncover(); // a branch or an imported chat
   openSession = data.session;

@@ -56,16 +56,20 @@ function onToTurns(event) {
   const button = event.target.closest?.("button.to-turns, button.recalled-turn");
   if (!button) return;
   const first = Number(button.dataset.first);
-  const last = Number(button.dataset.last);
+  uncoverChat();
+  goToTurns(first, Number(button.dataset.last));
+}
+
+function goToTurns(first, last) {
   const isNew = !turnAt(first);
   const ask = isNew ? () => askServer("turns", lastTurnNumber() - first + 1) : null;
-  uncoverChat();
   const isReady = () => turnAt(first) && turnAt(last);
   whenReady(isReady, () => showTurns(first, last, isNew), ask);
 }
 
 // Scrolls to the turn at which a chat was opened.
 function goToTurn(turn) {
+  find.turn = turn;
   const isReady = () => turnAt(turn) && !document.querySelector("[role='dialog']");
   whenReady(isReady, () => showTurns(turn, turn, true));
 }
@@ -74,12 +78,15 @@ function showTurns(first, last, isNew) {
   const box = document.querySelector(SCROLLER);
   const turn = turnAt(first);
   box.scrollTop += turn.getBoundingClientRect().top - box.getBoundingClientRect().top - TOP_PIXELS;
+  drawFind();
+  const wordTop = wordIn(turn)?.getBoundingClientRect().top ?? 0;
+  if (wordTop > box.clientHeight - 2 * TOP_PIXELS) box.scrollTop += wordTop - box.clientHeight / 2;
   holdPlace(box);
   // Earlier turns may still be growing.
   if (isNew) holdElement(`st-key-turn_${first}`, turn);
   noteScroll(box);
   turn.tabIndex = -1;
-  turn.focus({ preventScroll: true });
+  if (!document.activeElement.matches(FIND_CONTROL)) turn.focus({ preventScroll: true });
   const turns = Array.from({ length: last - first + 1 }, (_, index) => turnAt(first + index));
   mark(turns.filter((each) => each !== null));
 }

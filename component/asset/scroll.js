@@ -115,6 +115,8 @@ function onResize() {
 }
 
 function onChange(changes) {
+  returnFocus();
+  noteFind();
   const isMarked = (node) => node.nodeType === Node.ELEMENT_NODE && (node.matches(MARKED) || node.querySelector(MARKED));
   const isOne = ({ target, addedNodes }) => target.matches(MARKED) || [...addedNodes].some(isMarked);
   if (changes.some(isOne)) requestAnimationFrame(markTurns);

@@ -89,7 +89,7 @@ def draw(now: PageState, item: SessionItem) -> None:
             type="tertiary",
             width="stretch",
             wrap=True,
-            on_click=page_state.open_session,
+            on_click=page_state.open_at,
             args=(item.session_id, item.found_turn),
         )
     dialog.draw(f"rename_{item.session_id}", words.rename_title, _draw_rename, now, item)

@@ -626,6 +626,14 @@ class Words:
     )
     found_in_turn: str = "Turn {turn}: {text}"
     found_in_turns: str = "{count} turns · turn {turn}: {text}"
+    skip_to_chat: str = "Skip to the chat"
+    skip_to_field: str = "Skip to the message box"
+    skip_to_panel: str = "Skip to the panel"
+    find: str = "Find in this chat"
+    find_close: str = "Close search"
+    find_previous: str = "Previous"
+    find_next: str = "Next"
+    find_none: str = "No matches"
     today: str = "Today"
     yesterday: str = "Yesterday"
     last_week: str = "Last 7 days"
@@ -720,6 +728,11 @@ class Words:
         ("Enter", "Send"),
         ("Shift + Enter", "New line"),
         ("Esc", "Stop the answer"),
+        ("Ctrl/⌘ + Shift + F", "Find in this chat"),
+        ("Ctrl/⌘ + K", "Search chats"),
+        ("Ctrl/⌘ + Shift + S", "Open or close the panel"),
+        ("Ctrl/⌘ + Shift + ;", "Copy the last answer"),
+        ("Alt + ↑ / ↓", "Previous or next question"),
     )
 
     empty_title: str = "Long chats that keep their thread"

@@ -1,0 +1,77 @@
+"""Find in this chat: a field, and below it the chat's questions, or the turns that have the words typed.
+
+The page's script steps through the list, has turns drawn that aren't, and marks the words (`asset/find.js`).
+"""
+
+from __future__ import annotations
+
+import html
+import json
+
+import streamlit as st
+
+from component import page_state, redraw
+from component.bridge import delivery
+from component.bridge.delivery import delivered
+from component.page_state import PageState
+from component.widget import error_box
+from component.words.en import Words
+from graph.value.view import Outline
+
+
+@st.fragment(key=redraw.FIND)
+@delivered
+def draw(page: PageState) -> None:
+    if page.session is None or not page.session.turn_count:
+        return
+    with st.container(horizontal=True, wrap=False, gap="xsmall", vertical_alignment="center", key="find_place"):
+        is_open = page_state.is_finding()
+        if is_open:
+            with st.container(key="find"), error_box(page.words):
+                _draw_open(page, page.session.session_id)
+        st.button(
+            page.words.find_close if is_open else page.words.find,
+            key="icon_find",
+            type="tertiary",
+            icon=":material/close:" if is_open else ":material/manage_search:",
+            on_click=_switch,
+        )
+
+
+@delivery.once
+def _switch() -> None:
+    page_state.find(None if page_state.is_finding() else "")
+
+
+def _draw_open(page: PageState, identifier: str) -> None:
+    words = page.words
+    search = st.text_input(
+        words.find,
+        key=page_state.FIND,
+        type="search",
+        placeholder=words.find,
+        icon=":material/search:",
+        label_visibility="collapsed",
+        live=True,
+    )
+    search = str(search or "").strip()
+    redraw.note_find(page.service.sessions.get(identifier))
+    st.html(_list(words, search, page.service.sessions.outline(identifier, search=search)))
+
+
+def _list(words: Words, search: str, outline: Outline) -> str:
+    marks = html.escape(json.dumps(outline.marks, ensure_ascii=False))
+    steps = "".join(
+        f'<button type="button" class="step" data-step="{step}" title="{label}" aria-label="{label}"></button>'
+        for step, label in ((-1, words.find_previous), (1, words.find_next))
+    )
+    places = "".join(
+        f'<li><button type="button" class="place" data-turn="{place.turn}">'
+        f"<b>{place.turn}</b> <span>{html.escape(place.text)}</span></button></li>"
+        for place in outline.places
+    )
+    none = "" if outline.places else f"<li>{words.find_none}</li>"
+    return (
+        f'<div class="places" data-search="{html.escape(search)}" data-marks="{marks}">'
+        f'<span class="at" role="status"></span>{steps}<ol>{places}{none}</ol></div>'
+    )
