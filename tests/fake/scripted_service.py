@@ -23,6 +23,8 @@ from graph.value.view import (
     ModelOption,
     NamedImage,
     NextFold,
+    Outline,
+    Place,
     Savings,
     SavingsMoney,
     SessionItem,
@@ -276,6 +278,11 @@ class ScriptedService:
 
     def compactions(self, session_id: str) -> tuple[Record, ...]:
         return tuple(self.session_of(session_id).compactions)
+
+    def outline(self, session_id: str, *, search: str = "") -> Outline:
+        turns = self.session_of(session_id).turns
+        found = [Place(turn.number, turn.user_text) for turn in turns if search in turn.user_text]
+        return Outline(tuple(found), (search,) if search else ())
 
     def strategies(self) -> tuple[str, ...]:
         return ("interval", "rolling", "compaction", "window")

@@ -93,6 +93,7 @@ class ScriptedSession:
     forked_from: str = ""
     forked_after: int = 0
     thinking: Thinking = ""
+    found_turn: int | None = None
 
     def row(self, session_id: str) -> SessionItem:
         return SessionItem(
@@ -101,6 +102,7 @@ class ScriptedSession:
             self.updated_at,
             len(self.turns),
             self.live is not None,
+            self.found_turn,
             client=self.client,
             is_pinned=self.is_pinned,
             forked_from=self.forked_from,
