@@ -253,6 +253,45 @@ def test_a_turn_is_gone_to_though_the_page_finds_a_change_at_that_moment(
     expect(answering).to_contain_text("중지했습니다.")
 
 
+MARKED = "name => [...CSS.highlights.get(name) ?? []].map(String)"
+
+
+@pytest.mark.slow
+def test_words_are_found_in_turns_that_are_not_drawn_and_marked_there(visitor: Visitor, long_session: str) -> None:
+    visitor.open(f"?session={long_session}")
+    expect(visitor.turn(2)).to_have_count(0)
+    visitor.page.keyboard.press("Control+Shift+F")
+    field, at = visitor.find("find").locator("input"), visitor.find("find").locator(".at")
+    expect(field).to_be_focused()
+    expect(at).to_have_text("– / 36")
+    field.press_sequentially("암호가")
+    field.press("Enter")  # waits for the list of these words, and begins at the end, which is in view
+    expect(at).to_have_text("2 / 2")
+    visitor.page.wait_for_function(f"String(({MARKED})('found-here')) === '암호'")
+    field.press("Enter")
+    expect(visitor.turn(2)).to_be_in_viewport()
+    expect(at).to_have_text("1 / 2")
+    assert visitor.page.evaluate(MARKED, "found-here") == ["암호"]
+    assert "암호" in visitor.page.evaluate(MARKED, "found")
+    expect(field).to_be_focused()
+    visitor.find("find").get_by_role("button", name="이전").click()
+    expect(at).to_have_text("2 / 2")
+    expect(visitor.turn(36)).to_be_in_viewport()
+    field.fill("")
+    places = visitor.find("find").locator("button.place")
+    expect(places).to_have_count(36)
+    places.nth(19).click()
+    expect(visitor.turn(20)).to_be_focused()
+    expect(visitor.turn(20)).to_be_in_viewport()
+    visitor.page.keyboard.press("Alt+ArrowDown")
+    expect(visitor.turn(21)).to_be_focused()
+    visitor.page.keyboard.press("Alt+ArrowUp")
+    expect(visitor.turn(20)).to_be_focused()
+    field.press("Escape")
+    expect(visitor.every("find")).to_have_count(0)
+    expect(visitor.turn(20)).to_be_focused()
+
+
 @pytest.mark.slow
 def test_a_line_that_was_found_leads_to_its_turn_again_and_again(visitor: Visitor, long_session: str) -> None:
     visitor.open()
@@ -262,6 +301,8 @@ def test_a_line_that_was_found_leads_to_its_turn_again_and_again(visitor: Visito
     line.click()
     expect(visitor.turn(2)).to_be_in_viewport()
     assert visitor.session_id == long_session
+    visitor.page.wait_for_function(f"String(({MARKED})('found-here')) === '낙하산'")
+    expect(visitor.find("find").locator("input")).to_have_value("낙하산")
     stays_in_view(visitor, visitor.turn(2))
     visitor.turn(2).hover()
     visitor.page.mouse.wheel(0, 5_000)
