@@ -57,13 +57,61 @@ def test_shortcuts_reach_field_and_new_chat(visitor: Visitor) -> None:
     expect(visitor.field).to_be_focused()
     visitor.ask("단축키를 시험하려고 대화를 시작합니다.")
     visitor.settle()  # the script that hears of the new chat puts the focus into the field
-    visitor.field.evaluate("field => field.blur()")
+    visitor.page.keyboard.press("Control+KeyK")
+    expect(visitor.find("search").locator("input")).to_be_focused()
+    visitor.page.keyboard.press("Control+Shift+KeyS")
+    expect(visitor.find("panel")).to_be_hidden()
+    visitor.page.keyboard.press("Control+Shift+KeyS")
+    expect(visitor.find("panel")).to_be_focused()
+    visitor.page.evaluate("() => navigator.clipboard.writeText('')")
+    visitor.page.keyboard.press("Control+Shift+Semicolon")
+    visitor.page.wait_for_function("() => navigator.clipboard.readText()")
     visitor.page.keyboard.press("/")
     expect(visitor.field).to_be_focused()
     expect(visitor.field).to_have_value("")
     visitor.page.keyboard.press("Control+Shift+KeyO")
     expect(visitor.find("suggestions")).to_be_visible()
     expect(visitor.field).to_be_focused()
+
+
+def test_what_opened_a_dialog_a_form_or_the_search_has_the_focus_again(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("초점을 시험하려고 대화를 시작합니다.")
+    visitor.settle()
+    menu = visitor.find(f"menu_{visitor.session_id}").get_by_role("button")
+    for closing in ("Escape", "저장"):
+        menu.focus()
+        menu.press("Enter")
+        visitor.page.get_by_role("menuitem", name="이름 바꾸기").click()
+        dialog = visitor.page.get_by_role("dialog")
+        expect(dialog.get_by_role("textbox")).to_be_visible()
+        if closing == "Escape":
+            visitor.page.keyboard.press(closing)
+        else:
+            dialog.get_by_role("button", name=closing).click()
+        expect(dialog).to_have_count(0)
+        expect(menu).to_be_focused()
+    edit = visitor.turn(1).get_by_role("button", name="질문 편집")
+    edit.press("Enter")
+    visitor.find("edit_cancel").get_by_role("button").press("Enter")
+    expect(edit).to_be_focused()
+    opener = visitor.find("icon_find").get_by_role("button")
+    opener.press("Enter")
+    expect(visitor.find("find").locator("input")).to_be_focused()
+    visitor.page.keyboard.press("Escape")
+    expect(visitor.every("find")).to_have_count(0)
+    expect(opener).to_be_focused()
+
+
+def test_field_and_panel_are_reached_past_the_list_of_chats(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("건너뛰기를 시험하려고 대화를 시작합니다.")
+    visitor.settle()
+    expect(visitor.page.get_by_test_id("stSkipToContent")).to_have_text("대화로 건너뛰기")
+    visitor.page.get_by_role("button", name="메시지 입력란으로 건너뛰기").press("Enter")
+    expect(visitor.field).to_be_focused()
+    visitor.page.get_by_role("button", name="패널로 건너뛰기").press("Enter")
+    expect(visitor.find("panel")).to_be_focused()
 
 
 def test_each_session_has_its_own_draft_and_a_reload_keeps_it(visitor: Visitor) -> None:
