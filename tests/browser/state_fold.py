@@ -135,7 +135,9 @@ def fact_added(stage: Stage) -> None:
 def older_rows_open(stage: Stage) -> None:
     stage.panel.locator('[class*="st-key-older_"] summary').first.click()
     stage.panel.locator('[class*="st-key-older_"] [class*="st-key-older_"] summary').first.click()
-    expect(stage.panel.locator('[class*="st-key-older_"] [class*="st-key-card_"]')).to_be_visible()
+    card = stage.panel.locator('[class*="st-key-older_"] [class*="st-key-card_"]')
+    expect(card).to_be_visible()
+    card.evaluate("card => card.scrollIntoView()")  # away from the button that closes the panel
 
 
 def statistics(stage: Stage) -> None:
