@@ -14,7 +14,7 @@ from component import page_state, redraw
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.page_state import PageState
-from component.widget import error_box
+from component.widget import error_box, icon_button
 from component.words.en import Words
 from graph.value.view import Outline
 
@@ -61,10 +61,8 @@ def _draw_open(page: PageState, identifier: str) -> None:
 
 def _list(words: Words, search: str, outline: Outline) -> str:
     marks = html.escape(json.dumps(outline.marks, ensure_ascii=False))
-    steps = "".join(
-        f'<button type="button" class="step" data-step="{step}" title="{label}" aria-label="{label}"></button>'
-        for step, label in ((-1, words.find_previous), (1, words.find_next))
-    )
+    steps = icon_button("step", "keyboard_arrow_up", words.find_previous, **{"data-step": "-1"})
+    steps += icon_button("step", "keyboard_arrow_down", words.find_next, **{"data-step": "1"})
     places = "".join(
         f'<li><button type="button" class="place" data-turn="{place.turn}">'
         f"<b>{place.turn}</b> <span>{html.escape(place.text)}</span></button></li>"
