@@ -50,7 +50,7 @@ window.setTimeout = (run, after, ...rest) => soon(run, after === 0 ? {millisecon
 WHILE_ANSWERING_MILLISECONDS: Final = 290  # a little less than a run of the live turn
 WHILE_IDLE_MILLISECONDS: Final = 1000 * WATCH_SECONDS + 300
 REQUEST: Final = '{"event":"changed"'
-MAIN, CHAT = 0, 1  # the script that hears presses stands before it
+MAIN, CHAT = 0, 2  # behind the script that hears presses, and the title
 
 
 class Runs:
