@@ -25,7 +25,10 @@ function showPanel() {
   const drawn = document.querySelector(PANEL);
   const isOver = panel.isOpen && panel.isOver;
   const state = isOver ? "over" : panel.isOpen ? "beside" : "closed";
-  if (document.documentElement.dataset.panel !== state) document.documentElement.dataset.panel = state;
+  if (document.documentElement.dataset.panel !== state) {
+    document.documentElement.dataset.panel = state;
+    markWide(); // what is closed has no width
+  }
   if (!drawn) return;
   drawn.tabIndex = -1;
   drawn.role = isOver ? "dialog" : "region";
