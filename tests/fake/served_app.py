@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -21,19 +21,22 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 KEY: Final = "sk-scripted-key-of-the-tests"
 
 
-def refused_start(folder: Path, *, port: int | None = 0, **settings: str) -> str:
-    """Starts the product in a folder, with what it must not take, and without a port if none; returns what it says."""
-    done = subprocess.run(
-        _command(ROOT / "app.py", port),
-        cwd=folder,
-        env={**_retained(), **settings},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def refused_start(folder: Path, **settings: str) -> str:
+    """Starts the product in a folder, with settings that it must not take; returns what it says of them."""
+    said = _refused(_command(ROOT / "app.py", 0), folder, settings)
+    assert "Turnfold can't start" in said
+    return said
+
+
+def second_start(folder: Path, **settings: str) -> str:
+    """Starts the product without a port of its own, where one runs already; returns what it says."""
+    return _refused(_command(ROOT / "app.py"), folder, settings)
+
+
+def _refused(command: list[str], folder: Path, settings: Mapping[str, str]) -> str:
+    environment = {**_retained(), **settings}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
-    assert ("Turnfold already runs" if port is None else "Turnfold can't start") in done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr
 
@@ -66,7 +69,7 @@ def served(
             process.wait()
 
 
-def _command(script: str | Path, port: int | None) -> list[str]:
+def _command(script: str | Path, port: int | None = None) -> list[str]:
     chosen = [] if port is None else [f"--server.port={port}"]
     return [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless=true", *chosen]
 

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from tests.fake.identity_provider import COOKIE_SECRET
-from tests.fake.served_app import ask_health, refused_start, served
+from tests.fake.served_app import ask_health, refused_start, second_start, served
 from tests.fake.sign_in import PROVIDER
 
 UNASKED = "http://127.0.0.1:9/v1"  # no model is called
@@ -96,7 +96,7 @@ def test_a_started_server_says_where_it_is_and_a_second_one_that_it_runs_already
         assert "scripted-model at 127.0.0.1. For another one: CHAT_MODEL in .env" in said
         assert str(data) in said
         assert len(said.strip().splitlines()) == 4
-        again = refused_start(tmp_path, port=None, TURNFOLD_DATA_DIR=str(data))
+        again = second_start(tmp_path, TURNFOLD_DATA_DIR=str(data))
         assert f"already runs at http://localhost:{port} over {data}" in again
         process.terminate()
         process.wait(30)
