@@ -475,7 +475,7 @@ def test_a_title_comes_into_the_list_by_itself(chromium: Browser, tmp_path: Path
     with started(tmp_path, settings) as address, visiting(chromium, address) as visitor:
         visitor.open()
         visitor.ask(first, "언제가 좋을까요?")
-        listed = visitor.find(f"session_{visitor.session_id}").locator("button")
+        listed = visitor.find(f"session_{visitor.session_id}").locator("button").first
         expect(listed).to_have_text(first)
         visitor.page.evaluate("() => { window.isSamePage = true; }")
         visitor.field.fill("아직 쓰고 있는 말")
