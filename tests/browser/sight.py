@@ -19,7 +19,7 @@ class Sight(NamedTuple):
 PRESS_ENTER: Final = """(field) => {
     const text = field.value;
     const said = () => [...document.querySelectorAll("p.pending, [class*='st-key-turn_'] [data-testid='stText']")];
-    const rest = () => [...document.querySelectorAll("#stMain h1, .st-key-suggestions, .st-key-known")];
+    const rest = () => [...document.querySelectorAll(".st-key-empty h1, .st-key-suggestions, .st-key-known")];
     const isSeen = (part) => part.checkVisibility();
     const isSame = (part) => part.textContent !== "" && text.startsWith(part.textContent);
     const seen = { sights: new Map(), spots: new Set() };
