@@ -238,7 +238,8 @@ def _draw_title(now: PageState) -> None:
 
 
 def draw(now: PageState) -> None:
-    _draw_title(now)
+    with st.container(key="above"):
+        _draw_title(now)
     if now.session is None or now.session.turn_count == 0:
         _draw_empty(now)
         return
