@@ -105,10 +105,10 @@ def _icon(item: SessionItem) -> str | None:
 
 
 def _hint(words: Words, item: SessionItem, title: str) -> str | None:
-    """Returns what the row has no room for: a long title, and the program that began the chat."""
+    """Returns what the row has no room for: a long title, the project, and the program that began the chat."""
     hint = title if len(item.title) > _ROW_CHARS else ""
     client = words.program.format(name=escape_label(item.client)) if item.client else ""
-    return " · ".join(filter(None, (hint, client))) or None
+    return " · ".join(filter(None, (hint, escape_label(item.project_root), client))) or None
 
 
 def _draw_menu(now: PageState, item: SessionItem, title: str) -> None:

@@ -175,6 +175,7 @@ class Sessions:
             row.client,
             row.is_pinned,
             row.forked_from,
+            row.project_root,
         )
 
     def outline(self, session_id: str, *, search: str = "") -> Outline:

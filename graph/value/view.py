@@ -62,6 +62,7 @@ class SessionItem:
     client: str = ""
     is_pinned: bool = False
     forked_from: str = ""
+    project_root: str = ""
 
 
 @dataclass(frozen=True)

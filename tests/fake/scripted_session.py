@@ -106,6 +106,7 @@ class ScriptedSession:
             client=self.client,
             is_pinned=self.is_pinned,
             forked_from=self.forked_from,
+            project_root=self.project_root,
         )
 
     def view(self, session_id: str) -> SessionView:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from component.format import escape_label
 from graph.service import ChatService
 from graph.value.error import InputError
 from tests.fake.scripted_service import ScriptedService
@@ -29,6 +30,7 @@ def test_the_project_of_an_open_chat_is_changed_there(page: AppTest, project: Sc
     identifier = store_session(project, 1)
     open_page(page, identifier).selectbox(key="project_listed").set_value(ROOT).run()
     assert project.stored[identifier].project_root == ROOT
+    assert page.button(key=f"session_{identifier}").help == escape_label(ROOT)
     page.selectbox(key="project_listed").set_value("").run()
     assert project.stored[identifier].project_root == ""
 
