@@ -203,7 +203,7 @@ def test_a_press_counts_while_the_page_or_the_script_that_hears_it_is_on_its_way
 
     visitor.page.route(re.compile(r"BidiComponent[^/]*\.js"), come_late)
     visitor.page.goto(f"{visitor.address}?session={chat.session_id}")
-    pin = visitor.page.locator(PIN).last
+    pin = visitor.page.locator(PIN).first
     pin.click()
     visitor.page.wait_for_timeout(500)
     hold.let_go()
