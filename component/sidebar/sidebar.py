@@ -99,7 +99,7 @@ def draw(now: PageState) -> None:
     with st.sidebar:
         skips = {"field": now.words.skip_to_field, "panel": now.words.skip_to_panel}
         buttons = (f'<button type="button" data-skip="{to}">{label}</button>' for to, label in skips.items())
-        st.html(f'<nav class="skip" aria-label="{now.words.shortcuts_label}">{"".join(buttons)}</nav>')
+        st.html(f'<nav class="skip">{"".join(buttons)}</nav>')
         st.button(
             now.words.new_chat,
             key="new_chat",

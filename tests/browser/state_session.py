@@ -59,6 +59,19 @@ def line_followed(stage: Stage) -> None:
     expect(stage.visitor.turn(2).get_by_test_id("stChatMessage").first).to_be_in_viewport()
 
 
+def questions_listed(stage: Stage) -> None:
+    find = stage.visitor.find("find")
+    expect(find.locator("input")).to_have_value(SAID)
+    find.locator("input").fill("")
+    expect(find.locator("button.place").last).to_be_visible()
+
+
+def find_closed(stage: Stage) -> None:
+    stage.visitor.page.keyboard.press("Escape")
+    expect(stage.visitor.every("find")).to_have_count(0)
+    expect(stage.visitor.turn(2)).to_be_focused()  # which the line led to
+
+
 def chats_found(stage: Stage) -> None:
     stage.open_sidebar()
     search(stage, TITLE)
