@@ -151,7 +151,7 @@ def end_page() -> None:
 
 def note_panel(records: Sequence[Record], following: NextFold, session: SessionView, *, answered: int | None) -> None:
     """Stores the state drawn in the panel; `answered` finished turns, None if it shows the head alone."""
-    st.session_state.update({_CARDS: (*following.ready, *records), _ANSWERED: answered})
+    st.session_state.update({_CARDS: (following.ready, records), _ANSWERED: answered})
     note_head(following, session)
 
 
@@ -295,7 +295,7 @@ def _stale_find(session: SessionView) -> list[str]:
 def _are_records_changed(service: ChatService, identifier: str, following: NextFold) -> bool:
     drawn = st.session_state.get(_CARDS), st.session_state.get(_PINS)
     records = service.folds.records(identifier, last=CARDS_AT_ONCE)
-    return drawn != ((*following.ready, *records), service.folds.pins(identifier))
+    return drawn != ((following.ready, records), service.folds.pins(identifier))
 
 
 def _is_project_changed(service: ChatService) -> bool:

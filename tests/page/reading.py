@@ -33,8 +33,9 @@ def page_with_presses() -> AppTest:
 def _pressed_page() -> None:
     import streamlit as st  # noqa: PLC0415  # it runs as a page of its own
 
-    from component import page, turn_buttons  # noqa: PLC0415  # see above
+    from component import page, redraw, turn_buttons  # noqa: PLC0415  # see above
 
+    st.button("", key="look", on_click=lambda: st.session_state.update(stale=redraw.stale_parts()))
     st.button("", key="press", on_click=lambda: turn_buttons.press(st.session_state["pressed"], page.PRESSES))
     page.main()
 
@@ -42,6 +43,12 @@ def _pressed_page() -> None:
 def press(page: AppTest, *asked: Mapping[str, object]) -> AppTest:
     page.session_state["pressed"] = asked
     return page.button(key="press").click().run()
+
+
+def stale_parts(page: AppTest) -> list[str] | None:
+    """Returns the parts of a page with presses that are drawn out of date, and draws it."""
+    stale: list[str] | None = page.button(key="look").click().run().session_state["stale"]
+    return stale
 
 
 def as_tab(page: AppTest) -> AppTest:

@@ -9,11 +9,21 @@ import pytest
 from pyarrow import ipc  # type: ignore[import-untyped]  # it has no stubs
 from streamlit.testing.v1 import AppTest
 
+from component import redraw
 from component.format import format_count
 from graph.value.view import Gauge, NextFold
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import keys, open_page, page_text, page_with_presses, press, raw_html, store_session
+from tests.page.reading import (
+    keys,
+    open_page,
+    page_text,
+    page_with_presses,
+    press,
+    raw_html,
+    stale_parts,
+    store_session,
+)
 
 
 def gauge_text(page: AppTest) -> str:
@@ -250,6 +260,18 @@ def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
     # Once it's used it is a card as any other.
     session.records, session.next_fold = [ready], NextFold(turns=(4, 5, 6), turns_left=2)
     assert "다음 메시지부터 적용됩니다" not in page_text(page.run())
+
+
+def test_a_summarys_card_is_outdated_once_a_turn_has_used_it(service: ScriptedService) -> None:
+    page = page_with_presses()
+    identifier = store_session(service, 4)
+    session, record = service.stored[identifier], make_record((1, 2, 3))
+    session.records, session.next_fold = [], NextFold(turns=(1, 2, 3), is_due=True, ready=(record,))
+    open_page(page, identifier)
+    assert stale_parts(page) == []
+    session.records, session.next_fold = [record], NextFold(turns=(4, 5, 6), turns_left=2)
+    assert redraw.PANEL in (stale_parts(page) or ())
+    assert stale_parts(page) == []
 
 
 def test_summaries_that_arent_sent_are_lines_without_menus(page: AppTest, service: ScriptedService) -> None:
