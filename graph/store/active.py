@@ -98,7 +98,7 @@ def withdraw_at(connection: Connection, session_id: str, position: int) -> None:
         _withdraw(connection, session_id, row.id)
         first = row.from_position if first is None else min(first, row.from_position)
     if first is not None:
-        _adopt_again(connection, session_id, first)
+        adopt_again(connection, session_id, first)
 
 
 def revert_records(connection: Connection, session_id: str, chain: Sequence[str]) -> None:
@@ -114,10 +114,10 @@ def revert_records(connection: Connection, session_id: str, chain: Sequence[str]
     _discard_unadopted(connection, session_id, newest.from_position)
     for record_id in chain:
         _withdraw(connection, session_id, record_id)
-    _adopt_again(connection, session_id, newest.to_position + 1)
+    adopt_again(connection, session_id, newest.to_position + 1)
 
 
-def _adopt_again(connection: Connection, session_id: str, position: int) -> None:
+def adopt_again(connection: Connection, session_id: str, position: int) -> None:
     """Adopts the records from this position on again, in order; those behind a hole stay set aside."""
     is_behind = and_(_record.session_id == session_id, _record.from_position >= position, IS_ADOPTED)
     ids = connection.execute(select(_record.id).where(is_behind).order_by(_record.from_position)).scalars().all()

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, and_, delete, insert, select, update
 
+from graph.store.active import adopt_again
 from graph.store.database import Database, Lease
 from graph.store.schema import reset_table, session_table
 from graph.store.session import change_session
@@ -44,7 +45,9 @@ class ResetStore:
             if row is None:
                 return False
             begin, tokens = row.begin_before, row.restored_tokens
-            change_session(connection, session_id, context_from_position=begin, restored_tokens=tokens)
+            change_session(connection, session_id, context_from_position=begin)
+            adopt_again(connection, session_id, begin + 1)  # another answer may have been chosen meanwhile
+            change_session(connection, session_id, restored_tokens=tokens)
             connection.execute(delete(reset_table).where(_reset.session_id == session_id, _reset.turn == row.turn))
             return True
 

@@ -99,6 +99,22 @@ def test_a_merge_over_the_turn_gives_way_to_its_other_sources(open_chat: OpenCha
     assert shape(server.bodies("chat")[-1])[:4] == [(1, 3), (4, 6), (7, 9), (10, 12)]
 
 
+def test_records_behind_a_block_chosen_before_a_reset_wait_for_it_once_the_reset_is_undone(
+    chat: Chat, server: FakeOpenAI
+) -> None:
+    answered_twice(chat, server, 2)
+    chat.ask(3, 7)
+    second = chat.service.folds.records(chat.session_id)[1]
+    chat.service.folds.reset(chat.session_id)
+    choose(chat, 2, 1)
+    chat.service.folds.undo_reset(chat.session_id)
+    assert chat.covered == []
+    chat.ask(8, 8)
+    assert chat.covered == [(1, 2, 3), (4, 5, 6)]
+    assert chat.service.folds.records(chat.session_id)[1].id == second.id
+    assert shape(server.bodies("chat")[-1]) == [(1, 3), (4, 6), 7, 8]
+
+
 def state(chat: Chat) -> tuple[str, int, tuple[int, ...]]:
     turn = chat.last_turn
     return turn.status, turn.attempt, turn.attempts
