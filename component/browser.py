@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
 
 import streamlit as st
 
@@ -15,26 +17,26 @@ from component.panel import summary_panel
 from component.sidebar import setting_box
 from graph.attachment import MAX_BYTES, REFUSED_KINDS
 
-# Joined to one module; the last file exports the functions called by Streamlit.
+# Joined to one module. Listeners hear in this order: of a command that is begun, Enter is for the list, not the field.
 _SCRIPTS = (
+    "browser.js",
+    "toggle.js",
+    "panel.js",
     "scroll.js",
     "jump.js",
+    "slash.js",
+    "field.js",
+    "edit.js",
     "find.js",
     "keys.js",
-    "edit.js",
-    "field.js",
-    "slash.js",
     "attach.js",
     "connection.js",
-    "open_file.js",
     "outbox.js",
     "pending.js",
     "queue.js",
+    "open_file.js",
     "theme.js",
-    "toggle.js",
-    "panel.js",
     "visitor.js",
-    "browser.js",
 )
 _KEY = "browser"
 
@@ -81,40 +83,36 @@ def _mount(now: PageState) -> None:
             "panel_cookie": page_state.PANEL_COOKIE,
             "skip": now.words.skip_to_chat,
         },
-        on_sent_change=_take_sent,
-        on_taken_back_change=_take_back,
-        on_refused_files_change=_refuse_files,
-        on_turns_change=_show_turns,
-        on_record_change=_show_record,
-        on_file_change=_take_file,
+        on_sent_change=_hearing("sent", composer.take_sent),
+        on_taken_back_change=_hearing("taken_back", _take_back),
+        on_refused_files_change=_hearing("refused_files", _refuse_files),
+        on_turns_change=_hearing("turns", _show_turns),
+        on_record_change=_hearing("record", _show_record),
+        on_file_change=_hearing("file", setting_box.take_file),
     )
 
 
-def _take_sent() -> None:
-    composer.take_sent(st.session_state[_KEY]["sent"])
+def _hearing(name: str, take: Callable[[Any], None]) -> Callable[[], None]:
+    return lambda: take(st.session_state[_KEY][name])
 
 
-def _take_back() -> None:
-    attaching.take_back(f"user-{st.session_state[_KEY]['taken_back']}")
+def _take_back(message_id: str) -> None:
+    attaching.take_back(f"user-{message_id}")
     redraw.changed_as_asked()
 
 
-def _refuse_files() -> None:
-    attaching.refuse(st.session_state[_KEY]["refused_files"])
+def _refuse_files(told: object) -> None:
+    attaching.refuse(told)
     redraw.changed_as_asked()
 
 
-def _take_file() -> None:
-    setting_box.take_file(st.session_state[_KEY]["file"])
-
-
-def _show_turns() -> None:
-    page_state.show_turns(int(st.session_state[_KEY]["turns"]))
+def _show_turns(count: float) -> None:
+    page_state.show_turns(int(count))
     redraw.page()
 
 
-def _show_record() -> None:
-    summary_panel.want_card(str(st.session_state[_KEY]["record"]))
+def _show_record(record_id: str) -> None:
+    summary_panel.want_card(record_id)
     redraw.alone_as_asked(redraw.PANEL)
 
 

@@ -96,8 +96,6 @@ function onPaste(event) {
   attach(files);
 }
 
-const ATTACH_LISTENERS = [
-  ["click", onAttach, false],
-  ["paste", onPaste, true],
-  ...["dragenter", "dragover", "dragleave", "drop"].map((type) => [type, onDrag, true]),
-];
+listen("click", onAttach, false);
+listen("paste", onPaste, true);
+["dragenter", "dragover", "dragleave", "drop"].forEach((type) => listen(type, onDrag, true));

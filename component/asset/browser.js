@@ -11,6 +11,11 @@ const RELOAD_MILLISECONDS = 10000;
 // Streamlit calls the exported function whenever its data changes, so state that must persist is kept here.
 let words = {};
 let press = null;
+const LISTENERS = [];
+
+function listen(...listener) {
+  LISTENERS.push(listener);
+}
 
 function setCookie(name, value) {
   const secure = location.protocol === "https:" ? "; secure" : "";
@@ -130,30 +135,16 @@ function onRowFocus(event) {
   });
 }
 
-const LISTENERS = [
-  ["pointerover", onHover, false],
-  ["focusin", onHover, false],
-  ["pointerdown", onPress, true],
-  ["pointerup", onRelease, true],
-  ["click", onRelease, true],
-  ["click", onClick, false],
-  ["click", onChoice, false],
-  ["focusin", onRowFocus, false],
-  ["keydown", onKey, false],
-  ["keydown", onEscape, true],
-  ...TOGGLE_LISTENERS,
-  ...PANEL_LISTENERS,
-  ...SCROLL_LISTENERS,
-  ...JUMP_LISTENERS,
-  ...SLASH_LISTENERS, // before the field's: Enter chooses and doesn't send
-  ...FIELD_LISTENERS,
-  ...EDIT_LISTENERS,
-  ...FIND_LISTENERS,
-  ...KEY_LISTENERS,
-  ...ATTACH_LISTENERS,
-  ...QUEUE_LISTENERS,
-  ...OPEN_FILE_LISTENERS,
-];
+listen("pointerover", onHover, false);
+listen("focusin", onHover, false);
+listen("pointerdown", onPress, true);
+listen("pointerup", onRelease, true);
+listen("click", onRelease, true);
+listen("click", onClick, false);
+listen("click", onChoice, false);
+listen("focusin", onRowFocus, false);
+listen("keydown", onKey, false);
+listen("keydown", onEscape, true);
 
 // Streamlit's page stays blank after an update that doesn't fit the drawn elements. Turns, settings and drafts are
 // stored elsewhere, so a reload restores the chat.

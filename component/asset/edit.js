@@ -21,4 +21,4 @@ function bringDown(field) {
   holdPlace(box);
 }
 
-const EDIT_LISTENERS = [["click", onEdit, false]];
+listen("click", onEdit, false);

@@ -88,8 +88,6 @@ function openDraft(session, until) {
   focusField(field);
 }
 
-const FIELD_LISTENERS = [
-  ["input", onInput, false],
-  ["keydown", onSend, true],
-  ["click", onSend, true],
-];
+listen("input", onInput, false);
+listen("keydown", onSend, true);
+listen("click", onSend, true);

@@ -147,9 +147,7 @@ function onFinding(event) {
   if (!isInside || isTyped) document.documentElement.classList.toggle("finding", Boolean(isInside));
 }
 
-const FIND_LISTENERS = [
-  ["click", onFindClick, false],
-  ["keydown", onFindKey, true],
-  ["focusin", onFinding, false],
-  ["input", onFinding, false],
-];
+listen("click", onFindClick, false);
+listen("keydown", onFindKey, true);
+listen("focusin", onFinding, false);
+listen("input", onFinding, false);

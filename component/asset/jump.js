@@ -156,8 +156,6 @@ function onOpen(event) {
   }
 }
 
-const JUMP_LISTENERS = [
-  ["click", onOpen, true],
-  ["click", onToTurns, false],
-  ["click", onFold, true],
-];
+listen("click", onOpen, true);
+listen("click", onToTurns, false);
+listen("click", onFold, true);

@@ -92,9 +92,7 @@ function drawnAgain({ element, key }) {
   return others.find((other) => isSame(other, element) && other.textContent === element.textContent && isSeen(other));
 }
 
-const KEY_LISTENERS = [
-  ["click", onSkip, false],
-  ["keydown", onShortcut, true],
-  ["focusin", onFocus, false],
-  ["focusout", onBlur, false],
-];
+listen("click", onSkip, false);
+listen("keydown", onShortcut, true);
+listen("focusin", onFocus, false);
+listen("focusout", onBlur, false);

@@ -14,4 +14,4 @@ async function sendFile(file) {
   askServer("file", { text, size: file.size });
 }
 
-const OPEN_FILE_LISTENERS = [["click", onOpenFile, false]];
+listen("click", onOpenFile, false);

@@ -42,10 +42,6 @@ function putOut(text, typedFor) {
   drawQueue();
 }
 
-function isOut(id) {
-  return outbox.some((message) => message.id === id);
-}
-
 function sendOutbox() {
   if (outbox.length) looking ??= setInterval(lookAtOutbox, LOOK_MILLISECONDS);
   const told = outbox.filter(({ waits, has_files, tries }) => !waits || (waits === "turn" && has_files && !tries));

@@ -84,7 +84,5 @@ function onBesidePanel(event) {
 
 const panelRoom = new ResizeObserver(fitPanel);
 const panelChange = new MutationObserver(showPanel);
-const PANEL_LISTENERS = [
-  ["click", onPanelClick, false],
-  ["mousedown", onBesidePanel, false],
-];
+listen("click", onPanelClick, false);
+listen("mousedown", onBesidePanel, false);

@@ -5,7 +5,6 @@ const MAIN = "[data-testid='stMainBlockContainer']";
 const WRAPPER = "[data-testid='stLayoutWrapper']";
 const LAST_ROW = "[class*='st-key-last_actions_']";
 const BEFORE_PENDING = "data-before-pending";
-const PENDING_MILLISECONDS = 10000;
 const PENDING_CHARS = 2000;
 
 let pending = null;
@@ -20,21 +19,16 @@ function lastTurnNumber() {
   return Math.max(0, ...turns.map((turn) => Number(turn.className.match(/st-key-turn_(\d+)/)[1])));
 }
 
-function isAnswering() {
-  const last = [...document.querySelectorAll(TURN)].at(-1);
-  return last !== undefined && !last.querySelector(LAST_ROW);
-}
-
 function showPending(text, id) {
   const container = document.querySelector(`${CHAT}, ${EMPTY_PAGE}`);
   // Commands have no turn.
-  if (!container || !text || pending || text.startsWith("/") || isAnswering()) return;
+  if (!container || !text || pending || text.startsWith("/")) return;
   const bubble = document.createElement("p");
   bubble.className = "pending";
   bubble.ariaHidden = "true"; // screen readers read the turn itself
   bubble.textContent = text.slice(0, PENDING_CHARS);
   const observer = new MutationObserver(followTurn);
-  pending = { bubble, observer, id, after: lastTurnNumber(), until: performance.now() + PENDING_MILLISECONDS };
+  pending = { bubble, observer, id, after: lastTurnNumber() };
   container.append(bubble);
   // Runs before the browser paints, so that the message is never shown twice.
   observer.observe(document.querySelector(MAIN), {
@@ -43,20 +37,10 @@ function showPending(text, id) {
     attributes: true,
     attributeFilter: ["class"],
   });
-  requestAnimationFrame(watchPending);
-}
-
-function watchPending() {
-  if (!pending) return;
   followTurn();
-  if (!pending) return;
-  const isOver = performance.now() > pending.until && !isOut(pending.id);
-  if (isOver || !pending.bubble.isConnected) removePending();
-  else requestAnimationFrame(watchPending);
 }
 
 function followTurn() {
-  if (!pending) return;
   const { bubble } = pending;
   if (lastTurnNumber() > pending.after) return removePending();
   // A new chat replaces the empty page first; its turn is drawn a moment later.

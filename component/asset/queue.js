@@ -118,8 +118,6 @@ function endEditing(text) {
   drawQueue();
 }
 
-const QUEUE_LISTENERS = [
-  ["click", onQueue, false],
-  ["keydown", onQueueKey, true],
-  ["focusout", onQueueBlur, false],
-];
+listen("click", onQueue, false);
+listen("keydown", onQueueKey, true);
+listen("focusout", onQueueBlur, false);

@@ -184,12 +184,10 @@ const popoverOpening = new MutationObserver(() => requestAnimationFrame(markPopo
 const pageResize = new ResizeObserver(onResize);
 // A line's text may change or a card be drawn without a change of the page's size.
 const partsChange = new MutationObserver(onChange);
-const SCROLL_LISTENERS = [
-  ["scroll", onScroll, true],
-  ["wheel", onGesture, { passive: true }],
-  ["touchmove", onGesture, { passive: true }],
-  ["keydown", onGesture, false],
-  ["pointerdown", onGesture, false],
-  ["click", onEarlier, true],
-  ["click", onToEnd, false],
-];
+listen("scroll", onScroll, true);
+listen("wheel", onGesture, { passive: true });
+listen("touchmove", onGesture, { passive: true });
+listen("keydown", onGesture, false);
+listen("pointerdown", onGesture, false);
+listen("click", onEarlier, true);
+listen("click", onToEnd, false);

@@ -44,11 +44,9 @@ function onSlashPress(event) {
   if (event.type === "click") setField(document.querySelector(FIELD), option.dataset.command);
 }
 
-const SLASH_LISTENERS = [
-  ["input", onSlashInput, false],
-  ["focusin", onSlashInput, false],
-  ["focusout", onSlashInput, false],
-  ["keydown", onSlashKey, true],
-  ["mousedown", onSlashPress, false],
-  ["click", onSlashPress, false],
-];
+listen("input", onSlashInput, false);
+listen("focusin", onSlashInput, false);
+listen("focusout", onSlashInput, false);
+listen("keydown", onSlashKey, true);
+listen("mousedown", onSlashPress, false);
+listen("click", onSlashPress, false);

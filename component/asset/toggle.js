@@ -89,9 +89,7 @@ function onToggleChange() {
 // Streamlit disables the tabs until the run has drawn them, and removes the focus with the tabindex.
 const TOGGLE_STATES = ["aria-selected", "aria-disabled", "inert"];
 const toggleChange = new MutationObserver(onToggleChange);
-const TOGGLE_LISTENERS = [
-  ["click", onToggle, true],
-  ["keydown", onTabKey, true],
-  ["focusin", onTabFocus, false],
-  ["focusout", onTabFocus, false],
-];
+listen("click", onToggle, true);
+listen("keydown", onTabKey, true);
+listen("focusin", onTabFocus, false);
+listen("focusout", onTabFocus, false);
