@@ -283,12 +283,4 @@ def _service() -> ChatService | None:
 def _try(action: Callable[[], object], *, passes_on: str = "") -> bool:
     if delivery.is_early():
         return False
-    try:
-        action()
-    except TurnfoldError as error:
-        if error.code == passes_on:
-            raise
-        page_state.set_notice(error)
-        return False
-    page_state.set_notice(None)
-    return True
+    return page_state.attempt(action, passes_on)

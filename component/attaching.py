@@ -119,14 +119,7 @@ def draw(words: Words) -> None:
             name, reason = html.escape(error.detail), words.attachment.reasons[error.reason]
             st.html(f'<p class="refused" role="alert"><b>{name}</b> {reason}</p>', width="content")
             label = words.attachment.remove.format(name=escape_label(error.detail))
-            st.button(
-                label,
-                key=f"icon_refused_{number}",
-                icon=":material/close:",
-                type="tertiary",
-                on_click=_forget,
-                args=(error,),
-            )
+            widget.draw_action(label, f"icon_refused_{number}", "close", _forget, error)
     if not _attached():
         return
     with st.container(key="attached", gap="xsmall"):

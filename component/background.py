@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
@@ -18,6 +17,9 @@ from component.bridge.delivery import delivered
 from component.words.wording import describe_compaction, words_of
 from graph.value.error import TurnfoldError
 from graph.value.record import Record
+
+if TYPE_CHECKING:
+    from graph.service.folds import Folds
 
 _PENDING = "pending_job"
 _POLL_SECONDS = 0.3
@@ -31,7 +33,9 @@ class _Job(NamedTuple):
     can_stop: bool
 
 
-def start(label: str, make: Callable[[], Record], report: Callable[[Record], None], *, can_stop: bool = False) -> None:
+def start(
+    label: str, make: Callable[[Folds], Record], report: Callable[[Record], None], *, can_stop: bool = False
+) -> None:
     """Starts making a record in a thread; `report` reports it in a run of the script, in this run if it is immediate.
 
     A `TurnfoldError` of `make` becomes the page's notice. `can_stop`: `turns.stop` ends the job.
@@ -39,8 +43,13 @@ def start(label: str, make: Callable[[], Record], report: Callable[[Record], Non
     if is_pending():
         page_state.queue_toast(words_of(st.session_state[page_state.LANGUAGE]).steering.still_making)
         return
+    try:
+        folds = service_provider.current().folds
+    except TurnfoldError as error:
+        page_state.set_notice(error)
+        return
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="make")
-    made = pool.submit(make)
+    made = pool.submit(make, folds)
     pool.shutdown(wait=False)  # the thread ends with the job
     st.session_state[_PENDING] = _Job(label, made, report, can_stop)
     wait([made], timeout=_AT_ONCE_SECONDS)
@@ -74,12 +83,7 @@ def _end() -> bool:
     if not job.made.done():
         return False
     del st.session_state[_PENDING]
-    try:
-        job.report(job.made.result())
-    except TurnfoldError as error:
-        page_state.set_notice(error)
-    else:
-        page_state.set_notice(None)
+    page_state.attempt(lambda: job.report(job.made.result()))
     return True
 
 
@@ -90,12 +94,7 @@ def start_compaction(identifier: str, instruction: str = "") -> None:
     def report(record: Record) -> None:
         keep(identifier, describe_compaction(words, record), back_to=record.id, is_compaction=True)
 
-    try:
-        folds = service_provider.current().folds
-    except TurnfoldError as error:
-        page_state.set_notice(error)
-        return
-    start(words.compacting, partial(folds.compact, identifier, instruction=instruction), report, can_stop=True)
+    start(words.compacting, lambda folds: folds.compact(identifier, instruction=instruction), report, can_stop=True)
 
 
 _CHANGE = "last_change"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Literal
 
@@ -24,9 +25,25 @@ def draw(
     *arguments: object,
     width: int | Literal["small"] = "small",
 ) -> None:
-    if st.session_state.get(_OPEN) == name:
-        st.session_state[_DRAWN] = name
-        st.dialog(title, width=width, on_dismiss=_dismiss)(delivered(draw_content))(*arguments)
+    if st.session_state.get(_OPEN) != name:
+        return
+
+    @functools.wraps(draw_content)
+    def draw_until_closed() -> None:
+        draw_content(*arguments)
+        if not is_open():
+            st.rerun()
+
+    st.session_state[_DRAWN] = name
+    st.dialog(title, width=width, on_dismiss=_dismiss)(delivered(draw_until_closed))()
+
+
+def draw_choice(label: str, act: Callable[..., None], *arguments: object, cancel: str, is_form: bool = True) -> None:
+    """Draws a dialog's two buttons; Enter presses a form's first one, and the style sheet reverses the order."""
+    button = st.form_submit_button if is_form else st.button
+    with st.container(horizontal=True, key="dialog_choice"):
+        button(label, key="dialog_confirm", type="primary", on_click=act, args=arguments)
+        button(cancel, key="dialog_cancel", on_click=close)
 
 
 def is_open() -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
@@ -48,17 +50,12 @@ STRATEGY, MODEL, THINKING = "strategy", "model", "thinking"
 LANGUAGE, THEME = "language", "theme"
 ASK, FILES, SEARCH, FIND, NEW_TITLE, SELECTING = "ask", "files", "search", "find_words", "new_title", "is_selecting"
 _SETTINGS = (RATE, STRATEGY, MODEL, THINKING, project_choice.ROOT, project_choice.HAS_MEMORY)
+settings_of = attrgetter(*_SETTINGS)
 _NEW_INSTRUCTIONS = "new_instructions"
 _WANTED_TURN, _LANDING, _FINDING = "wanted_turn", "landing", "finding_in"
 _SHOWN_ATTEMPTS = "shown_attempts"
-_NOTICE, _PASSING, _SHOWN_TURNS, _SETTINGS_OF, _READ, _OPENED = (
-    "notice",
-    "passing",
-    "shown_turns",
-    "settings_of",
-    "read_settings",
-    "opened",
-)
+_NOTICE, _PASSING, _SHOWN_TURNS = "notice", "passing", "shown_turns"
+_SETTINGS_OF, _READ, _OPENED = "settings_of", "read_settings", "opened"
 
 
 @dataclass(frozen=True)
@@ -240,6 +237,19 @@ def set_notice(error: TurnfoldError | None) -> None:
         queue_toast(explain_error(words_of(st.session_state[LANGUAGE]), error), ":material/info:")
         error = None
     st.session_state[_NOTICE] = error
+
+
+def attempt(act: Callable[[], object], passes_on: str = "") -> bool:
+    """Returns True if an action succeeded; an error other than `passes_on` becomes the notice."""
+    try:
+        act()
+    except TurnfoldError as error:
+        if error.code == passes_on:
+            raise
+        set_notice(error)
+        return False
+    set_notice(None)
+    return True
 
 
 def queue_toast(text: str, icon: str | None = None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -129,12 +129,8 @@ SESSIONS: Final = "sessions"
 TITLE: Final = "title"
 FIND: Final = "find"
 PROJECT_CARD: Final = "project_card"
-_WHOLE, _RUNNING = "whole_page", "drawn_running"
-_CARDS, _HEAD, _ANSWERED = "drawn_cards", "drawn_head", "drawn_answered"
-_PINS = "drawn_pins"
-_TITLED = "drawn_title"
-_PROJECT, _CHANGED = "drawn_project", "changed"
-_FOUND_IN: Final = "found_in"
+PROJECT: Final = "project"
+_WHOLE, _CARDS, _ANSWERED, _CHANGED = "whole_page", "cards", "answered", "changed"
 _SERVED, _ASKED = "served_requests", "asked_since"
 CARDS_AT_ONCE: Final = 3
 _PATIENCE_SECONDS: Final = 6.0
@@ -149,41 +145,36 @@ def end_page() -> None:
     st.session_state[_WHOLE] = page_state.session_id()
 
 
-def note_panel(records: Sequence[Record], following: NextFold, session: SessionView, *, answered: int | None) -> None:
+def note(part: str, state: object) -> None:
+    """Stores the state that a part was drawn from."""
+    st.session_state[f"drawn_{part}"] = state
+
+
+def _noted(part: str) -> Any:  # noqa: ANN401  # of each part another type
+    return st.session_state.get(f"drawn_{part}")
+
+
+def note_panel(
+    records: Sequence[Record], following: NextFold, pins: PinView, session: SessionView, *, answered: int | None
+) -> None:
     """Stores the state drawn in the panel; `answered` finished turns, None if it shows the head alone."""
-    st.session_state.update({_CARDS: (following.ready, records), _ANSWERED: answered})
+    note(_CARDS, (following.ready, records, pins))
+    note(_ANSWERED, answered)
     note_head(following, session)
 
 
-def note_pins(pins: PinView) -> None:
-    st.session_state[_PINS] = pins
-
-
 def note_head(following: NextFold, session: SessionView | None) -> None:
-    st.session_state[_HEAD] = following, session.fold_failures if session else 0
-
-
-def note_project(view: ProjectView | None) -> None:
-    """Stores the project drawn in the panel's tab; None if none is shown."""
-    st.session_state[_PROJECT] = view
-
-
-def note_title(title: str) -> None:
-    st.session_state[_TITLED] = title
+    note(HEAD, (following, session.fold_failures if session else 0))
 
 
 def tab_title() -> str:
-    title = st.session_state.get(_TITLED)
+    title = _noted(TITLE)
     return f"{title} · Turnfold" if title else "Turnfold"
 
 
-def note_find(session: SessionView) -> None:
-    """Stores which turns the list of places was made of."""
-    st.session_state[_FOUND_IN] = session.session_id, session.turn_count, session.is_running
-
-
-def note_running(*, is_running: bool) -> None:
-    st.session_state[_RUNNING] = is_running
+def places_of(session: SessionView) -> tuple[object, ...]:
+    """Returns what the list of places found in a session is made of."""
+    return session.session_id, session.turn_count, session.is_running
 
 
 def changed() -> None:
@@ -193,7 +184,7 @@ def changed() -> None:
 
 def project_changed() -> None:
     """Ends a widget callback that changed a project: also redraws the project tab."""
-    st.session_state[_PROJECT] = _CHANGED
+    note(PROJECT, _CHANGED)
     if page_state.session_id() is None and st.session_state.get(_WHOLE, "") is None:
         if _can_draw():
             _draw([PANEL, PROJECT_CARD], own=1)
@@ -271,15 +262,15 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
         following = service.folds.next_fold(identifier, strategy=strategy)
         if _is_project_changed(service) or _are_records_changed(service, identifier, following):
             parts.append(PANEL)
-        elif st.session_state.get(_HEAD) != (following, session.fold_failures):
-            parts += [HEAD, LACK] if st.session_state[_ANSWERED] is None else [PANEL]
-        elif st.session_state[_ANSWERED] not in {None, session.turn_count - session.is_running}:
+        elif _noted(HEAD) != (following, session.fold_failures):
+            parts += [HEAD, LACK] if _noted(_ANSWERED) is None else [PANEL]
+        elif _noted(_ANSWERED) not in {None, session.turn_count - session.is_running}:
             parts.append(PANEL)
         if session_list.is_changed(service, keeps_order=keeps_order or session.is_running or bool(turns)):
             parts.append(SESSIONS)
-        drawn = {TITLE: (_TITLED, session.title), COMPOSER: (_RUNNING, session.is_running)}
-        parts += [part for part, (name, value) in drawn.items() if st.session_state.get(name) != value]
-        parts += _stale_find(session)
+        places = places_of(session) if page_state.is_finding() else _noted(FIND)
+        states = {TITLE: session.title, COMPOSER: session.is_running, FIND: places}
+        parts += [part for part, state in states.items() if _noted(part) != state]
     except TurnfoldError:  # the whole page shows the error
         return None
     if open_form.is_any_open(open_form.PANEL):  # drawing the panel alone could lose typed text
@@ -287,19 +278,13 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
     return [part for part in parts if part != SESSIONS] if dialog.is_open() else parts
 
 
-def _stale_find(session: SessionView) -> list[str]:
-    is_same = st.session_state.get(_FOUND_IN) == (session.session_id, session.turn_count, session.is_running)
-    return [] if is_same or not page_state.is_finding() else [FIND]
-
-
 def _are_records_changed(service: ChatService, identifier: str, following: NextFold) -> bool:
-    drawn = st.session_state.get(_CARDS), st.session_state.get(_PINS)
     records = service.folds.records(identifier, last=CARDS_AT_ONCE)
-    return drawn != ((following.ready, records), service.folds.pins(identifier))
+    return bool(_noted(_CARDS) != (following.ready, records, service.folds.pins(identifier)))
 
 
 def _is_project_changed(service: ChatService) -> bool:
-    drawn: ProjectView | str | None = st.session_state.get(_PROJECT)
+    drawn: ProjectView | str | None = _noted(PROJECT)
     if drawn is None or isinstance(drawn, str):
         return drawn is not None
     return drawn != service.projects.get(drawn.root, language=st.session_state[page_state.LANGUAGE])

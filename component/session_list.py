@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 SESSIONS_PER_PAGE = 30
 _SHOWN, _LISTED = "shown_sessions", "listed_sessions"
+_shown_of = attrgetter("session_id", "title", "is_pinned", "found_turn", "found_text", "found_count")
 
 
 def read(service: ChatService) -> Sequence[SessionItem]:
@@ -52,15 +54,4 @@ def _shown_count() -> int:
 
 
 def _rows(items: Sequence[SessionItem]) -> list[tuple[object, ...]]:
-    return [
-        (
-            item.session_id,
-            item.title,
-            item.is_pinned,
-            is_marked(item),
-            item.found_turn,
-            item.found_text,
-            item.found_count,
-        )
-        for item in items
-    ]
+    return [(*_shown_of(item), is_marked(item)) for item in items]

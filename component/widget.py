@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from component.bridge import delivery
 from component.format import escape_label
@@ -18,17 +19,37 @@ from component.words.wording import explain_error
 from graph.value.error import TurnfoldError
 
 
-def draw_clamped(words: Words, key: str, draw_content: Callable[[bool], None]) -> None:
+def draw_action(
+    label: str,
+    key: str,
+    icon: str,
+    act: Callable[..., object],
+    *arguments: object,
+    disabled: bool = False,
+    help: str | None = None,  # noqa: A002  # as Streamlit calls it
+) -> None:
+    """Draws a button without a frame, with an icon of Material Symbols, "" for none; a press calls `act`."""
+    shown = f":material/{icon}:" if icon else None
+    st.button(label, key=key, type="tertiary", icon=shown, on_click=act, args=arguments, disabled=disabled, help=help)
+
+
+def open_box(label: str, key: str, icon: str = "", *, is_open: bool = False) -> DeltaGenerator | None:
+    """Draws a line that opens; returns the box behind it, None while it is closed: then nothing of it is sent."""
+    shown = f":material/{icon}:" if icon else None
+    box = st.expander(label, key=key, icon=shown, type="compact", expanded=is_open, on_change="rerun")
+    return box if box.open else None
+
+
+def draw_clamped(words: Words, key: str, draw_content: Callable[[bool], object]) -> None:
     is_whole = st.session_state.get(key, False)
     with st.container(key=f"{'whole' if is_whole else 'clamped'}_{key}", gap="xsmall"):
         draw_content(is_whole)
-    st.button(
+    draw_action(
         words.show_less if is_whole else words.show_more,
-        key=f"more_{key}",
-        type="tertiary",
-        icon=":material/expand_less:" if is_whole else ":material/expand_more:",
-        on_click=_turn_over,
-        args=(key,),
+        f"more_{key}",
+        "expand_less" if is_whole else "expand_more",
+        _turn_over,
+        key,
     )
 
 

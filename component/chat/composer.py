@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import streamlit as st
 
-from component import action, attaching, background, page_state, redraw
+from component import action, attaching, background, page_state, redraw, widget
 from component.bridge import delivery, service_provider
 from component.bridge.delivery import delivered
 from component.chat import model_menu
@@ -139,14 +139,7 @@ def _draw(page: PageState) -> None:
         if error is not None:
             with st.container(horizontal=True, wrap=False, gap="xsmall", vertical_alignment="center", key="notice"):
                 show_error(page.words, error)
-                st.button(
-                    page.words.steering.close,
-                    key="icon_close_notice",
-                    type="tertiary",
-                    icon=":material/close:",
-                    on_click=page_state.set_notice,
-                    args=(None,),
-                )
+                widget.draw_action(page.words.steering.close, "icon_close_notice", "close", page_state.set_notice, None)
         with error_box(page.words):
             record_action.draw(page, "bar")
         if background.is_pending():
@@ -156,7 +149,7 @@ def _draw(page: PageState) -> None:
     # The message field below must be drawn even if reading fails.
     with bar, error_box(page.words):
         now = page_state.look_again(page)
-        redraw.note_running(is_running=now.session is not None and now.session.is_running)
+        redraw.note(redraw.COMPOSER, now.session is not None and now.session.is_running)
         _draw_bar(now)
     # Placed explicitly: with a field at its default place, Streamlit also scrolls the page, against scroll.js.
     st.chat_input(page.words.ask, key=page_state.ASK, on_submit=action.send_typed)

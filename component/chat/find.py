@@ -10,7 +10,7 @@ import json
 
 import streamlit as st
 
-from component import page_state, redraw
+from component import page_state, redraw, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.page_state import PageState
@@ -29,12 +29,11 @@ def draw(page: PageState) -> None:
         if is_open:
             with st.container(key="find"), error_box(page.words):
                 _draw_open(page, page.session.session_id)
-        st.button(
+        widget.draw_action(
             page.words.find_close if is_open else page.words.find,
-            key="icon_find",
-            type="tertiary",
-            icon=":material/close:" if is_open else ":material/manage_search:",
-            on_click=_switch,
+            "icon_find",
+            "close" if is_open else "manage_search",
+            _switch,
         )
 
 
@@ -55,7 +54,7 @@ def _draw_open(page: PageState, identifier: str) -> None:
         live=True,
     )
     search = str(search or "").strip()
-    redraw.note_find(page.service.sessions.get(identifier))
+    redraw.note(redraw.FIND, redraw.places_of(page.service.sessions.get(identifier)))
     st.html(_list(words, search, page.service.sessions.outline(identifier, search=search)))
 
 

@@ -1,4 +1,4 @@
-"""Follows a running turn: draws its steps, and the answer block by block."""
+"""Draws a turn's thoughts and steps, and follows a running turn: the answer is drawn block by block."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import streamlit as st
 from markdown_it import MarkdownIt
 from streamlit.delta_generator import DeltaGenerator
 
-from component import dialog, redraw
+from component import dialog, page_state, redraw, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
-from component.chat.thought import ICON, label_of
 from component.format import escape_label, format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
@@ -28,7 +27,23 @@ from graph.value.event import CallRetried
 from graph.value.view import LiveTurn, SessionView, StepStatus, ToolStep, TurnView
 
 _ICONS = {"running": ":material/pending:", "done": ":material/check_circle:"}
+_THOUGHT_ICON: Final = "psychology"
 _SHOWN_CHARS = 2_000
+
+
+@st.fragment
+@delivered
+def draw_thoughts(now: PageState, identifier: str, turn: TurnView) -> None:
+    """Draws a finished turn's thoughts in an expander; they are read and sent to the browser when opened."""
+    key = f"thoughts_{turn.number}_{turn.attempt}"
+    if box := widget.open_box(_thought_label(now.words, turn.thought_seconds), key, _THOUGHT_ICON):
+        with box, error_box(now.words):
+            thoughts = now.service.turns.thoughts(identifier, turn.number, attempt=turn.attempt)
+            st.markdown(answer_markdown(thoughts), anchors=False)
+
+
+def _thought_label(words: Words, seconds: float) -> str:
+    return words.thought.format(seconds=max(1, round(seconds)))
 
 
 @st.fragment
@@ -37,8 +52,7 @@ def draw_steps(words: Words, turn: TurnView) -> None:
     """Draws a finished turn's steps, sent to the browser when opened, and the turns that it looked up."""
     if not all(step.turns for step in turn.steps):
         label, key = _count(words, turn.steps), f"steps_{turn.number}_{turn.attempt}"
-        box = st.expander(label, key=key, icon=":material/build:", type="compact", on_change="rerun")
-        if box.open:
+        if box := widget.open_box(label, key, "build"):
             with box:
                 draw_step_list(words, turn.steps)
     draw_recalled(words, turn.steps)
@@ -169,21 +183,10 @@ def watch(now: PageState, drawn: SessionView) -> None:
         except NotFoundError:
             st.rerun()
         parts = redraw.stale_parts()
-        if parts is None or _settings(session) != _settings(drawn):
+        if parts is None or page_state.settings_of(session) != page_state.settings_of(drawn):
             st.rerun()
         if parts:
             redraw.ask()
-
-
-def _settings(session: SessionView) -> tuple[object, ...]:
-    return (
-        session.strategy,
-        session.model,
-        session.thinking,
-        session.compression_rate,
-        session.project_root,
-        session.has_memory,
-    )
 
 
 @st.fragment(run_every=ASK_SECONDS)
@@ -202,7 +205,11 @@ def _follow(now: PageState, identifier: str, number: int) -> None:
             else:
                 ended = now.service.turns.transcript(identifier, last=1).turns[-1]
                 if ended.thought_seconds:
-                    st.expander(label_of(now.words, ended.thought_seconds), icon=ICON, type="compact")
+                    st.expander(
+                        _thought_label(now.words, ended.thought_seconds),
+                        icon=f":material/{_THOUGHT_ICON}:",
+                        type="compact",
+                    )
                 draw_step_list(now.words, ended.steps)
                 draw_recalled(now.words, ended.steps)
                 st.markdown(answer_markdown(ended.answer_text), anchors=False)
@@ -253,7 +260,7 @@ class _Thoughts:
     def _label_of(self, turn: LiveTurn) -> str:
         if not turn.thoughts:
             return ""
-        return self._words.thinking if turn.thinking_since else label_of(self._words, turn.thought_seconds)
+        return self._words.thinking if turn.thinking_since else _thought_label(self._words, turn.thought_seconds)
 
     def _begin(self, label: str, turn: LiveTurn) -> None:
         if self._parts is None:
@@ -266,7 +273,9 @@ class _Thoughts:
         else:
             counter.empty()
         if label:
-            self._text = _GrowingText(line.expander(label, icon=ICON, type="compact").container())
+            self._text = _GrowingText(
+                line.expander(label, icon=f":material/{_THOUGHT_ICON}:", type="compact").container()
+            )
         else:
             self._text = None
             line.empty()

@@ -44,12 +44,12 @@ def _draw_small(words: Words, identifier: str, image: NamedImage, key: str) -> N
         return
     with st.container(key=f"picture_{key}", width="content", gap=None):
         st.html(widget.picture(url, name), width="content")
-        st.button(
+        widget.draw_action(
             words.attachment.enlarge.format(name=escape_label(name)),
-            key=f"enlarge_{key}",
-            type="tertiary",
-            on_click=dialog.request,
-            args=(f"picture_{key}",),
+            f"enlarge_{key}",
+            "",
+            dialog.request,
+            f"picture_{key}",
         )
     dialog.draw(f"picture_{key}", escape_label(name), _draw_large, words, identifier, image, width=_WIDTH)
 

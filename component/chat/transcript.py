@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,8 +18,7 @@ from component.attaching import chip_label
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.chat import live, picture
-from component.chat.live import draw_step_list, draw_steps
-from component.chat.thought import draw_thoughts
+from component.chat.live import draw_step_list, draw_steps, draw_thoughts
 from component.format import count_lines, escape_label, format_count, format_turns, zone_of
 from component.markdown import answer_markdown
 from component.page_state import PageState
@@ -39,20 +39,12 @@ _SHOWN_CHARS: Final = 20_000
 @delivered
 def draw_attachment_chip(words: Words, attachment: Attachment, key: str) -> None:
     """Draws an attachment as an expander; the text is sent to the browser when opened."""
-    box = st.expander(
-        chip_label(words, attachment),
-        key=f"attachment_{key}",
-        icon=":material/attach_file:",
-        type="compact",
-        on_change="rerun",
-    )
-    if not box.open:
-        return
-    with box:
-        st.code(attachment.text[:_SHOWN_CHARS], language=None, wrap_lines=True)
-        if len(attachment.text) > _SHOWN_CHARS:
-            note = words.attachment.cut.format(chars=format_count(len(attachment.text)))
-            st.markdown(f":small[:gray[{note}]]")
+    if box := widget.open_box(chip_label(words, attachment), f"attachment_{key}", "attach_file"):
+        with box:
+            st.code(attachment.text[:_SHOWN_CHARS], language=None, wrap_lines=True)
+            if len(attachment.text) > _SHOWN_CHARS:
+                note = words.attachment.cut.format(chars=format_count(len(attachment.text)))
+                st.markdown(f":small[:gray[{note}]]")
 
 
 CLOSED_CHARS = 2_000  # more than twelve lines of the widest bubble
@@ -152,14 +144,9 @@ def draw_fold_line(words: Words, record: Record, *, is_sent: bool) -> None:
     """Draws a record's divider; the text is sent to the browser when opened."""
     # The style sheet draws the rules on both sides, which saves three elements a fold.
     is_folded = is_sent and record.kind != "verbatim"
-    box = st.expander(
-        _label(words, record, is_sent=is_sent),
-        key=f"fold_{record.id}" + ("" if is_folded else "_whole"),
-        icon=":material/unfold_less:",
-        type="compact",
-        on_change="rerun",
-    )
-    if box.open:
+    if box := widget.open_box(
+        _label(words, record, is_sent=is_sent), f"fold_{record.id}" + ("" if is_folded else "_whole"), "unfold_less"
+    ):
         with box:
             st.markdown(f":small[:gray[{_heading(words, record, is_sent=is_sent)}]]")
             draw_summary(record)
@@ -180,6 +167,14 @@ def _heading(words: Words, record: Record, *, is_sent: bool) -> str:
     return template.format(turns=format_turns(record.turns))
 
 
+@contextmanager
+def _centred(text: str, key: str) -> Iterator[None]:
+    """Draws a line in the middle of the column; what the body draws stands behind it."""
+    with st.container(horizontal=True, horizontal_alignment="center", vertical_alignment="center", key=key):
+        st.markdown(f":small[:gray[{text}]]", width="content", text_alignment="center")
+        yield
+
+
 def draw_origin(now: PageState) -> None:
     if now.session is None or not now.session.forked_from:
         return
@@ -187,35 +182,14 @@ def draw_origin(now: PageState) -> None:
     labels = now.words.sessions
     title = escape_label(now.service.sessions.get(origin).title) or now.words.untitled
     text = labels.branch_of.format(title=title, turn=turn) if turn else labels.branch_of_all.format(title=title)
-    with st.container(
-        horizontal=True, horizontal_alignment="center", vertical_alignment="center", gap="small", key="branch_of"
-    ):
-        st.markdown(f":small[:gray[:material/alt_route: {text}]]", width="content")
-        st.button(
-            labels.to_origin,
-            key="to_origin",
-            type="tertiary",
-            on_click=page_state.open_session,
-            args=(origin, max(turn, 1)),
-        )
+    with _centred(f":material/alt_route: {text}", "branch_of"):
+        widget.draw_action(labels.to_origin, "to_origin", "", page_state.open_session, origin, max(turn, 1))
 
 
 def draw_divider(words: Words, identifier: str, turn: int, *, can_undo: bool) -> None:
-    with st.container(
-        horizontal=True, horizontal_alignment="center", vertical_alignment="center", gap="small", key=f"reset_{turn}"
-    ):
-        st.markdown(
-            f":small[:gray[:material/restart_alt: {words.reset_divider}]]", width="content", text_alignment="center"
-        )
+    with _centred(f":material/restart_alt: {words.reset_divider}", f"reset_{turn}"):
         if can_undo:
-            st.button(
-                words.undo,
-                key="undo_reset",
-                type="tertiary",
-                icon=":material/undo:",
-                on_click=action.undo_reset,
-                args=(identifier,),
-            )
+            widget.draw_action(words.undo, "undo_reset", "undo", action.undo_reset, identifier)
 
 
 FAILURES_TO_TELL = 3
@@ -228,7 +202,7 @@ _WITHOUT_RECORDS = "window"
 def _draw_title(now: PageState) -> None:
     """Draws the chat's title above it, in the room that Streamlit's header leaves free, and in the tab."""
     now = page_state.look_again(now)
-    redraw.note_title(now.session.title if now.session else "")
+    redraw.note(redraw.TITLE, now.session.title if now.session else "")
     st.set_page_config(page_title=redraw.tab_title())
     if now.session is not None:
         text = html.escape(now.session.title or now.words.untitled)
@@ -289,13 +263,7 @@ def _draw_slot(page: PageState, identifier: str, number: int, shown: Shown) -> N
 
 
 def _draw_earlier(words: Words, count: int) -> None:
-    st.button(
-        words.earlier.format(count=count),
-        key="earlier",
-        type="tertiary",
-        icon=":material/history:",
-        on_click=page_state.show_earlier,
-    )
+    widget.draw_action(words.earlier.format(count=count), "earlier", "history", page_state.show_earlier)
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:
@@ -437,14 +405,7 @@ def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown,
 
 def _draw_again(words: Words, identifier: str, turn: TurnView) -> None:
     if turn.status == "finished":
-        st.button(
-            words.regenerate,
-            key="regenerate",
-            type="tertiary",
-            icon=":material/refresh:",
-            on_click=action.regenerate,
-            args=(identifier,),
-        )
+        widget.draw_action(words.regenerate, "regenerate", "refresh", action.regenerate, identifier)
     elif turn.status != "requires_action":
         st.button(words.retry, key="retry", icon=":material/refresh:", on_click=action.retry, args=(identifier,))
 

@@ -50,8 +50,7 @@ def draw_row(now: PageState, record: Record, *, is_active: bool) -> None:
     original, summary = format_count(record.original_chars), format_count(record.summary_chars)
     template = now.words.card_row_verbatim if record.kind == "verbatim" else now.words.card_row
     label = template.format(turns=format_turns(record.turns), original=original, summary=summary)
-    row = st.expander(escape_label(label), key=f"older_{record.id}", type="compact", on_change="rerun")
-    if row.open:
+    if row := widget.open_box(escape_label(label), f"older_{record.id}"):
         with row:
             draw(now, record, is_active=is_active)
 
@@ -78,14 +77,14 @@ def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: b
         with st.expander(words.details, key=f"details_{record.id}", icon=":material/info:", type="compact"):
             st.markdown("  \n".join(f":small[:gray[{line}]]" for line in _details(words, record)))
         if record.kind == "compaction" and not is_ready and now.session is not None:
-            st.button(
+            widget.draw_action(
                 words.undo,
-                key=f"restore_{record.id}",
+                f"restore_{record.id}",
+                "undo",
+                action.restore,
+                now.session.session_id,
+                record.id,
                 help=words.restore_help,
-                icon=":material/undo:",
-                type="tertiary",
-                on_click=action.restore,
-                args=(now.session.session_id, record.id),
             )
 
 
@@ -112,15 +111,13 @@ def _draw_facts(now: PageState, record: Record, *, is_active: bool) -> None:
     colour = "orange" if now.service.folds.lacks_firm(record) and not record.edited else "gray"
     count = words.facts_kept.format(kept=len(kept), all=len(kept) + len(missing))
     label, key = f":{colour}[{count}]", record_action.facts_key(record.id)
-    box = st.expander(label, key=key, icon=":material/fact_check:", type="compact", on_change="rerun")
-    if not box.open:
-        return
-    with box:
-        if missing and now.session is not None:
-            st.html(_missing_list(now, now.session.session_id, record.id, is_active=is_active))
-        if kept:
-            badges = " ".join(f":gray-badge[{escape_label(fact)}]" for fact in kept)
-            st.markdown(f":small[{words.facts_present}]  \n{badges}")
+    if box := widget.open_box(label, key, "fact_check"):
+        with box:
+            if missing and now.session is not None:
+                st.html(_missing_list(now, now.session.session_id, record.id, is_active=is_active))
+            if kept:
+                badges = " ".join(f":gray-badge[{escape_label(fact)}]" for fact in kept)
+                st.markdown(f":small[{words.facts_present}]  \n{badges}")
 
 
 def _missing_list(now: PageState, identifier: str, record_id: str, *, is_active: bool) -> str:

@@ -74,8 +74,7 @@ def _kind_of(block: InputBlock, turn: int) -> str:
 def draw_input_group(words: Words, groups: Sequence[Group], key: str) -> None:
     for group in groups:
         label = _label(group.title(words), group.blocks)
-        box = st.expander(label, key=f"input_{group.kind}_{key}", type="compact", on_change="rerun")
-        if box.open:
+        if box := widget.open_box(label, f"input_{group.kind}_{key}"):
             with box:
                 _draw_parts(words, group, f"{group.kind}_{key}")
 
@@ -96,18 +95,14 @@ def _draw_parts(words: Words, group: Group, key: str) -> None:
         return
     for number, blocks in enumerate(parts):
         label = _label(_group_name(words, blocks[0]), blocks)
-        row = st.expander(label, key=f"input_part_{key}_{number}", type="compact", on_change="rerun")
-        if row.open:
+        if row := widget.open_box(label, f"input_part_{key}_{number}"):
             with row:
                 _draw_part(words, blocks, f"{key}_{number}")
 
 
 def _draw_tools(tools: Sequence[ToolSchema], key: str) -> None:
     for tool in tools:
-        row = st.expander(
-            escape_label(tool.name), key=f"input_tool_{key}_{tool.name}", type="compact", on_change="rerun"
-        )
-        if row.open:
+        if row := widget.open_box(escape_label(tool.name), f"input_tool_{key}_{tool.name}"):
             with row:
                 st.code(tool.text, language=None, wrap_lines=True)
 
@@ -142,11 +137,7 @@ def _draw_text(words: Words, block: InputBlock, key: str) -> None:
     elif count_lines(text, _LINE_EMS) <= _CLAMPED_LINES + 1:  # the button of a clamped text takes a line
         st.text(text)
     else:
-        widget.draw_clamped(words, f"input_{key}", lambda _: _draw_letters(text))
-
-
-def _draw_letters(text: str) -> None:
-    st.text(text)
+        widget.draw_clamped(words, f"input_{key}", lambda _: st.text(text))
 
 
 def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Group]) -> None:
@@ -182,26 +173,23 @@ TURNS_AT_ONCE = 30
 
 def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInput) -> None:
     labels, key = now.words.input, f"{identifier}_{turn}"
-    icon = ":material/article:"
-    box = st.expander(labels.history, key=f"input_history_{key}", icon=icon, type="compact", on_change="rerun")
-    if not box.open:
-        return
-    shown_key = f"input_history_shown_{key}"
-    shown = st.session_state.get(shown_key, TURNS_AT_ONCE)
-    with box:
-        turns = now.service.inputs.history(identifier, turn, last=shown)
-        ways = _ways(call, turn)
-        for entry in reversed(turns):
-            _draw_turn(now, entry, labels.ways[ways.get(entry.number, "none")], f"{key}_{entry.number}")
-        if len(turns) == shown and turns[0].number > 1:
-            st.button(
-                labels.history_more,
-                key=f"input_history_more_{key}",
-                type="tertiary",
-                icon=":material/expand_more:",
-                on_click=_show,
-                args=(shown_key, shown + TURNS_AT_ONCE),
-            )
+    if box := widget.open_box(labels.history, f"input_history_{key}", "article"):
+        shown_key = f"input_history_shown_{key}"
+        shown = st.session_state.get(shown_key, TURNS_AT_ONCE)
+        with box:
+            turns = now.service.inputs.history(identifier, turn, last=shown)
+            ways = _ways(call, turn)
+            for entry in reversed(turns):
+                _draw_turn(now, entry, labels.ways[ways.get(entry.number, "none")], f"{key}_{entry.number}")
+            if len(turns) == shown and turns[0].number > 1:
+                widget.draw_action(
+                    labels.history_more,
+                    f"input_history_more_{key}",
+                    "expand_more",
+                    _show,
+                    shown_key,
+                    shown + TURNS_AT_ONCE,
+                )
 
 
 def _ways(call: CallInput, turn: int) -> dict[int, str]:
@@ -217,8 +205,7 @@ def _ways(call: CallInput, turn: int) -> dict[int, str]:
 def _draw_turn(now: PageState, entry: HistoryTurn, way: str, key: str) -> None:
     name = now.words.input.turn.format(turn=entry.number)
     label = f"{name} · {way} :gray[{format_tokens(entry.tokens, is_usage=False)}]"
-    row = st.expander(label, key=f"input_past_{key}", type="compact", on_change="rerun")
-    if row.open:
+    if row := widget.open_box(label, f"input_past_{key}"):
         with row:
             draw_messages(now.words, entry.messages, f"past_{key}")
 
@@ -235,17 +222,13 @@ _REQUEST_LINES: Final = 16
 def draw_input_details(now: PageState, identifier: str, turn: int, call: CallInput) -> None:
     """Draws the request, and what the provider read from its cache, behind a line that opens."""
     labels, key = now.words.input, f"{identifier}_{turn}_{call.attempt}_{call.ordinal}"
-    box = st.expander(
-        now.words.details, key=f"input_details_{key}", icon=":material/info:", type="compact", on_change="rerun"
-    )
-    if not box.open:
-        return
-    with box:
-        request = now.service.inputs.request(identifier, turn, attempt=call.attempt, ordinal=call.ordinal)
-        for note in (*_cache_notes(labels, call), *_notes(labels, request)):
-            st.markdown(f":small[{note}]")
-        if request.body is not None:
-            _draw_body(now.words, request.body, key, f"request-{turn}-{call.attempt}-{call.ordinal}.json")
+    if box := widget.open_box(now.words.details, f"input_details_{key}", "info"):
+        with box:
+            request = now.service.inputs.request(identifier, turn, attempt=call.attempt, ordinal=call.ordinal)
+            for note in (*_cache_notes(labels, call), *_notes(labels, request)):
+                st.markdown(f":small[{note}]")
+            if request.body is not None:
+                _draw_body(now.words, request.body, key, f"request-{turn}-{call.attempt}-{call.ordinal}.json")
 
 
 def _cache_notes(labels: InputWords, call: CallInput) -> Iterator[str]:

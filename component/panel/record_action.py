@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
-from component import background, dialog, page_state, redraw
+from component import background, dialog, page_state, redraw, widget
 from component.bridge import delivery, service_provider
 from component.format import format_count, format_turns
 from component.page_state import PageState
@@ -30,26 +30,17 @@ def draw(page: PageState, surface: str) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"change_{surface}"):
         st.markdown(f":small[:material/check: {change.text}]", width="content")
-        st.button(
-            page.words.undo,
-            key=f"take_back_{surface}",
-            type="tertiary",
-            icon=":material/undo:",
-            on_click=_take_back,
-            args=(change,),
-        )
+        widget.draw_action(page.words.undo, f"take_back_{surface}", "undo", _take_back, change)
 
 
 @delivery.once
 def _take_back(change: background.Change) -> None:
-    background.forget_change()
-    try:
+    def take_back() -> None:
         folds = service_provider.current().folds
         (folds.restore if change.is_compaction else folds.use_version)(change.session_id, change.back_to)
-    except TurnfoldError as error:
-        page_state.set_notice(error)
-    else:
-        page_state.set_notice(None)
+
+    background.forget_change()
+    page_state.attempt(take_back)
     redraw.page()
 
 
@@ -97,15 +88,14 @@ def edit(about: Target) -> None:
 def add_fact(asked: Mapping[str, str]) -> Callable[[], None]:
     """Adds a missing fact to a summary, on a press of the button in the card's list, which stays open."""
     session_id, back_to = asked["session"], asked["record"]
-    try:
+
+    def add() -> None:
         made = service_provider.current().folds.add_fact(session_id, back_to, asked["fact"])
         background.keep(session_id, _labels().fact_added.format(turns=_turns(made)), back_to=made.replaces or back_to)
-    except TurnfoldError as error:
-        page_state.set_notice(error)
-    else:
-        page_state.set_notice(None)
         if st.session_state.get(facts_key(back_to)):
             st.session_state[facts_key(made.id)] = True
+
+    page_state.attempt(add)
     return redraw.changed_as_asked
 
 
@@ -141,15 +131,13 @@ def fold_again(session_id: str, record: Record) -> None:
 
 @delivery.once
 def undo_fold(session_id: str, record: Record) -> None:
-    try:
+    def undo() -> None:
         quoted = service_provider.current().folds.undo(session_id, record.id)
         done = _labels().unmerged if quoted is None else _labels().undo_fold_done
         text = done.format(turns=_turns(record), count=record.source_count)
         background.keep(session_id, text, back_to=record.id)
-    except TurnfoldError as error:
-        page_state.set_notice(error)
-    else:
-        page_state.set_notice(None)
+
+    page_state.attempt(undo)
     redraw.page()
 
 
@@ -166,13 +154,7 @@ def _change_in_dialog(about: Target, change: Callable[[Folds], Record], done: st
 
 
 def _make(about: Target, make: Callable[[Folds], Record], report: Callable[[Target, Record], None]) -> None:
-    try:
-        folds = service_provider.current().folds
-    except TurnfoldError as error:
-        page_state.set_notice(error)
-        return
-    label = _labels().making.format(turns=_turns(about.record))
-    background.start(label, partial(make, folds), partial(report, about))
+    background.start(_labels().making.format(turns=_turns(about.record)), make, partial(report, about))
 
 
 def _report_remade(about: Target, made: Record) -> None:

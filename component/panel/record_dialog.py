@@ -129,7 +129,6 @@ def _draw_edit(now: PageState, about: Target) -> None:
         label = labels.summary.format(turns=format_turns(record.turns))
         st.text_area(label, value=record.summary, key=about.key("text"), height=_SUMMARY_PIXELS)
         _end_form(now, about, now.words.save, record_action.edit)
-    _leave_closed()
 
 
 def _draw_remake(now: PageState, about: Target) -> None:
@@ -155,7 +154,6 @@ def _draw_remake(now: PageState, about: Target) -> None:
             placeholder=labels.instruction_hint,
         )
         _end_form(now, about, labels.make, record_action.remake)
-    _leave_closed()
 
 
 def _draw_versions(now: PageState, about: Target) -> None:
@@ -176,28 +174,17 @@ def _draw_versions(now: PageState, about: Target) -> None:
         )
         draw_version_view(now.words, versions[chosen], in_use)
         _show_refusal(now)
-        with st.container(horizontal=True, key="dialog_choice"):
-            use, version = record_action.use_version, versions[chosen]
-            st.button(labels.use, key="dialog_confirm", type="primary", on_click=use, args=(about, version))
-            st.button(labels.close, key="dialog_cancel", on_click=dialog.close)
-    _leave_closed()
+        use, version = record_action.use_version, versions[chosen]
+        dialog.draw_choice(labels.use, use, about, version, cancel=labels.close, is_form=False)
 
 
 def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target], None]) -> None:
     st.markdown(f":small[:gray[{now.words.steering.from_next_turn}]]")
     _show_refusal(now)
-    # Enter presses a form's first button; the style sheet reverses the order.
-    with st.container(horizontal=True, key="dialog_choice"):
-        st.form_submit_button(label, key="dialog_confirm", type="primary", on_click=save, args=(about,))
-        st.form_submit_button(now.words.cancel, key="dialog_cancel", on_click=dialog.close)
+    dialog.draw_choice(label, save, about, cancel=now.words.cancel)
 
 
 def _show_refusal(now: PageState) -> None:
     error = record_action.refusal()
     if error is not None:
         show_error(now.words, error)
-
-
-def _leave_closed() -> None:
-    if not dialog.is_open():
-        st.rerun()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from component import open_form, page_state, project_choice, redraw, turn_buttons
+from component import open_form, page_state, project_choice, redraw, turn_buttons, widget
 from component.bridge.delivery import delivered
 from component.format import format_count, format_money, format_tokens
 from component.page_state import PageState
@@ -29,21 +29,19 @@ def draw_pin_list(now: PageState, pins: PinView) -> None:
         st.markdown(f":small[:gray[{words.steering.pins_over.format(count=unsent)}]]")
     used, budget = format_count(pins.used_tokens), format_count(pins.budget_tokens)
     label = words.steering.pins.format(count=len(pins.messages), used=used, budget=budget)
-    box = st.expander(label, key="pins", icon=":material/keep:", type="compact", on_change="rerun")
-    if not box.open:
-        return
-    with box:
-        rows = [
-            f'<li><button type="button" class="recalled-turn" data-first="{pinned.turn}" data-last="{pinned.turn}" '
-            f'aria-label="{words.to_turn.format(turn=pinned.turn)}">'
-            f"{words.steering.pin_turn.format(turn=pinned.turn)}</button>"
-            f'<span title="{html.escape(pinned.title)}">{html.escape(pinned.title)}</span>'
-            f"<span>{words.steering.pin_tokens.format(tokens=format_count(pinned.tokens))}"
-            f"{'' if pinned.is_sent else f' · {words.steering.pin_unsent}'}</span>"
-            f"{turn_buttons.pin(words, pinned.message_id, is_pinned=True)}</li>"
-            for pinned in pins.messages
-        ]
-        st.html(f'<ul class="pins">{"".join(rows)}</ul>')
+    if box := widget.open_box(label, "pins", "keep"):
+        with box:
+            rows = [
+                f'<li><button type="button" class="recalled-turn" data-first="{pinned.turn}" data-last="{pinned.turn}" '
+                f'aria-label="{words.to_turn.format(turn=pinned.turn)}">'
+                f"{words.steering.pin_turn.format(turn=pinned.turn)}</button>"
+                f'<span title="{html.escape(pinned.title)}">{html.escape(pinned.title)}</span>'
+                f"<span>{words.steering.pin_tokens.format(tokens=format_count(pinned.tokens))}"
+                f"{'' if pinned.is_sent else f' · {words.steering.pin_unsent}'}</span>"
+                f"{turn_buttons.pin(words, pinned.message_id, is_pinned=True)}</li>"
+                for pinned in pins.messages
+            ]
+            st.html(f'<ul class="pins">{"".join(rows)}</ul>')
 
 
 def draw_cost_box(now: PageState, identifier: str) -> None:
@@ -208,9 +206,9 @@ def _draw_tabs(now: PageState) -> None:
     history, statistics, sent, *projects = st.tabs(_tab_names(now), key=_TABS, on_change="rerun")
     if now.session is not None:
         records = now.service.folds.records(now.session.session_id, last=redraw.CARDS_AT_ONCE)
-        redraw.note_pins(now.service.folds.pins(now.session.session_id))
+        pins = now.service.folds.pins(now.session.session_id)
         answered = now.session.turn_count - now.session.is_running
-        redraw.note_panel(records, following, now.session, answered=None if history.open else answered)
+        redraw.note_panel(records, following, pins, now.session, answered=None if history.open else answered)
     if history.open:
         with history, error_box(now.words):
             _draw_history(now, following)
@@ -222,7 +220,7 @@ def _draw_tabs(now: PageState) -> None:
             input_tab.draw(now)
     if not any(tab.open for tab in projects):
         open_form.leave(open_form.PANEL)
-        redraw.note_project(None)
+        redraw.note(redraw.PROJECT, None)
     for project in projects:
         if project.open:
             with project, error_box(now.words):
@@ -260,23 +258,20 @@ def _draw_older(now: PageState, identifier: str, count: int, *, is_sent: bool) -
     """Draws the records without a card as lines: the older ones, or all of them where none is sent."""
     words = now.words
     label = (words.older_records if is_sent else words.unsent_records).format(count=count)
-    box = st.expander(label, key=_OLDER, icon=":material/history:", type="compact", on_change="rerun")
-    if not box.open:
-        return
-    shown, cards = min(count, st.session_state.get(_SHOWN, ROWS_AT_ONCE)), redraw.CARDS_AT_ONCE * is_sent
-    with box:
-        records = now.service.folds.records(identifier, last=cards + shown)
-        for record in records[len(records) - cards - 1 :: -1]:
-            card.draw_row(now, record, is_active=is_sent)
-        if shown < count:
-            st.button(
-                words.more_records.format(count=min(ROWS_AT_ONCE, count - shown)),
-                key="more_records",
-                type="tertiary",
-                icon=":material/expand_more:",
-                on_click=_show_older,
-                args=(shown + ROWS_AT_ONCE,),
-            )
+    if box := widget.open_box(label, _OLDER, "history"):
+        shown, cards = min(count, st.session_state.get(_SHOWN, ROWS_AT_ONCE)), redraw.CARDS_AT_ONCE * is_sent
+        with box:
+            records = now.service.folds.records(identifier, last=cards + shown)
+            for record in records[len(records) - cards - 1 :: -1]:
+                card.draw_row(now, record, is_active=is_sent)
+            if shown < count:
+                widget.draw_action(
+                    words.more_records.format(count=min(ROWS_AT_ONCE, count - shown)),
+                    "more_records",
+                    "expand_more",
+                    _show_older,
+                    shown + ROWS_AT_ONCE,
+                )
 
 
 def _open_card(now: PageState, identifier: str, record_id: str, following: NextFold) -> None:
@@ -300,8 +295,7 @@ def _draw_earlier_compactions(now: PageState, identifier: str) -> None:
     if not earlier:
         return
     label = now.words.earlier_compactions.format(count=len(earlier))
-    box = st.expander(label, key="compactions", icon=":material/compress:", type="compact", on_change="rerun")
-    if box.open:
+    if box := widget.open_box(label, "compactions", "compress"):
         with box:
             for record in earlier:
                 card.draw(now, record, is_active=False)

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import streamlit as st
 
-from component import action, open_form, project_choice, redraw
+from component import action, open_form, project_choice, redraw, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.format import escape_label, format_bytes, zone_of
@@ -121,10 +121,7 @@ def draw_origin(now: PageState) -> None:
 @delivered
 def _draw_as_sent(now: PageState, identifier: str) -> None:
     labels = now.words.project
-    box = st.expander(
-        labels.card_origin, key="known_begun", icon=":material/history:", type="compact", on_change="rerun"
-    )
-    if box.open:
+    if box := widget.open_box(labels.card_origin, "known_begun", "history"):
         with box, error_box(now.words):
             st.markdown(f":small[:gray[{labels.card_as_sent}]]")
             st.text(now.service.sessions.memory(identifier) or labels.card_nothing)

@@ -80,7 +80,7 @@ class Part:
             with self.row(f"head_of_{name}"):
                 st.markdown(f"**{title}**")
                 if new:
-                    self.icon(new, f"new_{name}", ":material/add:", self.opening(f"new_{name}"))
+                    self.icon(new, f"new_{name}", "add", self.opening(f"new_{name}"))
             yield
 
     @contextmanager
@@ -89,7 +89,7 @@ class Part:
             yield
 
     def icon(self, label: str, name: str, icon: str, act: Callable[[], None]) -> None:
-        st.button(label, key=self.key(f"icon_{name}"), icon=icon, type="tertiary", on_click=act)
+        widget.draw_action(label, f"icon_{self.key(name)}", icon, act)
 
     def show_refusal(self) -> None:
         error = open_form.refusal(self.surface)
@@ -153,6 +153,29 @@ _LABEL_CHARS: Final = 80
 
 def draw_item_menu(part: Part, kind: PrimedKind, item_id: str, name: str, text: str) -> None:
     draw_menu(part, label_of(part, kind, text), name, choices(part, kind, item_id))
+
+
+def draw_item(
+    part: Part,
+    kind: PrimedKind,
+    item_id: str,
+    name: str,
+    text: str,
+    shown: str,
+    offered: Mapping[str, Callable[[], None]] | None = None,
+    draw_before: Callable[[], None] = lambda: None,
+) -> None:
+    """Draws an item's row with its menu, or the open form; `offered` are the menu's choices if not the usual ones."""
+    if is_edited(part, kind, item_id):
+        draw_form(part, kind, item_id)
+        return
+    with part.row(name):
+        draw_before()
+        st.markdown(shown)
+        if offered is None:
+            offered = choices(part, kind, item_id)
+        if offered:
+            draw_menu(part, label_of(part, kind, text), name, offered)
 
 
 def label_of(part: Part, kind: PrimedKind, text: str) -> str:

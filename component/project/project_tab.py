@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 import streamlit as st
 
-from component import open_form, project_choice, redraw
+from component import open_form, project_choice, redraw, widget
 from component.format import escape_label, format_bytes, format_count, zone_of
 from component.page_state import PageState
 from component.project import project_card, project_form
 from component.project.project_form import Field, Part
-from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleFileView, TaskView
+from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleFileView, SnapshotView, TaskView
+
+_T = TypeVar("_T")
 
 
 def draw(now: PageState) -> None:
     labels = now.words.project
     root = project_choice.root_of(now.service, now.session)
     open_form.leave(open_form.PANEL, root)
-    redraw.note_project(None)
+    redraw.note(redraw.PROJECT, None)
     if not root:
         st.markdown(f":small[:gray[{labels.not_chosen}]]")
         for number, allowed in enumerate(now.service.projects.roots()):
@@ -29,7 +34,7 @@ def draw(now: PageState) -> None:
             )
         return
     view = now.service.projects.get(root, language=now.words.language)
-    redraw.note_project(view)
+    redraw.note(redraw.PROJECT, view)
     part = Part(now, view, open_form.PANEL)
     if not open_form.is_any_open(open_form.PANEL):
         part.show_refusal()
@@ -57,25 +62,42 @@ def _choose(root: str) -> None:
 
 
 def _draw_name(part: Part) -> None:
-    labels, view = part.labels, part.view
+    labels, view, name = part.labels, part.view, escape_label(part.view.name)
     with st.container(gap=None, key=part.key("name")):
-        if project_form.is_edited(part, "project", ""):
-            project_form.draw_form(part, "project", "")
-        else:
-            with part.row("name"):
-                st.markdown(f"**{escape_label(view.name)}**")
-                if not view.damage:
-                    project_form.draw_item_menu(part, "project", "", "name", escape_label(view.name))
+        choices = {} if view.damage else None
+        project_form.draw_item(part, "project", "", "name", name, f"**{name}**", choices)
         st.markdown(f":small[:gray[{escape_label(view.root)}]]")
         if not view.damage:
             count_text = labels.primed.format(tokens=format_count(view.primed_tokens))
             st.markdown(f":small[:gray[{count_text if len(view.primed) > 1 else labels.primed_nothing}]]")
 
 
+def _draw_note(text: str) -> None:
+    st.markdown(f":small[:gray[{text}]]")
+
+
+def _draw_folded(
+    part: Part,
+    name: str,
+    label: str,
+    icon: str,
+    items: Sequence[_T],
+    draw_item: Callable[[Part, int, _T], None],
+    note: str = "",
+) -> None:
+    """Draws items behind a line that opens, if there are any."""
+    if items and (box := widget.open_box(label.format(count=len(items)), part.key(name), icon)):
+        with box:
+            for number, item in enumerate(items):
+                draw_item(part, number, item)
+            if note:
+                _draw_note(note)
+
+
 def _draw_plans(part: Part) -> None:
     labels, view, plan = part.labels, part.view, part.view.active_plan
+    fields = [Field(labels.plan_title), Field(labels.plan_description, is_long=True)]
     with part.section("plan", labels.plan, new=labels.new_plan):
-        fields = [Field(labels.plan_title), Field(labels.plan_description, is_long=True)]
         project_form.draw(
             part,
             "new_plan",
@@ -84,47 +106,21 @@ def _draw_plans(part: Part) -> None:
             labels.switch_note,
         )
         if plan is None:
-            st.markdown(f":small[:gray[{labels.no_plan}]]")
-        elif project_form.is_edited(part, "plan", plan.id):
-            project_form.draw_form(part, "plan", plan.id)
+            _draw_note(labels.no_plan)
         else:
-            _draw_active(part, plan)
-        _draw_others(part, [each for each in view.plans if each != plan])
-
-
-def _draw_active(part: Part, plan: PlanView) -> None:
-    title = escape_label(plan.title)
-    with part.row("active_plan"):
-        description = f"  \n:small[:gray[{escape_label(plan.description)}]]" if plan.description else ""
-        st.markdown(f"{title}{description}")
-        project_form.draw_item_menu(part, "plan", plan.id, "active_plan", title)
-
-
-def _draw_others(part: Part, others: list[PlanView]) -> None:
-    if not others:
-        return
-    labels = part.labels
-    label = labels.other_plans.format(count=len(others))
-    box = st.expander(label, key=part.key("other_plans"), icon=":material/list:", type="compact", on_change="rerun")
-    if not box.open:
-        return
-    with box:
-        for number, plan in enumerate(reversed(others)):
-            _draw_other(part, number, plan)
-        st.markdown(f":small[:gray[{labels.switch_note}]]")
+            title = escape_label(plan.title)
+            description = f"  \n:small[:gray[{escape_label(plan.description)}]]" if plan.description else ""
+            project_form.draw_item(part, "plan", plan.id, "active_plan", title, f"{title}{description}")
+        others = [each for each in reversed(view.plans) if each != plan]
+        _draw_folded(part, "other_plans", labels.other_plans, "list", others, _draw_other, labels.switch_note)
 
 
 def _draw_other(part: Part, number: int, plan: PlanView) -> None:
-    if project_form.is_edited(part, "plan", plan.id):
-        project_form.draw_form(part, "plan", plan.id)
-        return
-    labels = part.labels
+    labels, title = part.labels, escape_label(plan.title)
     done = f" :green-badge[{labels.is_done}]" if plan.is_done else ""
-    with part.row(f"other_plan_{number}"):
-        st.markdown(f"{escape_label(plan.title)}{done}")
-        switch = part.changing(lambda projects: projects.workflow(part.view.root).switch_plan(plan.id))
-        choices = {labels.switch: switch, **project_form.asking_to_forget(part, plan.id)}
-        project_form.draw_menu(part, project_form.label_of(part, "plan", plan.title), f"other_plan_{number}", choices)
+    switch = part.changing(lambda projects: projects.workflow(part.view.root).switch_plan(plan.id))
+    choices = {labels.switch: switch, **project_form.asking_to_forget(part, plan.id)}
+    project_form.draw_item(part, "plan", plan.id, f"other_plan_{number}", title, f"{title}{done}", choices)
 
 
 def _draw_tasks(part: Part) -> None:
@@ -140,48 +136,34 @@ def _draw_tasks(part: Part) -> None:
         )
         waiting = [task for task in plan.tasks if not task.is_done]
         if not waiting:
-            st.markdown(f":small[:gray[{labels.no_tasks}]]")
+            _draw_note(labels.no_tasks)
         for number, task in enumerate(waiting):
             _draw_task(part, number, task)
-        _draw_done(part, [task for task in plan.tasks if task.is_done])
+        done = [task for task in reversed(plan.tasks) if task.is_done]
+        _draw_folded(part, "done", labels.done_tasks, "task_alt", done, _draw_done_task)
 
 
 def _draw_task(part: Part, number: int, task: TaskView) -> None:
     labels, title = part.labels, escape_label(task.title)
-    if project_form.is_edited(part, "task", task.id):
-        project_form.draw_form(part, "task", task.id)
-        return
-    with part.row(f"task_{number}"):
+    choices = dict(project_form.choices(part, "task", task.id))
+    if not task.is_active:
+        start = part.changing(lambda projects: projects.workflow(part.view.root).start_task(task.id))
+        choices = {labels.start_task: start, **choices}
+
+    def draw_check() -> None:
         complete = part.changing(lambda projects: projects.workflow(part.view.root).complete_task(task.id))
         label = labels.complete_of.format(text=title)
-        part.icon(label, f"complete_{number}", ":material/radio_button_unchecked:", complete)
-        st.markdown(f"**{title}** :primary-badge[{labels.is_active}]" if task.is_active else title)
-        choices = dict(project_form.choices(part, "task", task.id))
-        if not task.is_active:
-            start = part.changing(lambda projects: projects.workflow(part.view.root).start_task(task.id))
-            choices = {labels.start_task: start, **choices}
-        project_form.draw_menu(part, project_form.label_of(part, "task", title), f"task_{number}", choices)
+        part.icon(label, f"complete_{number}", "radio_button_unchecked", complete)
 
-
-def _draw_done(part: Part, done: list[TaskView]) -> None:
-    if not done:
-        return
-    label = part.labels.done_tasks.format(count=len(done))
-    box = st.expander(label, key=part.key("done"), icon=":material/task_alt:", type="compact", on_change="rerun")
-    if not box.open:
-        return
-    with box:
-        for number, task in enumerate(reversed(done)):
-            _draw_done_task(part, number, task)
+    shown = f"**{title}** :primary-badge[{labels.is_active}]" if task.is_active else title
+    project_form.draw_item(part, "task", task.id, f"task_{number}", title, shown, choices, draw_check)
 
 
 def _draw_done_task(part: Part, number: int, task: TaskView) -> None:
     title = escape_label(task.title)
-    with part.row(f"done_{number}"):
-        st.markdown(f":gray[~~{title}~~]")
-        start = part.changing(lambda projects: projects.workflow(part.view.root).start_task(task.id))
-        choices = {part.labels.reopen: start, **project_form.forgetting(part, task.id)}
-        project_form.draw_menu(part, project_form.label_of(part, "task", title), f"done_{number}", choices)
+    start = part.changing(lambda projects: projects.workflow(part.view.root).start_task(task.id))
+    choices = {part.labels.reopen: start, **project_form.forgetting(part, task.id)}
+    project_form.draw_item(part, "task", task.id, f"done_{number}", title, f":gray[~~{title}~~]", choices)
 
 
 def _draw_decisions(part: Part) -> None:
@@ -193,34 +175,25 @@ def _draw_decisions(part: Part) -> None:
             [Field(labels.new_decision, is_long=True)],
             lambda projects, typed: projects.context(part.view.root).record_decision(*typed),
         )
-        in_force = [each for each in part.view.decisions if each.is_in_force]
+        newest_first = part.view.decisions[::-1]
+        in_force = [each for each in newest_first if each.is_in_force]
         if not in_force:
-            st.markdown(f":small[:gray[{labels.no_decisions}]]")
-        for number, decision in enumerate(reversed(in_force)):
-            _draw_decision(part, f"decision_{number}", decision)
-        replaced = [each for each in part.view.decisions if not each.is_in_force]
-        if not replaced:
-            return
-        label = labels.replaced_decisions.format(count=len(replaced))
-        box = st.expander(label, key=part.key("replaced"), icon=":material/history:", type="compact", on_change="rerun")
-        if box.open:
-            with box:
-                for number, decision in enumerate(reversed(replaced)):
-                    _draw_decision(part, f"replaced_{number}", decision)
+            _draw_note(labels.no_decisions)
+        for number, decision in enumerate(in_force):
+            _draw_decision(part, number, decision)
+        replaced = [each for each in newest_first if not each.is_in_force]
+        _draw_folded(part, "replaced", labels.replaced_decisions, "history", replaced, _draw_decision)
 
 
-def _draw_decision(part: Part, key: str, decision: DecisionView) -> None:
-    if project_form.is_edited(part, "decision", decision.id):
-        project_form.draw_form(part, "decision", decision.id)
-        return
-    labels, text = part.labels, escape_label(decision.text)
-    day = f"{decision.date:%Y-%m-%d}" if decision.date else labels.undated
-    with part.row(key):
-        st.markdown(f"{text}  \n:small[:gray[{day}]]" if decision.is_in_force else f":gray[{text}  \n:small[{day}]]")
-        choices = dict(project_form.choices(part, "decision", decision.id))
-        if not decision.is_in_force:
-            choices.pop(labels.edit)
-        project_form.draw_menu(part, project_form.label_of(part, "decision", text), key, choices)
+def _draw_decision(part: Part, number: int, decision: DecisionView) -> None:
+    text, is_in_force = escape_label(decision.text), decision.is_in_force
+    day = f"{decision.date:%Y-%m-%d}" if decision.date else part.labels.undated
+    shown = f"{text}  \n:small[:gray[{day}]]" if is_in_force else f":gray[{text}  \n:small[{day}]]"
+    choices = dict(project_form.choices(part, "decision", decision.id))
+    if not is_in_force:
+        choices.pop(part.labels.edit)
+    key = f"{'decision' if is_in_force else 'replaced'}_{number}"
+    project_form.draw_item(part, "decision", decision.id, key, text, shown, choices)
 
 
 def _draw_files(part: Part) -> None:
@@ -233,7 +206,7 @@ def _draw_files(part: Part) -> None:
             lambda projects, typed: projects.context(part.view.root).note_open_files(typed),
         )
         if not part.view.open_files:
-            st.markdown(f":small[:gray[{labels.no_files}]]")
+            _draw_note(labels.no_files)
         for number, file in enumerate(reversed(part.view.open_files)):
             _draw_file(part, number, file)
 
@@ -243,7 +216,7 @@ def _draw_file(part: Part, number: int, file: OpenFileView) -> None:
     with part.row(f"file_{number}"):
         st.markdown(f"{path} :small[:orange[{labels.gone}]]" if file.is_gone else path)
         close = part.changing(lambda projects: projects.context(part.view.root).note_open_files(closed=[file.path]))
-        part.icon(labels.close_file_of.format(text=path), f"close_{number}", ":material/close:", close)
+        part.icon(labels.close_file_of.format(text=path), f"close_{number}", "close", close)
 
 
 def _draw_summary(part: Part) -> None:
@@ -257,20 +230,17 @@ def _draw_summary(part: Part) -> None:
         elif summary:
             st.text(summary)
         else:
-            st.markdown(f":small[:gray[{labels.no_summary}]]")
+            _draw_note(labels.no_summary)
 
 
 def _draw_snapshots(part: Part) -> None:
-    labels, snapshots = part.labels, part.view.snapshots
-    if not snapshots:
-        st.markdown(f":small[:gray[{labels.no_snapshots}]]")
-        return
-    label = labels.snapshots.format(count=len(snapshots))
-    box = st.expander(label, key=part.key("snapshots"), icon=":material/backup:", type="compact", on_change="rerun")
-    if box.open:
-        with box:
-            for snapshot in snapshots:
-                project_card.draw_restore(part, snapshot.name, snapshot)
+    if not part.view.snapshots:
+        _draw_note(part.labels.no_snapshots)
+    _draw_folded(part, "snapshots", part.labels.snapshots, "backup", part.view.snapshots, _draw_snapshot)
+
+
+def _draw_snapshot(part: Part, _number: int, snapshot: SnapshotView) -> None:
+    project_card.draw_restore(part, snapshot.name, snapshot)
 
 
 def _draw_rules(part: Part) -> None:
@@ -310,15 +280,12 @@ def _draw_rule_file(part: Part, number: int, file: RuleFileView) -> None:
             reason = part.words.path_reasons.get(file.refusal, part.words.errors["path"])
             st.markdown(f":small[:orange[{labels.rule_refused.format(reason=reason)}]]")
             return
-        box = st.expander(
+        if box := widget.open_box(
             f"`{file.path}`" if "`" not in file.path else escape_label(file.path),
-            key=part.key(f"rule_{number}"),
-            expanded=part.view.rules.state == "new",  # rules are shown before they are agreed to
-            icon=":material/description:",
-            type="compact",
-            on_change="rerun",
-        )
-        if box.open:
+            part.key(f"rule_{number}"),
+            "description",
+            is_open=part.view.rules.state == "new",  # rules are shown before they are agreed to
+        ):
             with box:
                 st.code(file.text, language=None, wrap_lines=True)
         st.markdown(f":small[:gray[{_rule_size(part, file)}]]")
@@ -353,14 +320,6 @@ def _rule_notes(part: Part, file: RuleFileView) -> list[str]:
 
 
 def _draw_difference(part: Part) -> None:
-    box = st.expander(
-        part.labels.difference,
-        key=part.key("difference"),
-        icon=":material/difference:",
-        type="compact",
-        expanded=True,
-        on_change="rerun",
-    )
-    if box.open:
+    if box := widget.open_box(part.labels.difference, part.key("difference"), "difference", is_open=True):
         with box:
             st.code("\n".join(part.view.rules.difference), language="diff", wrap_lines=True)

@@ -129,11 +129,4 @@ def _draw_rename(now: PageState, item: SessionItem) -> None:
         title = st.text_input(words.title_label, value=item.title, key=page_state.NEW_TITLE, max_chars=200)
         if not title.strip():
             st.markdown(f":small[:red[:material/error: {words.title_missing}]]")
-        # Enter presses a form's first button; the style sheet reverses the order.
-        with st.container(horizontal=True, key="dialog_choice"):
-            st.form_submit_button(
-                words.save, key="dialog_confirm", type="primary", on_click=action.rename, args=(item.session_id,)
-            )
-            st.form_submit_button(words.cancel, key="dialog_cancel", on_click=dialog.close)
-    if not dialog.is_open():
-        st.rerun()
+        dialog.draw_choice(words.save, action.rename, item.session_id, cancel=words.cancel)

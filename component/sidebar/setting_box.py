@@ -48,13 +48,7 @@ _MADE, _ASKED, _REFUSED = "made_token", "asked_program", "refused_program"
 
 
 def draw_program_box(now: PageState) -> None:
-    st.button(
-        now.words.programs.choose,
-        key="programs",
-        type="tertiary",
-        icon=":material/terminal:",
-        on_click=_open,
-    )
+    widget.draw_action(now.words.programs.choose, "programs", "terminal", _open)
     if not dialog.is_open():
         _forget()
     dialog.draw(_DIALOG, now.words.programs.title, _draw, now)
@@ -203,14 +197,7 @@ def draw_foot(now: PageState) -> None:
             required=True,
             label_visibility="collapsed",
         )
-        st.button(
-            now.words.shortcuts_label,
-            key="icon_help",
-            type="tertiary",
-            icon=":material/keyboard:",
-            on_click=dialog.request,
-            args=(action.HELP_DIALOG,),
-        )
+        widget.draw_action(now.words.shortcuts_label, "icon_help", "keyboard", dialog.request, action.HELP_DIALOG)
     dialog.draw(action.HELP_DIALOG, now.words.shortcuts_label, _draw_help, now.words)
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from component import action, dialog, page_state, redraw, session_list
+from component import action, dialog, page_state, redraw, session_list, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.format import escape_label, group_sessions, zone_of
@@ -24,15 +24,7 @@ def is_on() -> bool:
 
 
 def draw_button(words: Words) -> None:
-    st.button(
-        words.sessions.select,
-        key="icon_select",
-        type="tertiary",
-        icon=":material/checklist:",
-        disabled=is_on(),
-        on_click=_switch,
-        args=(True,),
-    )
+    widget.draw_action(words.sessions.select, "icon_select", "checklist", _switch, True, disabled=is_on())  # noqa: FBT003  # the argument of a widget callback
 
 
 def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
@@ -66,14 +58,7 @@ def draw_undo(now: PageState) -> None:
     text = labels.deleted_one.format(title=title) if len(deleted) == 1 else labels.deleted.format(count=len(deleted))
     with st.container(horizontal_alignment="right", gap=None, key="deleted"):
         st.html(f'<p role="status">{text}</p>')
-        st.button(
-            now.words.undo,
-            key="undo_delete",
-            type="tertiary",
-            icon=":material/undo:",
-            on_click=action.undo_delete,
-            args=(list(deleted),),
-        )
+        widget.draw_action(now.words.undo, "undo_delete", "undo", action.undo_delete, list(deleted))
 
 
 @st.fragment(run_every=1)
@@ -175,6 +160,4 @@ def _draw_list(now: PageState) -> None:
     more_count = now.service.sessions.count(search=search) - len(items)
     if more_count > 0:
         label = words.more_chats.format(count=more_count)
-        st.button(
-            label, key="more_sessions", type="tertiary", icon=":material/expand_more:", on_click=session_list.show_more
-        )
+        widget.draw_action(label, "more_sessions", "expand_more", session_list.show_more)

@@ -50,7 +50,7 @@ def draw_visitor(now: PageState) -> None:
     labels, name = now.words.sign_in, escape_label(now.visitor.name)
     with st.container(key="visitor", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
         st.markdown(f":material/account_circle: {name or labels.signed_in}")
-        st.button(labels.sign_out, key="sign_out", type="tertiary", on_click=st.logout)
+        widget.draw_action(labels.sign_out, "sign_out", "", st.logout)
         widget.draw_menu(labels.more, "menu_visitor", {labels.everywhere: lambda: dialog.request(_DIALOG)})
     dialog.draw(_DIALOG, labels.everywhere_title, _draw_question, now.words)
 
@@ -59,9 +59,4 @@ def _draw_question(words: Words) -> None:
     labels = words.sign_in
     st.markdown(labels.everywhere_question)
     st.markdown(f":small[:gray[{labels.everywhere_note}]]")
-    # Enter presses the first button; the style sheet reverses the order.
-    with st.container(horizontal=True, key="dialog_choice"):
-        st.button(labels.everywhere, key="dialog_confirm", type="primary", on_click=action.sign_out_everywhere)
-        st.button(words.cancel, key="dialog_cancel", on_click=dialog.close)
-    if not dialog.is_open():
-        st.rerun()
+    dialog.draw_choice(labels.everywhere, action.sign_out_everywhere, cancel=words.cancel, is_form=False)

@@ -75,7 +75,7 @@ def inside(stage: Stage, name: str) -> Locator:
 
 
 def press(stage: Stage, name: str) -> None:
-    inside(stage, name).locator("button").click()
+    stage.panel.locator(f":is(.st-key-project_{name}_panel, .st-key-icon_project_{name}_panel) button").first.click()
 
 
 def save(stage: Stage, *texts: str) -> None:
@@ -145,7 +145,7 @@ def boxes_open(stage: Stage) -> None:
 
 
 def task_form(stage: Stage) -> None:
-    press(stage, "icon_new_tasks")
+    press(stage, "new_tasks")
     expect(inside(stage, "save")).to_be_visible()
 
 
@@ -153,7 +153,7 @@ def task_done(stage: Stage) -> None:
     """A task that is noted, the one before it that is done and the next one that is begun: all are stored."""
     save(stage, "공지 쓰기")
     expect(inside(stage, "tasks")).to_contain_text("공지 쓰기")
-    press(stage, "icon_complete_0")
+    press(stage, "complete_0")
     expect(inside(stage, "tasks").get_by_text(stage.words.project.done_tasks.format(count=2))).to_be_visible()
     pick_in_tab(stage, "task_0", stage.words.project.start_task)
     expect(inside(stage, "row_of_task_0")).to_contain_text(stage.words.project.is_active)
@@ -176,7 +176,7 @@ def decision_replaced(stage: Stage) -> None:
 
 
 def plan_form(stage: Stage) -> None:
-    press(stage, "icon_new_plan")
+    press(stage, "new_plan")
     expect(stage.panel.get_by_role("textbox")).to_have_count(2)
 
 
@@ -208,7 +208,7 @@ def restored(stage: Stage) -> None:
 
 def rules_changed(stage: Stage) -> None:
     (root_of(stage) / "AGENTS.md").write_text(RULES + "- 길게 답한다.\n", encoding="utf-8")
-    press(stage, "icon_new_files")
+    press(stage, "new_files")
     press(stage, "cancel")
     code = inside(stage, "difference").get_by_test_id("stCode")
     expect(code).to_contain_text("+- 길게 답한다.")

@@ -48,8 +48,8 @@ def test_without_a_project_the_tab_has_the_choice(page: AppTest, project: Script
 
 
 def test_one_form_is_open_at_a_time_and_a_left_tab_closes_it(page: AppTest, project: ScriptedService) -> None:
-    open_project_tab(page).button(key="project_icon_new_tasks_panel").click().run()
-    page.button(key="project_icon_new_files_panel").click().run()
+    open_project_tab(page).button(key="icon_project_new_tasks_panel").click().run()
+    page.button(key="icon_project_new_files_panel").click().run()
     assert [field.key for field in page.text_input if "project_field" in str(field.key)] == [
         "project_field_0_new_files_panel"
     ]
@@ -78,13 +78,13 @@ def test_each_press_in_the_tab_changes_one_thing_or_says_why_not(page: AppTest, 
     open_project_tab(page)
     assert project.projects.loaded == []  # until it is pressed others may change the file
     presses: tuple[tuple[Callable[[], AppTest], tuple[object, ...]], ...] = (
-        (page.button(key="project_icon_complete_1_panel").click().run, ("complete_task", "task-2")),
+        (page.button(key="icon_project_complete_1_panel").click().run, ("complete_task", "task-2")),
         (lambda: pick(page, "task_1_panel", "시작"), ("start_task", "task-2")),
         (lambda: pick(page, "task_1_panel", "메모리에서 삭제"), ("forget", "task-2")),
         (lambda: pick(page, "active_plan_panel", "계획 완료"), ("complete_plan", "plan-1")),
         (lambda: pick(page, "decision_0_panel", "메모리에서 삭제"), ("forget_decision", "decision-2")),
         (
-            lambda: page.button(key="project_icon_close_0_panel").click().run(),
+            lambda: page.button(key="icon_project_close_0_panel").click().run(),
             ("note_open_files", ("closed", ["old.py"])),
         ),
         (lambda: pick(page, "summary_panel", "메모리에서 삭제"), ("edit_summary", "")),
@@ -99,7 +99,7 @@ def test_each_press_in_the_tab_changes_one_thing_or_says_why_not(page: AppTest, 
         (ProjectBusyError("10 s"), "다른 작업이 프로젝트 메모리를 쓰고 있습니다."),
     ):
         project.projects.refusal = error
-        page.button(key="project_icon_complete_0_panel").click().run()
+        page.button(key="icon_project_complete_0_panel").click().run()
         assert sentence in page.error[0].value
         assert len(page.error) == 1
 
@@ -113,7 +113,7 @@ def test_each_form_of_the_tab_adds_one_thing(page: AppTest, project: ScriptedSer
         ("files", ("src/a.py",), ("note_open_files", ["src/a.py"])),
     ):
         project.projects.calls.clear()
-        page.button(key=f"project_icon_new_{form}_panel").click().run()
+        page.button(key=f"icon_project_new_{form}_panel").click().run()
         for number, text in enumerate(texts):
             key = f"project_field_{number}_new_{form}_panel"
             is_long = key in {area.key for area in page.text_area}
