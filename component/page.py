@@ -42,9 +42,15 @@ def main() -> None:
         if project_choice.is_on(now.service):
             st.html(widget.ASSETS / "project.css")
         turn_buttons.listen(PRESSES)
-        for draw in (sidebar.draw, transcript.draw, find.draw, summary_panel.draw, composer.draw):
-            with error_box(now.words):
-                draw(now)
+        with error_box(now.words):
+            sidebar.draw(now)
+        with error_box(now.words):
+            transcript.draw(now)
+        find.draw(now)
+        with error_box(now.words):
+            summary_panel.draw(now)
+        with error_box(now.words):
+            composer.draw(now)
         browser.draw(now)
         with error_box(now.words):
             record_dialog.draw(now)

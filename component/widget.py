@@ -23,7 +23,7 @@ def draw_action(
     label: str,
     key: str,
     icon: str,
-    act: Callable[..., object],
+    act: Callable[..., None],
     *arguments: object,
     disabled: bool = False,
     help: str | None = None,  # noqa: A002  # as Streamlit calls it

@@ -21,9 +21,11 @@ from streamlit.testing.v1 import AppTest
 
 from component import action, background, page_state
 from component.bridge import service_provider
+from component.chat import composer
 from component.panel import record_action
 from component.panel.record_action import Target
 from component.project import project_form
+from component.sidebar import setting_box
 from graph.server.identity import owner_of
 from graph.service import ChatService
 from graph.service.projects import Projects
@@ -197,17 +199,15 @@ def begin_a_chat(about: About) -> Iterator[Press]:
     assert [turn.user_text for turn in about.new.turns] == ["A first question"]
 
 
-@shows("browser._take_sent", "action.take")
+@shows("composer.take_sent", "action.take")
 def send(about: About) -> Iterator[Press]:
-    about.fields["browser"] = {"sent": [sent("Another message", about.session_id)]}
-    yield handler("browser._take_sent")
+    yield partial(composer.take_sent, [sent("Another message", about.session_id)])
     assert ended(about).last_turn.user_text == "Another message"
 
 
-@shows("browser._take_sent", "action.take")
+@shows("composer.take_sent", "action.take")
 def send_a_command(about: About) -> Iterator[Press]:
-    about.fields["browser"] = {"sent": [sent("/compact", about.session_id)]}
-    yield handler("browser._take_sent")
+    yield partial(composer.take_sent, [sent("/compact", about.session_id)])
     assert about.compactions == 1
 
 
@@ -226,8 +226,7 @@ def restore(about: About) -> Iterator[Press]:
 
 @shows()
 def reset(about: About) -> Iterator[Press]:
-    about.fields["browser"] = {"sent": [sent("/reset", about.session_id)]}
-    yield handler("browser._take_sent")
+    yield partial(composer.take_sent, [sent("/reset", about.session_id)])
     assert about.reset_after == (TURNS,)
 
 
@@ -308,10 +307,10 @@ def open_the_example(about: About) -> Iterator[Press]:
     assert len(about.new.turns) == 7
 
 
-@shows("browser._take_file", "action.import_sessions", refusal=None)
+@shows("setting_box.take_file", "action.import_sessions", refusal=None)
 def open_a_file(about: About) -> Iterator[Press]:
-    about.fields["browser"] = {"file": {"text": "\n".join(about.service.sessions.export(about.session_id))}}
-    yield handler("browser._take_file")
+    text = "\n".join(about.service.sessions.export(about.session_id))
+    yield partial(setting_box.take_file, {"text": text})
     assert about.new.turns == about.turns
 
 
