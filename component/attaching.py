@@ -119,7 +119,7 @@ def draw(words: Words) -> None:
             name, reason = html.escape(error.detail), words.attachment.reasons[error.reason]
             st.html(f'<p class="refused" role="alert"><b>{name}</b> {reason}</p>', width="content")
             label = words.attachment.remove.format(name=escape_label(error.detail))
-            widget.draw_action(label, f"icon_refused_{number}", "close", _forget, error)
+            widget.draw_action(label, f"icon_refused_{number}", "close", _remove, _REFUSED, error)
     if not _attached():
         return
     with st.container(key="attached", gap="xsmall"):
@@ -134,7 +134,7 @@ def draw(words: Words) -> None:
                         key=f"detach_{number}",
                         icon=":material/close:",
                         on_click=_remove,
-                        args=(attachment,),
+                        args=(_KEPT, attachment),
                     )
 
 
@@ -144,18 +144,15 @@ def chip_label(words: Words, attachment: Attachment) -> str:
 
 
 def _attached() -> tuple[Kept, ...]:
-    attached: tuple[Kept, ...] = st.session_state.get(_KEPT, ())
-    return attached
+    return tuple(st.session_state.get(_KEPT, ()))
 
 
 def _aside() -> Mapping[str, tuple[Kept, ...]]:
-    aside: Mapping[str, tuple[Kept, ...]] = st.session_state.get(_ASIDE, {})
-    return aside
+    return dict(st.session_state.get(_ASIDE, {}))
 
 
 def _refused() -> tuple[AttachmentError, ...]:
-    refused: tuple[AttachmentError, ...] = st.session_state.get(_REFUSED, ())
-    return refused
+    return tuple(st.session_state.get(_REFUSED, ()))
 
 
 def _set(key: str, value: object) -> None:
@@ -171,12 +168,6 @@ def _small(image: NamedImage) -> str:
 
 
 @delivery.once
-def _remove(attachment: Kept) -> None:
-    _set(_KEPT, tuple(one for one in _attached() if one is not attachment))
-    redraw.changed()
-
-
-@delivery.once
-def _forget(error: AttachmentError) -> None:
-    _set(_REFUSED, tuple(one for one in _refused() if one is not error))
+def _remove(key: str, taken_off: Kept | AttachmentError) -> None:
+    _set(key, tuple(one for one in st.session_state[key] if one is not taken_off))
     redraw.changed()

@@ -73,12 +73,10 @@ def answer_markdown(text: str) -> str:
 
 def summary_markdown(text: str) -> str:
     """Escapes a summary's Markdown like `answer_markdown`; links and line breaks are shown as the model reads them."""
-    shown = (_unlinked(block.text) if block.is_prose else block.text for block in _blocks(text))
-    return "".join(shown)
-
-
-def _unlinked(text: str) -> str:
-    return _SOFT_BREAK.sub("  \n", _show_prose(text, has_links=False))
+    return "".join(
+        _SOFT_BREAK.sub("  \n", _show_prose(block.text, has_links=False)) if block.is_prose else block.text
+        for block in _blocks(text)
+    )
 
 
 def _blocks(text: str) -> Iterator[_Block]:

@@ -104,11 +104,11 @@ def listen(others: Acts) -> None:
 def _listen(others: Acts) -> None:
     delivery.note_automatic()
     heard = st.components.v2.component("turnfold_press", js=widget.read_assets("press.js"))
-    heard(key=_KEY, data={"heard": st.session_state.get(_DONE, 0.0)}, on_pressed_change=partial(_press, others))
-
-
-def _press(others: Acts) -> None:
-    press(st.session_state[_KEY]["pressed"], others)
+    heard(
+        key=_KEY,
+        data={"heard": st.session_state.get(_DONE, 0.0)},
+        on_pressed_change=lambda: press(st.session_state[_KEY]["pressed"], others),
+    )
 
 
 def _pager(

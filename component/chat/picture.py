@@ -15,8 +15,6 @@ from component.words.en import Words
 from graph.attachment import enlarged, thumbnail
 from graph.value.view import NamedImage
 
-_THUMBS: Final = "thumbnails"
-_MOST_THUMBS: Final = 100
 _WIDTH: Final = 1_000
 
 
@@ -62,11 +60,7 @@ def _draw_large(words: Words, identifier: str, image: NamedImage) -> None:
         st.markdown(words.attachment.picture_gone)
 
 
+@st.cache_data(scope="session", max_entries=100, show_spinner=False)
 def _thumb(identifier: str, reference: str) -> str:
     """Returns the small picture, "" if there is none; kept for this tab, since a turn is drawn often."""
-    thumbs: dict[tuple[str, str], str] = st.session_state.setdefault(_THUMBS, {})
-    if (identifier, reference) not in thumbs:
-        while len(thumbs) >= _MOST_THUMBS:
-            del thumbs[next(iter(thumbs))]
-        thumbs[identifier, reference] = thumbnail(service_provider.current().turns.image(identifier, reference))
-    return thumbs[identifier, reference]
+    return thumbnail(service_provider.current().turns.image(identifier, reference))

@@ -226,7 +226,8 @@ def draw(now: PageState) -> None:
         st.empty()  # replaces the empty page, which would stay above the turns until the run ends
         with st.container(horizontal=True, horizontal_alignment="center"):
             if shown.transcript.earlier_count:
-                _draw_earlier(now.words, shown.transcript.earlier_count)
+                label = now.words.earlier.format(count=shown.transcript.earlier_count)
+                widget.draw_action(label, "earlier", "history", page_state.show_earlier)
         with st.container(key="begun_by"):
             if now.session.client:
                 widget.draw_origin(now.words, now.session.client)
@@ -260,10 +261,6 @@ def _draw_slot(page: PageState, identifier: str, number: int, shown: Shown) -> N
     if page.session is not None and not is_followed:
         with st.container(key="watch"):
             live.watch(page, page.session)
-
-
-def _draw_earlier(words: Words, count: int) -> None:
-    widget.draw_action(words.earlier.format(count=count), "earlier", "history", page_state.show_earlier)
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:

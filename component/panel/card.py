@@ -63,7 +63,8 @@ def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: b
         st.markdown(f"**\\{_title(words, record)[:-1]}\\]**" + (f" :gray-badge[{badge}]" if badge else ""))
         if is_ready:
             st.markdown(f":small[:primary[{words.card_ready}]]")
-        st.markdown(f":small[:gray[{_figures(words, record)}]]")
+        figures = describe_compaction(words, record) if record.context_messages else _chars(words, record)
+        st.markdown(f":small[:gray[{figures}]]")
         turns = {"data-first": f"{record.turns[0]}", "data-last": f"{record.turns[-1]}"}
         st.html(widget.icon_button("to-turns", "north_west", words.to_turns, **turns), width="content")
         if is_active and now.session is not None:
@@ -160,10 +161,6 @@ def _badge(words: Words, record: Record) -> str:
     if record.kind == "merge":
         return words.card_merged.format(count=record.source_count)
     return words.card_rate.format(rate=format_rate(record.compression_rate)) if record.kind == "interval" else ""
-
-
-def _figures(words: Words, record: Record) -> str:
-    return describe_compaction(words, record) if record.context_messages else _chars(words, record)
 
 
 def _chars(words: Words, record: Record) -> str:

@@ -103,8 +103,7 @@ def _draw_parts(words: Words, group: Group, key: str) -> None:
 def _draw_tools(tools: Sequence[ToolSchema], key: str) -> None:
     for tool in tools:
         if row := widget.open_box(escape_label(tool.name), f"input_tool_{key}_{tool.name}"):
-            with row:
-                st.code(tool.text, language=None, wrap_lines=True)
+            row.code(tool.text, language=None, wrap_lines=True)
 
 
 def _draw_part(words: Words, blocks: Sequence[InputBlock], key: str) -> None:

@@ -203,7 +203,10 @@ def _draw_tabs(now: PageState) -> None:
     if identifier and _WANTED in st.session_state:
         with error_box(now.words):
             _open_card(now, identifier, st.session_state.pop(_WANTED), following)
-    history, statistics, sent, *projects = st.tabs(_tab_names(now), key=_TABS, on_change="rerun")
+    names = [now.words.tab_summaries, now.words.tab_statistics, now.words.input.tab]
+    if project_choice.is_on(now.service):
+        names.append(now.words.project.tab)
+    history, statistics, sent, *projects = st.tabs(names, key=_TABS, on_change="rerun")
     if now.session is not None:
         records = now.service.folds.records(now.session.session_id, last=redraw.CARDS_AT_ONCE)
         pins = now.service.folds.pins(now.session.session_id)
@@ -225,11 +228,6 @@ def _draw_tabs(now: PageState) -> None:
         if project.open:
             with project, error_box(now.words):
                 project_tab.draw(now)
-
-
-def _tab_names(now: PageState) -> list[str]:
-    names = [now.words.tab_summaries, now.words.tab_statistics, now.words.input.tab]
-    return [*names, now.words.project.tab] if project_choice.is_on(now.service) else names
 
 
 def _draw_history(now: PageState, following: NextFold) -> None:

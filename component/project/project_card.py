@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from functools import partial
 
 import streamlit as st
 
@@ -28,7 +29,7 @@ def draw_project_damage(part: Part) -> None:
     detail = f" ({escape_label(location)})" if location else ""
     st.warning(f"{labels.damaged.format(file=escape_label(file))} {offer}{detail}", icon=":material/broken_image:")
     if snapshots:
-        draw_restore(part, _FORM, snapshots[0], is_first=True)
+        draw_restore(part, 0, snapshots[0], is_first=True)
     if part.is_open("start_over"):
         act = part.changing(lambda projects: projects.start_over(part.view.root))
         project_form.draw_question(part, labels.start_over_question, labels.start_over, act)
@@ -37,12 +38,9 @@ def draw_project_damage(part: Part) -> None:
         st.button(labels.start_over, key=part.key("ask_start_over"), icon=":material/restart_alt:", on_click=ask)
 
 
-def _time_of(part: Part, snapshot: SnapshotView) -> str:
-    return f"{snapshot.created_at.astimezone(zone_of(part.now.time_zone)):%Y-%m-%d %H:%M:%S}"
-
-
-def draw_restore(part: Part, name: str, snapshot: SnapshotView, *, is_first: bool = False) -> None:
-    labels, time = part.labels, _time_of(part, snapshot)
+def draw_restore(part: Part, _number: int, snapshot: SnapshotView, *, is_first: bool = False) -> None:
+    labels, name = part.labels, _FORM if is_first else snapshot.name
+    time = f"{snapshot.created_at.astimezone(zone_of(part.now.time_zone)):%Y-%m-%d %H:%M:%S}"
     if part.is_open(f"restore_{name}"):
         question = labels.restore_question.format(time=time)
         act = part.changing(lambda projects: projects.restore(part.view.root, snapshot.name))
@@ -133,16 +131,10 @@ def _send(text: str) -> None:
 
 
 def _draw_end(text: str, label: str, *, has_memory: bool) -> None:
+    key, icon = ("with_memory", "history") if has_memory else ("without_memory", "history_toggle_off")
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(text, width="content")
-        st.button(
-            label,
-            key="with_memory" if has_memory else "without_memory",
-            icon=":material/history:" if has_memory else ":material/history_toggle_off:",
-            type="tertiary",
-            on_click=project_choice.begin,
-            kwargs={"has_memory": has_memory},
-        )
+        widget.draw_action(label, key, icon, partial(project_choice.begin, has_memory=has_memory))
 
 
 def _draw_known(part: Part) -> None:

@@ -12,7 +12,7 @@ from component.format import escape_label, format_bytes, format_count, zone_of
 from component.page_state import PageState
 from component.project import project_card, project_form
 from component.project.project_form import Field, Part
-from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleFileView, SnapshotView, TaskView
+from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleFileView, TaskView
 
 _T = TypeVar("_T")
 
@@ -236,11 +236,7 @@ def _draw_summary(part: Part) -> None:
 def _draw_snapshots(part: Part) -> None:
     if not part.view.snapshots:
         _draw_note(part.labels.no_snapshots)
-    _draw_folded(part, "snapshots", part.labels.snapshots, "backup", part.view.snapshots, _draw_snapshot)
-
-
-def _draw_snapshot(part: Part, _number: int, snapshot: SnapshotView) -> None:
-    project_card.draw_restore(part, snapshot.name, snapshot)
+    _draw_folded(part, "snapshots", part.labels.snapshots, "backup", part.view.snapshots, project_card.draw_restore)
 
 
 def _draw_rules(part: Part) -> None:
@@ -256,8 +252,9 @@ def _draw_rules(part: Part) -> None:
             )
         for limit in rules.exceeded:
             st.markdown(f":small[:orange[:material/warning: {labels.rule_limits[limit]}]]")
-        if rules.state == "changed":
-            _draw_difference(part)
+        key = part.key("difference")
+        if rules.state == "changed" and (box := widget.open_box(labels.difference, key, "difference", is_open=True)):
+            box.code("\n".join(rules.difference), language="diff", wrap_lines=True)
         for number, file in enumerate(rules.files):
             _draw_rule_file(part, number, file)
 
@@ -286,8 +283,7 @@ def _draw_rule_file(part: Part, number: int, file: RuleFileView) -> None:
             "description",
             is_open=part.view.rules.state == "new",  # rules are shown before they are agreed to
         ):
-            with box:
-                st.code(file.text, language=None, wrap_lines=True)
+            box.code(file.text, language=None, wrap_lines=True)
         st.markdown(f":small[:gray[{_rule_size(part, file)}]]")
         for note in _rule_notes(part, file):
             st.markdown(f":small[:orange[{note}]]")
@@ -317,9 +313,3 @@ def _rule_notes(part: Part, file: RuleFileView) -> list[str]:
         left, size = format_bytes(file.left_out_bytes), format_bytes(file.size_bytes)
         notes.append(f":material/content_cut: {labels.rule_cut.format(left=left, size=size)}")
     return notes
-
-
-def _draw_difference(part: Part) -> None:
-    if box := widget.open_box(part.labels.difference, part.key("difference"), "difference", is_open=True):
-        with box:
-            st.code("\n".join(part.view.rules.difference), language="diff", wrap_lines=True)

@@ -22,11 +22,6 @@ from graph.value.error import InputError, TurnfoldError
 from graph.value.view import MadeToken, ProgramToken
 
 
-def draw_import(words: Words) -> None:
-    label = words.sessions.open_file
-    st.html(widget.icon_button("open-file", "upload_file", label, label), width="content")
-
-
 @delivery.once
 def take_file(sent: object) -> None:
     """Widget callback: imports the chats of a file and opens the first; without a text the file is too large."""
@@ -174,7 +169,8 @@ def draw(now: PageState) -> None:
         _draw_strategy(now)
         instructions.draw(now)
         draw_program_box(now)
-        draw_import(now.words)
+        label = now.words.sessions.open_file
+        st.html(widget.icon_button("open-file", "upload_file", label, label), width="content")
 
 
 def draw_foot(now: PageState) -> None:

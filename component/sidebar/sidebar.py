@@ -23,10 +23,6 @@ def is_on() -> bool:
     return bool(st.session_state.get(page_state.SELECTING))
 
 
-def draw_button(words: Words) -> None:
-    widget.draw_action(words.sessions.select, "icon_select", "checklist", _switch, True, disabled=is_on())  # noqa: FBT003  # the argument of a widget callback
-
-
 def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
     if not is_on():
         return
@@ -116,7 +112,7 @@ def _draw_sessions(now: PageState) -> None:
             live=True,
             persist_state="session",
         )
-        draw_button(words)
+        widget.draw_action(words.sessions.select, "icon_select", "checklist", _switch, True, disabled=is_on())  # noqa: FBT003  # the argument of a widget callback
     is_other = page_state.session_id() != (now.session.session_id if now.session else None)
     if is_other or page_state.is_turn_wanted():
         st.rerun()
