@@ -87,7 +87,7 @@ def draw(service: ChatService, words: Words) -> None:
     project, listed = words.project, st.session_state[LISTED]
     roots = service.projects.roots()
     names = ["", *roots] if listed in {"", *roots} else ["", *roots, listed]
-    st.selectbox(project.choice, names, key=LISTED, format_func=lambda root: label(root) or project.none)
+    st.selectbox(project.tab, names, key=LISTED, format_func=lambda root: label(root) or project.none)
     if listed in roots:
         st.text_input(project.below, key=BELOW, placeholder=project.below_hint)
     else:

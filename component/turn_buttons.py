@@ -173,7 +173,7 @@ def draw_answer(
 def pin(words: Words, message_id: str, *, is_pinned: bool, text: str = "", about: str = "") -> str:
     """Returns the button that pins a message; with `text` on it, in a list of what is pinned with it."""
     labels = words.steering
-    hint = labels.unpin if is_pinned else labels.pin_hint
+    hint = words.sessions.unpin if is_pinned else labels.pin_hint
     label = f"{text}: {about}" if text else labels.pin
     return markup("pin", label, {"message": message_id}, icon="keep", hint=hint, is_on=is_pinned, text=text)
 

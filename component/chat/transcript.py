@@ -393,7 +393,7 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
 
 def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown, *, is_aside: bool) -> None:
     row, is_pinned = "last_actions" if turn.is_last else "actions", turn.answer_message_id in shown.pinned
-    with st.container(horizontal=True, gap="xsmall", key=f"{row}_{turn.number}"):
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key=f"{row}_{turn.number}"):
         zone = zone_of(now.time_zone)
         turn_buttons.draw_answer(now.words, identifier, turn, zone, is_pinned=is_pinned, is_aside=is_aside)
         if turn.is_last and not is_aside:

@@ -136,7 +136,9 @@ def _missing_list(now: PageState, identifier: str, record_id: str, *, is_active:
             buttons = turn_buttons.markup("add_fact", label, about, icon="add", text=words.facts_add)
             if message_id:
                 is_pinned = message_id in pinned
-                buttons += turn_buttons.pin(words, message_id, is_pinned=is_pinned, text=words.facts_pin, about=named)
+                buttons += turn_buttons.pin(
+                    words, message_id, is_pinned=is_pinned, text=words.sessions.pin, about=named
+                )
             row += f'<div class="turn-buttons">{buttons}</div>'
         rows.append(f"<li>{row}</li>")
     return f'<p class="missing">{words.facts_missing}</p><ul class="missing">{"".join(rows)}</ul>'

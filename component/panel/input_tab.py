@@ -119,7 +119,7 @@ def _group_name(words: Words, block: InputBlock) -> str:
         return labels.contexts[block.id]
     if not block.turns:
         return labels.roles[block.role]
-    template = labels.record if block.kind in _RECORDS else labels.turn
+    template = words.card_title if block.kind in _RECORDS else labels.turn
     return escape_label(template.format(turns=format_turns(block.turns), turn=block.turns[-1]))
 
 
@@ -154,7 +154,7 @@ def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Gr
     st.html(
         f'<div class="input-sizes">{_line(labels.sent.format(turn=turn), call.sent_tokens)}'
         f'<div class="input-bar" role="img" aria-label="{html.escape(summary)}">{parts}</div>'
-        f"{_line(labels.full, call.full_tokens)}"
+        f"{_line(words.chart_full, call.full_tokens)}"
         f'<div class="input-bar" aria-hidden="true"><i class="full" style="width:'
         f'{100 * call.full_tokens / longest:.2f}%"></i></div></div>'
     )
@@ -312,7 +312,7 @@ def draw(now: PageState) -> None:
 def _choose_turn(words: Words, turns: Sequence[int], key: str) -> int:
     labels = words.input
     chosen = st.selectbox(
-        labels.choose_turn,
+        words.chart_turn,
         [_NEWEST, *reversed(turns[:-1])],
         format_func=lambda turn: labels.newest if turn == _NEWEST else labels.in_turn.format(turn=turn),
         key=f"input_turn_{key}",

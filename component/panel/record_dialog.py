@@ -85,7 +85,7 @@ def name_of(words: Words, version: Record) -> str:
     elif version.edited:
         about = labels.edited
     else:
-        about = labels.version_rate.format(rate=format_rate(version.compression_rate))
+        about = words.card_rate.format(rate=format_rate(version.compression_rate))
     return labels.version.format(version=version.version, about=about, summary=format_count(version.summary_chars))
 
 

@@ -34,7 +34,7 @@ def draw_pin_list(now: PageState, pins: PinView) -> None:
             rows = [
                 f'<li><button type="button" class="recalled-turn" data-first="{pinned.turn}" data-last="{pinned.turn}" '
                 f'aria-label="{words.to_turn.format(turn=pinned.turn)}">'
-                f"{words.steering.pin_turn.format(turn=pinned.turn)}</button>"
+                f"{words.input.turn.format(turn=pinned.turn)}</button>"
                 f'<span title="{html.escape(pinned.title)}">{html.escape(pinned.title)}</span>'
                 f"<span>{words.steering.pin_tokens.format(tokens=format_count(pinned.tokens))}"
                 f"{'' if pinned.is_sent else f' · {words.steering.pin_unsent}'}</span>"

@@ -195,12 +195,14 @@ def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable
         },
         "decision": {labels.forget: changing(lambda projects: projects.context(root).forget_decision(item_id))},
         "file": {
-            labels.close_file: changing(lambda projects: projects.context(root).note_open_files(closed=[item_id]))
+            part.words.steering.close: changing(
+                lambda projects: projects.context(root).note_open_files(closed=[item_id])
+            )
         },
         "summary": {labels.forget: changing(lambda projects: projects.context(root).edit_summary(""))},
         "message": {labels.forget_dialog: changing(lambda projects: projects.context(root).forget_dialog())},
     }
-    edit = {} if kind in {"file", "message"} else {labels.edit: part.opening(_form_of(kind, item_id))}
+    edit = {} if kind in {"file", "message"} else {part.words.steering.edit: part.opening(_form_of(kind, item_id))}
     return {**edit, **changes.get(kind, {})}
 
 

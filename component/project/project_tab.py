@@ -191,7 +191,7 @@ def _draw_decision(part: Part, number: int, decision: DecisionView) -> None:
     shown = f"{text}  \n:small[:gray[{day}]]" if is_in_force else f":gray[{text}  \n:small[{day}]]"
     choices = dict(project_form.choices(part, "decision", decision.id))
     if not is_in_force:
-        choices.pop(part.labels.edit)
+        choices.pop(part.words.steering.edit)
     key = f"{'decision' if is_in_force else 'replaced'}_{number}"
     project_form.draw_item(part, "decision", decision.id, key, text, shown, choices)
 

@@ -114,7 +114,7 @@ def _draw_made(words: Words) -> None:
 def _draw_form(words: Words) -> None:
     labels = words.programs
     with st.form("new_program", border=False):
-        st.text_input(labels.new, key=_NAME, placeholder=labels.name)
+        st.text_input(labels.new, key=_NAME, placeholder=words.title_label)
         st.checkbox(labels.tools, value=True, key=_TOOLS)
         refusal: TurnfoldError | None = st.session_state.get(_REFUSED)
         if refusal is not None:

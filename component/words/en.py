@@ -211,7 +211,6 @@ class InputWords:
     tab: str = "Model input"
     nothing: str = "After the first answer, this shows what the model was sent, block by block."
     not_called: str = "No model was called in this turn, so there is nothing to show."
-    choose_turn: str = "Turn"
     newest: str = "Latest request"
     in_turn: str = "Sent in turn {turn}"
     choose_call: str = "Call"
@@ -220,7 +219,6 @@ class InputWords:
     call_by_tool: str = "{call} · by the tool `reasoning`"
     call_failed: str = "{call} · failed"
     sent: str = "Sent in turn {turn}"
-    full: str = "Full history"
     bar: str = "Sent: about {sent} tokens. The full history: about {full}. {blocks}."
     cacheable: str = "≈{tokens} cacheable ({percent}%)"
     cacheable_help: str = "Unchanged since the previous request, so the provider can cache it."
@@ -256,7 +254,6 @@ class InputWords:
             "before": "Messages of the program",
         }
     )
-    record: str = "[Turns {turns}]"
     turn: str = "Turn {turn}"
     gone: str = "Its text is no longer stored."
     no_schema: str = "Only their size is known: they aren't this version's, or a program brought its own."
@@ -299,7 +296,6 @@ class ProgramWords:
     withdraw: str = "Revoke"
     withdraw_question: str = "“{name}” is refused from its next request on. Its chats stay here."
     new: str = "New program"
-    name: str = "Name"
     tools: str = "Allow server tools"
     make: str = "Create a token"
     made: str = "The token of “{name}”. Copy it now: it can't be shown again."
@@ -310,7 +306,6 @@ class ProgramWords:
 class ProjectWords:
     """Texts in one language. Names in braces are placeholders filled in by the caller."""
 
-    choice: str = "Project"
     none: str = "No project"
     below: str = "Subfolder"
     below_hint: str = "this folder"
@@ -319,7 +314,6 @@ class ProjectWords:
 
     tab: str = "Project"
     not_chosen: str = "No project selected. Choose one:"
-    edit: str = "Edit"
     forget: str = "Forget"
     primed: str = "A new chat knows ≈{tokens} tokens of this."
     primed_nothing: str = (
@@ -358,7 +352,6 @@ class ProjectWords:
     gone: str = "no longer there"
     new_file: str = "Add a file"
     file_path: str = "Path in the project"
-    close_file: str = "Close"
     close_file_of: str = "Close: {text}"
 
     summary: str = "Running summary"
@@ -559,7 +552,6 @@ class SteeringWords:
     versions_title: str = "Versions of this summary"
     other_version: str = "Compare with the one in use"
     version: str = "v{version} · {about} · {summary} chars"
-    version_rate: str = "length {rate}"
     version_verbatim: str = "verbatim"
     only_here: str = "Only here: "
     change_ends: str = " (end) "
@@ -582,12 +574,10 @@ class SteeringWords:
 
     pin: str = "Pin this message"
     pin_hint: str = "Always send this message verbatim"
-    unpin: str = "Unpin"
     pins: str = "Pinned messages: {count} · ≈{used} of {budget} tokens"
     pins_unsent: str = "The chosen strategy sends only the newest turns, so pins aren't sent beside them."
     pins_over: str = "Not sent, as this model's window has no room: {count} of the pinned messages."
     pin_unsent: str = "not sent"
-    pin_turn: str = "Turn {turn}"
     pin_tokens: str = "≈{tokens} tokens"
 
     rates: str = "target {target} → achieved {achieved}"
@@ -886,7 +876,6 @@ class Words:
     facts_missing: str = "Missing"
     facts_present: str = "Kept"
     facts_add: str = "Add to the summary"
-    facts_pin: str = "Pin"
     facts_invented: str = "Not in the conversation: {facts}. Check the summary and edit it."
     show_more: str = "Show more"
     show_less: str = "Show less"

@@ -113,7 +113,7 @@ def known(stage: Stage) -> None:
 
 
 def line_edited(stage: Stage) -> None:
-    stage.choose(stage.words.project.edit, stage.visitor.find("menu_project_line_3_chat"))
+    stage.choose(stage.words.steering.edit, stage.visitor.find("menu_project_line_3_chat"))
     expect(stage.visitor.find("known").get_by_role("textbox")).to_have_value("포트는 8502를 쓴다")
 
 
@@ -168,7 +168,7 @@ def task_done(stage: Stage) -> None:
 
 
 def decision_replaced(stage: Stage) -> None:
-    pick_in_tab(stage, "decision_0", stage.words.project.edit)
+    pick_in_tab(stage, "decision_0", stage.words.steering.edit)
     save(stage, "포트는 8503을 쓴다")
     expect(inside(stage, "row_of_decision_0")).to_contain_text("포트는 8503을 쓴다")
     decisions = [(decision.text, decision.is_in_force) for decision in view(stage).decisions]
