@@ -77,6 +77,7 @@ function onEscape(event) {
 // A browser sends a click only if press and release hit the same element. When the page moves or redraws the button in
 // between, the click goes to a common ancestor or is lost. These two listeners deliver it to the pressed button.
 function onPress(event) {
+  document.querySelectorAll("details.about[open]").forEach((about) => (about.open = about.contains(event.target)));
   const button = event.button === 0 ? event.target.closest?.(PRESSABLE) : null;
   const keyed = button?.closest("[class*='st-key-']");
   const key = keyed && keyOf(keyed);

@@ -1,4 +1,4 @@
-// The form for editing a question: focuses the field once drawn, and scrolls to its first line.
+// The form for editing a question: focuses the field once drawn, and scrolls to its first line and, where there is room, its buttons.
 const EDITED = ".st-key-edit_choice";
 
 function onEdit(event) {
@@ -16,8 +16,10 @@ function onEdit(event) {
 function bringDown(field) {
   const box = document.querySelector(SCROLLER);
   const above = field.getBoundingClientRect().top - box.getBoundingClientRect().top - TOP_PIXELS;
-  if (above >= 0) return;
-  box.scrollTop += above;
+  const end = document.querySelector("[data-testid='stBottom']").getBoundingClientRect().top;
+  const below = field.closest("[data-testid='stForm']").getBoundingClientRect().bottom - end + TOP_PIXELS;
+  if (above >= 0 && below <= 0) return;
+  box.scrollTop += Math.min(above, below);
   holdPlace(box);
 }
 

@@ -10,7 +10,8 @@ const SHORTCUTS = {
   "Alt+ArrowDown": () => stepQuestion(1),
 };
 // Whatever has the focus for as long as it is open.
-const PASSING = "[role='dialog'], [role='menu'], [role='listbox'], [data-testid='stForm'], .st-key-find";
+const OVER = "[role='dialog']:not(.st-key-panel), [role='menu']";
+const PASSING = `${OVER}, [role='listbox'], [data-testid='stForm'], .st-key-find`;
 const FOCUSABLE = "button, input, textarea, summary, a[href], [tabindex]";
 
 // What has the focus, and what had it before a passing part was opened, each with the key of the container around it.
@@ -81,7 +82,7 @@ function onBlur(event) {
 // The focus is lost with its element: it goes on to that which is drawn in its place, or to what opened the passing part.
 function returnFocus() {
   if (!focused || focused.element.isConnected || document.activeElement !== document.body) return;
-  if (document.querySelector("[role='dialog'], [role='menu']")) return;
+  if (document.querySelector(OVER)) return;
   const again = drawnAgain(focused) ?? (focused.isPassing && opener ? drawnAgain(opener) : null);
   again?.focus({ preventScroll: true });
 }

@@ -37,12 +37,12 @@ KOREAN_ATTACHMENT: Final = AttachmentWords(
         "damaged": "파일이 손상되어 읽을 수 없습니다.",
         "empty": "빈 파일입니다.",
         "encrypted": "암호가 걸린 파일입니다. 암호를 해제해 저장한 뒤 첨부해 주세요.",
-        "hwp": "한글 문서는 읽을 수 없습니다. PDF로 저장해 첨부하세요.",
+        "hwp": "한글 문서는 읽을 수 없습니다. PDF로 저장해 첨부해 주세요.",
         "kind": "텍스트 파일(마크다운, 코드, CSV, 로그 등), PDF, .docx, .xlsx, .pptx, 그림만 첨부할 수 있습니다.",
         "lost": "첨부한 파일이 사라졌습니다. 다시 첨부한 뒤 보내 주세요.",
         "no_text": "글자 없이 그림으로만 된 PDF입니다.",
         "not_text": "텍스트 파일이 아니거나 인코딩을 알 수 없습니다. UTF-8로 저장해 주세요.",
-        "old_office": "이전 Office 형식입니다. .docx, .xlsx, .pptx로 저장해 첨부하세요.",
+        "old_office": "이전 Office 형식입니다. .docx, .xlsx, .pptx로 저장해 첨부해 주세요.",
         "too_heavy": "이 파일은 읽는 데 시간이나 메모리가 너무 많이 듭니다.",
         "too_large": "10MB보다 큰 파일입니다.",
         "too_long": "파일의 내용이 메시지 하나에 담기에는 너무 깁니다. 일부만 첨부해 주세요.",
@@ -50,7 +50,7 @@ KOREAN_ATTACHMENT: Final = AttachmentWords(
         "too_many_images": "메시지 하나에 그림은 8장까지 첨부할 수 있습니다.",
         "too_many_pages": "500쪽이 넘는 PDF입니다. 일부만 첨부해 주세요.",
         "too_many_pixels": "픽셀이 너무 많아 열 수 없는 그림입니다. 더 작게 저장한 뒤 첨부해 주세요.",
-        "upload": "파일을 서버로 보내지 못했습니다. 다시 첨부하세요.",
+        "upload": "파일을 서버로 보내지 못했습니다. 다시 첨부해 주세요.",
     },
 )
 
@@ -61,7 +61,7 @@ KOREAN_QUEUE: Final = QueueWords(
     held="앞의 답변이 실패해 보내지 않았습니다",
     send="지금 보내기",
     edit="메시지 편집",
-    back="입력란으로 되돌리기",
+    back="입력란으로 가져오기",
 )
 
 
@@ -70,7 +70,7 @@ KOREAN_COST: Final = CostWords(
     of_session="이 대화: {amount}",
     of_summaries="그중 요약: {amount}",
     of_all="모든 대화: {amount}",
-    unpriced="+ 가격이 없는 호출 {count}번",
+    unpriced="+ 가격이 없는 호출 {count}회",
     estimate="≈는 추정치입니다. 제공자가 보고하지 않은 토큰은 추정하고, 요약은 캐시를 쓰지 않은 것으로 계산합니다.",
     saved_note="제공자가 캐시를 지원하면 보내지 않은 토큰은 캐시 단가로 계산합니다. 대부분 캐시에서 읽혔을 것입니다.",
     less="비용 {amount} 감소",
@@ -80,7 +80,7 @@ KOREAN_COST: Final = CostWords(
 
 KOREAN_ERRORS: Final[Mapping[str, str]] = {
     "internal": "예상하지 못한 문제가 생겼습니다. 자세한 내용은 서버 로그에 있습니다.",
-    "closing": "서버가 종료되는 중입니다. 다시 켜진 뒤에 새로 고쳐 주세요.",
+    "closing": "서버가 종료되는 중입니다. 다시 시작된 뒤에 새로 고쳐 주세요.",
     "settings": "설정값이 올바르지 않습니다.",
     "input": "이 입력은 받을 수 없습니다.",
     "path": "이 경로는 쓸 수 없습니다.",
@@ -100,7 +100,7 @@ KOREAN_ERRORS: Final[Mapping[str, str]] = {
     "newer_database": "더 새로운 버전이 만든 데이터베이스입니다. Turnfold를 새 버전으로 올려 주세요.",
     "older_database": (
         "너무 오래된 버전이 만든 데이터베이스입니다. 그 버전에서 대화를 내보내고(make export TO=파일) "
-        "이 버전의 새 데이터베이스로 불러오세요(make import FROM=파일)."
+        "이 버전의 새 데이터베이스로 가져오세요(make import FROM=파일)."
     ),
     "database_busy": "다른 프로세스가 데이터베이스를 잠그고 있습니다. 잠시 뒤에 다시 시도해 주세요.",
     "database_unreachable": "지금은 데이터베이스에 연결할 수 없습니다. 잠시 뒤에 다시 시도해 주세요.",
@@ -172,7 +172,7 @@ KOREAN_INPUT_REASONS: Final[Mapping[str, str]] = {
     "bad_program_name": "이름은 1~32자로 입력해 주세요(공백·제어 문자만으로는 안 됩니다).",
     "token_name_taken": "같은 이름의 연결이 이미 있습니다. 다른 이름을 입력해 주세요.",
     "too_many_tokens": "API 연결이 너무 많습니다. 더 쓰지 않는 토큰을 폐기해 주세요.",
-    "bad_image": "이미지는 메시지에 넣거나 공개된 호스트의 https 주소로 보내 주세요.",
+    "bad_image": "그림은 메시지에 넣거나 공개된 호스트의 https 주소로 보내 주세요.",
     "too_long": "너무 깁니다. 나누어 보내 주세요.",
     "context_not_kept": "CONTEXT_VOLATILE 설정에 따라 메시지마다 컨텍스트를 함께 보냅니다. 따로 보관하지 않습니다.",
     "bad_context": "요청의 컨텍스트는 이름과 텍스트로만 이루어져야 합니다.",
@@ -186,7 +186,7 @@ KOREAN_INPUT_REASONS: Final[Mapping[str, str]] = {
     "unknown_call": "아직 열려 있는 도구 호출에 대한 결과가 아닙니다.",
     "unanswered_call": "결과가 없는 도구 호출이 남아 있습니다.",
     "not_an_export": "대화를 내보낸 파일이 아닙니다.",
-    "import_too_large": "파일이 너무 커서 불러올 수 없습니다.",
+    "import_too_large": "파일이 너무 커서 가져올 수 없습니다.",
     "not_last": "마지막 턴만 다시 시도할 수 있습니다.",
 }
 KOREAN_PATH_REASONS: Final[Mapping[str, str]] = {
@@ -289,7 +289,7 @@ KOREAN_PROJECT: Final = ProjectWords(
     choice_note="프로젝트에서 시작한 새 대화는 그 계획과 결정, 열어 둔 파일을 알고 시작합니다.",
     without_memory="메모리 없이 시작",
     tab="프로젝트",
-    not_chosen="선택한 프로젝트가 없습니다. 하나를 선택하세요.",
+    not_chosen="선택한 프로젝트가 없습니다. 하나를 선택해 주세요.",
     forget="메모리에서 삭제",
     primed="새 대화는 이 가운데 ≈{tokens}토큰을 알고 시작합니다.",
     primed_nothing="아직 적어 둔 것이 없습니다. 계획과 할 일, 결정은 여기서 넣거나 대화에서 모델이 적습니다.",
@@ -436,7 +436,7 @@ KOREAN_SESSION: Final = SessionWords(
         "이 JSON Lines 파일은 {size}입니다. {limit}가 넘으면 여기서 다시 가져올 수 없습니다. "
         "서버 운영자는 `python -m graph.admin import 파일`로 읽을 수 있습니다."
     ),
-    without_images="JSON Lines에서 그림 빼기: {whole} 대신 {without}",
+    without_images="JSON Lines에서 그림 제외: {whole} 대신 {without}",
 )
 
 
@@ -564,12 +564,12 @@ KOREAN = Words(
         "reset": "문맥을 초기화합니다. 화면의 대화는 그대로입니다",
         "help": "명령과 단축키를 보여 줍니다",
     },
-    unknown_command="{command}: 없는 명령입니다. {nearest} 명령을 쓰려던 것인가요? 글로 보내려면 한 번 더 보내 주세요.",
+    unknown_command="{command}: 없는 명령입니다. {nearest} 명령을 쓰려던 것인가요? 그대로 보내려면 다시 보내 주세요.",
     model="모델",
     model_offline="{name} · 내장",
     language_label="언어",
     theme="테마",
-    themes={"system": "시스템", "light": "밝게", "dark": "어둡게"},
+    themes={"system": "시스템 설정", "light": "라이트", "dark": "다크"},
     no_model="모델 없음",
     no_model_list=(
         "`{address}`에서 모델 목록을 가져오지 못했습니다. {reason} "
@@ -578,19 +578,19 @@ KOREAN = Words(
     model_window="컨텍스트 창",
     model_tools="도구",
     model_images="그림",
-    model_without_tools="미지원: 기억 찾기와 시계가 꺼집니다",
+    model_without_tools="미지원: 이전 대화 참조와 시계를 쓸 수 없습니다",
     is_supported="지원",
     is_unsupported="미지원",
     is_unknown="알 수 없음",
     offline_note=(
-        "지금은 체험용 내장 모델입니다. 대화에 나온 말에서 찾아 답합니다. 실제 AI를 쓰려면 "
-        "`.env`에 `OPENAI_API_KEY`나 `OPENAI_BASE_URL`을 넣고 서버를 다시 켜세요."
+        "지금은 체험용 내장 모델입니다. 대화에 나온 문장을 찾아 보여 줍니다. 실제 AI를 쓰려면 "
+        "`.env`에 `OPENAI_API_KEY`나 `OPENAI_BASE_URL`을 넣고 서버를 다시 시작해 주세요."
     ),
     shortcuts_label="명령과 단축키",
-    shortcut_head=("키", "하는 일"),
+    shortcut_head=("단축키", "동작"),
     shortcuts=(
         ("Ctrl/⌘ + Shift + O", "새 대화"),
-        ("/", "메시지 입력란으로 가기"),
+        ("/", "메시지 입력란으로 이동"),
         ("Enter", "보내기"),
         ("Shift + Enter", "줄 바꾸기"),
         ("Esc", "답변 중지"),
@@ -612,7 +612,7 @@ KOREAN = Words(
     ask="메시지를 입력하세요",
     stop="중지",
     disconnected="서버와 연결이 끊겼습니다. 다시 연결하는 중… (<code>make run</code>이 켜져 있나요?)",
-    stopping="멈추는 중",
+    stopping="중지하는 중",
     retry="다시 시도",
     regenerate="다시 생성",
     copy="답변 복사",
@@ -675,7 +675,7 @@ KOREAN = Words(
     stopped_empty="답변이 시작되기 전에 중지했습니다.",
     client_tools="{client}에서 이 도구들을 실행할 차례입니다. 새 메시지를 보내면 더 기다리지 않습니다.",
     answer_cut="모델의 길이 한도에서 답변이 끊겼습니다. ‘계속’이라고 보내면 이어서 답변합니다.",
-    answer_repeats="모델이 같은 말을 되풀이하기 시작해 답변을 멈췄습니다.",
+    answer_repeats="모델이 같은 말을 되풀이하기 시작해 답변을 중지했습니다.",
     panel="요약 패널",
     close_panel="패널 닫기",
     open_panel="요약 {count}",

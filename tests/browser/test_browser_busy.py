@@ -253,7 +253,7 @@ def test_choosing_a_theme_loses_neither_draft_nor_answer(visitor: Visitor, may_a
     ask(visitor)
     visitor.field.fill("아직 보내지 않은 말")
     visitor.page.evaluate("window.stays = true")
-    visitor.find("theme").get_by_role("radio", name="어둡게").press("Enter")
+    visitor.find("theme").get_by_role("radio", name="다크").press("Enter")
     expect(visitor.page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUNDS["dark"])
     end(visitor, may_answer)
     visitor.wait_for_end(1)

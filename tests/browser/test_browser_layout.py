@@ -168,7 +168,7 @@ def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor
     phone.open()
     phone.ask("전화기에서 고를 대화입니다.")
     sidebar = phone.page.get_by_test_id("stSidebar")
-    session = phone.find(f"session_{phone.session_id}").locator("button")
+    session = phone.find(f"session_{phone.session_id}").locator("button").first
     for choice in (phone.find("new_chat").locator("button"), session):
         phone.page.get_by_test_id("stExpandSidebarButton").click()
         expect(sidebar).to_have_attribute("data-collapsed", "false")

@@ -42,7 +42,7 @@ def test_the_menu_tells_what_is_known_of_a_model(page: AppTest, service: Scripte
     identifier = store_session(service, 1)
     service.stored[identifier].model = "m"
     shown = raw_html(open_page(page, identifier))
-    for told in ("8,192 (추정)", "미지원: 기억 찾기와 시계가 꺼집니다", "<dt>그림</dt><dd>지원</dd>"):
+    for told in ("8,192 (추정)", "미지원: 이전 대화 참조와 시계를 쓸 수 없습니다", "<dt>그림</dt><dd>지원</dd>"):
         assert told in shown
     service.models = (ModelOption("m", is_offline=False),)
     shown = raw_html(page.run())
@@ -83,7 +83,7 @@ def test_an_unknown_command_is_asked_about_once(page: AppTest, service: Scripted
     assert "send" not in service.calls
     assert (page.chat_input(key="ask").proto.value, toasts(page)) == (
         "/rest",
-        ["/rest: 없는 명령입니다. /reset 명령을 쓰려던 것인가요? 글로 보내려면 한 번 더 보내 주세요."],
+        ["/rest: 없는 명령입니다. /reset 명령을 쓰려던 것인가요? 그대로 보내려면 다시 보내 주세요."],
     )
     say(page, "/rest")
     assert service.stored[identifier].turns[-1].user_text == "/rest"

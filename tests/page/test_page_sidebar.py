@@ -153,7 +153,7 @@ def test_language_is_the_servers_or_else_the_browsers(
 def test_language_is_switched_in_place_and_leaves_the_theme(page: AppTest) -> None:
     page.context["locale"] = "ko-KR"
     page.run().segmented_control(key="theme").set_value("dark").run()
-    assert page.segmented_control(key="theme").options == ["밝게", "어둡게", "시스템"]
+    assert page.segmented_control(key="theme").options == ["라이트", "다크", "시스템 설정"]
     page.segmented_control(key="language").set_value("en").run()
     assert page.segmented_control(key="theme").value == "dark"
     assert page.segmented_control(key="theme").options == ["Light", "Dark", "System"]
