@@ -91,9 +91,15 @@ ROWS: Select[Any] = select(
 ).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
 
 
+_IS_THERE = _session.deleted_at.is_(None)
 # In the order of their making.
 _BRANCHES: Final = select(
-    _session.created_at, _session.session_id, _session.forked_from, _session.forked_after, _session.turn_count
+    _session.created_at,
+    _session.session_id,
+    _session.forked_from,
+    _session.forked_after,
+    _session.turn_count,
+    _IS_THERE.label("is_there"),
 )
 # Sources of a session's prefix block: a change makes a new one.
 _OF_FRONT: Final = {"project_root", "has_memory"}
@@ -105,7 +111,6 @@ _NUMBERS = {
     for column in (_session.context_from_position, _session.restored_tokens)
 }
 # A deleted session doesn't exist for its owner, even while the deletion can be undone.
-_IS_THERE = _session.deleted_at.is_(None)
 _ONE = ROWS.where(_session.session_id == bindparam("session_id"), _session.owner == bindparam("owner"))
 _ONE_THERE = _ONE.where(_IS_THERE)
 _ONE_ADMITTED = _ONE_THERE.where(~exists().where(withdrawn_owner_table.c.owner == bindparam("owner")), ~IS_SIGNED_OUT)
@@ -222,7 +227,7 @@ class SessionStore:
 
         These are its branches at each turn; where it is a branch itself, also its origin and the branches made there.
         """
-        there = _BRANCHES.where(_session.owner == session.owner, _IS_THERE)
+        branches = _BRANCHES.where(_session.owner == session.owner)
         session_id, own, origin = session.session_id, session.forked_after, session.session_id
         found: dict[str, Row[*tuple[Any, ...]]] = {}
         members: dict[int, set[str]] = {own: set()}
@@ -230,12 +235,14 @@ class SessionStore:
             # Up to the session that didn't part there from another one.
             while origin and origin not in members[own]:
                 members[own].add(origin)
-                found |= {row.session_id: row for row in connection.execute(there.where(_session.session_id == origin))}
+                found |= {
+                    row.session_id: row for row in connection.execute(branches.where(_session.session_id == origin))
+                }
                 is_parted = origin in found and found[origin].forked_after == own
                 origin = found[origin].forked_from if is_parted else ""
             parents = members[own]
             while parents:
-                rows = connection.execute(there.where(_session.forked_from.in_(parents))).all()
+                rows = connection.execute(branches.where(_session.forked_from.in_(parents))).all()
                 parents = set()
                 for row in rows:
                     if row.forked_from == session_id:
@@ -245,7 +252,7 @@ class SessionStore:
                         found[row.session_id] = row
                         parents.add(row.session_id)
         parting = {
-            after + 1: sorted(row for row in map(found.get, ids) if row is not None and row.turn_count > after)
+            after + 1: sorted(row for row in map(found.get, ids) if row and row.is_there and row.turn_count > after)
             for after, ids in members.items()
         }
         return {turn: tuple(row.session_id for row in rows) for turn, rows in parting.items() if len(rows) > 1}
@@ -271,8 +278,18 @@ class SessionStore:
             connection.execute(delete(session_table).where(is_empty))
 
     def delete(self, session_id: str, owner: str) -> None:
-        """Deletes the session with all its rows, the lease included, so that a running worker can't write any more."""
+        """Deletes the session with all its rows, the lease included, so that a running worker can't write any more.
+
+        Branches of a branch then part from its origin.
+        """
         with self._database.write(session_id=session_id) as connection:
+            branch = connection.execute(_BRANCHES.where(_is(session_id, owner), _session.forked_from != "")).first()
+            if branch is not None:
+                after = case(
+                    (_session.forked_after < branch.forked_after, _session.forked_after), else_=branch.forked_after
+                )
+                moved = update(session_table).where(_session.forked_from == session_id, _session.owner == owner)
+                connection.execute(moved.values(forked_from=branch.forked_from, forked_after=after))
             unindex_session(connection, session_id)
             if connection.execute(delete(session_table).where(_is(session_id, owner))).rowcount == 0:
                 raise NotFoundError(session_id)

@@ -207,3 +207,25 @@ def test_the_sessions_that_part_at_a_turn_are_known_to_each_of_them(chat: Chat) 
     chat.service.sessions.delete(origin)
     assert siblings(one) == {2: (one, two)}
     assert siblings(three) == {}
+
+
+@pytest.mark.both_engines
+def test_branches_of_a_deleted_branch_part_from_its_origin(chat: Chat) -> None:
+    chat.ask(1, 3)
+    sessions, turns, origin = chat.service.sessions, chat.service.turns, chat.session_id
+
+    def edited(session_id: str, turn: int) -> str:
+        branch = Chat(chat.service, turns.edit(session_id, turn, question(9)))
+        branch.events()
+        return branch.session_id
+
+    one = edited(origin, 2)
+    Chat(chat.service, one).ask(3, 3)
+    two, three = edited(one, 2), edited(one, 3)
+    remaining = {2: (origin, two, three)}
+    sessions.delete_many([one])
+    assert sessions.siblings(origin) == sessions.siblings(two) == {2: (origin, two)}
+    sessions.undo_delete([one])
+    sessions.delete(one)
+    assert sessions.siblings(origin) == sessions.siblings(two) == sessions.siblings(three) == remaining
+    assert [sessions.get(branch).forked_from for branch in (two, three)] == [origin, origin]
