@@ -28,6 +28,7 @@ from graph.store.column import database_time
 from graph.store.database import Database
 from graph.store.row import decode_message, encode_message
 from graph.store.schema import (
+    attempt_table,
     call_table,
     context_block_table,
     image_table,
@@ -95,10 +96,11 @@ def _mark_of(message: AnyMessage) -> Mapping[str, Any] | None:
 
 
 _UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
-_TURN_TYPES: Final = get_type_hints(TurnRow)
+_STATUS: Final = {"status": get_args(get_type_hints(TurnRow)["status"])}
 _CHOICES: Final[Mapping[Table, Mapping[str, Sequence[object]]]] = {
     session_table: {"thinking": get_args(Thinking)},
-    turn_table: {name: get_args(_TURN_TYPES[name]) for name in ("status",)},
+    turn_table: _STATUS,
+    attempt_table: _STATUS,
     message_table: {"role": ("human", "ai", "tool")},
     record_table: {
         "kind": get_args(RecordKind),

@@ -285,6 +285,7 @@ SPOILT: dict[str, list[dict[str, object]]] = {
         {"created_at": "0001-01-01T00:00:00+23:00"},
     ],
     "turn": [{"user_message_id": "none"}, {"session_id": "another"}, {"status": "asleep"}, {"rated": 2}],
+    "attempt": [{"status": "asleep"}],
     "message": [
         {"role": "system"},
         {"role": "no-such-role"},
@@ -321,6 +322,8 @@ def test_an_export_with_the_ratings_of_earlier_versions_is_read(chat: Chat) -> N
 
 def test_what_no_session_can_be_is_refused_and_nothing_is_stored(chat: Chat) -> None:
     chat.ask(1, 4)
+    chat.regenerate()
+    chat.wait_for_folds()
     entries = [json.loads(line) for line in chat.service.sessions.export(chat.session_id)]
     for table, changes in SPOILT.items():
         for values in changes:
@@ -378,7 +381,7 @@ def test_no_line_of_a_question_looks_like_another_turn(chat: Chat, words: str) -
     asked.say(words)
     said = chat.service.sessions.export_markdown(asked.session_id)
     headings = [line for line in said.splitlines() if line.startswith(("## ", "**AI**"))]
-    assert headings == ["## 1턴", "**AI**"]
+    assert headings == ["## 1턴", "**AI** · scripted-model"]
 
 
 def test_a_chat_with_large_pictures_is_told_to_be_large_and_comes_back_without_them(
