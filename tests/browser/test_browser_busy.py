@@ -214,7 +214,7 @@ def test_a_summary_is_made_anew_with_a_wish_while_the_page_stays_usable(
     expect(visitor.find("stop")).to_have_count(0)
     visitor.field.fill("쓰던 말")
     gate.set()
-    expect(visitor.find("change_bar")).to_contain_text("새로 만들었습니다")
+    expect(visitor.find("change_bar")).to_contain_text("다시 요약했습니다")
     expect(card(visitor)).to_contain_text("v2")
     expect(visitor.field).to_have_value("쓰던 말")
     visitor.find("take_back_bar").locator("button").click()

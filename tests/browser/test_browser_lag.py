@@ -125,9 +125,6 @@ def test_nothing_is_lost_and_nothing_that_is_gone_stays_while_the_server_lags(
     chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
 ) -> None:
     with answering(chromium, tmp_path, fake_openai, "lagging_app.py") as visitor:
-        for number in range(TIMES):
-            visitor.write(f"성급한 말 {number}")
-            expect(visitor.field).to_have_value(f"성급한 말 {number}")
         stop(visitor)
         for number in range(2, 2 + TIMES):
             visitor.write(question(number))
@@ -143,19 +140,6 @@ def test_nothing_is_lost_and_nothing_that_is_gone_stays_while_the_server_lags(
         expect(visitor.find("undo_reset")).to_be_visible()
         visitor.ask(question(TIMES + 2), first=TIMES + 2)
         expect(visitor.find("undo_reset")).to_have_count(0)
-
-
-def test_page_that_is_asked_for_between_two_runs_is_drawn_in_its_place(
-    chromium: Browser, tmp_path: Path, fake_openai: FakeOpenAI
-) -> None:
-    between = {"STREAMLIT_RUNNER_POST_SCRIPT_GC": "true"}
-    with answering(chromium, tmp_path, fake_openai, "pausing_app.py", **between) as visitor:
-        for number in range(TIMES):
-            visitor.write(f"성급한 말 {number}")
-            expect(visitor.field).to_have_value(f"성급한 말 {number}")
-            expect(visitor.turn(1)).to_be_visible()
-            expect(visitor.every("chat")).to_have_count(1)
-        stop(visitor)
 
 
 def test_a_chat_that_is_left_and_opened_again_before_the_browser_hears_of_it_is_drawn(
@@ -252,7 +236,7 @@ def test_a_box_that_is_closed_again_stays_closed_though_the_answer_to_its_openin
     visitor.settle()
     expect(content).to_have_attribute("inert", "")
     fold.locator("summary").click()
-    expect(content.get_by_text("대신 보는 글")).to_be_visible()
+    expect(content.get_by_text("대신 보는 내용")).to_be_visible()
 
 
 def test_the_tab_with_the_focus_keeps_it_and_hears_a_key_while_the_tabs_are_drawn(
@@ -329,17 +313,6 @@ def open_menu(visitor: Visitor, choice: str) -> None:
     menu.hover()
     menu.locator("button").click()
     visitor.page.get_by_role("menuitem", name=choice).click()
-
-
-def test_a_dialog_that_is_accepted_counts_though_a_timer_takes_it_along(visitor: Visitor) -> None:
-    with visitor.page.expect_websocket() as wire:
-        visitor.open()
-    visitor.ask("지울 대화")
-    open_menu(visitor, "삭제")
-    make_late(visitor)
-    press_along_with_a_timer(visitor.find("dialog_confirm").locator("button"), wire.value, "dialog_confirm")
-    expect(visitor.page.get_by_role("dialog")).to_have_count(0)
-    expect(visitor.open_row).to_have_count(0)
 
 
 def test_a_dialog_that_is_closed_as_the_answer_ends_is_gone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
