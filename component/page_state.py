@@ -205,9 +205,11 @@ def show_attempt(identifier: str, turn: int, attempt: int) -> None:
 
 
 def shown_version(service: ChatService, identifier: str, turn: TurnView) -> TurnView:
-    """Returns the turn as the attempt answered it that the user looks at, the newest one that was made until then."""
-    attempt = st.session_state.get(_SHOWN_ATTEMPTS, {}).get((identifier, turn.number))
-    if attempt is None or attempt == turn.attempt or attempt not in turn.attempts:
+    """Returns the turn as the attempt answered it that the user looks at, else as the one that counts."""
+    shown, place = st.session_state.get(_SHOWN_ATTEMPTS, {}), (identifier, turn.number)
+    attempt = shown.get(place)
+    if attempt == turn.attempt or attempt not in turn.attempts:
+        shown.pop(place, None)  # whoever looks at the one that counts looks at the next that does, too
         return turn
     return service.turns.version(identifier, turn.number, attempt)
 

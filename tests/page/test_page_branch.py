@@ -127,9 +127,16 @@ def test_versions_of_an_answer_are_paged_and_one_is_used(service: ScriptedServic
     assert service.stored[identifier].turns[1].answer_text == "다른 답"  # it still counts
     assert offered(page, 2) == ["edit", "version", "version", "choose"]
     assert "regenerate" not in keys(page)
+    # An answer that is made anew is shown, whichever was looked at before.
+    press(page, {**back, "to": "2", "at": 1.6})
+    service.answer = lambda _: "세 번째 답"
+    page.button(key="regenerate").click().run()
+    assert "세 번째 답" in page_text(page)
+    assert "<span>3/3</span>" in raw_html(page)
+    press(page, {**back, "at": 1.7})
     service.refusal = BusyError()
     press(page, {**back, "press": "choose", "at": 2.5})
-    assert service.stored[identifier].turns[1].answer_text == "다른 답"
+    assert service.stored[identifier].turns[1].answer_text == "세 번째 답"
     press(page, {**back, "press": "choose", "at": 3.5})
     assert service.stored[identifier].turns[1].answer_text == first
     assert offered(page, 2) == ["edit", "version", "version"]
