@@ -150,7 +150,7 @@ def test_a_chat_that_is_left_and_opened_again_before_the_browser_hears_of_it_is_
     hold.is_holding = True
     visitor.find("new_chat").locator("button").click()
     visitor.page.wait_for_timeout(1_000)
-    visitor.find(f"session_{chat.session_id}").locator("button").click()
+    visitor.find(f"session_{chat.session_id}").locator("button:visible").click()
     visitor.page.wait_for_timeout(1_000)
     hold.let_go()
     visitor.settle()
@@ -362,7 +362,7 @@ def test_a_message_whose_request_is_lost_is_said_in_its_chat_though_the_page_is_
     expect(visitor.find("suggestions")).to_be_visible()
     visitor.ask("둘째 대화")
     expect(turns(visitor)).to_have_count(1)
-    visitor.find(f"session_{session_id}").locator("button").click()
+    visitor.find(f"session_{session_id}").locator("button:visible").click()
     expect(visitor.turn(2)).to_contain_text("옮겨 다녀도 첫째 대화의 말")
     visitor.wait_for_end(2)
     on_the_way(visitor, "남겨 두고", lose)

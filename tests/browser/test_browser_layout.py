@@ -168,7 +168,7 @@ def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor
     phone.open()
     phone.ask("전화기에서 고를 대화입니다.")
     sidebar = phone.page.get_by_test_id("stSidebar")
-    session = phone.find(f"session_{phone.session_id}").locator("button").first
+    session = phone.find(f"session_{phone.session_id}").locator("button:visible")
     for choice in (phone.find("new_chat").locator("button"), session):
         phone.page.get_by_test_id("stExpandSidebarButton").click()
         expect(sidebar).to_have_attribute("data-collapsed", "false")
@@ -211,7 +211,7 @@ def test_the_focus_ring_of_a_row_lies_inside_it(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("초점 테두리를 볼 대화입니다.")
     visitor.settle()  # the script that hears of the new chat takes the focus from the sidebar
-    row, menu = (visitor.find(f"{part}_{visitor.session_id}").locator("button") for part in ("session", "menu"))
+    row, menu = (visitor.find(f"{part}_{visitor.session_id}").locator("button:visible") for part in ("session", "menu"))
     row.focus()
     for key, button in (("Tab", menu), ("Shift+Tab", row)):
         visitor.page.keyboard.press(key)
