@@ -94,6 +94,7 @@ def _annotations(page: Mapping[str, Any]) -> Iterator[str]:
 _MOST_XML_BYTES: Final = 100 * 1024 * 1024
 _RELATED: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _DATES: Final = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # formats without a text of their own
+_END_OF_DATES: Final = 2_958_466  # the first of the year 10,000
 _NOT_DATE: Final = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 
 
@@ -205,7 +206,8 @@ def _value(cell: ET.Element, shared: list[str], *, is_date: bool) -> str:
     elif kind == "b":
         text = "TRUE" if found == "1" else "FALSE"
     elif kind == "n" and found:
-        text = _date(float(found)) if is_date else f"{float(found):.15g}"
+        number = float(found)
+        text = _date(number) if is_date and 0 <= number < _END_OF_DATES else f"{number:.15g}"
     else:
         text = found
     return " ".join(text.split())

@@ -189,9 +189,10 @@ def test_office_documents_are_read_with_tables_dates_and_in_their_order() -> Non
         '<row><c r="A1" t="s"><v>0</v></c><c r="C1" t="s"><v>1</v></c></row><row/>'
         '<row><c s="1"><v>45944</v></c><c s="2"><v>45944.5</v></c><c><v>0.30000000000000004</v></c></row>'
         '<row><c t="b"><v>1</v></c><c t="inlineStr"><is><t>글</t></is></c><c t="str"><v>=결과</v></c></row>'
+        '<row><c s="1"><v>-5</v></c><c s="1"><v>2958465</v></c><c s="1"><v>9999999</v></c></row>'
     )
     text = read_attachment("표.xlsx", xlsx(첫째=cells, 둘째="<row><c><v>7</v></c></row>"), max_chars=CHARS).text
-    rows = ("담당\t\t김민수", "2025-10-14\t2025-10-14 12:00\t0.3", "TRUE\t글\t=결과")
+    rows = ("담당\t\t김민수", "2025-10-14\t2025-10-14 12:00\t0.3", "TRUE\t글\t=결과", "-5\t9999-12-31\t9999999")
     assert text == "\n".join(("— 첫째 —", *rows, "", "— 둘째 —", "7"))
     assert read_attachment("발표.pptx", pptx("처음", "나중"), max_chars=CHARS).text == "— 1 —\n처음\n\n— 2 —\n나중"
 
