@@ -4,13 +4,17 @@ const UPLOAD = ".st-key-files";
 const UPLOADED = `${UPLOAD} [data-testid='stFileChip']`;
 const READ_MILLISECONDS = 60000;
 
-let handedCount = 0;
+let readCount = 0; // as the server has told
+let unreadCount = 0;
 let handedAt = -Infinity;
 let refusedFiles = [];
 
 function isReading() {
-  const readCount = Number(document.querySelector(HEARD)?.dataset.read ?? 0);
-  return handedCount > readCount && performance.now() - handedAt < READ_MILLISECONDS;
+  const told = Number(document.querySelector(HEARD)?.dataset.read ?? readCount);
+  if (told < readCount) handedAt = -Infinity; // to another server
+  unreadCount -= Math.max(told - readCount, 0);
+  readCount = told;
+  return unreadCount > 0 && performance.now() - handedAt < READ_MILLISECONDS;
 }
 
 function hasKept() {
@@ -39,7 +43,7 @@ function attach(files) {
     else given.items.add(file);
   }
   if (!input || !given.files.length) return;
-  handedCount += given.files.length;
+  unreadCount = (isReading() ? unreadCount : 0) + given.files.length;
   handedAt = performance.now();
   input.files = given.files;
   input.dispatchEvent(new Event("change", { bubbles: true }));
@@ -50,7 +54,7 @@ function onUploads() {
   document.documentElement.toggleAttribute("data-reading", isReading());
   if (document.querySelector(`${UPLOAD} [data-testid='stFileChipIconSpinner']`)) return;
   document.querySelectorAll(`${UPLOADED}[aria-invalid]`).forEach((chip) => {
-    handedCount -= 1;
+    unreadCount -= 1;
     refuse(chip.querySelector("[data-testid='stFileChipName']")?.title ?? "", "upload");
     chip.querySelector("button").click();
   });

@@ -86,7 +86,7 @@ function onPress(event) {
 
 // Plain buttons in one group differ in these attributes.
 function isSame(other, button) {
-  return ["press", "message", "to"].every((name) => other.dataset[name] === button.dataset[name]);
+  return ["press", "message", "to", "queue", "id"].every((name) => other.dataset[name] === button.dataset[name]);
 }
 
 function onRelease(event) {

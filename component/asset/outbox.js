@@ -35,8 +35,8 @@ function putOut(text, typedFor) {
   if (typedFor === "") begun ??= id;
   const session = typedFor || begun;
   const waits = text.trim().toLowerCase() === "/help" ? "" : reasonToWait(session, outbox);
-  const message = { id, text, session, is_new: typedFor === "", has_files: hasKept(), waits, is_queued: false, tries: 0 };
-  setOutbox([...outbox, message]);
+  const has_files = isReading() || hasKept();
+  setOutbox([...outbox, { id, text, session, is_new: typedFor === "", has_files, waits, is_queued: false, tries: 0 }]);
   if (!waits) showPending(text.trim(), id);
   sendOutbox();
   drawQueue();

@@ -2,9 +2,9 @@
 const TRY_MILLISECONDS = 5000;
 
 const queue = Object.assign(document.createElement("div"), { className: "waiting", role: "group" });
+const queueNote = queue.appendChild(Object.assign(document.createElement("div"), { role: "status" }));
 const tried = new Map(); // when a message was last refused as the chat was busy, by its id
 let edited = null;
-let drawnQueue = "";
 
 function turnOf(session) {
   const heard = document.querySelector(HEARD)?.dataset;
@@ -23,7 +23,8 @@ function change(id, changes) {
 function moveQueue() {
   outbox.forEach(({ id, session, waits }, index) => {
     if (waits !== "files" || isReading()) return;
-    change(id, { waits: reasonToWait(session, outbox.slice(0, index)), has_files: hasKept() });
+    const isLost = unreadCount > 0 || handedAt === -Infinity; // by a reload or a restart: the server refuses it
+    change(id, { waits: reasonToWait(session, outbox.slice(0, index)), has_files: isLost || hasKept() });
     sendOutbox();
   });
   const due = outbox.find((message, index) => isDue(message, outbox.slice(0, index)));
@@ -48,27 +49,30 @@ function sendNow({ id, text, session }, isQueued) {
 function drawQueue() {
   const chat = document.querySelector(CHAT);
   const shown = chat ? outbox.filter(({ id, session }) => session === draft.session && id !== pending?.id) : [];
-  const isHeld = turnOf(draft.session) === "failed";
-  const drawing = JSON.stringify([shown.map(({ id, text, waits }) => [id, text, waits]), isHeld, edited]);
-  if (drawing === drawnQueue && queue.isConnected === shown.length > 0) return;
-  drawnQueue = drawing;
   if (!shown.length) return queue.remove();
-  const note = document.createElement("div");
-  note.role = "status";
-  note.textContent = isHeld ? words.queue.held : words.queue.waits;
+  const isHeld = turnOf(draft.session) === "failed";
+  // What hasn't changed stays where it is: a text that is being edited would lose the focus and what was written.
+  const bubbles = shown.map((message, index) => drawnBubble(message, isHeld && index === 0));
+  [...queue.children].forEach((part) => part === queueNote || bubbles.includes(part) || part.remove());
+  bubbles.forEach((bubble, index) => bubble.parentElement === queue || queue.insertBefore(bubble, queue.children[index]));
+  const note = isHeld ? words.queue.held : words.queue.waits;
+  if (queueNote.textContent !== note) queueNote.textContent = note;
   queue.ariaLabel = words.queue.name;
-  queue.replaceChildren(...shown.map((message, index) => bubbleOf(message, isHeld && index === 0)), note);
   if (!queue.isConnected) chat.append(queue);
   const field = queue.querySelector("textarea");
+  if (field === document.activeElement) return;
   field?.focus();
   field?.setSelectionRange(field.value.length, field.value.length);
 }
 
-function bubbleOf({ id, text, waits }, isHeld) {
-  const bubble = document.createElement("div");
+function drawnBubble({ id, text, waits, has_files }, isHeld) {
   const isEdited = edited === id;
+  const drawing = JSON.stringify(isEdited ? [id] : [id, text, waits, has_files, isHeld]);
+  const drawn = [...queue.children].find((part) => part.drawing === drawing);
+  if (drawn) return drawn;
+  const bubble = Object.assign(document.createElement("div"), { drawing });
   const content = document.createElement(isEdited ? "textarea" : "p");
-  content[isEdited ? "value" : "textContent"] = text;
+  content[isEdited ? "value" : "textContent"] = has_files && !isEdited ? `📎 ${text}` : text;
   if (isEdited) content.ariaLabel = words.queue.edit;
   const choices = waits && !isEdited ? [...(isHeld ? ["send"] : []), "edit", "back"] : [];
   const buttons = choices.map((choice) => {
@@ -108,7 +112,8 @@ function onQueueKey(event) {
 }
 
 function onQueueBlur(event) {
-  if (edited && event.target.closest?.(".waiting textarea")) endEditing(event.target.value);
+  const isLeft = document.activeElement !== event.target; // and not the whole window
+  if (edited && isLeft && event.target.closest?.(".waiting textarea")) endEditing(event.target.value);
 }
 
 function endEditing(text) {

@@ -21,6 +21,7 @@ from tests.browser.state_attach import attach, choose, sent_with, wait_for_files
 from tests.browser.state_project import inside, press
 from tests.browser.state_setting import BACKGROUNDS
 from tests.browser.visitor import Visitor
+from tests.browser.wire import lose_until
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import Body, Reply, failure, hang, slowed, text
 from tests.fake.openai_server import FakeOpenAI
@@ -92,7 +93,6 @@ def pick(visitor: Visitor, choice: str) -> None:
     visitor.page.get_by_role("menuitem", name=choice).click()
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_the_panel_stays_over_the_chat_until_it_is_closed(phone: Visitor, may_answer: threading.Event) -> None:
     phone.open()
@@ -333,6 +333,7 @@ def test_files_are_kept_while_the_chat_is_busy_and_can_be_taken_off(visitor: Vis
     visitor.write("파일과 함께 기다릴 말")
     expect(visitor.find("attached")).to_have_count(0)
     back = visitor.page.locator(".waiting button[data-queue='back']")
+    expect(visitor.page.locator(".waiting p")).to_have_text("📎 파일과 함께 기다릴 말")
     back.click()
     expect(visitor.field).to_have_value("파일과 함께 기다릴 말")
     visitor.find("detach_0").locator("button").click()
@@ -359,6 +360,8 @@ def test_messages_wait_their_turn_in_order_over_a_reload_and_behind_a_failure(
     expect(waiting.locator("p")).to_have_text([first, second, third])
     waiting.get_by_role("button", name=words_of("ko").queue.edit).nth(1).click()
     waiting.locator("textarea").fill(f"{second}, 고침")
+    waiting.get_by_role("button", name=words_of("ko").queue.edit).nth(1).click()
+    expect(waiting.locator("textarea")).to_have_value(third)
     visitor.page.keyboard.press("Enter")
     visitor.page.reload()
     expect(waiting.locator("p")).to_have_text([first, f"{second}, 고침", third])
@@ -371,6 +374,41 @@ def test_messages_wait_their_turn_in_order_over_a_reload_and_behind_a_failure(
     expect(visitor.turn(3)).to_contain_text(f"{second}, 고침")
     expect(visitor.turn(4)).to_contain_text(third)
     expect(waiting).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_a_message_that_is_edited_waits_though_the_one_before_it_goes(
+    visitor: Visitor, may_answer: threading.Event
+) -> None:
+    visitor.open()
+    ask(visitor)
+    visitor.write("첫째로 보낼 말")
+    visitor.write("둘째로 보낼")
+    waiting = visitor.page.locator(".waiting")
+    waiting.get_by_role("button", name=words_of("ko").queue.edit).nth(1).click()
+    field = waiting.locator("textarea")
+    visitor.page.keyboard.type(" 고친")
+    field.dispatch_event("focusout")  # somebody looks into another window
+    may_answer.set()
+    visitor.wait_for_end(2)
+    visitor.page.keyboard.type(" 말")
+    expect(field).to_have_value("둘째로 보낼 고친 말")
+    visitor.page.keyboard.press("Enter")
+    visitor.wait_for_end(3)
+    expect(visitor.turn(3)).to_contain_text("둘째로 보낼 고친 말")
+
+
+@pytest.mark.slow
+def test_a_message_comes_back_if_the_page_is_left_before_its_file_was_read(visitor: Visitor) -> None:
+    lose_until(visitor, "note.txt", threading.Event())
+    visitor.open()
+    choose(visitor, ("note.txt", b"text"))
+    expect(visitor.page.locator("p.reading")).to_be_visible()
+    visitor.write("파일과 함께 보낼 말")
+    visitor.page.reload()
+    visitor.settle()
+    expect(visitor.field).to_have_value("파일과 함께 보낼 말")
+    expect(visitor.find("notice")).to_contain_text(words_of("ko").attachment.reasons["lost"])
 
 
 def test_a_message_waits_for_the_answer_of_a_chat_that_was_left(

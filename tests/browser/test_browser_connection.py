@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, expect
 
 from component.words.wording import words_of
 from tests.browser.conftest import scripted_settings, started, visiting
+from tests.browser.state_attach import attach
 from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
 
@@ -30,7 +31,9 @@ def test_a_page_without_its_server_says_so_and_takes_what_is_written(
         address = server.enter_context(started(tmp_path, settings))
         with visiting(chromium, address) as visitor:
             line, phase = visitor.page.locator("p.disconnected"), visitor.page.locator("p.phase")
-            visitor.open().write(asked)
+            visitor.open()
+            attach(visitor, ("first.txt", b"1"), ("second.txt", b"2"))
+            visitor.write(asked)
             expect(visitor.turn(1)).to_contain_text("여기까지는")
             expect(phase).to_be_visible()
             expect(line).to_be_hidden()
@@ -47,4 +50,7 @@ def test_a_page_without_its_server_says_so_and_takes_what_is_written(
                 expect(line).to_be_hidden()
                 visitor.wait_for_end(2)
                 expect(visitor.turn(2)).to_contain_text("이어서 답합니다.")
+                attach(visitor, ("third.txt", b"3"))
+                visitor.write("파일을 곧 읽습니다.")
+                expect(visitor.turn(3)).to_be_visible(timeout=30_000)  # half of what an unread file is waited for
                 visitor.complaints.clear()  # of the connection that was cut
