@@ -49,10 +49,10 @@ def take(files: Sequence[File]) -> None:
         try:
             if len(_attached()) >= MAX_FILES:
                 raise AttachmentError("too_many", file.name)  # noqa: TRY301  # shown like the other errors
-            _set(_KEPT, (*_attached(), _read(file)))
+            st.session_state[_KEPT] = (*_attached(), _read(file))
         except AttachmentError as error:
-            _set(_REFUSED, (*_refused(), error))
-    _set(_READ, st.session_state.get(_READ, 0) + len(files))
+            st.session_state[_REFUSED] = (*_refused(), error)
+    st.session_state[_READ] = st.session_state.get(_READ, 0) + len(files)
 
 
 def refuse(told: object) -> None:
@@ -61,8 +61,8 @@ def refuse(told: object) -> None:
     for one in every[st.session_state.get(_TOLD, 0) :]:
         match one:
             case {"name": str(name), "reason": str(reason)} if reason in get_args(AttachmentReason):
-                _set(_REFUSED, (*_refused(), AttachmentError(cast("AttachmentReason", reason), name)))
-    _set(_TOLD, len(every))
+                st.session_state[_REFUSED] = (*_refused(), AttachmentError(cast("AttachmentReason", reason), name))
+    st.session_state[_TOLD] = len(every)
 
 
 def _read(file: File) -> Kept:
@@ -78,8 +78,7 @@ def _read(file: File) -> Kept:
 def set_aside(message_id: str) -> None:
     """Makes the files those of this message, apart from those of the next."""
     if message_id not in _aside() and _attached():
-        _set(_ASIDE, {**_aside(), message_id: _attached()})
-        st.session_state.update({_KEPT: (), _REFUSED: ()})
+        st.session_state.update({_ASIDE: {**_aside(), message_id: _attached()}, _KEPT: (), _REFUSED: ()})
 
 
 def files_of(message_id: str) -> Sequence[Kept]:
@@ -89,7 +88,7 @@ def files_of(message_id: str) -> Sequence[Kept]:
 
 def take_back(message_id: str) -> None:
     """Makes the files of a message those of the next one again."""
-    _set(_KEPT, (*_aside().get(message_id, ()), *_attached()))
+    st.session_state[_KEPT] = (*_aside().get(message_id, ()), *_attached())
     sent(message_id)
 
 
@@ -155,10 +154,6 @@ def _refused() -> tuple[AttachmentError, ...]:
     return tuple(st.session_state.get(_REFUSED, ()))
 
 
-def _set(key: str, value: object) -> None:
-    st.session_state[key] = value
-
-
 def _small(image: NamedImage) -> str:
     """Returns the small picture; made once, since the field is drawn often."""
     made: dict[str, str] = st.session_state.setdefault(_SMALL, {})
@@ -169,5 +164,5 @@ def _small(image: NamedImage) -> str:
 
 @delivery.once
 def _remove(key: str, taken_off: Kept | AttachmentError) -> None:
-    _set(key, tuple(one for one in st.session_state[key] if one is not taken_off))
+    st.session_state[key] = tuple(one for one in st.session_state[key] if one is not taken_off)
     redraw.changed()

@@ -75,13 +75,11 @@ function drawnBubble({ id, text, waits, has_files }, isHeld) {
   content[isEdited ? "value" : "textContent"] = has_files && !isEdited ? `📎 ${text}` : text;
   if (isEdited) content.ariaLabel = words.queue.edit;
   const choices = waits && !isEdited ? [...(isHeld ? ["send"] : []), "edit", "back"] : [];
-  const buttons = choices.map((choice) => {
-    const button = document.createElement("button");
-    Object.assign(button, { type: "button", className: "press", title: words.queue[choice], ariaLabel: words.queue[choice] });
-    Object.assign(button.dataset, { queue: choice, id, icon: { edit: "edit", back: "close", send: "send" }[choice] });
-    return button;
-  });
-  bubble.append(...buttons, content);
+  bubble.innerHTML = choices
+    .map((choice) => [choice, choice === "back" ? "close" : choice, words.queue[choice]])
+    .map(([choice, icon, name]) => `<button data-queue="${choice}" data-id="${id}" data-icon="${icon}" title="${name}"></button>`)
+    .join("");
+  bubble.append(content);
   return bubble;
 }
 
