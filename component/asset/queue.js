@@ -57,10 +57,8 @@ function drawQueue() {
   bubbles.forEach((bubble, index) => bubble.parentElement === queue || queue.insertBefore(bubble, queue.children[index]));
   const note = isHeld ? words.queue.held : words.queue.waits;
   if (queueNote.textContent !== note) queueNote.textContent = note;
-  queue.ariaLabel = words.queue.name;
-  if (!queue.isConnected) chat.append(queue);
-  const field = queue.querySelector("textarea");
-  if (field === document.activeElement) return;
+  if (!queue.isConnected) chat.append(Object.assign(queue, { ariaLabel: words.queue.name }));
+  const field = queue.querySelector("textarea:not(:focus)");
   field?.focus();
   field?.setSelectionRange(field.value.length, field.value.length);
 }
@@ -109,9 +107,9 @@ function onQueueKey(event) {
   endEditing(isEnter ? event.target.value : "");
 }
 
-function onQueueBlur(event) {
-  const isLeft = document.activeElement !== event.target; // and not the whole window
-  if (edited && isLeft && event.target.closest?.(".waiting textarea")) endEditing(event.target.value);
+function onQueueBlur({ target }) {
+  const isLeft = edited && target !== document.activeElement; // and not the whole window
+  if (isLeft && target.matches(".waiting textarea")) endEditing(target.value);
 }
 
 function endEditing(text) {
