@@ -65,7 +65,7 @@ function drawQueue() {
 
 function drawnBubble({ id, text, waits, has_files }, isHeld) {
   const isEdited = edited === id;
-  const drawing = JSON.stringify(isEdited ? [id] : [id, text, waits, has_files, isHeld]);
+  const drawing = JSON.stringify(isEdited ? [id] : [id, text, waits, has_files, isHeld, words.language]);
   const drawn = [...queue.children].find((part) => part.drawing === drawing);
   if (drawn) return drawn;
   const bubble = Object.assign(document.createElement("div"), { drawing });

@@ -387,6 +387,7 @@ def test_a_message_that_is_edited_waits_though_the_one_before_it_goes(
     waiting = visitor.page.locator(".waiting")
     waiting.get_by_role("button", name=words_of("ko").queue.edit).nth(1).click()
     field = waiting.locator("textarea")
+    expect(field).to_be_focused()
     visitor.page.keyboard.type(" 고친")
     field.dispatch_event("focusout")  # somebody looks into another window
     may_answer.set()
