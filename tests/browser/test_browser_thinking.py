@@ -56,7 +56,7 @@ def test_the_line_of_the_thoughts_counts_opens_and_stays(
         expect(visitor.turn(1)).to_contain_text(ANSWER)
         visitor.wait_for_end(1)
         after_line = line(visitor, 1)
-        expect(after_line.locator("summary")).to_contain_text(words.thought.format(seconds=1))
+        expect(after_line.locator("summary")).to_contain_text(words.thought.split("{seconds}")[1])
         expect(visitor.turn(1)).not_to_contain_text("decoy")
         after_line.locator("summary").click()
         expect(after_line).to_contain_text("The decoy port is 7777.")
@@ -65,7 +65,7 @@ def test_the_line_of_the_thoughts_counts_opens_and_stays(
 def test_text_that_turns_out_to_be_thoughts_is_taken_back(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     asked = "Does only the end come?"
     whole = thinking("end_tag", THOUGHT, ANSWER, most=12)
-    fake_openai.script(replace(whole, pause_seconds=0.15), to=asked)
+    fake_openai.script(replace(whole, pause_seconds=0.5), to=asked)
     visitor.open().write(asked)
     expect(visitor.find("streaming")).to_contain_text("decoy")
     visitor.wait_for_end(1)
