@@ -35,7 +35,7 @@ function putOut(text, typedFor) {
   if (typedFor === "") begun ??= id;
   const session = typedFor || begun;
   const waits = text.trim().toLowerCase() === "/help" ? "" : reasonToWait(session, outbox);
-  const has_files = isReading() || hasKept();
+  const has_files = (isReading() || hasKept()) && !outbox.some((before) => before.has_files && !before.tries);
   setOutbox([...outbox, { id, text, session, is_new: typedFor === "", has_files, waits, is_queued: false, tries: 0 }]);
   if (!waits) showPending(text.trim(), id);
   sendOutbox();

@@ -21,10 +21,10 @@ function change(id, changes) {
 }
 
 function moveQueue() {
-  outbox.forEach(({ id, session, waits }, index) => {
+  outbox.forEach(({ id, session, waits, has_files }, index) => {
     if (waits !== "files" || isReading()) return;
     const isLost = unreadCount > 0 || handedAt === -Infinity; // by a reload or a restart: the server refuses it
-    change(id, { waits: reasonToWait(session, outbox.slice(0, index)), has_files: isLost || hasKept() });
+    change(id, { waits: reasonToWait(session, outbox.slice(0, index)), has_files: has_files && (isLost || hasKept()) });
     sendOutbox();
   });
   const due = outbox.find((message, index) => isDue(message, outbox.slice(0, index)));

@@ -435,10 +435,12 @@ def test_what_is_typed_while_a_file_is_read_stays(visitor: Visitor, fake_openai:
     visitor.open()
     choose(visitor, ("pages.pdf", pdf_of(*["page"] * 40)))
     visitor.write("먼저 보낸 말")
+    visitor.write("곧 보낸 말")
     visitor.field.press_sequentially("다음 말")
-    visitor.wait_for_end(1)
+    visitor.wait_for_end(2)
     expect(visitor.field).to_have_value("다음 말")
     assert sent_with(fake_openai, "먼저 보낸 말")[1][0].name == "pages.pdf"
+    assert sent_with(fake_openai, "곧 보낸 말")[1] == []
 
 
 @pytest.mark.slow
