@@ -117,6 +117,17 @@ def test_after_a_pin_and_a_fold_that_was_undone(chat: Chat) -> None:
     assert check(chat) > pinned
 
 
+def test_after_another_answer_was_chosen(chat: Chat) -> None:
+    chat.ask(1, 2)
+    chat.regenerate()
+    chat.wait_for_folds()
+    chat.ask(3, 9)
+    chat.service.sessions.choose_attempt(chat.session_id, 2, 1)
+    chat.wait_for_folds()
+    check(chat)
+    assert chat.covered == [(1, 2, 3), (4, 5, 6), (7, 8, 9)]
+
+
 def test_right_after_a_fold_is_ready(chat: Chat) -> None:
     chat.ask(1, 3)
     assert chat.covered == []  # adopted by the next turn alone
