@@ -52,7 +52,7 @@ class QueueWords:
     held: str = "Not sent: the answer before it failed"
     send: str = "Send now"
     edit: str = "Edit message"
-    back: str = "Take back to the field"
+    back: str = "Move back to the message box"
 
 
 @dataclass(frozen=True)
@@ -475,9 +475,9 @@ class SessionWords:
     as_json: str = "JSON Lines (complete, can be re-imported)"
     open_file: str = "Import a chat"
     opened: str = "Chats imported: {count}"
-    json_note: str = "JSON Lines holds every answer and summary, and can be opened here again."
+    json_note: str = "JSON Lines holds every answer and summary, and can be re-imported here."
     json_too_large: str = (
-        "This JSON Lines file has {size}. More than {limit} can't be opened here again; the server's operator can read "
+        "This JSON Lines file has {size}. More than {limit} can't be re-imported here; the server's operator can read "
         "it with `python -m graph.admin import FILE`."
     )
     without_images: str = "JSON Lines without pictures: {without} instead of {whole}"
@@ -711,7 +711,7 @@ class Words:
         "`OPENAI_API_KEY` or `OPENAI_BASE_URL` into `.env` and restart the server."
     )
     shortcuts_label: str = "Commands and shortcuts"
-    shortcut_head: tuple[str, str] = ("Key", "What it does")
+    shortcut_head: tuple[str, str] = ("Shortcut", "Action")
     shortcuts: tuple[tuple[str, str], ...] = (
         ("Ctrl/⌘ + Shift + O", "New chat"),
         ("/", "Go to the message box"),
