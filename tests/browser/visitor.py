@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request, expect
 
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
-PATIENCE_MILLISECONDS = 12_000
+PATIENCE_MILLISECONDS = 60_000
 # Streamlit warns of it. What goes out at one moment is one request, for the part of the page that was first; that all
 # of it counts is what `test_presses_that_share_a_request_count_each` shows.
 SHARED_REQUEST = "Multiple different fragmentIds"
