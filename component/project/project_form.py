@@ -144,15 +144,20 @@ def draw_question(part: Part, question: str, label: str, act: Callable[[], None]
         st.button(part.words.cancel, key=part.key("cancel"), on_click=open_form.close)
 
 
-def draw_menu(part: Part, label: str, name: str, choices: Mapping[str, Callable[[], None]]) -> None:
-    widget.draw_menu(label, f"menu_{part.key(name)}", choices)
-
-
 _LABEL_CHARS: Final = 80
 
 
-def draw_item_menu(part: Part, kind: PrimedKind, item_id: str, name: str, text: str) -> None:
-    draw_menu(part, label_of(part, kind, text), name, choices(part, kind, item_id))
+Choices = Mapping[str, Callable[[], None]]
+
+
+def draw_item_menu(
+    part: Part, kind: PrimedKind, item_id: str, name: str, text: str, offered: Choices | None = None
+) -> None:
+    """Draws an item's menu; `offered` are its choices if not the usual ones, and none for no menu."""
+    offered = choices(part, kind, item_id) if offered is None else offered
+    if offered:
+        label = f"{part.labels.primed_kinds[kind]}: {text[:_LABEL_CHARS]}"
+        widget.draw_menu(label, f"menu_{part.key(name)}", offered)
 
 
 def draw_item(
@@ -162,29 +167,22 @@ def draw_item(
     name: str,
     text: str,
     shown: str,
-    offered: Mapping[str, Callable[[], None]] | None = None,
+    offered: Choices | None = None,
     draw_before: Callable[[], None] = lambda: None,
 ) -> None:
-    """Draws an item's row with its menu, or the open form; `offered` are the menu's choices if not the usual ones."""
+    """Draws an item's row with its menu, or the open form."""
     if is_edited(part, kind, item_id):
         draw_form(part, kind, item_id)
         return
     with part.row(name):
         draw_before()
         st.markdown(shown)
-        if offered is None:
-            offered = choices(part, kind, item_id)
-        if offered:
-            draw_menu(part, label_of(part, kind, text), name, offered)
+        draw_item_menu(part, kind, item_id, name, text, offered)
 
 
-def label_of(part: Part, kind: PrimedKind, text: str) -> str:
-    return f"{part.labels.primed_kinds[kind]}: {text[:_LABEL_CHARS]}"
-
-
-def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable[[], None]]:
+def choices(part: Part, kind: PrimedKind, item_id: str) -> Choices:
     labels, root, changing = part.labels, part.view.root, part.changing
-    changes: Mapping[PrimedKind, Mapping[str, Callable[[], None]]] = {
+    changes: Mapping[PrimedKind, Choices] = {
         "plan": {
             labels.plan_done: changing(lambda projects: projects.workflow(root).complete_plan(item_id)),
             **asking_to_forget(part, item_id),
@@ -206,11 +204,11 @@ def choices(part: Part, kind: PrimedKind, item_id: str) -> Mapping[str, Callable
     return {**edit, **changes.get(kind, {})}
 
 
-def forgetting(part: Part, item_id: str) -> Mapping[str, Callable[[], None]]:
+def forgetting(part: Part, item_id: str) -> Choices:
     return {part.labels.forget: part.changing(lambda projects: projects.workflow(part.view.root).forget(item_id))}
 
 
-def asking_to_forget(part: Part, plan_id: str) -> Mapping[str, Callable[[], None]]:
+def asking_to_forget(part: Part, plan_id: str) -> Choices:
     """Returns the choice to delete a plan, with all tasks, after a confirmation."""
     return {part.labels.forget: part.opening(_question_of(plan_id))}
 

@@ -64,7 +64,7 @@ def _choose(root: str) -> None:
 def _draw_name(part: Part) -> None:
     labels, view, name = part.labels, part.view, escape_label(part.view.name)
     with st.container(gap=None, key=part.key("name")):
-        choices: dict[str, Callable[[], None]] | None = {} if view.damage else None
+        choices: project_form.Choices | None = {} if view.damage else None
         project_form.draw_item(part, "project", "", "name", name, f"**{name}**", choices)
         st.markdown(f":small[:gray[{escape_label(view.root)}]]")
         if not view.damage:
