@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import streamlit as st
@@ -71,7 +70,7 @@ def _mount(now: PageState) -> None:
             "theme": st.session_state[page_state.THEME],
             "theme_cookie": page_state.THEME_COOKIE,
             "copied": now.words.copied,
-            "queue": asdict(now.words.queue),
+            "queue": now.words.queue._asdict(),
             "drop": now.words.attachment.drop,
             "refused_kinds": dict(REFUSED_KINDS),
             "file_bytes": MAX_BYTES,

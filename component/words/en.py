@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 _REASONS: Final[Mapping[str, str]] = {
     "bad_image": "This can't be read as a picture. PNG, JPEG, WebP and GIF are supported.",
@@ -29,8 +28,7 @@ _REASONS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class AttachmentWords:
+class AttachmentWords(NamedTuple):
     attach: str = "Attach files"
     drop: str = "Drop files to attach them to your next message"
     reading: str = "Reading the files…"
@@ -42,11 +40,10 @@ class AttachmentWords:
     picture: str = "Picture"
     picture_gone: str = "This picture is no longer stored, or can't be shown."
     cut: str = "Only the beginning is shown. The model is sent all {chars} characters."
-    reasons: Mapping[str, str] = field(default_factory=lambda: _REASONS)
+    reasons: Mapping[str, str] = _REASONS
 
 
-@dataclass(frozen=True)
-class QueueWords:
+class QueueWords(NamedTuple):
     name: str = "Messages to send"
     waits: str = "Sent when the answer is done"
     held: str = "Not sent: the answer before it failed"
@@ -55,8 +52,7 @@ class QueueWords:
     back: str = "Move back to the message box"
 
 
-@dataclass(frozen=True)
-class CostWords:
+class CostWords(NamedTuple):
     title: str = "💰 Cost"
     of_session: str = "This chat: {amount}"
     of_summaries: str = "Its summaries alone: {amount}"
@@ -206,8 +202,7 @@ PATH_REASONS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class InputWords:
+class InputWords(NamedTuple):
     tab: str = "Model input"
     nothing: str = "After the first answer, this shows what the model was sent, block by block."
     not_called: str = "No model was called in this turn, so there is nothing to show."
@@ -228,32 +223,26 @@ class InputWords:
     reported_cached: str = "The provider reported {tokens} tokens, {cached} of them from its cache"
     verified: str = "Verified: exactly what was sent."
     unverified: str = "This couldn't be rebuilt as it was sent: the stored hash differs. What is known is shown."
-    groups: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "system": "System prompt",
-            "own": "My instructions",
-            "layers": "Standing context",
-            "records": "Summaries: {count}",
-            "pins": "Pinned messages: {count}",
-            "tools": "Tool descriptions",
-            "note": "Section headings",
-            "raw": "Verbatim turns: {count}",
-            "volatile": "Context of this turn",
-            "current": "Current turn {turn}",
-            "call": "Tool's question",
-        }
-    )
-    roles: Mapping[str, str] = field(
-        default_factory=lambda: {"user": "User", "assistant": "Assistant", "tool": "Tool", "": "Text"}
-    )
-    contexts: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "front": "Project and rules",
-            "client": "Instructions of the program",
-            "volatile": "Context",
-            "before": "Messages of the program",
-        }
-    )
+    groups: Mapping[str, str] = {
+        "system": "System prompt",
+        "own": "My instructions",
+        "layers": "Standing context",
+        "records": "Summaries: {count}",
+        "pins": "Pinned messages: {count}",
+        "tools": "Tool descriptions",
+        "note": "Section headings",
+        "raw": "Verbatim turns: {count}",
+        "volatile": "Context of this turn",
+        "current": "Current turn {turn}",
+        "call": "Tool's question",
+    }
+    roles: Mapping[str, str] = {"user": "User", "assistant": "Assistant", "tool": "Tool", "": "Text"}
+    contexts: Mapping[str, str] = {
+        "front": "Project and rules",
+        "client": "Instructions of the program",
+        "volatile": "Context",
+        "before": "Messages of the program",
+    }
     turn: str = "Turn {turn}"
     gone: str = "Its text is no longer stored."
     no_schema: str = "Only their size is known: they aren't this version's, or a program brought its own."
@@ -273,18 +262,15 @@ class InputWords:
     lost: str = "Cache invalidated by summaries: {tokens}"
     history: str = "Full history, turn by turn"
     history_more: str = "Show earlier turns"
-    ways: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "record": "as a summary",
-            "raw": "verbatim",
-            "current": "current turn",
-            "none": "not sent",
-        }
-    )
+    ways: Mapping[str, str] = {
+        "record": "as a summary",
+        "raw": "verbatim",
+        "current": "current turn",
+        "none": "not sent",
+    }
 
 
-@dataclass(frozen=True)
-class ProgramWords:
+class ProgramWords(NamedTuple):
     choose: str = "API access"
     title: str = "Programs with access to your chats"
     note: str = "Give a program its token as the API key: it can then read your chats and continue them."
@@ -302,8 +288,7 @@ class ProgramWords:
     copy: str = "Copy the token"
 
 
-@dataclass(frozen=True)
-class ProjectWords:
+class ProjectWords(NamedTuple):
     """Texts in one language. Names in braces are placeholders filled in by the caller."""
 
     none: str = "No project"
@@ -383,31 +368,25 @@ class ProjectWords:
     rule_invisible: str = "Invisible characters left out: {count}"
     rule_bad: str = "Places that aren't text: {count}"
     rule_imports: str = "Imports not followed: {count}"
-    rule_kinds: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "always": "always",
-            "globs": "for matching files",
-            "described": "when the model looks it up",
-            "listed": "never by itself",
-        }
-    )
-    rule_problems: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "not_closed": "Not applied: the front matter isn't closed by `---`.",
-            "not_a_line": "Not applied: a line of the front matter isn't a name and a value.",
-            "twice": "Not applied: a name occurs twice in the front matter.",
-            "bad_description": "Not applied: `description` has to be one line.",
-            "bad_globs": "Not applied: `globs` can't be read, or there are more than 128 of them.",
-            "bad_always_apply": "Not applied: `alwaysApply` has to be `true` or `false`.",
-        }
-    )
+    rule_kinds: Mapping[str, str] = {
+        "always": "always",
+        "globs": "for matching files",
+        "described": "when the model looks it up",
+        "listed": "never by itself",
+    }
+    rule_problems: Mapping[str, str] = {
+        "not_closed": "Not applied: the front matter isn't closed by `---`.",
+        "not_a_line": "Not applied: a line of the front matter isn't a name and a value.",
+        "twice": "Not applied: a name occurs twice in the front matter.",
+        "bad_description": "Not applied: `description` has to be one line.",
+        "bad_globs": "Not applied: `globs` can't be read, or there are more than 128 of them.",
+        "bad_always_apply": "Not applied: `alwaysApply` has to be `true` or `false`.",
+    }
     rule_refused: str = "Not read: {reason}"
-    rule_limits: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "files": "There are more than 64 rules files. The others aren't read.",
-            "folders": "There are more than 200 folders of rules. The others aren't looked into.",
-        }
-    )
+    rule_limits: Mapping[str, str] = {
+        "files": "There are more than 64 rules files. The others aren't read.",
+        "folders": "There are more than 200 folders of rules. The others aren't looked into.",
+    }
 
     suggestions: tuple[str, ...] = ("What is the task now?", "What was decided last?")
     card_title: str = "This chat starts knowing the following"
@@ -427,23 +406,20 @@ class ProjectWords:
     is_old: str = "old"
     older_decisions: str = "Older decisions that aren't listed: {count}"
     forget_dialog: str = "Forget the last exchange"
-    primed_kinds: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "project": "Project",
-            "plan": "Plan",
-            "task": "Task",
-            "decision": "Decision",
-            "file": "Open file",
-            "summary": "Summary",
-            "message": "Last exchange",
-            "user": "You",
-            "assistant": "Answer",
-        }
-    )
+    primed_kinds: Mapping[str, str] = {
+        "project": "Project",
+        "plan": "Plan",
+        "task": "Task",
+        "decision": "Decision",
+        "file": "Open file",
+        "summary": "Summary",
+        "message": "Last exchange",
+        "user": "You",
+        "assistant": "Answer",
+    }
 
 
-@dataclass(frozen=True)
-class SessionWords:
+class SessionWords(NamedTuple):
     regenerate: str = "Regenerate in a branch"
     edit: str = "Edit this question"
     question: str = "Your question"
@@ -483,8 +459,7 @@ class SessionWords:
     without_images: str = "JSON Lines without pictures: {without} instead of {whole}"
 
 
-@dataclass(frozen=True)
-class SignInWords:
+class SignInWords(NamedTuple):
     title: str = "Sign in to Turnfold"
     needed: str = "Your chats are yours alone. Sign in to see them."
     ended: str = "Your session has ended. Sign in again to go on; everything you wrote is kept."
@@ -527,8 +502,7 @@ KOREAN_SIGN_IN: Final = SignInWords(
 )
 
 
-@dataclass(frozen=True)
-class SteeringWords:
+class SteeringWords(NamedTuple):
     menu: str = "Options for the summary of turns {turns}"
     edited: str = "edited"
     in_force: str = "in use"
@@ -590,14 +564,12 @@ LANGUAGES: tuple[Language, ...] = ("ko", "en")
 LANGUAGE_NAMES: Mapping[Language, str] = {"ko": "한국어", "en": "English"}
 
 
-@dataclass(frozen=True)
-class Suggestion:
+class Suggestion(NamedTuple):
     icon: str
     text: str
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """The page's texts in one language. Names in braces are placeholders filled in by the caller.
 
     `errors` has the sentences by `code` of `graph.value.error`, `detailed_errors` those with a detail in them;
@@ -657,22 +629,18 @@ class Words:
     rate_unused: str = "This strategy doesn't use this setting."
     rate_share: str = "{percent}% of the original"
     strategy: str = "Summary strategy"
-    strategies: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "interval": "Every 3 turns",
-            "rolling": "One running summary",
-            "compaction": "Compact when full",
-            "window": "Newest turns only",
-        }
-    )
-    strategy_notes: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "interval": "Folds every three turns into a summary; old summaries are merged.",
-            "rolling": "Keeps one running summary and sends it with the latest messages.",
-            "compaction": "When the context fills up, all but the last messages become one structured summary.",
-            "window": "Sends only the last {count} turns. Older ones stay visible, but the model doesn't see them.",
-        }
-    )
+    strategies: Mapping[str, str] = {
+        "interval": "Every 3 turns",
+        "rolling": "One running summary",
+        "compaction": "Compact when full",
+        "window": "Newest turns only",
+    }
+    strategy_notes: Mapping[str, str] = {
+        "interval": "Folds every three turns into a summary; old summaries are merged.",
+        "rolling": "Keeps one running summary and sends it with the latest messages.",
+        "compaction": "When the context fills up, all but the last messages become one structured summary.",
+        "window": "Sends only the last {count} turns. Older ones stay visible, but the model doesn't see them.",
+    }
     compact_now: str = "Compact now"
     compacting: str = "Compacting…"
     compacted: str = "{before} → {after} messages, ≈{tokens_before} → ≈{tokens_after} tokens ({percent}% less)"
@@ -682,19 +650,17 @@ class Words:
         "Undoes this compaction: what it replaced is sent again from the next turn on. "
         "It isn't compacted again by itself until the chat has grown."
     )
-    commands: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "compact": "Compact the chat now",
-            "reset": "Clear the context: the chat stays visible, but the model no longer sees it",
-            "help": "Show commands and shortcuts",
-        }
-    )
+    commands: Mapping[str, str] = {
+        "compact": "Compact the chat now",
+        "reset": "Clear the context: the chat stays visible, but the model no longer sees it",
+        "help": "Show commands and shortcuts",
+    }
     unknown_command: str = "There is no command {command}. Did you mean {nearest}? Send again to send it as text."
     model: str = "Model"
     model_offline: str = "{name} · built in"
     language_label: str = "Language"
     theme: str = "Theme"
-    themes: Mapping[str, str] = field(default_factory=lambda: {"system": "System", "light": "Light", "dark": "Dark"})
+    themes: Mapping[str, str] = {"system": "System", "light": "Light", "dark": "Dark"}
     no_model: str = "No model"
     no_model_list: str = (
         "No list of models from `{address}`: {reason} Check `OPENAI_BASE_URL` in `.env` and restart the server."
@@ -758,24 +724,20 @@ class Words:
     footnotes: str = "Footnotes"
     phase_folding: str = "Summarising turns {turns}"
     thinking_level: str = "Thinking"
-    thinking_levels: Mapping[str, str] = field(
-        default_factory=lambda: {"": "As the model does", "off": "Off", "low": "Low", "high": "High"}
-    )
+    thinking_levels: Mapping[str, str] = {"": "As the model does", "off": "Off", "low": "Low", "high": "High"}
     thinking: str = "Thinking …"
     thinking_unit: str = " s"
     thought: str = "Thought for {seconds} s"
     phase_waiting: str = "Waiting"
     phase_attempt: str = "(attempt {attempt} of {most})"
     phase_retry: str = "{reason} · trying again in {time} {attempt}"
-    retry_reasons: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "rate_limit": "Rate limit of the model's server",
-            "unreachable": "Can't reach the model's server",
-            "cut_stream": "The answer broke off",
-            "empty_answer": "Empty answer",
-            "provider": "Error of the model's server",
-        }
-    )
+    retry_reasons: Mapping[str, str] = {
+        "rate_limit": "Rate limit of the model's server",
+        "unreachable": "Can't reach the model's server",
+        "cut_stream": "The answer broke off",
+        "empty_answer": "Empty answer",
+        "provider": "Error of the model's server",
+    }
     phase_reading: str = "Reading the conversation · {percent}%"
     phase_tool: str = "Using a tool"
     phase_answering: str = "Answering…"
@@ -841,12 +803,10 @@ class Words:
     fold_retry: str = "The summary couldn't be made. It's tried again after the next answer."
     no_records: str = "No summary yet."
     no_records_since_reset: str = "No summary since the context was cleared."
-    no_record_notes: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "rolling": "Once more than {threshold} tokens aren't summarised, one is made after an answer.",
-            "compaction": "At {threshold} tokens of context, all but the last messages become one.",
-        }
-    )
+    no_record_notes: Mapping[str, str] = {
+        "rolling": "Once more than {threshold} tokens aren't summarised, one is made after an answer.",
+        "compaction": "At {threshold} tokens of context, all but the last messages become one.",
+    }
     compact_by_hand: str = "Automatic compaction is off. Type `/compact` to compact."
     window_turns: str = "This strategy makes and sends no summaries. Only the newest turns are sent: {count} at most."
     window_alone: str = "This strategy makes and sends no summaries. Only the message itself is sent."
@@ -862,9 +822,7 @@ class Words:
     card_compaction: str = "[Turns {turns} compacted]"
     card_merged: str = "{count} summaries merged into one"
     card_version: str = "v{version}"
-    summarisers: Mapping[str, str] = field(
-        default_factory=lambda: {"extractive": "key sentences", "example": "prepared for this example"}
-    )
+    summarisers: Mapping[str, str] = {"extractive": "key sentences", "example": "prepared for this example"}
     to_turns: str = "Go to these turns"
     card_cost: str = "{input} in · {output} out tokens · {seconds} s · {model}"
     card_free: str = "0 tokens · {model}"
@@ -911,16 +869,16 @@ class Words:
     window_guess: str = " (guess)"
     window_guess_help: str = "The model's context window isn't known, so this is a guess. MODEL_WINDOW_TOKENS sets it."
 
-    cost: CostWords = field(default_factory=CostWords)
-    project: ProjectWords = field(default_factory=ProjectWords)
-    attachment: AttachmentWords = field(default_factory=AttachmentWords)
-    queue: QueueWords = field(default_factory=QueueWords)
-    input: InputWords = field(default_factory=InputWords)
-    programs: ProgramWords = field(default_factory=ProgramWords)
-    sessions: SessionWords = field(default_factory=SessionWords)
-    sign_in: SignInWords = field(default_factory=SignInWords)
-    steering: SteeringWords = field(default_factory=SteeringWords)
-    errors: Mapping[str, str] = field(default_factory=lambda: ERRORS)
-    detailed_errors: Mapping[str, str] = field(default_factory=lambda: DETAILED_ERRORS)
-    input_reasons: Mapping[str, str] = field(default_factory=lambda: INPUT_REASONS)
-    path_reasons: Mapping[str, str] = field(default_factory=lambda: PATH_REASONS)
+    cost: CostWords = CostWords()
+    project: ProjectWords = ProjectWords()
+    attachment: AttachmentWords = AttachmentWords()
+    queue: QueueWords = QueueWords()
+    input: InputWords = InputWords()
+    programs: ProgramWords = ProgramWords()
+    sessions: SessionWords = SessionWords()
+    sign_in: SignInWords = SignInWords()
+    steering: SteeringWords = SteeringWords()
+    errors: Mapping[str, str] = ERRORS
+    detailed_errors: Mapping[str, str] = DETAILED_ERRORS
+    input_reasons: Mapping[str, str] = INPUT_REASONS
+    path_reasons: Mapping[str, str] = PATH_REASONS

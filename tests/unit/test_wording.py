@@ -3,10 +3,9 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import NamedTuple, get_args
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -18,9 +17,6 @@ from component.words.wording import describe_day, explain, explain_error, langua
 from graph.value import error as errors
 from graph.value.error import InputReason, PathReason, SignInReason
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 
 def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator[str]:
     yield parent.code
@@ -28,15 +24,14 @@ def codes(parent: type[errors.TurnfoldError] = errors.TurnfoldError) -> Iterator
         yield from codes(child)
 
 
-def sentences(words: DataclassInstance) -> Iterator[tuple[str, str]]:
-    for field in fields(words):
-        value = getattr(words, field.name)
-        if is_dataclass(value) and not isinstance(value, type):
-            yield from ((f"{field.name}.{key}", text) for key, text in sentences(value))
+def sentences(words: NamedTuple) -> Iterator[tuple[str, str]]:
+    for name, value in words._asdict().items():
+        if hasattr(value, "_asdict"):
+            yield from ((f"{name}.{key}", text) for key, text in sentences(value))
         elif isinstance(value, str):
-            yield field.name, value
+            yield name, value
         elif isinstance(value, Mapping):
-            yield from ((f"{field.name}.{key}", text) for key, text in value.items())
+            yield from ((f"{name}.{key}", text) for key, text in value.items())
 
 
 def placeholders(text: str) -> set[str]:
@@ -54,7 +49,7 @@ def codes_without_an_error() -> set[str]:
 
 def test_nothing_is_left_in_english_on_the_korean_page() -> None:
     korean, english = words_of("ko"), Words()
-    same = {field.name for field in fields(Words) if getattr(korean, field.name) == getattr(english, field.name)}
+    same = {name for name in Words._fields if getattr(korean, name) == getattr(english, name)}
     told, in_english = dict(sentences(korean)), dict(sentences(english))
     assert same | {name for name in told if told[name] == in_english[name]} == {"card_version"}  # "v2"
 
