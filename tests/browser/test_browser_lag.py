@@ -331,22 +331,6 @@ def test_a_message_whose_request_is_lost_is_said_in_its_chat_though_the_page_is_
     expect(visitor.turn(3)).to_contain_text("남겨 두고 떠난 말")
 
 
-def test_presses_that_share_a_request_count_each(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_ANSWERING_MILLISECONDS))
-    begin_answer(visitor, fake_openai, "한 요청에 실린 말과 중지")
-    visitor.field.fill("함께 실린 말")
-    visitor.field.evaluate(
-        f"""(field) => {{
-            const options = {{ key: "Enter", code: "Enter", keyCode: 13, bubbles: true, cancelable: true }};
-            field.dispatchEvent(new KeyboardEvent("keydown", options));
-            setTimeout(() => document.querySelector(".st-key-stop button").click(), {WHILE_ANSWERING_MILLISECONDS} / 3);
-        }}"""
-    )
-    visitor.wait_for_end(1)
-    expect(visitor.turn(1)).to_contain_text("중지했습니다.")
-    assert visitor.shared_requests
-
-
 def hold_down(visitor: Visitor, button: Locator) -> float:
     """Presses the mouse in the middle of the button, holds it, and returns how far down that is."""
     button.hover()

@@ -8,8 +8,7 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, R
 
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 PATIENCE_MILLISECONDS = 60_000
-# Streamlit warns of it. What goes out at one moment is one request, for the part of the page that was first; that all
-# of it counts is what `test_presses_that_share_a_request_count_each` shows.
+# Streamlit warns that what goes out at one moment is one request, for the part of the page that was first.
 SHARED_REQUEST = "Multiple different fragmentIds"
 
 
@@ -18,7 +17,6 @@ class Visitor:
 
     Attributes:
         complaints: Errors and warnings of the console, errors of the page, requests to any other host.
-        shared_requests: How often presses, or a press and what the page asks for by itself, went out as one request.
     """
 
     def __init__(self, context: BrowserContext, address: str, language: str) -> None:
@@ -26,7 +24,6 @@ class Visitor:
         self.address = address
         self._language = language
         self.complaints: list[str] = []
-        self.shared_requests = 0
         self.page: Page = context.new_page()
         self.page.set_default_timeout(PATIENCE_MILLISECONDS)
         self.page.on("console", self._note_console)
@@ -129,9 +126,7 @@ class Visitor:
         return "\n".join([*(f"{name}: {value}" for name, value in seen.items()), *self.complaints])
 
     def _note_console(self, message: ConsoleMessage) -> None:
-        if SHARED_REQUEST in message.text:
-            self.shared_requests += 1
-        elif message.type in {"error", "warning"}:
+        if SHARED_REQUEST not in message.text and message.type in {"error", "warning"}:
             self.complaints.append(f"console: {message.text}")
 
     def _note_request(self, request: Request) -> None:
