@@ -33,7 +33,7 @@ def test_amounts_are_told_with_what_they_are_and_without_prices_there_are_none(
     service.cost = cost("0.0123", is_estimate=True, unpriced=3)
     service.saved_money = SavingsMoney("USD", Decimal("0.01"), Decimal("0.012"), Decimal("0.001"))
     page_shows = page_text(page.run())
-    assert "이 대화: **≈0.0123 USD** + 가격이 없는 호출 3번" in page_shows
+    assert "이 대화: **≈0.0123 USD** + 가격이 없는 호출 3회" in page_shows
     assert "≈는 추정치입니다." in page_shows
     assert "그중 요약" not in page_shows
     assert " · ≈0.0100 USD" in page_shows

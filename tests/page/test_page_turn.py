@@ -174,7 +174,7 @@ def test_failed_turn_says_why_and_the_last_one_is_tried_again(page: AppTest, ser
             "ko-KR",
             "서버가 중단되어 답변이 끝나지 못했습니다. 그때까지 받은 내용은 남겨 두었습니다.",
             "길이 한도에서 답변이 끊겼습니다",
-            "되풀이하기 시작해 답변을 멈췄습니다",
+            "되풀이하기 시작해 답변을 중지했습니다",
             "\\*editor\\*에서 이 도구들을 실행할 차례입니다",
         ),
         (
