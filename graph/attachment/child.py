@@ -95,7 +95,8 @@ _MOST_XML_BYTES: Final = 100 * 1024 * 1024
 _RELATED: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _DATES: Final = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}  # formats without a text of their own
 _END_OF_DATES: Final = 2_958_466  # the first of the year 10,000
-_NOT_DATE: Final = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
+_NOT_DATE: Final = re.compile(r'"[^"]{0,255}"|\[[^\]]{0,255}\]|\\.')
+_COLUMN: Final = re.compile("[A-Z]{1,3}")
 
 
 class _Package:
@@ -182,7 +183,7 @@ def _sheets(package: _Package) -> Iterator[tuple[str, str]]:
         for row in (one for one in root.iter() if _local(one) == "row"):
             values: list[str] = []
             for cell in row:
-                column = re.match("[A-Z]{1,3}", cell.get("r", ""))
+                column = _COLUMN.match(cell.get("r", ""))
                 values += [""] * (_number(column[0]) - len(values) - 1 if column else 0)
                 values.append(_value(cell, shared, is_date=cell.get("s") in dated))
             rows.append("\t".join(values).rstrip())

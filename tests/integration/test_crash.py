@@ -98,7 +98,7 @@ def check_goes_on(victim: Victim, turn: TurnView, server: FakeOpenAI) -> None:
     """The next message settles the turn as it was shown, and a provider takes what is sent then."""
     victim.chat.ask(2, 2)
     closed = victim.chat.turns[0]
-    assert closed == replace(turn, is_last=False, answer_message_id=closed.answer_message_id)
+    assert closed == replace(turn, is_last=False, answer_message_id=closed.answer_message_id, seconds=closed.seconds)
     assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
@@ -179,7 +179,9 @@ def test_a_killed_server_leaves_an_interrupted_turn_and_the_chat_goes_on(
         chat.ask(5, 5)
         assert turn.answer_message_id == ""  # nothing that could be pinned is stored yet
         closed = chat.turns[3]
-        assert closed == replace(turn, is_last=False, answer_message_id=closed.answer_message_id)
+        assert closed == replace(
+            turn, is_last=False, answer_message_id=closed.answer_message_id, seconds=closed.seconds
+        )
     body = server.bodies("chat")[-1]
     assert shape(body) == [(1, 3), 4, 5]
     assert content_of(body["messages"][2]) == PARTIAL

@@ -29,7 +29,7 @@ def test_one_turn_more_than_may_run_is_refused_and_leaves_nothing(open_chat: Ope
     with pytest.raises(ServerBusyError) as refused:
         third.start(question(3))
     assert "2" in refused.value.detail
-    assert explain_error(words_of("en"), refused.value).startswith("There are many requests just now")
+    assert explain_error(words_of("en"), refused.value).startswith("The server is busy right now")
     assert third.rows("SELECT count(*) FROM message") == [(2,)]
     assert len(service.sessions.list()) == 2
     first.stop_when(lambda live: live.text == "하나")
