@@ -44,7 +44,7 @@ OF_ALL_SESSIONS = {
     r"FROM anchor JOIN turn .* WHERE anchor\.scope = \? AND .* AND anchor\.\w+ IN": "a program's session is recognised",
     r"FROM session JOIN model_call .* AND session\.owner = \? AND session\.deleted_at": "what an owner's calls cost",
     r"FROM session WHERE session\.owner = \? AND (.* AND )?session\.forked_from IN": "the branches of a session",
-    r"^UPDATE session SET forked_from=.* WHERE session\.forked_from = \? AND session\.owner": "those of an erased branch",
+    r"^UPDATE session SET forked_from=.* WHERE session\.forked_from = \? AND session\.owner": "an erased branch",
     r"^SELECT session\.session_id FROM session WHERE session\.deleted_at IS NULL ORDER BY": "an export by the operator",
     r"^SELECT session\.session_id, session\.owner FROM session WHERE session\.deleted_at <=": "what is to be erased",
     r"^SELECT session\.session_id FROM session LIMIT": "the health check",
