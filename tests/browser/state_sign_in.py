@@ -28,7 +28,7 @@ def signed_in(stage: Stage) -> None:
 
 def asked_to_sign_out_everywhere(stage: Stage) -> None:
     stage.choose(stage.words.sign_in.everywhere, stage.visitor.find("menu_visitor"))
-    expect(stage.dialog).to_have_accessible_name(stage.words.sign_in.everywhere_title)
+    expect(stage.dialog.get_by_role("dialog")).to_have_accessible_name(stage.words.sign_in.everywhere_title)
     expect(stage.dialog.get_by_text(stage.words.sign_in.everywhere_note)).to_be_visible()
     stage.expect_nothing_sticks_out()
 
