@@ -65,7 +65,7 @@ function onSkip(event) {
 
 // Streamlit's own link is English.
 function nameSkip() {
-  document.querySelector("[data-testid='stSkipToContent']").textContent = words.skip;
+  document.querySelector("[data-testid='stSkipToContent']")?.replaceChildren(words.skip);
 }
 
 function onFocus(event) {

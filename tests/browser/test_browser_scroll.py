@@ -105,7 +105,7 @@ def test_a_message_sent_by_the_button_is_followed_too(phone: Visitor, fake_opena
     expect(phone.page.locator("button.to-end")).to_be_visible()
     fake_openai.script(text(LONG), to=asked)
     phone.field.fill(asked)
-    phone.page.get_by_test_id("stChatInputSubmitButton").click()
+    phone.find("ask").get_by_test_id("stChatInputSubmitButton").click()
     phone.wait_for_end(2)
     wait_for_end_in_view(phone)
 
