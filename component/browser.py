@@ -19,6 +19,7 @@ from graph.attachment import MAX_BYTES, REFUSED_KINDS
 # Joined to one module. Listeners hear in this order: of a command that is begun, Enter is for the list, not the field.
 _SCRIPTS = (
     "browser.js",
+    "toggle.js",
     "panel.js",
     "scroll.js",
     "jump.js",

@@ -17,10 +17,6 @@ function listen(...listener) {
   LISTENERS.push(listener);
 }
 
-function keyOf(element) {
-  return [...element.classList].find((name) => name.startsWith("st-key-"));
-}
-
 function setCookie(name, value) {
   const secure = location.protocol === "https:" ? "; secure" : "";
   document.cookie = `${name}=${value}; path=/; max-age=${YEAR_SECONDS}; samesite=lax${secure}`;
@@ -185,7 +181,7 @@ export default function ({ data, setTriggerValue }) {
   watchPanel();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
-  tabChange.observe(document.body, { subtree: true, attributeFilter: ["aria-disabled", "aria-selected"] });
+  toggleChange.observe(document.body, { subtree: true, attributeFilter: TOGGLE_STATES });
   partsChange.observe(document.body, { subtree: true, childList: true, attributeFilter: ["class"] });
   connectionChange.observe(document.body, { subtree: true, childList: true, attributeFilter: [CONNECTION, "disabled"] });
   if (openSession === null) {
@@ -198,6 +194,7 @@ export default function ({ data, setTriggerValue }) {
   if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
   if (isOther) scrollToEnd();
   if (isOther) find.turn = focused = opener = null;
+  if (isOther) toggled.clear();
   if (isOther && openSession && data.session) uncover(); // a branch or an imported chat
   openSession = data.session;
   opened = data.opened;

@@ -123,7 +123,11 @@ function onFold(event) {
     return isSeen(card) && card;
   };
   // Sent separately from the line's own request: one is for a fragment, the other for the whole page.
-  const ask = () => setTimeout(() => askServer("record", id), APART_MILLISECONDS);
+  const ask = () => {
+    // The server opens the tab and the expander around the card.
+    toggled.forEach((_, key) => key.startsWith(FOLD) || toggled.delete(key));
+    setTimeout(() => askServer("record", id), APART_MILLISECONDS);
+  };
   whenReady(find, showCard, find() ? null : ask);
 }
 

@@ -12,13 +12,11 @@ const SHORTCUTS = {
 // Whatever has the focus for as long as it is open.
 const OVER = "[role='dialog']:not(.st-key-panel), [role='menu']";
 const PASSING = `${OVER}, [role='listbox'], [data-testid='stForm'], .st-key-find`;
-const DISABLED_TAB = "[role='tab']:not([tabindex])";
 const FOCUSABLE = "button, input, textarea, summary, a[href], [tabindex]";
 
 // What has the focus, and what had it before a passing part was opened, each with the key of the container around it.
 let focused = null;
 let opener = null;
-let wantedTab = null;
 
 function onShortcut(event) {
   if (event.isComposing || event.keyCode === 229 || document.querySelector("[data-testid='stDialog']")) return;
@@ -77,33 +75,8 @@ function onFocus(event) {
 function onBlur(event) {
   requestAnimationFrame(() => {
     // The user has pressed beside it.
-    const isLeft = document.activeElement === document.body && event.target.isConnected;
-    if (isLeft && !event.target.matches(DISABLED_TAB)) focused = null;
+    if (document.activeElement === document.body && event.target.isConnected) focused = null;
   });
-}
-
-// Streamlit disables the tabs until the run has drawn them: the focus would be lost, and an arrow key that comes
-// meanwhile. And the answer to the first of two keys would choose its tab again.
-function keepTab() {
-  const tab = focused?.element;
-  if (tab?.isConnected && tab.matches(DISABLED_TAB)) {
-    tab.tabIndex = 0;
-    if (document.activeElement === document.body) tab.focus({ preventScroll: true });
-  }
-  if (!wantedTab || wantedTab.ariaDisabled === "true") return;
-  if (wantedTab.ariaSelected !== "true") {
-    wantedTab.click();
-    wantedTab.focus({ preventScroll: true });
-  } else if (!isDrawing()) wantedTab = null;
-}
-
-function onTabKey(event) {
-  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  const tab = step && event.target.closest?.("[role='tab']");
-  if (!tab || event.altKey || event.ctrlKey || event.metaKey) return;
-  const tabs = [...tab.closest(".stTabs").querySelectorAll("[role='tab']")];
-  const from = tab.ariaDisabled === "true" ? (wantedTab ?? tab) : tab;
-  wantedTab = tabs.at((tabs.indexOf(from) + step) % tabs.length);
 }
 
 // The focus is lost with its element: it goes on to that which is drawn in its place, or to what opened the passing part.
@@ -120,10 +93,7 @@ function drawnAgain({ element, key }) {
   return others.find((other) => isSame(other, element) && other.textContent === element.textContent && isSeen(other));
 }
 
-const tabChange = new MutationObserver(keepTab);
 listen("click", onSkip, false);
 listen("keydown", onShortcut, true);
-listen("keydown", onTabKey, true);
-listen("pointerdown", () => (wantedTab = null), true);
 listen("focusin", onFocus, false);
 listen("focusout", onBlur, false);

@@ -195,6 +195,50 @@ def test_a_press_counts_while_the_page_or_the_script_that_hears_it_is_on_its_way
     expect(pin).to_have_attribute("aria-pressed", "true")
 
 
+def test_a_tab_stays_open_though_the_answer_to_the_choice_before_comes_behind_it(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    _, hold = opened(visitor, other_server)
+    before, after = (visitor.page.get_by_role("tab", name=name) for name in ("통계", "모델 입력"))
+    hold.is_holding = True
+    before.click()
+    hold.wait()
+    late = hold.count
+    after.click()
+    expect(after).to_have_attribute("aria-selected", "true")
+    visitor.field.focus()
+    hold.let_go(late)
+    visitor.page.wait_for_timeout(500)
+    expect(after).to_have_attribute("aria-selected", "true")
+    expect(visitor.field).to_be_focused()
+    hold.let_go()
+    visitor.settle()
+    expect(after).to_have_attribute("aria-selected", "true")
+    expect(visitor.find("panel").locator('[class*="st-key-input_request_"]').first).to_be_visible()
+
+
+def test_a_box_that_is_closed_again_stays_closed_though_the_answer_to_its_opening_comes_behind_it(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    _, hold = opened(visitor, other_server)
+    fold = visitor.page.locator('[class*="st-key-fold_"]')
+    content = fold.get_by_test_id("stExpanderDetails")
+    hold.is_holding = True
+    fold.locator("summary").click()
+    hold.wait()
+    late = hold.count
+    fold.locator("summary").click()
+    expect(content).to_have_attribute("inert", "")
+    hold.let_go(late)
+    visitor.page.wait_for_timeout(500)
+    expect(content).to_have_attribute("inert", "")
+    hold.let_go()
+    visitor.settle()
+    expect(content).to_have_attribute("inert", "")
+    fold.locator("summary").click()
+    expect(content.get_by_text("대신 보는 내용")).to_be_visible()
+
+
 def test_the_tab_with_the_focus_keeps_it_and_hears_a_key_while_the_tabs_are_drawn(
     visitor: Visitor, other_server: ChatService
 ) -> None:
@@ -214,7 +258,7 @@ def test_the_tab_with_the_focus_keeps_it_and_hears_a_key_while_the_tabs_are_draw
     visitor.settle()
     expect(third).to_have_attribute("aria-selected", "true")
     expect(third).to_be_focused()
-    expect(visitor.find("input_blocks")).to_be_visible()
+    expect(visitor.find("panel").locator('[class*="st-key-input_request_"]').first).to_be_visible()
 
 
 def test_a_refused_message_comes_back_before_what_was_typed_however_late_the_browser_sends_it(
