@@ -95,8 +95,8 @@ def read_turn(connection: Connection, session_id: str, number: int) -> TurnRow:
 
 def read_thoughts(connection: Connection, session_id: str, number: int, attempt: int | None = None) -> str:
     parameters = {"session_id": session_id, "number": number, "attempt": attempt}
-    query = _THOUGHTS if attempt is None else _THOUGHTS_ASIDE
-    return connection.execute(query, parameters).scalar() or ""
+    aside = None if attempt is None else connection.execute(_THOUGHTS_ASIDE, parameters).scalar()
+    return connection.execute(_THOUGHTS, parameters).scalar() or "" if aside is None else str(aside)
 
 
 def last_turn(connection: Connection, session_id: str) -> TurnRow | None:

@@ -86,7 +86,7 @@ def test_thoughts_are_in_nothing_but_their_column(open_chat: OpenChat, server: F
         for turn in chat.turns:
             assert WORD not in turn.answer_text
             assert "think" not in turn.answer_text
-            assert chat.service.turns.thoughts(chat.session_id, turn.number) == THOUGHT.strip()
+            assert chat.service.turns.thoughts(chat.session_id, turn.number, attempt=turn.attempt) == THOUGHT.strip()
             assert turn.thought_seconds > 0
 
     check()
