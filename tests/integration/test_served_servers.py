@@ -104,7 +104,7 @@ def test_a_server_that_is_told_to_end_under_an_open_page_keeps_its_turn_as_stopp
 ) -> None:
     server.script(hang("여기까지는 들었습니다."))
     folder, log = tmp_path / "data", tmp_path / "log"
-    with served("tests/fake/served_turn.py", folder, server.url, log) as (process, port):
+    with served("tests/fake/served_turn.py", folder, server.url, log, TURNFOLD_LOG_LEVEL="INFO") as (process, port):
         assert ask_health(port, process) == (200, "ok")
         server.wait_until(lambda fake: fake.hanging_count == 1, seconds=60)
         page = f"127.0.0.1:{port}"
