@@ -118,7 +118,10 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     settings = {"CHAT_API_TOKENS": tokens, "MODEL_WINDOW_TOKENS": "32000"}
     with (
         FakeOpenAI() as endpoint,
-        served("app.py", folder / "data", endpoint.url, folder / "log", **settings) as (process, port),
+        served("app.py", folder / "data", endpoint.url, folder / "log", TURNFOLD_LOG_LEVEL="INFO", **settings) as (
+            process,
+            port,
+        ),
     ):
         assert ask_health(port, process) == (200, "ok")
         yield Server(f"http://127.0.0.1:{port}", endpoint, folder / "log")
