@@ -40,6 +40,21 @@ def open_box(label: str, key: str, icon: str = "", *, is_open: bool = False) -> 
     return box if box.open else None
 
 
+def draw_search(label: str, key: str, *, is_kept: bool = False) -> str:
+    """Draws a field to search by, which reports each key; `is_kept` holds its text while it is not drawn."""
+    text = st.text_input(
+        label,
+        key=key,
+        type="search",
+        placeholder=label,
+        icon=":material/search:",
+        label_visibility="collapsed",
+        live=True,
+        persist_state="session" if is_kept else None,
+    )
+    return str(text or "").strip()
+
+
 def draw_clamped(words: Words, key: str, draw_content: Callable[[bool], object]) -> None:
     is_whole = st.session_state.get(key, False)
     with st.container(key=f"{'whole' if is_whole else 'clamped'}_{key}", gap="xsmall"):

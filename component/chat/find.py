@@ -44,16 +44,7 @@ def _switch() -> None:
 
 def _draw_open(page: PageState, identifier: str) -> None:
     words = page.words
-    search = st.text_input(
-        words.find,
-        key=page_state.FIND,
-        type="search",
-        placeholder=words.find,
-        icon=":material/search:",
-        label_visibility="collapsed",
-        live=True,
-    )
-    search = str(search or "").strip()
+    search = widget.draw_search(words.find, page_state.FIND)
     redraw.note(redraw.FIND, redraw.places_of(page.service.sessions.get(identifier)))
     st.html(_list(words, search, page.service.sessions.outline(identifier, search=search)))
 

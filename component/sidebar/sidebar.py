@@ -102,16 +102,7 @@ def draw(now: PageState) -> None:
 def _draw_sessions(now: PageState) -> None:
     words = now.words
     with st.container(horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center", key="search_row"):
-        st.text_input(
-            words.search_chats,
-            key=page_state.SEARCH,
-            type="search",
-            placeholder=words.search_chats,
-            icon=":material/search:",
-            label_visibility="collapsed",
-            live=True,
-            persist_state="session",
-        )
+        widget.draw_search(words.search_chats, page_state.SEARCH, is_kept=True)
         widget.draw_action(words.sessions.select, "icon_select", "checklist", _switch, True, disabled=is_on())  # noqa: FBT003  # the argument of a widget callback
     is_other = page_state.session_id() != (now.session.session_id if now.session else None)
     if is_other or page_state.is_turn_wanted():

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from component.words.en import (
-    KOREAN_SIGN_IN,
     AttachmentWords,
     CostWords,
     InputWords,
@@ -14,6 +13,7 @@ from component.words.en import (
     ProjectWords,
     QueueWords,
     SessionWords,
+    SignInWords,
     SteeringWords,
     Suggestion,
     Words,
@@ -437,6 +437,27 @@ KOREAN_SESSION: Final = SessionWords(
         "서버 운영자는 `python -m graph.admin import 파일`로 읽을 수 있습니다."
     ),
     without_images="JSON Lines에서 그림 제외: {whole} 대신 {without}",
+)
+
+
+KOREAN_SIGN_IN: Final = SignInWords(
+    title="Turnfold에 로그인",
+    needed="대화는 본인만 볼 수 있습니다. 로그인하면 이어서 볼 수 있습니다.",
+    ended="로그인이 끝났습니다. 다시 로그인하면 이어집니다. 쓴 글은 모두 남아 있습니다.",
+    withdrawn="이 계정은 더 이상 쓸 수 없습니다. 이유는 서버 관리자에게 문의해 주세요.",
+    sign_in="로그인",
+    elsewhere="로그인은 이 페이지의 정식 주소에서만 할 수 있습니다.",
+    go_there="정식 주소로 가기",
+    signed_in="로그인됨",
+    sign_out="로그아웃",
+    more="다른 로그아웃 방법",
+    everywhere="모든 기기에서 로그아웃",
+    everywhere_title="모든 기기에서 로그아웃할까요?",
+    everywhere_question="이 브라우저를 포함해, 로그인한 모든 브라우저와 기기에서 로그아웃됩니다.",
+    everywhere_note=(
+        "작성 중인 답변은 끝까지 작성합니다. 프로그램은 토큰으로 계속 접속할 수 있습니다. "
+        "막으려면 고급 설정의 ‘API 연결’에서 토큰을 폐기해 주세요."
+    ),
 )
 
 
