@@ -372,7 +372,7 @@ def _digits(match: re.Match[str]) -> list[Figure]:
 
 def _word_span(match: re.Match[str]) -> list[Figure]:
     count = _COUNTS.get((match["english"] or match["korean"]).lower(), 0) + (0.5 if match["half"] else 0)
-    return [_figure("span", match, round(count * _seconds(match["unit"]), 6), count)] if count >= 0.5 else []  # noqa: PLR2004
+    return [_figure("span", match, round(count * _seconds(match["unit"]), 6), count)] if count >= 0.5 else []  # noqa: PLR2004  # a half
 
 
 def _word_count(match: re.Match[str]) -> list[Figure]:

@@ -171,7 +171,7 @@ def _has_amount(figure: Figure, said: _Said) -> bool:
         return True
     if _CLOCK.fullmatch(figure.text):
         hour, _, minute = figure.text.partition(".")
-        return said.values.has_time(int(hour) * 60.0 + int(minute), False)  # noqa: FBT003
+        return said.values.has_time(int(hour) * 60.0 + int(minute), False)  # noqa: FBT003  # as in `times`
     return not figure.is_exact and any(_is_rounded(value, said.sorted_numbers) for value in figure.values)
 
 

@@ -173,7 +173,7 @@ def address_of(url: str, *, secrets: Iterable[str] = ()) -> str:
 
 def _asked_address(error: BaseException, secrets: Iterable[str]) -> str:
     with suppress(AttributeError, RuntimeError):  # not every error knows its request
-        return address_of(str(error.request.url), secrets=secrets)  # type: ignore[attr-defined]
+        return address_of(str(error.request.url), secrets=secrets)  # type: ignore[attr-defined]  # of httpx2
     return ""
 
 

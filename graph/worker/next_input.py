@@ -169,12 +169,12 @@ class _UnkeptBlocks(ContextBlockStore):
 
     def keep(
         self,
-        lease: Lease,  # noqa: ARG002
+        lease: Lease,  # noqa: ARG002  # as the store has it
         kind: BlockKind,
         text: str,
         *,
-        owner: str,  # noqa: ARG002
-        lost_tokens: int = 0,  # noqa: ARG002
+        owner: str,  # noqa: ARG002  # as the store has it
+        lost_tokens: int = 0,  # noqa: ARG002  # as the store has it
     ) -> ContextBlock | None:
         return ContextBlock(kind, 0, text) if text else None
 
