@@ -11,7 +11,7 @@ import streamlit as st
 from component import page_state, redraw, widget
 from component.bridge import delivery, service_provider
 from component.format import escape_label, format_count
-from component.words.en import Words
+from component.words.words import Words
 from graph.attachment import (
     MAX_FILES,
     MAX_IMAGES,

@@ -71,7 +71,7 @@ def _mount(now: PageState) -> None:
             "theme": st.session_state[page_state.THEME],
             "theme_cookie": page_state.THEME_COOKIE,
             "copied": now.words.copied,
-            "queue": now.words.queue._asdict(),
+            "queue": now.words.queue.texts(),
             "drop": now.words.attachment.drop,
             "refused_kinds": dict(REFUSED_KINDS),
             "file_bytes": MAX_BYTES,

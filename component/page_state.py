@@ -11,8 +11,9 @@ import streamlit as st
 
 from component import project_choice
 from component.bridge import delivery, service_provider
-from component.words.en import LANGUAGES, Language, Words
+from component.words.text import LANGUAGES, Language
 from component.words.wording import explain_error, is_refusal, language_of_locale, words_of
+from component.words.words import Words
 from graph.server.identity import Identity
 from graph.value.error import NotFoundError, TurnfoldError
 from graph.value.view import SessionView, TurnOptions, TurnView

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
 
-from component.words.en import Words
+from component.words.words import Words
 from graph.value.error import TurnfoldError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import streamlit as st
 from component import action, page_state, redraw, widget
 from component.bridge import delivery
 from component.bridge.delivery import delivered
-from component.words.en import Words
 from component.words.wording import describe_attempt
+from component.words.words import Words
 from graph.value.view import TurnView
 
 _OPEN: Final = "edited_question"

@@ -14,8 +14,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from component.bridge import delivery
 from component.format import escape_label
-from component.words.en import Words
 from component.words.wording import explain_error
+from component.words.words import Words
 from graph.value.error import TurnfoldError
 
 

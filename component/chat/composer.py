@@ -23,7 +23,7 @@ from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
 from component.panel import record_action, summary_panel
 from component.widget import error_box, icon_button, show_error
-from component.words.en import Words
+from component.words.words import Words
 from graph.value.error import BusyError, TurnfoldError
 from graph.value.view import Gauge
 

@@ -15,7 +15,7 @@ from component.bridge import delivery
 from component.bridge.delivery import delivered
 from component.page_state import PageState
 from component.widget import error_box, icon_button
-from component.words.en import Words
+from component.words.words import Words
 from graph.value.view import Outline
 
 

@@ -21,7 +21,7 @@ from component.format import escape_label, format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
 from component.widget import error_box
-from component.words.en import Words
+from component.words.words import Words
 from graph.value.error import NotFoundError
 from graph.value.event import CallRetried
 from graph.value.view import LiveTurn, SessionView, StepStatus, ToolStep, TurnView

@@ -11,8 +11,8 @@ import streamlit as st
 from component import page_state, redraw
 from component.format import escape_label, format_count
 from component.page_state import PageState
-from component.words.en import Words
 from component.words.wording import as_code
+from component.words.words import Words
 from graph.value.view import EndpointProblem, Gauge, ModelOption
 
 _LABEL_CHARS: Final = 28

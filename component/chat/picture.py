@@ -11,7 +11,7 @@ from component import dialog, widget
 from component.bridge import service_provider
 from component.bridge.delivery import delivered
 from component.format import escape_label
-from component.words.en import Words
+from component.words.words import Words
 from graph.attachment import enlarged, thumbnail
 from graph.value.view import NamedImage
 

@@ -26,8 +26,8 @@ from component.panel.card import draw_summary
 from component.project import project_card
 from component.redraw import Shown
 from component.widget import error_box
-from component.words.en import Words
 from component.words.wording import describe_compaction, describe_day, describe_strategy, explain, explain_error
+from component.words.words import Words
 from graph.attachment import Attachment, split_attached
 from graph.value.record import Record
 from graph.value.view import SessionView, TurnView
@@ -299,14 +299,14 @@ def _draw_empty(now: PageState) -> None:
                 width="stretch",
                 on_click=action.open_example,
             )
-            for number, suggestion in enumerate(words.suggestions):
+            for number, (icon, text) in enumerate(words.suggestions.items()):
                 st.button(
-                    suggestion.text,
+                    text,
                     key=f"suggestion_{number}",
-                    icon=suggestion.icon,
+                    icon=icon,
                     width="stretch",
                     on_click=action.send,
-                    args=(suggestion.text,),
+                    args=(text,),
                 )
         if now.service.settings.is_offline:
             st.markdown(f":small[:gray[{words.offline_note}]]", text_alignment="center")

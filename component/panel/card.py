@@ -22,8 +22,9 @@ from component.markdown import summary_markdown
 from component.page_state import PageState
 from component.panel import record_action
 from component.panel.record_action import EDIT, REMAKE, VERSIONS
-from component.words.en import SteeringWords, Words
+from component.words.part import SteeringWords
 from component.words.wording import describe_compaction
+from component.words.words import Words
 from graph.value.record import Record
 
 

@@ -14,7 +14,8 @@ from component import widget
 from component.bridge import delivery
 from component.format import count_lines, escape_label, format_count, format_percent, format_tokens, format_turns
 from component.page_state import PageState
-from component.words.en import InputWords, Words
+from component.words.part import InputWords
+from component.words.words import Words
 from graph.value.view import CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
 
 KINDS: Final = ("system", "own", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")

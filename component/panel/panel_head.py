@@ -11,7 +11,7 @@ from component.bridge.delivery import delivered
 from component.format import format_about, format_count, format_rate
 from component.page_state import PageState
 from component.widget import error_box, icon_button
-from component.words.en import Words
+from component.words.words import Words
 from graph.value.view import NextFold
 
 

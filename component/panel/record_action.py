@@ -12,7 +12,7 @@ from component import background, dialog, page_state, redraw, widget
 from component.bridge import delivery, service_provider
 from component.format import format_count, format_turns
 from component.page_state import PageState
-from component.words.en import SteeringWords
+from component.words.part import SteeringWords
 from component.words.wording import words_of
 from graph.value.error import TurnfoldError
 from graph.value.record import Record

@@ -15,7 +15,7 @@ from component.page_state import PageState
 from component.panel import panel_head, record_action
 from component.panel.record_action import EDIT, REMAKE, VERSIONS, Target
 from component.widget import show_error
-from component.words.en import Words
+from component.words.words import Words
 from graph.value.matcher import BoundedMatcher, TooManyStepsError
 from graph.value.record import Record
 

@@ -14,7 +14,7 @@ from component.page_state import PageState
 from component.panel import card, input_tab, panel_head, record_action
 from component.project import project_tab
 from component.widget import error_box, icon_button
-from component.words.en import Words
+from component.words.words import Words
 from graph.value.view import ChartPoint, CostView, Money, NextFold, PinView, Savings, Statistics
 
 

@@ -15,7 +15,7 @@ from component.page_state import PageState
 from component.project import project_form
 from component.project.project_form import Part
 from component.widget import error_box
-from component.words.en import ProjectWords
+from component.words.part import ProjectWords
 from graph.value.project_view import PrimedLineView, SnapshotView
 
 _FORM = "damage"

@@ -16,7 +16,8 @@ from component.format import escape_label
 from component.open_form import Form
 from component.page_state import PageState
 from component.widget import show_error
-from component.words.en import ProjectWords, Words
+from component.words.part import ProjectWords
+from component.words.words import Words
 from graph.value.error import NotFoundError, TurnfoldError
 from graph.value.project_view import PrimedKind, ProjectView
 

@@ -11,7 +11,7 @@ import streamlit as st
 from component import action, dialog, page_state, session_list, widget
 from component.format import escape_label, format_bytes, format_count
 from component.page_state import PageState
-from component.words.en import Words
+from component.words.words import Words
 from graph.value.view import SessionItem
 
 _NO_FILE_NAME: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')

@@ -16,8 +16,9 @@ from component.page_state import PageState
 from component.panel import panel_head
 from component.sidebar import instructions
 from component.widget import error_box, show_error
-from component.words.en import LANGUAGE_NAMES, LANGUAGES, Words
+from component.words.text import LANGUAGE_NAMES, LANGUAGES
 from component.words.wording import describe_strategy, words_of
+from component.words.words import Words
 from graph.value.error import InputError, TurnfoldError
 from graph.value.view import MadeToken, ProgramToken
 
@@ -198,7 +199,7 @@ def draw_foot(now: PageState) -> None:
 
 
 def _draw_help(words: Words) -> None:
-    rows = (words.shortcut_head, ("---", "---"), *((f"`{keys}`", what) for keys, what in words.shortcuts))
+    rows = (words.shortcut_head, ("---", "---"), *((f"`{keys}`", what) for keys, what in words.shortcuts.items()))
     commands = ((f"`/{name}`", what) for name, what in words.commands.items())
     st.markdown("\n".join(f"| {left} | {right} |" for left, right in (*rows, *commands)))
 

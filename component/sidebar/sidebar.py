@@ -15,7 +15,7 @@ from component.format import escape_label, group_sessions, zone_of
 from component.page_state import PageState
 from component.sidebar import listed_session, setting_box, sign_in
 from component.widget import error_box
-from component.words.en import Words
+from component.words.words import Words
 from graph.value.view import SessionItem
 
 

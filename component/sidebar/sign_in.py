@@ -10,7 +10,7 @@ import streamlit as st
 from component import action, dialog, widget
 from component.format import escape_label
 from component.page_state import PageState
-from component.words.en import Words
+from component.words.words import Words
 from graph.server.settings import Settings
 from graph.value.error import SignInError
 

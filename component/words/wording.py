@@ -9,8 +9,8 @@ from datetime import datetime, tzinfo
 from typing import Final
 
 from component.format import day_group, escape_label, format_count, format_tokens
-from component.words.en import Language, Words
-from component.words.ko import KOREAN
+from component.words.text import LANGUAGES, Language
+from component.words.words import Words
 from graph.value.error import AttachmentError, BusyError, InputError, PathError, TurnfoldError
 from graph.value.record import Record
 from graph.value.view import EXAMPLE_MODEL, TurnView
@@ -35,8 +35,11 @@ _WITH_FIGURES: Final = {"instructions_too_long", "not_shorter", "over_guessed_wi
 _FIGURE: Final = re.compile(r"\d+")
 
 
+_WORDS: Final = {language: Words(language) for language in LANGUAGES}
+
+
 def words_of(language: Language) -> Words:
-    return KOREAN if language == "ko" else Words()
+    return _WORDS[language]
 
 
 def language_of_locale(locale: str | None) -> Language:

@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol
 
 from playwright.sync_api import Browser, Locator, expect
 
-from component.words.en import Words
 from component.words.wording import words_of
+from component.words.words import Words
 from graph.service import ChatService
 from tests.browser.conftest import visiting
 from tests.browser.visitor import Visitor

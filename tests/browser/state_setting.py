@@ -6,7 +6,7 @@ from typing import Final
 
 from playwright.sync_api import expect
 
-from component.words.en import LANGUAGE_NAMES, Language
+from component.words.text import LANGUAGE_NAMES, Language
 from component.words.wording import words_of
 from tests.browser.stage import Stage
 

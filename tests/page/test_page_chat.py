@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component.words.en import LANGUAGES, Language
+from component.words.text import LANGUAGES, Language
 from component.words.wording import words_of
 from graph.value.error import BusyError, DatabaseBusyError, DiskFullError, InputError
 from tests.fake.scripted_service import ScriptedService

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from component.bridge import service_provider
-from component.words.en import LANGUAGES, Language
+from component.words.text import LANGUAGES, Language
 from component.words.wording import words_of
 from graph.attachment import MAX_FILES, MAX_IMAGES
 from graph.value.error import BusyError, InputError

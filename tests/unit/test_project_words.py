@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from component.words.en import LANGUAGES, Language
+from component.words.text import LANGUAGES, Language
 from component.words.wording import words_of
 from graph.layer.rule_file import FrontMatterProblem
 from graph.layer.rule_set import RuleLimit

@@ -1,0 +1,517 @@
+"""The texts of the page as a whole."""
+
+from __future__ import annotations
+
+from component.words.part import (
+    AttachmentWords,
+    CostWords,
+    InputWords,
+    ProgramWords,
+    ProjectWords,
+    QueueWords,
+    SessionWords,
+    SignInWords,
+    SteeringWords,
+)
+from component.words.reason import DETAILED_ERRORS, ERRORS, INPUT_REASONS, PATH_REASONS
+from component.words.text import Both, Group, Language, table
+
+
+class Words(Group):
+    """The page's texts in one language.
+
+    `errors` has the sentences by `code` of `graph.value.error`, `detailed_errors` those with a detail in them;
+    `input_reasons` and `path_reasons` by `reason`.
+    """
+
+    new_chat = Both("New chat", "새 대화")
+    search_chats = Both("Search chats", "대화 검색")
+    no_chats = Both("No chats yet.", "아직 대화가 없습니다.")
+    no_match = Both("No chat matches.", "찾는 대화가 없습니다.")
+    program = Both("Program: {name}", "프로그램: {name}")
+    started_by_program = Both(
+        "The program “{name}” began this chat. You can go on with it here, and so can the program.",
+        "“{name}” 프로그램이 시작한 대화입니다. 여기서도, 그 프로그램에서도 이어갈 수 있습니다.",
+    )
+    found_in_turn = Both("Turn {turn}: {text}", "{turn}턴: {text}")
+    found_in_turns = Both("{count} turns · turn {turn}: {text}", "{count}개 턴 · {turn}턴: {text}")
+    skip_to_chat = Both("Skip to the chat", "대화로 건너뛰기")
+    skip_to_field = Both("Skip to the message box", "메시지 입력란으로 건너뛰기")
+    skip_to_panel = Both("Skip to the panel", "패널로 건너뛰기")
+    find = Both("Find in this chat", "대화에서 찾기")
+    find_close = Both("Close search", "찾기 닫기")
+    find_previous = Both("Previous", "이전")
+    find_next = Both("Next", "다음")
+    find_none = Both("No matches", "찾은 내용 없음")
+    today = Both("Today", "오늘")
+    yesterday = Both("Yesterday", "어제")
+    last_week = Both("Last 7 days", "지난 7일")
+    older = Both("Earlier", "이전")
+    more_chats = Both("Show {count} more chats", "대화 {count}개 더 보기")
+    chat_menu = Both("Options for {title}", "{title} 메뉴")
+    untitled = Both("Untitled chat", "제목 없는 대화")
+    rename = Both("Rename", "이름 바꾸기")
+    rename_title = Both("Rename this chat", "대화 이름 바꾸기")
+    title_label = Both("Name", "이름")
+    title_missing = Both("Enter a name.", "이름을 입력해 주세요.")
+    delete = Both("Delete", "삭제")
+    undo = Both("Undo", "실행 취소")
+    save = Both("Save", "저장")
+    instructions_all = Both("My instructions, all chats", "내 지침 · 모든 대화")
+    instructions_chat = Both("My instructions, this chat", "내 지침 · 이 대화")
+    instructions_saved = Both(
+        "Saved. Takes effect with your next message.", "저장했습니다. 다음 메시지부터 적용됩니다."
+    )
+    instructions_help = Both(
+        "Sent with every chat from your next message on, except in chats that a program began through the API.",
+        "다음 메시지부터 모든 대화에 함께 보냅니다. 외부 프로그램이 API로 시작한 대화는 제외됩니다.",
+    )
+    cancel = Both("Cancel", "취소")
+
+    settings = Both("⚙️ Advanced settings", "⚙️ 고급 설정")
+    rate = Both("Summary length", "요약 압축률")
+    rate_help = Both(
+        "Lower makes summaries shorter, higher keeps more detail", "낮을수록 짧게 요약, 높을수록 상세하게 요약"
+    )
+    rate_short = Both("0.1 short", "0.1 짧게")
+    rate_balanced = Both("0.3 balanced", "0.3 균형")
+    rate_detailed = Both("0.5 detailed", "0.5 상세")
+    change_rate = Both("Change", "변경")
+    rate_note = Both("A change applies from the next summary on.", "바꾼 값은 다음 요약부터 적용됩니다.")
+    rate_unused = Both("This strategy doesn't use this setting.", "이 전략은 압축률을 쓰지 않습니다.")
+    rate_share = Both("{percent}% of the original", "원문의 {percent}% 길이")
+    strategy = Both("Summary strategy", "요약 전략")
+    strategies = table(
+        ("interval", "Every 3 turns", "3턴마다 요약"),
+        ("rolling", "One running summary", "요약 하나를 계속 고쳐 쓰기"),
+        ("compaction", "Compact when full", "가득 차면 압축"),
+        ("window", "Newest turns only", "최근 턴만"),
+    )
+    strategy_notes = Both(
+        {
+            "interval": "Folds every three turns into a summary; old summaries are merged.",
+            "rolling": "Keeps one running summary and sends it with the latest messages.",
+            "compaction": "When the context fills up, all but the last messages become one structured summary.",
+            "window": "Sends only the last {count} turns. Older ones stay visible, but the model doesn't see them.",
+        },
+        {
+            "interval": "세 턴마다 요약 하나로 접고, 오래된 요약은 합칩니다.",
+            "rolling": "요약 하나를 계속 고쳐 쓰고, 최근 메시지와 함께 보냅니다.",
+            "compaction": "컨텍스트가 차면 마지막 메시지만 남기고 나머지를 구조화된 요약 하나로 바꿉니다.",
+            "window": "최근 {count}턴만 보냅니다. 그 앞의 턴은 화면에 남지만 모델은 보지 못합니다.",
+        },
+    )
+    compact_now = Both("Compact now", "지금 압축")
+    compacting = Both("Compacting…", "압축하는 중…")
+    compacted = Both(
+        "{before} → {after} messages, ≈{tokens_before} → ≈{tokens_after} tokens ({percent}% less)",
+        "메시지 {before}개 → {after}개, 토큰 ≈{tokens_before} → ≈{tokens_after} ({percent}% 감소)",
+    )
+    reset_divider = Both(
+        "Context cleared: the model doesn't see the messages above. Your chat stays visible.",
+        "여기부터 모델은 앞의 대화를 모릅니다. 화면의 대화는 그대로입니다.",
+    )
+    command_needs_chat = Both("Start a chat first.", "먼저 대화를 시작해 주세요.")
+    restore_help = Both(
+        (
+            "Undoes this compaction: what it replaced is sent again from the next turn on. "
+            "It isn't compacted again by itself until the chat has grown."
+        ),
+        (
+            "이 압축을 취소하고, 바꾸기 전의 내용을 다음 턴부터 다시 보냅니다. "
+            "대화가 더 길어지기 전에는 저절로 다시 압축하지 않습니다."
+        ),
+    )
+    commands = table(
+        ("compact", "Compact the chat now", "지금 대화를 압축합니다"),
+        (
+            "reset",
+            "Clear the context: the chat stays visible, but the model no longer sees it",
+            "문맥을 초기화합니다. 화면의 대화는 그대로입니다",
+        ),
+        ("help", "Show commands and shortcuts", "명령과 단축키를 보여 줍니다"),
+    )
+    unknown_command = Both(
+        "There is no command {command}. Did you mean {nearest}? Send again to send it as text.",
+        "{command}: 없는 명령입니다. {nearest} 명령을 쓰려던 것인가요? 그대로 보내려면 다시 보내 주세요.",
+    )
+    model = Both("Model", "모델")
+    model_offline = Both("{name} · built in", "{name} · 내장")
+    language_label = Both("Language", "언어")
+    theme = Both("Theme", "테마")
+    themes = table(
+        ("system", "System", "시스템 설정"),
+        ("light", "Light", "라이트"),
+        ("dark", "Dark", "다크"),
+    )
+    no_model = Both("No model", "모델 없음")
+    no_model_list = Both(
+        "No list of models from `{address}`: {reason} Check `OPENAI_BASE_URL` in `.env` and restart the server.",
+        (
+            "`{address}`에서 모델 목록을 가져오지 못했습니다. {reason} "
+            "`.env`의 `OPENAI_BASE_URL`을 확인하고 서버를 다시 시작해 주세요."
+        ),
+    )
+    model_window = Both("Context window", "컨텍스트 창")
+    model_tools = Both("Tools", "도구")
+    model_images = Both("Pictures", "그림")
+    model_without_tools = Both("No: recall and clock are off", "미지원: 이전 대화 참조와 시계를 쓸 수 없습니다")
+    is_supported = Both("Yes", "지원")
+    is_unsupported = Both("No", "미지원")
+    is_unknown = Both("Unknown", "알 수 없음")
+    offline_note = Both(
+        (
+            "This is the built-in trial model: it answers with what it finds in the chat. For a real AI, put "
+            "`OPENAI_API_KEY` or `OPENAI_BASE_URL` into `.env` and restart the server."
+        ),
+        (
+            "지금은 체험용 내장 모델입니다. 대화에 나온 문장을 찾아 보여 줍니다. 실제 AI를 쓰려면 "
+            "`.env`에 `OPENAI_API_KEY`나 `OPENAI_BASE_URL`을 넣고 서버를 다시 시작해 주세요."
+        ),
+    )
+    shortcuts_label = Both("Commands and shortcuts", "명령과 단축키")
+    shortcut_head = Both(("Shortcut", "Action"), ("단축키", "동작"))
+    shortcuts = table(
+        ("Ctrl/⌘ + Shift + O", "New chat", "새 대화"),
+        ("/", "Go to the message box", "메시지 입력란으로 이동"),
+        ("Enter", "Send", "보내기"),
+        ("Shift + Enter", "New line", "줄 바꾸기"),
+        ("Esc", "Stop the answer", "답변 중지"),
+        ("Ctrl/⌘ + Shift + F", "Find in this chat", "대화에서 찾기"),
+        ("Ctrl/⌘ + K", "Search chats", "대화 검색"),
+        ("Ctrl/⌘ + Shift + S", "Open or close the panel", "패널 열기·닫기"),
+        ("Ctrl/⌘ + Shift + ;", "Copy the last answer", "마지막 답변 복사"),
+        ("Alt + ↑ / ↓", "Previous or next question", "이전·다음 질문으로 이동"),
+    )
+
+    empty_title = Both("Long chats that keep their thread", "오래 이야기해도 흐름을 잃지 않는 대화")
+    empty_intro = Both(
+        "After every three turns, they're condensed into a summary the model remembers. Your messages stay intact.",
+        "세 번 주고받을 때마다 그 부분을 짧게 요약해 기억합니다. 원문은 그대로 남습니다.",
+    )
+    open_example = Both("Open an example chat", "예시 대화 열어 보기")
+    suggestions = table(
+        (":material/event_note:", "Remember: we deploy on October 14", "기억해 줘: 배포는 10월 14일이야"),
+        (":material/schedule:", "What time is it in Seoul?", "지금 서울은 몇 시야?"),
+        (":material/unfold_less:", "When and how are summaries made?", "요약은 언제, 어떻게 만들어져?"),
+    )
+    earlier = Both("Show earlier ({count} turns)", "이전 대화 더 보기 ({count}턴)")
+    ask = Both("Write a message", "메시지를 입력하세요")
+    stop = Both("Stop", "중지")
+    disconnected = Both(
+        "Disconnected from the server. Reconnecting… (Is <code>make run</code> still running?)",
+        "서버와 연결이 끊겼습니다. 다시 연결하는 중… (<code>make run</code>이 켜져 있나요?)",
+    )
+    stopping = Both("Stopping", "중지하는 중")
+    retry = Both("Retry", "다시 시도")
+    regenerate = Both("Regenerate", "다시 생성")
+    copy = Both("Copy answer", "답변 복사")
+    about_answer = Both("About this answer", "이 답변의 정보")
+    answer_tokens = Both("{input} in · {output} out tokens", "입력 {input} · 출력 {output} 토큰")
+    date = Both("{weekday}, {day} {month} {year}", "{year}년 {month} {day}일 {weekday}")
+    weekdays = Both(
+        ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+        tuple(f"{name}요일" for name in "월화수목금토일"),
+    )
+    months = Both(
+        (
+            *("January", "February", "March", "April", "May", "June"),
+            *("July", "August", "September", "October", "November", "December"),
+        ),
+        tuple(f"{number}월" for number in range(1, 13)),
+    )
+    copy_code = Both("Copy code", "코드 복사")
+    to_end = Both("Go to the newest message", "최신 메시지로 이동")
+    copied = Both("Copied", "복사했습니다")
+    copy_failed = Both("Could not copy", "복사하지 못했습니다")
+    footnotes = Both("Footnotes", "각주")
+    phase_folding = Both("Summarising turns {turns}", "{turns}턴을 요약하는 중")
+    thinking_level = Both("Thinking", "생각")
+    thinking_levels = table(
+        ("", "As the model does", "모델이 정한 대로"),
+        ("off", "Off", "끔"),
+        ("low", "Low", "적게"),
+        ("high", "High", "많이"),
+    )
+    thinking = Both("Thinking …", "생각 중 …")
+    thinking_unit = Both(" s", "초")
+    thought = Both("Thought for {seconds} s", "{seconds}초 동안 생각함")
+    phase_waiting = Both("Waiting", "기다리는 중")
+    phase_attempt = Both("(attempt {attempt} of {most})", "({attempt}/{most}번째 시도)")
+    phase_retry = Both(
+        "{reason} · trying again in {time} {attempt}", "{reason} · {time} 뒤에 다시 시도합니다 {attempt}"
+    )
+    retry_reasons = table(
+        ("rate_limit", "Rate limit of the model's server", "모델 서버의 요청 한도 초과"),
+        ("unreachable", "Can't reach the model's server", "모델 서버에 연결되지 않음"),
+        ("cut_stream", "The answer broke off", "답변이 중간에 끊김"),
+        ("empty_answer", "Empty answer", "빈 답변"),
+        ("provider", "Error of the model's server", "모델 서버 오류"),
+    )
+    phase_reading = Both("Reading the conversation · {percent}%", "대화를 읽는 중 · {percent}%")
+    phase_tool = Both("Using a tool", "도구 사용 중")
+    phase_answering = Both("Answering…", "답변하는 중…")
+    phase_closing = Both("Saving the answer…", "답변을 저장하는 중…")
+    tool_used_once = Both("1 tool call", "도구 1회 사용")
+    tools_used = Both("{count} tool calls", "도구 {count}회 사용")
+    tools_failed = Both("{count} failed", "{count}회 실패")
+    tool_arguments = Both("Input", "입력")
+    tool_result = Both("Result", "결과")
+    tool_seconds = Both("{seconds} s", "{seconds}초")
+    recalled_one = Both("Looked up turn {turns}", "이전 대화 참조: {turns}")
+    recalled_some = Both("Looked up turns {turns}", "이전 대화 참조: {turns}")
+    recalled_none = Both("Looked up: nothing found", "이전 대화 참조: 찾은 내용 없음")
+    recalled_turn = Both("{turn}", "{turn}턴")
+    to_turn = Both("Go to turn {turn}", "{turn}턴으로 이동")
+    fold_divider = Both(
+        "Turns {turns} above are remembered as a summary · {original} → {summary} chars",
+        "위 {turns}턴은 요약으로 기억합니다 · {original}자 → {summary}자",
+    )
+    fold_divider_past = Both(
+        "Turns {turns} summarised (not sent now) · {original} → {summary} chars",
+        "{turns}턴 요약(지금은 보내지 않음) · {original}자 → {summary}자",
+    )
+    fold_divider_verbatim = Both(
+        "Turns {turns} kept verbatim · {original} chars", "{turns}턴 원문 그대로 · {original}자"
+    )
+    fold_divider_compaction = Both("Context compacted · {change}", "컨텍스트 압축됨 · {change}")
+    fold_text = Both("What the model sees instead of turns {turns}", "모델이 {turns}턴 대신 보는 내용")
+    fold_text_verbatim = Both("Turns {turns} as the model sees them, verbatim", "모델이 그대로 보는 {turns}턴")
+    fold_text_compaction = Both(
+        "What the model sees instead of what was compacted", "모델이 압축한 대화 대신 보는 내용"
+    )
+    fold_text_past = Both(
+        "Turns {turns}: this isn't sent to the model now", "{turns}턴 · 지금은 모델에 보내지 않는 내용"
+    )
+    nearly_full = Both(
+        "The context is over 80% full. Type `/compact` to compact it, or `/reset` to clear it.",
+        "컨텍스트가 80%를 넘었습니다. `/compact`로 압축하거나 `/reset`으로 문맥을 초기화할 수 있습니다.",
+    )
+    full = Both(
+        "The context is over its limit. Type `/compact` to compact it, or `/reset` to clear it.",
+        "컨텍스트가 한도를 넘었습니다. `/compact`로 압축하거나 `/reset`으로 문맥을 초기화해 주세요.",
+    )
+    unsent = Both(
+        "{count} messages are neither summarised yet nor sent to the model. They stay in the chat.",
+        "메시지 {count}개는 아직 요약되지 않았고 모델에 보내지도 않습니다. 기록에는 남아 있습니다.",
+    )
+    fold_warning = Both(
+        (
+            "No summary could be made {count} times in a row. From the next turn on, sentences picked from the "
+            "original stand in for the summary."
+        ),
+        "요약을 {count}번 연속 만들지 못했습니다. 다음 턴부터는 원문의 핵심 문장이 요약을 대신합니다.",
+    )
+    failed_title = Both("Couldn't get an answer", "답변을 받지 못했습니다")
+    failed_kept = Both(
+        "Your message is saved, so you can retry.", "보낸 메시지는 저장되어 있으니 다시 시도할 수 있습니다."
+    )
+    stopped_partial = Both("Stopped. What had arrived so far is kept.", "중지했습니다. 여기까지의 답변을 저장했습니다.")
+    stopped_empty = Both("Stopped before the answer began.", "답변이 시작되기 전에 중지했습니다.")
+    client_tools = Both(
+        "Waiting for {client} to run these tools. Send a message to stop waiting.",
+        "{client}에서 이 도구들을 실행할 차례입니다. 새 메시지를 보내면 더 기다리지 않습니다.",
+    )
+    answer_cut = Both(
+        "The answer stopped at the model's length limit. Send “continue” to get the rest.",
+        "모델의 길이 한도에서 답변이 끊겼습니다. ‘계속’이라고 보내면 이어서 답변합니다.",
+    )
+    answer_repeats = Both(
+        "The model began to repeat itself; the answer was stopped.",
+        "모델이 같은 말을 되풀이하기 시작해 답변을 중지했습니다.",
+    )
+
+    panel = Both("Summary panel", "요약 패널")
+    close_panel = Both("Close panel", "패널 닫기")
+    open_panel = Both("Summaries {count}", "요약 {count}")
+    open_panel_first = Both("Summary in {count} turns", "첫 요약까지 {count}턴")
+    open_panel_next = Both("Summary in 1 turn", "첫 요약까지 1턴")
+    tab_summaries = Both("Summaries", "요약")
+    tab_statistics = Both("Statistics", "통계")
+    history = Both("📝 Summary history", "📝 대화 요약 히스토리")
+    current_rate = Both("Summary length: {rate}", "현재 압축률: {rate}")
+    next_by_chars = Both(
+        "Next summary: {original} chars so far → about {summary}", "다음 요약: 지금까지 {original}자 → 약 {summary}자"
+    )
+    next_verbatim = Both(
+        "Next summary: {original} chars so far · kept verbatim if it stays this short",
+        "다음 요약: 지금까지 {original}자 · 너무 짧으면 요약하지 않고 원문 그대로 보냅니다",
+    )
+    next_by_turn = Both(
+        "Next summary after turn {turn} · e.g. {original} → about {summary} chars",
+        "다음 요약: {turn}턴이 끝난 뒤 · 예: {original}자 → 약 {summary}자",
+    )
+    next_by_tokens = Both(
+        "Next summary: ≈{tokens} of {threshold} tokens so far", "다음 요약: 지금까지 ≈{tokens} / {threshold}토큰"
+    )
+    step_talk = Both("Talk for three turns", "세 번 이야기를 주고받으면")
+    step_fold = Both("They're summarised at the length you set", "그 부분을 정한 길이로 요약하고")
+    step_sent = Both(
+        "From then on the model reads the summary; your messages stay here in full",
+        "다음부터 모델은 요약을 읽습니다. 대화 원문은 그대로 남습니다",
+    )
+    turns_left = Both("Turns until the first summary: {count}", "첫 요약까지 {count}턴 남았습니다.")
+    sample = Both("Example", "예시")
+    sample_text = Both(
+        (
+            "The launch is set for October 14, and Min-su is in charge. The data is copied first, and traffic follows "
+            "once it has been checked. The user's rule: no downtime between 9 and 18."
+        ),
+        (
+            "출시는 10월 14일로 정했고 담당은 김민수 대리다. 데이터를 먼저 복제하고, 검증이 끝나면 트래픽을 옮긴다. "
+            "예산은 월 45만 원이다. 사용자 지시: 업무 시간(9~18시)에는 서비스를 멈추지 않는다. 문제가 생기면 바로 "
+            "되돌릴 수 있게 기존 서버를 7일 동안 그대로 둔다."
+        ),
+    )
+    fold_making = Both("Summarising…", "요약을 만들고 있습니다.")
+    fold_waiting = Both("The summary will be made with your next message.", "다음 메시지를 보낼 때 요약합니다.")
+    fold_retry = Both(
+        "The summary couldn't be made. It's tried again after the next answer.",
+        "요약을 만들지 못했습니다. 다음 답변 뒤에 다시 시도합니다.",
+    )
+    no_records = Both("No summary yet.", "아직 요약이 없습니다.")
+    no_records_since_reset = Both(
+        "No summary since the context was cleared.", "문맥을 초기화한 뒤로는 아직 요약이 없습니다."
+    )
+    no_record_notes = Both(
+        {
+            "rolling": "Once more than {threshold} tokens aren't summarised, one is made after an answer.",
+            "compaction": "At {threshold} tokens of context, all but the last messages become one.",
+        },
+        {
+            "rolling": "요약하지 않은 대화가 {threshold}토큰을 넘으면 답변 뒤에 요약 하나를 만듭니다.",
+            "compaction": "컨텍스트가 {threshold}토큰에 이르면 마지막 메시지 몇 개만 남기고 요약 하나로 줄입니다.",
+        },
+    )
+    compact_by_hand = Both(
+        "Automatic compaction is off. Type `/compact` to compact.",
+        "자동 압축이 꺼져 있습니다. `/compact`를 입력하면 압축합니다.",
+    )
+    window_turns = Both(
+        "This strategy makes and sends no summaries. Only the newest turns are sent: {count} at most.",
+        "이 전략은 요약을 만들거나 보내지 않습니다. 최근 {count}턴만 보냅니다.",
+    )
+    window_alone = Both(
+        "This strategy makes and sends no summaries. Only the message itself is sent.",
+        "이 전략은 요약을 만들거나 보내지 않습니다. 현재 메시지만 보냅니다.",
+    )
+    details = Both("Details", "자세히")
+    card_title = Both("[Turns {turns}]", "[{turns}턴 요약]")
+    card_verbatim = Both("[Turns {turns}, verbatim]", "[{turns}턴 원문]")
+    card_ready = Both("Used from your next message", "다음 메시지부터 적용됩니다")
+    card_rate = Both("length {rate}", "압축률 {rate}")
+    card_chars = Both(
+        "{original} → {summary} chars ({percent}% of the original length)",
+        "{original}자 → {summary}자 (원문의 {percent}% 길이)",
+    )
+    card_row = Both("[Turns {turns}] {original} → {summary} chars", "[{turns}턴] {original}자 → {summary}자")
+    card_chars_verbatim = Both("{original} chars · verbatim", "{original}자 · 원문 그대로")
+    card_row_verbatim = Both("[Turns {turns}] {original} chars · verbatim", "[{turns}턴] {original}자 · 원문 그대로")
+    card_compaction = Both("[Turns {turns} compacted]", "[{turns}턴 압축]")
+    card_merged = Both("{count} summaries merged into one", "요약 {count}개를 하나로 합침")
+    card_version = Both("v{version}", "v{version}")
+    summarisers = table(
+        ("extractive", "key sentences", "문장 추출"),
+        ("example", "prepared for this example", "예시용으로 작성한 요약"),
+    )
+    to_turns = Both("Go to these turns", "이 턴으로 이동")
+    card_cost = Both(
+        "{input} in · {output} out tokens · {seconds} s · {model}",
+        "입력 {input} · 출력 {output} 토큰 · {seconds}초 · {model}",
+    )
+    card_free = Both("0 tokens · {model}", "토큰 0 · {model}")
+    kept_verbatim = Both("Too short to shrink: kept verbatim.", "짧아서 줄이지 않고 원문 그대로 두었습니다.")
+    was_shortened = Both(
+        "Longer than asked: the least important sentences were left out.",
+        "목표보다 길어 덜 중요한 문장을 제외했습니다.",
+    )
+    was_picked = Both(
+        "No summary could be made in time: key sentences of the original are used.",
+        "제시간에 요약을 만들지 못해 원문의 핵심 문장을 넣었습니다.",
+    )
+    was_weak = Both(
+        "The model's summary lost too much or wasn't one: key sentences of the original are used.",
+        "모델의 요약이 내용을 너무 많이 잃었거나 요약이 아니어서 원문의 핵심 문장을 넣었습니다.",
+    )
+    facts_kept = Both("{kept} of {all} facts kept", "사실 {kept}/{all} 유지")
+    facts_missing = Both("Missing", "빠진 사실")
+    facts_present = Both("Kept", "유지된 사실")
+    facts_add = Both("Add to the summary", "요약에 추가")
+    facts_invented = Both(
+        "Not in the conversation: {facts}. Check the summary and edit it.",
+        "대화에 없는 값: {facts}. 요약을 확인하고 편집해 주세요.",
+    )
+    show_more = Both("Show more", "더 보기")
+    show_less = Both("Show less", "줄이기")
+    unsent_records = Both("Summaries that aren't sent now: {count}", "지금은 보내지 않는 요약 {count}개")
+    older_records = Both("Older summaries: {count}", "이전 요약 {count}개")
+    more_records = Both("Show {count} more", "{count}개 더 보기")
+    earlier_compactions = Both("Earlier compactions: {count}", "앞선 압축 {count}개")
+    statistics = Both("📊 Summary statistics", "📊 요약 통계")
+    stat_count = Both("Summaries: {count} ({turns} turns folded)", "총 요약: {count}개 ({turns}턴 압축)")
+    stat_chars = Both("Original: {original} → summary: {summary} chars", "원본: {original}자 → 요약: {summary}자")
+    stat_saved = Both(
+        "Overall: {percent}% saved ({length_percent}% of the original length)",
+        "전체 압축률: {percent}% 절감 (원문의 {length_percent}% 길이)",
+    )
+    stat_grown = Both(
+        "Overall: {percent}% larger ({length_percent}% of the original length)",
+        "전체 압축률: {percent}% 증가 (원문의 {length_percent}% 길이)",
+    )
+    stat_unsent = Both("Input tokens saved: {tokens}", "절약한 입력 토큰: {tokens}")
+    stat_fold_cost = Both("Tokens spent on summaries: {tokens}", "요약에 쓴 토큰: {tokens}")
+    stat_net = Both("Net savings: {tokens} tokens", "순 절감: {tokens} 토큰")
+    stat_net_more = Both("Net increase: {tokens} tokens", "순 증가: {tokens} 토큰")
+    prepared = Both(
+        "Prepared for this example: nothing was sent to a model.",
+        "예시용으로 준비한 대화입니다. 모델에 보내지 않았습니다.",
+    )
+    stat_net_note = Both(
+        "≈ is Turnfold's estimate. Numbers without it were reported by the model provider.",
+        "≈는 Turnfold가 추정한 값이고, ≈가 없는 수는 모델 제공자가 보고한 사용량입니다.",
+    )
+    stat_nothing = Both(
+        "No summary yet. Once turns are summarised or left out, this shows what it saves.",
+        "아직 요약이 없습니다. 요약하거나 보내지 않는 턴이 생기면 얼마나 아꼈는지 나타납니다.",
+    )
+    chart_title = Both("Tokens sent per turn", "턴마다 보낸 토큰")
+    chart_turn = Both("Turn", "턴")
+    chart_tokens = Both("Tokens (≈)", "토큰 (≈)")
+    chart_sent = Both("Sent", "보낸 토큰")
+    chart_full = Both("Full history", "전체 기록")
+    chart_fold = Both("Summary", "새 요약")
+    chart_empty = Both("The chart appears after the next answer.", "다음 답변이 끝나면 그래프가 나타납니다.")
+    chart_alt = Both(
+        "Tokens sent and tokens of the full history per turn (estimates). Turn {turn}: sent {sent}, full {full}.",
+        "턴마다 보낸 토큰과 전체 기록의 토큰(추정). {turn}턴: 보낸 토큰 {sent}, 전체 기록 {full}.",
+    )
+    gauge = Both("Context", "컨텍스트")
+    gauge_help_estimate = Both(
+        "≈ is Turnfold's estimate of the next input.", "≈는 다음에 보낼 입력을 Turnfold가 추정한 값입니다."
+    )
+    gauge_help_usage = Both(
+        "{tokens}: the model provider reported this usage for the last input.",
+        "{tokens}: 마지막 입력에 대해 모델 제공자가 보고한 사용량입니다.",
+    )
+    window_guess = Both(" (guess)", " (추정)")
+    window_guess_help = Both(
+        "The model's context window isn't known, so this is a guess. MODEL_WINDOW_TOKENS sets it.",
+        "모델의 컨텍스트 창을 알 수 없어 추정한 값입니다. MODEL_WINDOW_TOKENS로 정합니다.",
+    )
+
+    errors = ERRORS
+    detailed_errors = DETAILED_ERRORS
+    input_reasons = INPUT_REASONS
+    path_reasons = PATH_REASONS
+
+    def __init__(self, language: Language) -> None:
+        super().__init__(language)
+        self.cost = CostWords(language)
+        self.project = ProjectWords(language)
+        self.attachment = AttachmentWords(language)
+        self.queue = QueueWords(language)
+        self.input = InputWords(language)
+        self.programs = ProgramWords(language)
+        self.sessions = SessionWords(language)
+        self.sign_in = SignInWords(language)
+        self.steering = SteeringWords(language)
