@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +17,7 @@ from component.words.wording import explain_error, is_refusal, language_of_local
 from component.words.words import Words
 from graph.server.identity import Identity
 from graph.value.error import NotFoundError, TurnfoldError
-from graph.value.view import SessionView, TurnOptions, TurnView
+from graph.value.view import NextFold, SessionView, Statistics, TurnOptions, TurnView
 
 if TYPE_CHECKING:
     from graph.service import ChatService
@@ -69,6 +70,17 @@ class PageState:
     session: SessionView | None
     visitor: Identity | None
 
+    @cached_property
+    def following(self) -> NextFold:
+        """The next fold by the strategy that is chosen."""
+        identifier = self.session.session_id if self.session else None
+        return self.service.folds.next_fold(identifier, strategy=st.session_state[STRATEGY])
+
+    @cached_property
+    def statistics(self) -> Statistics | None:
+        """The figures of the session's folds; None on the empty page."""
+        return self.service.folds.statistics(self.session.session_id) if self.session else None
+
 
 def begin() -> PageState:
     """Reads the tab's state, saves changed settings, and sets the settings' widgets from the session.
@@ -97,10 +109,11 @@ def begin() -> PageState:
 
 def look_again(now: PageState) -> PageState:
     """Returns the state with the session read again, for a fragment run. Raises `TurnfoldError`."""
-    if delivery.is_whole() or now.session is None:
+    if delivery.is_whole():
         return now
+    session = now.session
     try:
-        return replace(now, session=now.service.sessions.get(now.session.session_id))
+        return replace(now, session=session and now.service.sessions.get(session.session_id))
     except NotFoundError:  # deleted in another tab: draw the empty page
         st.rerun()
 

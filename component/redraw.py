@@ -61,13 +61,12 @@ def key(number: int) -> str:
     return f"slot_{number}"
 
 
-def begin(service: ChatService, session: SessionView) -> range:
-    """Reserves a fragment for each of the newest turns; returns their numbers. Raises `TurnfoldError`."""
+def begin(shown: Shown, session: SessionView) -> range:
+    """Reserves a fragment for each of the newest turns; returns their numbers. `shown` has them and older ones."""
     first = max(1, session.turn_count - TURNS_BEFORE + 1)
     slots = range(first, session.turn_count + TURNS_AFTER + 1)
-    st.session_state.update({_SLOTS: slots, _DRAWN: {}})
-    shown = read_slots(service, session)
-    st.session_state[_OLDER] = _ends_before(shown, first), shown.transcript.reset_after, _pinned_before(shown)
+    older = _ends_before(shown, first), shown.transcript.reset_after, _pinned_before(shown, first)
+    st.session_state.update({_SLOTS: slots, _DRAWN: {}, _OLDER: older})
     return slots
 
 
@@ -90,7 +89,7 @@ def changed_slots(service: ChatService, session: SessionView) -> list[int] | Non
         return None
     shown = read_slots(service, session)
     folds, resets, pinned = st.session_state[_OLDER]
-    older = shown.transcript.reset_after, _pinned_before(shown)
+    older = shown.transcript.reset_after, _pinned_before(shown, slots.start)
     if older != (resets, pinned) or _ends_before(shown, slots.start) - folds:
         return None  # older turns changed, too
     drawn = st.session_state[_DRAWN]
@@ -101,8 +100,8 @@ def _ends_before(shown: Shown, number: int) -> set[str]:
     return {record.id for record in (*shown.records, *shown.past) if record.turns and record.turns[-1] < number}
 
 
-def _pinned_before(shown: Shown) -> frozenset[str]:
-    turns = shown.transcript.turns
+def _pinned_before(shown: Shown, number: int) -> frozenset[str]:
+    turns = [turn for turn in shown.transcript.turns if turn.number >= number]
     return shown.pinned.difference(*((turn.user_message_id, turn.answer_message_id) for turn in turns))
 
 

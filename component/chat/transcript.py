@@ -219,8 +219,7 @@ def draw(now: PageState) -> None:
         return
     identifier = now.session.session_id
     shown = redraw.read(now.service, identifier, page_state.shown_turns())
-    slots = redraw.begin(now.service, now.session)
-    in_slots = redraw.read_slots(now.service, now.session)
+    slots = redraw.begin(shown, now.session)
     # Optional elements have their own container or are last in one, so that nothing after them is drawn again.
     with st.container(key="chat", gap="medium"):
         st.empty()  # replaces the empty page, which would stay above the turns until the run ends
@@ -240,7 +239,7 @@ def draw(now: PageState) -> None:
             if turn.number not in slots:
                 _draw_turn(now, identifier, turn, shown)
         for number in slots:
-            st.fragment(delivered(_draw_slot), key=redraw.key(number))(now, identifier, number, in_slots)
+            st.fragment(delivered(_draw_slot), key=redraw.key(number))(now, identifier, number, shown)
 
 
 def _draw_slot(page: PageState, identifier: str, number: int, shown: Shown) -> None:

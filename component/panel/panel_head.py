@@ -88,9 +88,8 @@ def _draw_slider(page: PageState) -> None:
 def _draw_lines(page: PageState) -> None:
     with error_box(page.words):
         now = page_state.look_again(page)
-        following = _following(now)
-        redraw.note_head(following, now.session)
-        for line in _lines(now, following, st.session_state[page_state.RATE]):
+        redraw.note_head(now.following, now.session)
+        for line in _lines(now, now.following, st.session_state[page_state.RATE]):
             st.markdown(f":small[:gray[{line}]]")
 
 
@@ -99,7 +98,7 @@ def _draw_lines(page: PageState) -> None:
 def _draw_lack(page: PageState, *, has_records: bool) -> None:
     with error_box(page.words):
         now = page_state.look_again(page)
-        words, following = now.words, _following(now)
+        words, following = now.words, now.following
         is_first = not has_records and bool(following.turns) and not following.is_reset
         if is_first:
             st.html(_steps(words, following))
@@ -108,11 +107,6 @@ def _draw_lack(page: PageState, *, has_records: bool) -> None:
             st.markdown(f":small[:gray[{note}]]")
         if is_first:
             st.html(_sample(words, st.session_state[page_state.RATE]))
-
-
-def _following(now: PageState) -> NextFold:
-    identifier = now.session.session_id if now.session else None
-    return now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY])
 
 
 def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:

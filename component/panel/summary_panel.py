@@ -15,15 +15,14 @@ from component.panel import card, input_tab, panel_head, record_action
 from component.project import project_tab
 from component.widget import error_box, icon_button
 from component.words.words import Words
-from graph.value.view import ChartPoint, CostView, Money, NextFold, PinView, Savings, Statistics
+from graph.value.view import ChartPoint, CostView, Money, PinView, Savings, Statistics
 
 
 def draw_pin_list(now: PageState, pins: PinView) -> None:
     if not pins.messages or now.session is None:
         return
     words = now.words
-    strategy = st.session_state[page_state.STRATEGY]
-    if now.service.folds.next_fold(now.session.session_id, strategy=strategy).sent_turns is not None:
+    if now.following.sent_turns is not None:
         st.markdown(f":small[:gray[{words.steering.pins_unsent}]]")
     elif unsent := sum(not pinned.is_sent for pinned in pins.messages):
         st.markdown(f":small[:gray[{words.steering.pins_over.format(count=unsent)}]]")
@@ -174,12 +173,10 @@ def draw_opener(now: PageState) -> None:
 
 
 def _opener_label(now: PageState) -> str:
-    words, identifier = now.words, now.session.session_id if now.session else None
-    following = now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY])
-    count = now.service.folds.statistics(identifier).record_count if identifier else 0
-    if count := count + len(following.ready):
+    words, left = now.words, now.following.turns_left
+    count = now.statistics.record_count if now.statistics else 0
+    if count := count + len(now.following.ready):
         return words.open_panel.format(count=count)
-    left = following.turns_left
     if left == 1:
         return words.open_panel_next
     return words.open_panel_first.format(count=left) if left else words.open_panel.format(count=0)
@@ -199,10 +196,9 @@ def _draw(page: PageState) -> None:
 
 def _draw_tabs(now: PageState) -> None:
     identifier = now.session.session_id if now.session else None
-    following = now.service.folds.next_fold(identifier, strategy=st.session_state[page_state.STRATEGY])
     if identifier and _WANTED in st.session_state:
         with error_box(now.words):
-            _open_card(now, identifier, st.session_state.pop(_WANTED), following)
+            _open_card(now, identifier, st.session_state.pop(_WANTED))
     names = [now.words.tab_summaries, now.words.tab_statistics, now.words.input.tab]
     if project_choice.is_on(now.service):
         names.append(now.words.project.tab)
@@ -211,10 +207,10 @@ def _draw_tabs(now: PageState) -> None:
         records = now.service.folds.records(now.session.session_id, last=redraw.CARDS_AT_ONCE)
         pins = now.service.folds.pins(now.session.session_id)
         answered = now.session.turn_count - now.session.is_running
-        redraw.note_panel(records, following, pins, now.session, answered=None if history.open else answered)
+        redraw.note_panel(records, now.following, pins, now.session, answered=None if history.open else answered)
     if history.open:
         with history, error_box(now.words):
-            _draw_history(now, following)
+            _draw_history(now)
     if statistics.open:
         with statistics, error_box(now.words):
             _draw_statistics(now)
@@ -230,7 +226,8 @@ def _draw_tabs(now: PageState) -> None:
                 project_tab.draw(now)
 
 
-def _draw_history(now: PageState, following: NextFold) -> None:
+def _draw_history(now: PageState) -> None:
+    following = now.following
     st.subheader(now.words.history, anchor=False)
     identifier = now.session.session_id if now.session else ""
     records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
@@ -245,7 +242,7 @@ def _draw_history(now: PageState, following: NextFold) -> None:
         card.draw(now, record, is_ready=True)
     for record in reversed(records) if is_sent else ():
         card.draw(now, record)
-    count = now.service.folds.statistics(identifier).record_count if records else 0
+    count = now.statistics.record_count if now.statistics else 0
     if count > len(records) * is_sent:
         _draw_older(now, identifier, count - len(records) * is_sent, is_sent=is_sent)
     if is_sent and any(record.kind == "compaction" for record in records):
@@ -272,12 +269,12 @@ def _draw_older(now: PageState, identifier: str, count: int, *, is_sent: bool) -
                 )
 
 
-def _open_card(now: PageState, identifier: str, record_id: str, following: NextFold) -> None:
+def _open_card(now: PageState, identifier: str, record_id: str) -> None:
     newest_first = [record.id for record in reversed(now.service.folds.records(identifier))]
     if record_id not in newest_first:
         return
     st.session_state[_TABS] = now.words.tab_summaries
-    older = newest_first.index(record_id) - redraw.CARDS_AT_ONCE * (following.sent_turns is None)
+    older = newest_first.index(record_id) - redraw.CARDS_AT_ONCE * (now.following.sent_turns is None)
     if older >= 0:
         st.session_state[_OLDER] = st.session_state[f"older_{record_id}"] = True
         _show_older(max(older + 1, st.session_state.get(_SHOWN, ROWS_AT_ONCE)))
@@ -302,11 +299,11 @@ def _draw_earlier_compactions(now: PageState, identifier: str) -> None:
 def _draw_statistics(now: PageState) -> None:
     words = now.words
     st.subheader(words.statistics, anchor=False)
-    if now.session is None:
+    sums = now.statistics
+    if now.session is None or sums is None:
         st.markdown(f":small[:gray[{words.no_records}]]")
         return
     identifier = now.session.session_id
-    sums = now.service.folds.statistics(identifier)
     if not sums.record_count:
         st.markdown(f":small[:gray[{words.stat_nothing}]]")
     else:
