@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
@@ -113,7 +114,10 @@ def _take_text(text: str, identifier: str, message_id: str, *, has_files: bool, 
 def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool, is_queued: bool) -> None:
     """Sends a message; if its files are gone, it was already sent or is refused by a `TurnfoldError`."""
     service, files = service_provider.current(), attaching.files_of(message_id)
-    newest = _newest(service, identifier) if is_queued or (has_files and not files) else ()
+    newest: Sequence[TurnView] = ()
+    if is_queued or (has_files and not files):
+        with suppress(NotFoundError):
+            newest = service.turns.transcript(identifier).turns
     if has_files and not files:
         if any(turn.user_message_id == message_id for turn in newest):
             return
@@ -122,13 +126,6 @@ def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool, 
         raise BusyError
     message, images = attaching.message_of(text, files), attaching.images_of(files)
     service.turns.send(identifier, message, message_id=message_id, options=page_state.options(), images=images)
-
-
-def _newest(service: ChatService, identifier: str) -> Sequence[TurnView]:
-    try:
-        return service.turns.transcript(identifier).turns
-    except NotFoundError:
-        return ()
 
 
 def undo_reset(identifier: str) -> None:

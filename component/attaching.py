@@ -122,7 +122,7 @@ def draw(words: Words) -> None:
     if not _attached():
         return
     with st.container(key="attached", gap="xsmall"):
-        st.markdown(f":small[:gray[{words.attachment.kept}]]")
+        widget.draw_note(words.attachment.kept)
         with st.container(horizontal=True, gap="xsmall"):
             for number, attachment in enumerate(_attached()):
                 with st.container(width="content", gap=None, key=f"kept_{number}"):

@@ -8,7 +8,7 @@ from typing import Literal
 
 import streamlit as st
 
-from component.bridge.delivery import delivered
+from component.bridge import delivery
 
 _OPEN, _DRAWN = "open_dialog", "drawn_dialog"
 
@@ -35,15 +35,7 @@ def draw(
             st.rerun()
 
     st.session_state[_DRAWN] = name
-    st.dialog(title, width=width, on_dismiss=_dismiss)(delivered(draw_until_closed))()
-
-
-def draw_choice(label: str, act: Callable[..., None], *arguments: object, cancel: str, is_form: bool = True) -> None:
-    """Draws a dialog's two buttons; Enter presses a form's first one, and the style sheet reverses the order."""
-    button = st.form_submit_button if is_form else st.button
-    with st.container(horizontal=True, key="dialog_choice"):
-        button(label, key="dialog_confirm", type="primary", on_click=act, args=arguments)
-        button(cancel, key="dialog_cancel", on_click=close)
+    st.dialog(title, width=width, on_dismiss=_dismiss)(delivery.delivered(draw_until_closed))()
 
 
 def is_open() -> bool:
@@ -70,6 +62,22 @@ def close_undrawn() -> None:
 def close() -> None:
     """Widget callback: closes the open dialog with the next drawing of the whole page."""
     st.session_state.pop(_OPEN, None)
+
+
+def draw_choice(
+    label: str,
+    act: Callable[..., None],
+    *arguments: object,
+    cancel: str,
+    on_cancel: Callable[[], None] = close,
+    key: str = "dialog_{}",
+    is_form: bool = True,
+) -> None:
+    """Draws the two buttons of a dialog or a form; Enter presses the first, and the style sheet reverses the order."""
+    button = st.form_submit_button if is_form else st.button
+    with st.container(horizontal=True, key=key.format("choice")):
+        button(label, key=key.format("confirm"), type="primary", on_click=act, args=arguments)
+        button(cancel, key=key.format("cancel"), on_click=on_cancel)
 
 
 def _dismiss() -> None:

@@ -70,11 +70,8 @@ def format_about(number: int) -> str:
 
 def count_lines(text: str, line_ems: float) -> int:
     """Estimates the lines of a text at this width; wide characters are one em, others half."""
-    return sum(max(1, math.ceil(sum(_ems(sign) for sign in line) / line_ems)) for line in text.splitlines())
-
-
-def _ems(sign: str) -> float:
-    return 1.0 if unicodedata.east_asian_width(sign) in "WF" else 0.5
+    ems = (sum(1 if unicodedata.east_asian_width(sign) in "WF" else 0.5 for sign in line) for line in text.splitlines())
+    return sum(max(1, math.ceil(width / line_ems)) for width in ems)
 
 
 def format_percent(part: int, whole: int) -> int:

@@ -11,7 +11,6 @@ from component.bridge import delivery, service_provider
 from component.chat import composer, find, transcript
 from component.panel import record_action, record_dialog, summary_panel
 from component.sidebar import sidebar, sign_in
-from component.widget import error_box
 from component.words.wording import language_of_locale, words_of
 from graph.value.error import SignInError
 
@@ -20,7 +19,7 @@ PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_action.add_fact}
 
 
 def main() -> None:
-    with delivery.whole_run(), error_box(words_of(language_of_locale(st.context.locale))):
+    with delivery.whole_run(), widget.error_box(words_of(language_of_locale(st.context.locale))):
         st.set_page_config(
             page_title=redraw.tab_title(),
             page_icon=widget.ASSETS / "icon.svg",
@@ -42,17 +41,17 @@ def main() -> None:
         if project_choice.is_on(now.service):
             st.html(widget.ASSETS / "project.css")
         turn_buttons.listen(PRESSES)
-        with error_box(now.words):
+        with widget.error_box(now.words):
             sidebar.draw(now)
-        with error_box(now.words):
+        with widget.error_box(now.words):
             transcript.draw(now)
         find.draw(now)
-        with error_box(now.words):
+        with widget.error_box(now.words):
             summary_panel.draw(now)
-        with error_box(now.words):
+        with widget.error_box(now.words):
             composer.draw(now)
         browser.draw(now)
-        with error_box(now.words):
+        with widget.error_box(now.words):
             record_dialog.draw(now)
         dialog.close_undrawn()
         redraw.end_page()

@@ -53,10 +53,10 @@ LANGUAGE, THEME = "language", "theme"
 ASK, FILES, SEARCH, FIND, NEW_TITLE, SELECTING = "ask", "files", "search", "find_words", "new_title", "is_selecting"
 _SETTINGS = (RATE, STRATEGY, MODEL, THINKING, project_choice.ROOT, project_choice.HAS_MEMORY)
 settings_of = attrgetter(*_SETTINGS)
-_NEW_INSTRUCTIONS = "new_instructions"
+NEW_INSTRUCTIONS = "new_instructions"  # saved for the chat that the next message begins
 _WANTED_TURN, _LANDING, _FINDING = "wanted_turn", "landing", "finding_in"
 _SHOWN_ATTEMPTS = "shown_attempts"
-_NOTICE, _PASSING, _SHOWN_TURNS = "notice", "passing", "shown_turns"
+_NOTICE, _PASSING, SHOWN_TURNS = "notice", "passing", "shown_turns"
 _SETTINGS_OF, _READ, _OPENED = "settings_of", "read_settings", "opened"
 
 
@@ -101,7 +101,10 @@ def begin() -> PageState:
     session = _session(service)
     if session is not None:
         session = _keep_changes(service, session)
-        _land(session)
+        turn = st.session_state.pop(_WANTED_TURN, None)
+        if turn is not None:
+            show_turns(session.turn_count - turn + 1)
+            st.session_state[_LANDING] = (turn, landing()[1] + 1)
     _follow_settings(service, session)
     visitor = service_provider.visitor(service.settings)
     return PageState(service, words_of(spoken), st.context.timezone or "", session, visitor)
@@ -139,9 +142,8 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
     _name_in_url(identifier)
     if identifier is None:
         project_choice.begin(has_memory=True)
-    st.session_state.pop(_SHOWN_TURNS, None)
-    st.session_state.pop(_SHOWN_ATTEMPTS, None)
-    st.session_state.pop(_NEW_INSTRUCTIONS, None)
+    for key in (SHOWN_TURNS, _SHOWN_ATTEMPTS, NEW_INSTRUCTIONS):
+        st.session_state.pop(key, None)
     st.session_state[_WANTED_TURN] = turn
     st.session_state[_OPENED] = opened_count() + 1
     set_notice(None)
@@ -185,25 +187,9 @@ def landing() -> tuple[int, int]:
     return turn, count
 
 
-def _land(session: SessionView) -> None:
-    turn = st.session_state.pop(_WANTED_TURN, None)
-    if turn is not None:
-        show_turns(session.turn_count - turn + 1)
-        st.session_state[_LANDING] = (turn, landing()[1] + 1)
-
-
 def options() -> TurnOptions:
-    own = new_instructions() if session_id() is None else ""
+    own = st.session_state.get(NEW_INSTRUCTIONS) if session_id() is None else None
     return TurnOptions(**changed_settings(), instructions=own or None, time_zone=st.context.timezone or "")
-
-
-def new_instructions() -> str:
-    """Returns the instructions saved for the chat that the next message begins."""
-    return str(st.session_state.get(_NEW_INSTRUCTIONS, ""))
-
-
-def set_new_instructions(text: str) -> None:
-    st.session_state[_NEW_INSTRUCTIONS] = text
 
 
 def changed_settings() -> dict[str, Any]:
@@ -229,18 +215,13 @@ def shown_version(service: ChatService, identifier: str, turn: TurnView) -> Turn
 
 
 def shown_turns() -> int:
-    return int(st.session_state.get(_SHOWN_TURNS, TURNS_PER_PAGE))
-
-
-@delivery.once
-def show_earlier() -> None:
-    show_turns(shown_turns() + 1)
+    return int(st.session_state.get(SHOWN_TURNS, TURNS_PER_PAGE))
 
 
 def show_turns(count: int) -> None:
     """Widget callback: shows at least this number of the newest turns, in whole pages."""
     pages = -(-count // TURNS_PER_PAGE)
-    st.session_state[_SHOWN_TURNS] = max(shown_turns(), pages * TURNS_PER_PAGE)
+    st.session_state[SHOWN_TURNS] = max(shown_turns(), pages * TURNS_PER_PAGE)
 
 
 def notice() -> TurnfoldError | None:

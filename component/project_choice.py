@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
 
+from component import widget
 from component.words.words import Words
 from graph.value.error import TurnfoldError
 
@@ -91,7 +92,7 @@ def draw(service: ChatService, words: Words) -> None:
     if listed in roots:
         st.text_input(project.below, key=BELOW, placeholder=project.below_hint)
     else:
-        st.markdown(f":small[:gray[{project.choice_note}]]")
+        widget.draw_note(project.choice_note)
 
 
 def label(root: str) -> str:

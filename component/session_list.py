@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from component import page_state
-from component.bridge import delivery
 
 if TYPE_CHECKING:
     from graph.service import ChatService
     from graph.value.view import SessionItem
 
 SESSIONS_PER_PAGE = 30
-_SHOWN, _LISTED = "shown_sessions", "listed_sessions"
+SHOWN, _LISTED = "shown_sessions", "listed_sessions"
 _shown_of = attrgetter("session_id", "title", "is_pinned", "found_turn", "found_text", "found_count")
 
 
 def read(service: ChatService) -> Sequence[SessionItem]:
     """Returns the sessions that match the search, pinned first, then newest first, and always the open one."""
     also = page_state.session_id() or ""
-    return service.sessions.list(search=search(), last=_shown_count(), also=also, pinned_first=True)
+    return service.sessions.list(search=search(), last=shown_count(), also=also, pinned_first=True)
 
 
 def search() -> str:
@@ -44,13 +43,8 @@ def is_marked(item: SessionItem) -> bool:
     return item.is_running and item.session_id != page_state.session_id()
 
 
-@delivery.once
-def show_more() -> None:
-    st.session_state[_SHOWN] = _shown_count() + SESSIONS_PER_PAGE
-
-
-def _shown_count() -> int:
-    return int(st.session_state.get(_SHOWN, SESSIONS_PER_PAGE))
+def shown_count() -> int:
+    return int(st.session_state.get(SHOWN, SESSIONS_PER_PAGE))
 
 
 def _rows(items: Sequence[SessionItem]) -> list[tuple[object, ...]]:

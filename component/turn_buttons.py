@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import streamlit as st
 
-from component import action, page_state, redraw, widget
+from component import action, dialog, page_state, redraw, widget
 from component.bridge import delivery
-from component.bridge.delivery import delivered
 from component.words.wording import describe_attempt
 from component.words.words import Words
 from graph.value.view import TurnView
@@ -28,23 +27,9 @@ def draw_question_form(words: Words, identifier: str, turn: TurnView) -> None:
     labels, key = words.sessions, f"edited_{identifier}_{turn.number}"
     with st.form("edit_question"):
         st.text_area(labels.question, value=turn.user_text, key=key, height="content", label_visibility="collapsed")
-        st.markdown(f":small[:gray[:material/alt_route: {labels.edit_note}]]")
-        # Ctrl+Enter presses a form's first button; the style sheet reverses the order.
-        with st.container(horizontal=True, key="edit_choice"):
-            st.form_submit_button(
-                labels.ask_in_branch,
-                key="edit_confirm",
-                type="primary",
-                on_click=_ask,
-                args=(identifier, turn.number, key),
-            )
-            st.form_submit_button(words.cancel, key="edit_cancel", on_click=_close)
-
-
-def open_at(identifier: str, turn: int) -> bool:
-    is_alone = _OPEN not in st.session_state
-    st.session_state[_OPEN] = (identifier, turn)
-    return is_alone
+        widget.draw_note(f":material/alt_route: {labels.edit_note}")
+        asked = identifier, turn.number, key
+        dialog.draw_choice(labels.ask_in_branch, _ask, *asked, cancel=words.cancel, on_cancel=_close, key="edit_{}")
 
 
 def _close() -> None:
@@ -99,8 +84,7 @@ def listen(others: Acts) -> None:
         _listen(others)
 
 
-@st.fragment
-@delivered
+@delivery.fragment()
 def _listen(others: Acts) -> None:
     delivery.note_automatic()
     heard = st.components.v2.component("turnfold_press", js=widget.read_assets("press.js"))
@@ -191,52 +175,30 @@ def press(asked: Sequence[_Press], others: Acts = MappingProxyType({})) -> None:
     fresh = [one for one in asked if float(one["at"]) > done]
     # Set before the actions: one that opens a branch ends the callback.
     st.session_state[_DONE] = max([done, *(float(one["at"]) for one in fresh)])
-    acts = {**_ACTS, **others}
-    redraws = [acts[one["press"]](one) for one in fresh]
+    redraws = [others.get(one["press"], _act)(one) for one in fresh]
     if redraws:
         (redraws[0] if len(redraws) == 1 else redraw.page)()
 
 
-def _pin(asked: _Press) -> Callable[[], None]:
-    action.pin_message(asked["message"], is_pinned=asked["wanted"] == "true")
+def _act(asked: _Press) -> Callable[[], None]:
+    identifier, turn = asked.get("session", ""), int(asked.get("turn", 0))
+    match asked["press"]:
+        case "pin":
+            action.pin_message(asked["message"], is_pinned=asked["wanted"] == "true")
+        case "edit":
+            is_alone = _OPEN not in st.session_state
+            st.session_state[_OPEN] = (identifier, turn)
+            return partial(redraw.turn_as_asked, turn) if is_alone else redraw.page
+        # The second press of a double click is for the chat left by the first.
+        case "branch" if identifier == page_state.session_id():
+            action.regenerate_in_branch(identifier, turn)
+        case "version":
+            page_state.show_attempt(identifier, turn, int(asked["to"]))
+            return partial(redraw.turn_as_asked, turn)
+        case "choose":
+            action.choose_attempt(identifier, turn, int(asked["to"]))
+            return redraw.changed_as_asked if redraw.has_slot(turn) else redraw.page
+        case "sibling":
+            page_state.open_session(asked["to"], turn)
+            return redraw.page
     return redraw.changed_as_asked
-
-
-def _edit(asked: _Press) -> Callable[[], None]:
-    turn = int(asked["turn"])
-    is_alone = open_at(asked["session"], turn)
-    return partial(redraw.turn_as_asked, turn) if is_alone else redraw.page
-
-
-def _branch(asked: _Press) -> Callable[[], None]:
-    # The second press of a double click is for the chat left by the first.
-    if asked["session"] == page_state.session_id():
-        action.regenerate_in_branch(asked["session"], int(asked["turn"]))
-    return redraw.changed_as_asked
-
-
-def _version(asked: _Press) -> Callable[[], None]:
-    turn = int(asked["turn"])
-    page_state.show_attempt(asked["session"], turn, int(asked["to"]))
-    return partial(redraw.turn_as_asked, turn)
-
-
-def _choose(asked: _Press) -> Callable[[], None]:
-    turn = int(asked["turn"])
-    action.choose_attempt(asked["session"], turn, int(asked["to"]))
-    return redraw.changed_as_asked if redraw.has_slot(turn) else redraw.page
-
-
-def _sibling(asked: _Press) -> Callable[[], None]:
-    page_state.open_session(asked["to"], int(asked["turn"]))
-    return redraw.page
-
-
-_ACTS: Final[Acts] = {
-    "pin": _pin,
-    "edit": _edit,
-    "branch": _branch,
-    "version": _version,
-    "choose": _choose,
-    "sibling": _sibling,
-}

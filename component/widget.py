@@ -33,6 +33,10 @@ def draw_action(
     st.button(label, key=key, type="tertiary", icon=shown, on_click=act, args=arguments, disabled=disabled, help=help)
 
 
+def draw_note(text: str) -> None:
+    st.markdown(f":small[:gray[{text}]]")
+
+
 def open_box(label: str, key: str, icon: str = "", *, is_open: bool = False) -> DeltaGenerator | None:
     """Draws a line that opens; returns the box behind it, None while it is closed: then nothing of it is sent."""
     shown = f":material/{icon}:" if icon else None
@@ -55,7 +59,11 @@ def draw_search(label: str, key: str, *, is_kept: bool = False) -> str:
     return str(text or "").strip()
 
 
-def draw_clamped(words: Words, key: str, draw_content: Callable[[bool], object]) -> None:
+def draw_clamped(words: Words, key: str, draw_content: Callable[[bool], object], *, is_long: bool = True) -> None:
+    """Draws what is clamped until its button is pressed; as it is if it isn't long."""
+    if not is_long:
+        draw_content(True)  # noqa: FBT003  # whole
+        return
     is_whole = st.session_state.get(key, False)
     with st.container(key=f"{'whole' if is_whole else 'clamped'}_{key}", gap="xsmall"):
         draw_content(is_whole)
@@ -63,14 +71,20 @@ def draw_clamped(words: Words, key: str, draw_content: Callable[[bool], object])
         words.show_less if is_whole else words.show_more,
         f"more_{key}",
         "expand_less" if is_whole else "expand_more",
-        _turn_over,
+        _show,
         key,
+        not is_whole,
     )
 
 
+def draw_more(label: str, key: str, shown_key: str, shown: int, icon: str = "expand_more") -> None:
+    """Draws a button that shows more of a list: `shown` items."""
+    draw_action(label, key, icon, _show, shown_key, shown)
+
+
 @delivery.once
-def _turn_over(key: str) -> None:
-    st.session_state[key] = not st.session_state.get(key, False)
+def _show(key: str, shown: object) -> None:
+    st.session_state[key] = shown
 
 
 def draw_menu(label: str, key: str, choices: Mapping[str, Callable[[], None]]) -> None:

@@ -204,6 +204,13 @@ def delivered(draw: Callable[_P, None]) -> Callable[_P, None]:
     return draw_delivered
 
 
+def fragment(
+    *, key: str | None = None, run_every: float | None = None
+) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
+    """Makes a drawing a fragment that is `delivered`."""
+    return lambda draw: st.fragment(delivered(draw), key=key, run_every=run_every)
+
+
 def _hold_end() -> None:
     """Makes this run and later runs of the thread wait at the end until the server has sent everything drawn."""
     session = _app_session(_session_id())

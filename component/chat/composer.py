@@ -8,21 +8,19 @@ interrupt the callback.
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 import streamlit as st
+from pydantic import BaseModel, Field, ValidationError
 
 from component import action, attaching, background, page_state, redraw, widget
 from component.bridge import delivery, service_provider
-from component.bridge.delivery import delivered
 from component.chat import model_menu
 from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
 from component.panel import record_action, summary_panel
-from component.widget import error_box, icon_button, show_error
 from component.words.words import Words
 from graph.value.error import BusyError, TurnfoldError
 from graph.value.view import Gauge
@@ -30,10 +28,9 @@ from graph.value.view import Gauge
 _HEARD: Final = "heard"
 _WAITING: Final = "waiting_messages"
 _MOST_REPORTED: Final = 8  # the newest are enough: the script repeats messages without a report
-_ID: Final = re.compile(r"[0-9a-f]{24}")
 
 
-class _Sent(NamedTuple):
+class _Sent(BaseModel, strict=True):
     """A message from the script.
 
     Attributes:
@@ -43,9 +40,9 @@ class _Sent(NamedTuple):
         tries: How often it was reported as waiting.
     """
 
-    id: str
+    id: str = Field(pattern="^[0-9a-f]{24}$")
     text: str
-    session: str
+    session: str = Field(min_length=1)
     is_new: bool
     has_files: bool
     waits: str
@@ -82,8 +79,7 @@ def _take(message: _Sent, heard: dict[str, str | None]) -> None:
         waiting[message.id] = message.tries
 
 
-@st.fragment(key=redraw.HEARD)
-@delivered
+@delivery.fragment(key=redraw.HEARD)
 def draw_outbox() -> None:
     """Reports the results of the newest messages to the script, in an invisible element."""
     delivery.note_automatic()  # drawn along with other changes
@@ -104,19 +100,8 @@ def draw_outbox() -> None:
 
 def _messages(sent: object) -> Iterator[_Sent]:
     for one in sent if isinstance(sent, list) else ():
-        match one:
-            case {
-                "id": str(key),
-                "text": str(text),
-                "session": str(session),
-                "is_new": bool(is_new),
-                "has_files": bool(has_files),
-                "waits": str(waits),
-                "is_queued": bool(is_queued),
-                "tries": int(tries),
-            }:
-                if _ID.fullmatch(key) and session:
-                    yield _Sent(key, text, session, is_new, has_files, waits, is_queued, tries)
+        with suppress(ValidationError):
+            yield _Sent.model_validate(one)
 
 
 def draw(now: PageState) -> None:
@@ -125,35 +110,34 @@ def draw(now: PageState) -> None:
         draw_outbox()
 
 
-@st.fragment(key=redraw.COMPOSER)
-@delivered
+@delivery.fragment(key=redraw.COMPOSER)
 def _draw(page: PageState) -> None:
     # Always one container, so that notices above the bar don't shift the positions of the bar's elements.
     with st.container(key="told", gap="small"):
         st.html(
-            f"{icon_button('to-end', 'arrow_downward', page.words.to_end)}"
+            f"{widget.icon_button('to-end', 'arrow_downward', page.words.to_end)}"
             f'<p class="disconnected" role="alert">{page.words.disconnected}</p>'
             f'<p class="reading" role="status">{page.words.attachment.reading}</p>{_commands(page.words)}'
         )
         error = page_state.notice()
         if error is not None:
             with st.container(horizontal=True, wrap=False, gap="xsmall", vertical_alignment="center", key="notice"):
-                show_error(page.words, error)
+                widget.show_error(page.words, error)
                 widget.draw_action(page.words.steering.close, "icon_close_notice", "close", page_state.set_notice, None)
-        with error_box(page.words):
+        with widget.error_box(page.words):
             record_action.draw(page, "bar")
         if background.is_pending():
             background.draw()
         attaching.draw(page.words)
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar")
     # The message field below must be drawn even if reading fails.
-    with bar, error_box(page.words):
+    with bar, widget.error_box(page.words):
         now = page_state.look_again(page)
         redraw.note(redraw.COMPOSER, now.session is not None and now.session.is_running)
         _draw_bar(now)
     # Placed explicitly: with a field at its default place, Streamlit also scrolls the page, against scroll.js.
     st.chat_input(page.words.ask, key=page_state.ASK, on_submit=action.send_typed)
-    st.html(icon_button("attach", "add", page.words.attachment.attach))
+    st.html(widget.icon_button("attach", "add", page.words.attachment.attach))
     # Hidden: it uploads files by themselves, whatever is being written in the field.
     st.chat_input("", key=page_state.FILES, accept_file="multiple", on_submit=action.take_files)
     page_state.draw_in_passing()
@@ -172,7 +156,7 @@ def _commands(words: Words) -> str:
 
 
 def _draw_bar(now: PageState) -> None:
-    with error_box(now.words):
+    with widget.error_box(now.words):
         identifier = now.session.session_id if now.session else None
         spoken = st.session_state[page_state.LANGUAGE]
         gauge = now.service.folds.gauge(identifier, options=page_state.options(), language=spoken)
@@ -187,7 +171,7 @@ def _draw_bar(now: PageState) -> None:
             on_click=action.stop,
             args=(now.session.session_id,),
         )
-    with error_box(now.words):
+    with widget.error_box(now.words):
         summary_panel.draw_opener(now)
 
 

@@ -12,23 +12,23 @@ import streamlit as st
 
 from component import page_state, redraw, widget
 from component.bridge import delivery
-from component.bridge.delivery import delivered
 from component.page_state import PageState
-from component.widget import error_box, icon_button
 from component.words.words import Words
 from graph.value.view import Outline
 
 
-@st.fragment(key=redraw.FIND)
-@delivered
+@delivery.fragment(key=redraw.FIND)
 def draw(page: PageState) -> None:
     if page.session is None or not page.session.turn_count:
         return
     with st.container(horizontal=True, wrap=False, gap="xsmall", vertical_alignment="center", key="find_place"):
         is_open = page_state.is_finding()
         if is_open:
-            with st.container(key="find"), error_box(page.words):
-                _draw_open(page, page.session.session_id)
+            with st.container(key="find"), widget.error_box(page.words):
+                sessions, identifier = page.service.sessions, page.session.session_id
+                search = widget.draw_search(page.words.find, page_state.FIND)
+                redraw.note(redraw.FIND, redraw.places_of(sessions.get(identifier)))
+                st.html(_list(page.words, search, sessions.outline(identifier, search=search)))
         widget.draw_action(
             page.words.find_close if is_open else page.words.find,
             "icon_find",
@@ -42,17 +42,10 @@ def _switch() -> None:
     page_state.find(None if page_state.is_finding() else "")
 
 
-def _draw_open(page: PageState, identifier: str) -> None:
-    words = page.words
-    search = widget.draw_search(words.find, page_state.FIND)
-    redraw.note(redraw.FIND, redraw.places_of(page.service.sessions.get(identifier)))
-    st.html(_list(words, search, page.service.sessions.outline(identifier, search=search)))
-
-
 def _list(words: Words, search: str, outline: Outline) -> str:
     marks = html.escape(json.dumps(outline.marks, ensure_ascii=False))
-    steps = icon_button("step", "keyboard_arrow_up", words.find_previous, **{"data-step": "-1"})
-    steps += icon_button("step", "keyboard_arrow_down", words.find_next, **{"data-step": "1"})
+    steps = widget.icon_button("step", "keyboard_arrow_up", words.find_previous, **{"data-step": "-1"})
+    steps += widget.icon_button("step", "keyboard_arrow_down", words.find_next, **{"data-step": "1"})
     places = "".join(
         f'<li><button type="button" class="place" data-turn="{place.turn}">'
         f"<b>{place.turn}</b> <span>{html.escape(place.text)}</span></button></li>"

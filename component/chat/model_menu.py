@@ -8,12 +8,12 @@ from typing import Final
 
 import streamlit as st
 
-from component import page_state, redraw
+from component import page_state, redraw, widget
 from component.format import escape_label, format_count
 from component.page_state import PageState
 from component.words.wording import as_code
 from component.words.words import Words
-from graph.value.view import EndpointProblem, Gauge, ModelOption
+from graph.value.view import Gauge, ModelOption
 
 _LABEL_CHARS: Final = 28
 _OPTION_CHARS: Final = 36
@@ -29,7 +29,9 @@ def draw(now: PageState, gauge: Gauge) -> None:
     label = f":material/warning: {label}" if problem else label
     with st.popover(label, key="model_menu", type="tertiary"), st.container(width=_WIDTH_PIXELS, gap="small"):
         if problem is not None:
-            st.warning(_describe(words, problem), icon=":material/warning:")
+            reason = words.errors.get(problem.error_code, words.errors["model"])
+            told = words.no_model_list.format(address=as_code(problem.address), reason=reason)
+            st.warning(told, icon=":material/warning:")
         st.selectbox(
             words.model,
             [*options] if option else [*options, name],
@@ -50,7 +52,7 @@ def draw(now: PageState, gauge: Gauge) -> None:
         facts = (f"<dt>{what}</dt><dd>{html.escape(told)}</dd>" for what, told in _facts(words, name, option, gauge))
         st.html(f'<dl class="facts-of-model">{"".join(facts)}</dl>')
         if now.service.settings.is_offline:
-            st.markdown(f":small[:gray[{words.offline_note}]]")
+            widget.draw_note(words.offline_note)
 
 
 def window_label(words: Words, gauge: Gauge) -> str:
@@ -66,11 +68,6 @@ def short_name(name: str, chars: int) -> str:
 def _label(words: Words, name: str, option: ModelOption | None, chars: int) -> str:
     shown = short_name(name, chars) or words.no_model
     return words.model_offline.format(name=shown) if option is not None and option.is_offline else shown
-
-
-def _describe(words: Words, problem: EndpointProblem) -> str:
-    reason = words.errors.get(problem.error_code, words.errors["model"])
-    return words.no_model_list.format(address=as_code(problem.address), reason=reason)
 
 
 def _facts(words: Words, name: str, option: ModelOption | None, gauge: Gauge) -> Iterator[tuple[str, str]]:

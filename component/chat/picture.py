@@ -8,8 +8,7 @@ from typing import Final
 import streamlit as st
 
 from component import dialog, widget
-from component.bridge import service_provider
-from component.bridge.delivery import delivered
+from component.bridge import delivery, service_provider
 from component.format import escape_label
 from component.words.words import Words
 from graph.attachment import enlarged, thumbnail
@@ -24,8 +23,7 @@ def split_pictures(text: str, images: Sequence[NamedImage]) -> str:
     return "\n".join(lines[: len(lines) - len(images)])
 
 
-@st.fragment
-@delivered
+@delivery.fragment()
 def draw(words: Words, identifier: str, images: Sequence[NamedImage], key: str) -> None:
     with st.container(horizontal=True, gap="xsmall", key=f"pictures_{key}"):
         for number, image in enumerate(images):

@@ -16,7 +16,6 @@ import streamlit as st
 from component import action, page_state, project_choice, redraw, turn_buttons, widget
 from component.attaching import chip_label
 from component.bridge import delivery
-from component.bridge.delivery import delivered
 from component.chat import live, picture
 from component.chat.live import draw_step_list, draw_steps, draw_thoughts
 from component.format import count_lines, escape_label, format_count, format_turns, zone_of
@@ -25,7 +24,6 @@ from component.page_state import PageState
 from component.panel.card import draw_summary
 from component.project import project_card
 from component.redraw import Shown
-from component.widget import error_box
 from component.words.wording import describe_compaction, describe_day, describe_strategy, explain, explain_error
 from component.words.words import Words
 from graph.attachment import Attachment, split_attached
@@ -35,8 +33,7 @@ from graph.value.view import SessionView, TurnView
 _SHOWN_CHARS: Final = 20_000
 
 
-@st.fragment
-@delivered
+@delivery.fragment()
 def draw_attachment_chip(words: Words, attachment: Attachment, key: str) -> None:
     """Draws an attachment as an expander; the text is sent to the browser when opened."""
     if box := widget.open_box(chip_label(words, attachment), f"attachment_{key}", "attach_file"):
@@ -44,7 +41,7 @@ def draw_attachment_chip(words: Words, attachment: Attachment, key: str) -> None
             st.code(attachment.text[:_SHOWN_CHARS], language=None, wrap_lines=True)
             if len(attachment.text) > _SHOWN_CHARS:
                 note = words.attachment.cut.format(chars=format_count(len(attachment.text)))
-                st.markdown(f":small[:gray[{note}]]")
+                widget.draw_note(note)
 
 
 CLOSED_CHARS = 2_000  # more than twelve lines of the widest bubble
@@ -68,25 +65,19 @@ def draw_question(words: Words, identifier: str, turn: TurnView, draw_action: Ca
         if client:
             widget.draw(words, client)
         if turn.images:
-            with error_box(words):
+            with widget.error_box(words):
                 picture.draw(words, identifier, turn.images, key)
-        if typed or not (attachments or turn.images):
-            _draw_typed(words, typed, key)
+        if len(typed) > CLOSED_CHARS or count_lines(typed, _NARROWEST_LINE_EMS) > _CLAMPED_LINES:
+            _draw_long(words, typed, f"question_{key}")
+        elif typed or not (attachments or turn.images):
+            _draw_parts(split_code(typed))
         for number, attachment in enumerate(attachments):
             draw_attachment_chip(words, attachment, f"{key}_{number}")
         if draw_action is not None:
             draw_action()
 
 
-def _draw_typed(words: Words, text: str, key: str) -> None:
-    if len(text) <= CLOSED_CHARS and count_lines(text, _NARROWEST_LINE_EMS) <= _CLAMPED_LINES:
-        _draw_parts(split_code(text))
-    else:
-        _draw_long(words, text, f"question_{key}")
-
-
-@st.fragment
-@delivered
+@delivery.fragment()
 def _draw_long(words: Words, text: str, key: str) -> None:
     # The number of lines depends on the width: the browser hides a button without effect.
     parts = split_code(text)
@@ -138,8 +129,7 @@ def cut_parts(parts: list[Part], chars: int) -> list[Part]:
     return cut
 
 
-@st.fragment
-@delivered
+@delivery.fragment()
 def draw_fold_line(words: Words, record: Record, *, is_sent: bool) -> None:
     """Draws a record's divider; the text is sent to the browser when opened."""
     # The style sheet draws the rules on both sides, which saves three elements a fold.
@@ -148,7 +138,7 @@ def draw_fold_line(words: Words, record: Record, *, is_sent: bool) -> None:
         _label(words, record, is_sent=is_sent), f"fold_{record.id}" + ("" if is_folded else "_whole"), "unfold_less"
     ):
         with box:
-            st.markdown(f":small[:gray[{_heading(words, record, is_sent=is_sent)}]]")
+            widget.draw_note(_heading(words, record, is_sent=is_sent))
             draw_summary(record)
 
 
@@ -186,19 +176,12 @@ def draw_origin(now: PageState) -> None:
         widget.draw_action(labels.to_origin, "to_origin", "", page_state.open_session, origin, max(turn, 1))
 
 
-def draw_divider(words: Words, identifier: str, turn: int, *, can_undo: bool) -> None:
-    with _centred(f":material/restart_alt: {words.reset_divider}", f"reset_{turn}"):
-        if can_undo:
-            widget.draw_action(words.undo, "undo_reset", "undo", action.undo_reset, identifier)
-
-
 FAILURES_TO_TELL = 3
 _BY_TURNS = "interval"
 _WITHOUT_RECORDS = "window"
 
 
-@st.fragment(key=redraw.TITLE)
-@delivered
+@delivery.fragment(key=redraw.TITLE)
 def _draw_title(now: PageState) -> None:
     """Draws the chat's title above it, in the room that Streamlit's header leaves free, and in the tab."""
     now = page_state.look_again(now)
@@ -226,26 +209,27 @@ def draw(now: PageState) -> None:
         with st.container(horizontal=True, horizontal_alignment="center"):
             if shown.transcript.earlier_count:
                 label = now.words.earlier.format(count=shown.transcript.earlier_count)
-                widget.draw_action(label, "earlier", "history", page_state.show_earlier)
+                more = page_state.shown_turns() + page_state.TURNS_PER_PAGE
+                widget.draw_more(label, "earlier", page_state.SHOWN_TURNS, more, "history")
         with st.container(key="begun_by"):
             if now.session.client:
                 widget.draw_origin(now.words, now.session.client)
             draw_origin(now)
         if project_choice.is_on(now.service):
-            with st.container(), error_box(now.words):
+            with st.container(), widget.error_box(now.words):
                 if not shown.transcript.earlier_count:
                     project_card.draw_origin(now)
         for turn in shown.transcript.turns:
             if turn.number not in slots:
                 _draw_turn(now, identifier, turn, shown)
         for number in slots:
-            st.fragment(delivered(_draw_slot), key=redraw.key(number))(now, identifier, number, shown)
+            delivery.fragment(key=redraw.key(number))(_draw_slot)(now, identifier, number, shown)
 
 
 def _draw_slot(page: PageState, identifier: str, number: int, shown: Shown) -> None:
     """Draws a turn in the reserved fragment; nothing before the turn exists."""
     is_followed = False
-    with error_box(page.words):
+    with widget.error_box(page.words):
         now = page_state.look_again(page)
         if now.session is None or now.session.turn_count < number:
             return
@@ -322,8 +306,9 @@ def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) ->
             with st.container(key=f"past_{record.id}"):  # dimmed by the style sheet
                 draw_fold_line(now.words, record, is_sent=False)
         if turn.number in shown.transcript.reset_after:
-            can_undo = shown.transcript.can_undo_reset and turn.is_last
-            draw_divider(now.words, identifier, turn.number, can_undo=can_undo)
+            with _centred(f":material/restart_alt: {now.words.reset_divider}", f"reset_{turn.number}"):
+                if shown.transcript.can_undo_reset and turn.is_last:
+                    widget.draw_action(now.words.undo, "undo_reset", "undo", action.undo_reset, identifier)
 
 
 def _draw_day(now: PageState, turn: TurnView, shown: Shown) -> None:

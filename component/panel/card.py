@@ -65,14 +65,16 @@ def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: b
         if is_ready:
             st.markdown(f":small[:primary[{words.card_ready}]]")
         figures = describe_compaction(words, record) if record.context_messages else _chars(words, record)
-        st.markdown(f":small[:gray[{figures}]]")
+        widget.draw_note(figures)
         turns = {"data-first": f"{record.turns[0]}", "data-last": f"{record.turns[-1]}"}
         st.html(widget.icon_button("to-turns", "north_west", words.to_turns, **turns), width="content")
         if is_active and now.session is not None:
             label = words.steering.menu.format(turns=format_turns(record.turns))
             choices = _choices(words.steering, now.session.session_id, record)
             widget.draw_menu(label, f"menu_card_{record.id}", choices)
-        _draw_text(words, record)
+        lines = "\n".join(line for line in record.summary.splitlines() if line.strip())
+        is_long = count_lines(lines, _LINE_EMS) > _CLAMPED_LINES + 1  # the button of a clamped text takes a line
+        widget.draw_clamped(words, f"summary_{record.id}", lambda _: draw_summary(record), is_long=is_long)
         _draw_facts(now, record, is_active=is_active)
         for warning in _warnings(words, record):
             st.markdown(f":small[:orange[:material/report: {warning}]]")
@@ -96,14 +98,6 @@ def draw_summary(record: Record) -> None:
         st.text(record.summary)
     else:
         st.markdown(summary_markdown(record.summary), anchors=False)
-
-
-def _draw_text(words: Words, record: Record) -> None:
-    lines = "\n".join(line for line in record.summary.splitlines() if line.strip())
-    if count_lines(lines, _LINE_EMS) <= _CLAMPED_LINES + 1:  # the button of a clamped text takes a line
-        draw_summary(record)
-        return
-    widget.draw_clamped(words, f"summary_{record.id}", lambda _: draw_summary(record))
 
 
 def _draw_facts(now: PageState, record: Record, *, is_active: bool) -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Final
 
 import streamlit as st
 
 from component import widget
-from component.bridge import delivery
 from component.format import count_lines, escape_label, format_count, format_percent, format_tokens, format_turns
 from component.page_state import PageState
 from component.words.part import InputWords
 from component.words.words import Words
-from graph.value.view import CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
+from graph.value.view import CallInput, InputBlock, SentRequest
 
 KINDS: Final = ("system", "own", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")
 _RECORDS: Final = {"record", "shortened"}
@@ -72,46 +72,28 @@ def _kind_of(block: InputBlock, turn: int) -> str:
     return block.kind
 
 
-def draw_input_group(words: Words, groups: Sequence[Group], key: str) -> None:
-    for group in groups:
-        label = _label(group.title(words), group.blocks)
-        if box := widget.open_box(label, f"input_{group.kind}_{key}"):
-            with box:
-                _draw_parts(words, group, f"{group.kind}_{key}")
-
-
-def draw_messages(words: Words, blocks: Sequence[InputBlock], key: str) -> None:
-    for number, block in enumerate(blocks):
-        st.markdown(f":small[:gray[{words.input.roles[block.role]}]]")
-        _draw_text(words, block, f"{key}_{number}")
-
-
-def _draw_parts(words: Words, group: Group, key: str) -> None:
-    if tools := group.blocks[0].tools:
-        _draw_tools(tools, key)
+def _draw_group(words: Words, group: Group, key: str) -> None:
+    for tool in group.blocks[0].tools:
+        if row := widget.open_box(escape_label(tool.name), f"input_tool_{key}_{tool.name}"):
+            row.code(tool.text, language=None, wrap_lines=True)
+    if group.blocks[0].tools:
         return
     parts = group.parts
     if len(parts) == 1 and group.kind not in {"records", "layers"}:
-        _draw_part(words, parts[0], key)
+        _draw_blocks(words, parts[0], key)
         return
     for number, blocks in enumerate(parts):
-        label = _label(_group_name(words, blocks[0]), blocks)
+        label = _label(_group_name(words, blocks[0]), sum_tokens(blocks))
         if row := widget.open_box(label, f"input_part_{key}_{number}"):
             with row:
-                _draw_part(words, blocks, f"{key}_{number}")
+                _draw_blocks(words, blocks, f"{key}_{number}")
 
 
-def _draw_tools(tools: Sequence[ToolSchema], key: str) -> None:
-    for tool in tools:
-        if row := widget.open_box(escape_label(tool.name), f"input_tool_{key}_{tool.name}"):
-            row.code(tool.text, language=None, wrap_lines=True)
-
-
-def _draw_part(words: Words, blocks: Sequence[InputBlock], key: str) -> None:
-    if blocks[0].role:
-        draw_messages(words, blocks, key)
-    else:
-        _draw_text(words, blocks[0], key)
+def _draw_blocks(words: Words, blocks: Sequence[InputBlock], key: str) -> None:
+    for number, block in enumerate(blocks):
+        if block.role:
+            widget.draw_note(words.input.roles[block.role])
+        _draw_text(words, block, f"{key}_{number}")
 
 
 def _group_name(words: Words, block: InputBlock) -> str:
@@ -124,20 +106,17 @@ def _group_name(words: Words, block: InputBlock) -> str:
     return escape_label(template.format(turns=format_turns(block.turns), turn=block.turns[-1]))
 
 
-def _label(name: str, blocks: Sequence[InputBlock]) -> str:
-    return f"{name} :gray[{format_tokens(sum_tokens(blocks), is_usage=False)}]"
+def _label(name: str, tokens: int) -> str:
+    return f"{name} :gray[{format_tokens(tokens, is_usage=False)}]"
 
 
 def _draw_text(words: Words, block: InputBlock, key: str) -> None:
-    text = block.text
-    if text is None:
+    if block.text is None:
         lacks = {"tools": words.input.no_schema, "note": words.input.same_words}
-        lack = lacks.get(block.kind, words.input.gone)
-        st.markdown(f":small[:gray[{lack}]]")
-    elif count_lines(text, _LINE_EMS) <= _CLAMPED_LINES + 1:  # the button of a clamped text takes a line
-        st.text(text)
+        widget.draw_note(lacks.get(block.kind, words.input.gone))
     else:
-        widget.draw_clamped(words, f"input_{key}", lambda _: st.text(text))
+        is_long = count_lines(block.text, _LINE_EMS) > _CLAMPED_LINES + 1  # the button of a clamped text takes a line
+        widget.draw_clamped(words, f"input_{key}", lambda _: st.text(block.text or ""), is_long=is_long)
 
 
 def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Group]) -> None:
@@ -161,7 +140,7 @@ def draw_input_bar(words: Words, call: CallInput, turn: int, groups: Sequence[Gr
     )
     saved = round(100 * (call.full_tokens - call.sent_tokens) / call.full_tokens) if call.full_tokens else 0
     if saved:
-        st.markdown(f":small[:gray[{(labels.saved if saved > 0 else labels.grown).format(percent=abs(saved))}]]")
+        widget.draw_note((labels.saved if saved > 0 else labels.grown).format(percent=abs(saved)))
 
 
 def _line(title: str, tokens: int) -> str:
@@ -180,16 +159,13 @@ def draw_input_history(now: PageState, identifier: str, turn: int, call: CallInp
             turns = now.service.inputs.history(identifier, turn, last=shown)
             ways = _ways(call, turn)
             for entry in reversed(turns):
-                _draw_turn(now, entry, labels.ways[ways.get(entry.number, "none")], f"{key}_{entry.number}")
+                name, way = labels.turn.format(turn=entry.number), labels.ways[ways.get(entry.number, "none")]
+                if row := widget.open_box(_label(f"{name} · {way}", entry.tokens), f"input_past_{key}_{entry.number}"):
+                    with row:
+                        _draw_blocks(now.words, entry.messages, f"past_{key}_{entry.number}")
             if len(turns) == shown and turns[0].number > 1:
-                widget.draw_action(
-                    labels.history_more,
-                    f"input_history_more_{key}",
-                    "expand_more",
-                    _show,
-                    shown_key,
-                    shown + TURNS_AT_ONCE,
-                )
+                more = f"input_history_more_{key}"
+                widget.draw_more(labels.history_more, more, shown_key, shown + TURNS_AT_ONCE)
 
 
 def _ways(call: CallInput, turn: int) -> dict[int, str]:
@@ -202,19 +178,6 @@ def _ways(call: CallInput, turn: int) -> dict[int, str]:
     return ways
 
 
-def _draw_turn(now: PageState, entry: HistoryTurn, way: str, key: str) -> None:
-    name = now.words.input.turn.format(turn=entry.number)
-    label = f"{name} · {way} :gray[{format_tokens(entry.tokens, is_usage=False)}]"
-    if row := widget.open_box(label, f"input_past_{key}"):
-        with row:
-            draw_messages(now.words, entry.messages, f"past_{key}")
-
-
-@delivery.once
-def _show(key: str, shown: int) -> None:
-    st.session_state[key] = shown
-
-
 _SHOWN_CHARS: Final = 20_000
 _REQUEST_LINES: Final = 16
 
@@ -225,13 +188,13 @@ def draw_input_details(now: PageState, identifier: str, turn: int, call: CallInp
     if box := widget.open_box(now.words.details, f"input_details_{key}", "info"):
         with box:
             request = now.service.inputs.request(identifier, turn, attempt=call.attempt, ordinal=call.ordinal)
-            for note in (*_cache_notes(labels, call), *_notes(labels, request)):
+            for note in _notes(labels, call, request):
                 st.markdown(f":small[{note}]")
             if request.body is not None:
                 _draw_body(now.words, request.body, key, f"request-{turn}-{call.attempt}-{call.ordinal}.json")
 
 
-def _cache_notes(labels: InputWords, call: CallInput) -> Iterator[str]:
+def _notes(labels: InputWords, call: CallInput, request: SentRequest) -> Iterator[str]:
     if call.usage_input_tokens is not None:
         template = labels.reported_cached if call.usage_cached_tokens else labels.reported
         tokens, cached = format_count(call.usage_input_tokens), format_count(call.usage_cached_tokens or 0)
@@ -240,9 +203,6 @@ def _cache_notes(labels: InputWords, call: CallInput) -> Iterator[str]:
         percent = format_percent(cacheable, call.sent_tokens)
         told = labels.cacheable.format(tokens=format_count(cacheable), percent=percent)
         yield f":gray[{told}. {labels.cacheable_help}]"
-
-
-def _notes(labels: InputWords, request: SentRequest) -> Iterator[str]:
     if request.body is None:
         yield f":orange[:material/warning: {labels.request_gone}]"
         return
@@ -257,12 +217,12 @@ def _notes(labels: InputWords, request: SentRequest) -> Iterator[str]:
 
 def _draw_body(words: Words, body: str, key: str, file_name: str) -> None:
     labels, shown = words.input, body[:_SHOWN_CHARS]
-    if count_lines(shown, _LINE_EMS) <= _REQUEST_LINES:
-        _draw_code(shown)
-    else:
-        widget.draw_clamped(words, f"input_request_{key}", lambda _: _draw_code(shown))
+    is_long = count_lines(shown, _LINE_EMS) > _REQUEST_LINES
+    # Without highlighting, which would use the light theme's colours in the panel.
+    draw_code = partial(st.code, shown, language=None, wrap_lines=True)
+    widget.draw_clamped(words, f"input_request_{key}", lambda _: draw_code(), is_long=is_long)
     if len(shown) < len(body):
-        st.markdown(f":small[:gray[{labels.request_cut}]]")
+        widget.draw_note(labels.request_cut)
     with st.container(horizontal=True, gap="small"):
         widget.draw_copy_button(words.copy, body)
         st.download_button(
@@ -277,10 +237,6 @@ def _draw_body(words: Words, body: str, key: str, file_name: str) -> None:
         )
 
 
-def _draw_code(text: str) -> None:
-    st.code(text, language=None, wrap_lines=True)  # highlighting would use the light theme's colours in the panel
-
-
 _NEWEST: Final = 0  # selects the newest turn
 
 
@@ -289,20 +245,24 @@ def draw(now: PageState) -> None:
     identifier = now.session.session_id if now.session else ""
     turns = now.service.inputs.called_turns(identifier) if identifier else ()
     if not turns:
-        st.markdown(f":small[:gray[{labels.nothing}]]")
+        widget.draw_note(labels.nothing)
         return
     turn = _choose_turn(now.words, turns, identifier)
     calls = now.service.inputs.of_turn(identifier, turn)
     if not calls:
-        st.markdown(f":small[:gray[{labels.not_called}]]")
+        widget.draw_note(labels.not_called)
         return
     call = _choose_call(now.words, calls, f"{identifier}_{turn}")
     groups = groups_of(call, turn)
     draw_input_bar(now.words, call, turn, groups)
     with st.container(border=True, gap="xsmall", key="input_blocks"):
-        draw_input_group(now.words, groups, f"{identifier}_{turn}_{call.attempt}_{call.ordinal}")
+        for group in groups:
+            key = f"{group.kind}_{identifier}_{turn}_{call.attempt}_{call.ordinal}"
+            if box := widget.open_box(_label(group.title(now.words), group.tokens), f"input_{key}"):
+                with box:
+                    _draw_group(now.words, group, key)
     if not call.is_sent:
-        st.markdown(f":small[:gray[{now.words.prepared}]]")
+        widget.draw_note(now.words.prepared)
     elif not call.is_verified:
         st.markdown(f":small[:orange[:material/warning: {labels.unverified}]]")
     draw_input_history(now, identifier, turn, call)

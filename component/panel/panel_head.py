@@ -6,11 +6,10 @@ import html
 
 import streamlit as st
 
-from component import page_state, redraw
-from component.bridge.delivery import delivered
+from component import page_state, redraw, widget
+from component.bridge import delivery
 from component.format import format_about, format_count, format_rate
 from component.page_state import PageState
-from component.widget import error_box, icon_button
 from component.words.words import Words
 from graph.value.view import NextFold
 
@@ -26,9 +25,11 @@ def draw_rate(now: PageState) -> None:
     if is_used(now):
         note = words.rate_note
         share = f"<b>{words.rate_share.format(percent=round(st.session_state[page_state.RATE] * 100))}</b>"
-        button = icon_button("open-panel", "", words.change_rate, words.change_rate, **{"data-to": "[type=range]"})
+        button = widget.icon_button(
+            "open-panel", "", words.change_rate, words.change_rate, **{"data-to": "[type=range]"}
+        )
     st.html(f'<p class="rate"><span>{words.rate}</span>{share}{button}</p>')
-    st.markdown(f":small[:gray[{note}]]")
+    widget.draw_note(note)
 
 
 def draw_scale(words: Words, place: str) -> None:
@@ -59,8 +60,7 @@ def draw(page: PageState, *, has_records: bool) -> None:
     _draw_lack(page, has_records=has_records)
 
 
-@st.fragment
-@delivered
+@delivery.fragment()
 def _draw_slider(page: PageState) -> None:
     if page_state.is_moved():
         st.rerun()
@@ -83,20 +83,18 @@ def _draw_slider(page: PageState) -> None:
 
 
 # Separate from the slider, which needn't be redrawn: each answer changes the forecast.
-@st.fragment(key=redraw.HEAD)
-@delivered
+@delivery.fragment(key=redraw.HEAD)
 def _draw_lines(page: PageState) -> None:
-    with error_box(page.words):
+    with widget.error_box(page.words):
         now = page_state.look_again(page)
         redraw.note_head(now.following, now.session)
         for line in _lines(now, now.following, st.session_state[page_state.RATE]):
-            st.markdown(f":small[:gray[{line}]]")
+            widget.draw_note(line)
 
 
-@st.fragment(key=redraw.LACK)
-@delivered
+@delivery.fragment(key=redraw.LACK)
 def _draw_lack(page: PageState, *, has_records: bool) -> None:
-    with error_box(page.words):
+    with widget.error_box(page.words):
         now = page_state.look_again(page)
         words, following = now.words, now.following
         is_first = not has_records and bool(following.turns) and not following.is_reset
@@ -104,7 +102,7 @@ def _draw_lack(page: PageState, *, has_records: bool) -> None:
             st.html(_steps(words, following))
         note = _note(now, following, has_records=has_records)
         if note:
-            st.markdown(f":small[:gray[{note}]]")
+            widget.draw_note(note)
         if is_first:
             st.html(_sample(words, st.session_state[page_state.RATE]))
 

@@ -9,12 +9,11 @@ from typing import Final, Literal, NamedTuple
 
 import streamlit as st
 
-from component import dialog
+from component import dialog, widget
 from component.format import escape_label, format_count, format_rate, format_turns
 from component.page_state import PageState
 from component.panel import panel_head, record_action
 from component.panel.record_action import EDIT, REMAKE, VERSIONS, Target
-from component.widget import show_error
 from component.words.words import Words
 from graph.value.matcher import BoundedMatcher, TooManyStepsError
 from graph.value.record import Record
@@ -67,15 +66,9 @@ def draw_version_view(words: Words, other: Record, in_use: Record) -> None:
         with st.container(border=True, gap="xsmall"):
             _draw_version(words, in_use, after, "ins", f" :primary-badge[{words.steering.in_force}]")
     if other.summary == in_use.summary:
-        st.markdown(f":small[:gray[{words.steering.same_text}]]")
+        widget.draw_note(words.steering.same_text)
     elif compared is None:
-        st.markdown(f":small[:gray[{words.steering.not_compared}]]")
-
-
-def draw_only(words: Words, version: Record) -> None:
-    with st.container(border=True, gap="xsmall"):
-        _draw_version(words, version, [_unmarked(version)], "ins")
-    st.markdown(f":small[:gray[{words.steering.only_version}]]")
+        widget.draw_note(words.steering.not_compared)
 
 
 def name_of(words: Words, version: Record) -> str:
@@ -98,7 +91,7 @@ def _draw_version(
 ) -> None:
     st.markdown(f"**{escape_label(name_of(words, version))}**{badge}")
     if version.wish:
-        st.markdown(f":small[:gray[{words.steering.instruction}: {escape_label(version.wish)}]]")
+        widget.draw_note(f"{words.steering.instruction}: {escape_label(version.wish)}")
     labels = words.steering
     text = "".join(
         f'<{mark}><span class="unseen">{labels.only_here}</span>{html.escape(piece.text)}'
@@ -161,7 +154,9 @@ def _draw_versions(now: PageState, about: Target) -> None:
     versions = {version.id: version for version in now.service.folds.versions(about.session_id, about.record.id)}
     in_use = versions.pop(about.record.id, about.record)
     if not versions:
-        draw_only(now.words, in_use)
+        with st.container(border=True, gap="xsmall"):
+            _draw_version(now.words, in_use, [_unmarked(in_use)], "ins")
+        widget.draw_note(labels.only_version)
         st.button(labels.close, key="dialog_cancel", on_click=dialog.close)
     else:
         names = list(versions)
@@ -179,7 +174,7 @@ def _draw_versions(now: PageState, about: Target) -> None:
 
 
 def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target], None]) -> None:
-    st.markdown(f":small[:gray[{now.words.steering.from_next_turn}]]")
+    widget.draw_note(now.words.steering.from_next_turn)
     _show_refusal(now)
     dialog.draw_choice(label, save, about, cancel=now.words.cancel)
 
@@ -187,4 +182,4 @@ def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target]
 def _show_refusal(now: PageState) -> None:
     error = record_action.refusal()
     if error is not None:
-        show_error(now.words, error)
+        widget.show_error(now.words, error)

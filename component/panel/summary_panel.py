@@ -8,14 +8,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from component import open_form, page_state, project_choice, redraw, turn_buttons, widget
-from component.bridge.delivery import delivered
+from component.bridge import delivery
 from component.format import format_count, format_money, format_tokens
 from component.page_state import PageState
 from component.panel import card, input_tab, panel_head, record_action
 from component.project import project_tab
-from component.widget import error_box, icon_button
 from component.words.words import Words
-from graph.value.view import ChartPoint, CostView, Money, PinView, Savings, Statistics
+from graph.value.view import ChartPoint, CostView, Money, PinView, Savings
 
 
 def draw_pin_list(now: PageState, pins: PinView) -> None:
@@ -23,9 +22,9 @@ def draw_pin_list(now: PageState, pins: PinView) -> None:
         return
     words = now.words
     if now.following.sent_turns is not None:
-        st.markdown(f":small[:gray[{words.steering.pins_unsent}]]")
+        widget.draw_note(words.steering.pins_unsent)
     elif unsent := sum(not pinned.is_sent for pinned in pins.messages):
-        st.markdown(f":small[:gray[{words.steering.pins_over.format(count=unsent)}]]")
+        widget.draw_note(words.steering.pins_over.format(count=unsent))
     used, budget = format_count(pins.used_tokens), format_count(pins.budget_tokens)
     label = words.steering.pins.format(count=len(pins.messages), used=used, budget=budget)
     if box := widget.open_box(label, "pins", "keep"):
@@ -55,7 +54,7 @@ def draw_cost_box(now: PageState, identifier: str) -> None:
             st.markdown(labels.of_summaries.format(amount=_amount(cost, cost.summaries)))
         _draw_line(now.words, labels.of_all, of_all, of_all.total)
         if cost.total.is_estimate or of_all.total.is_estimate:
-            st.markdown(f":small[:gray[{labels.estimate}]]")
+            widget.draw_note(labels.estimate)
 
 
 def _draw_line(words: Words, template: str, cost: CostView, money: Money) -> None:
@@ -75,7 +74,7 @@ _TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
 def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     """Draws lines for the tokens sent and for the full history, and a rule where a summary was first sent."""
     if not points:
-        st.markdown(f":small[:gray[{words.chart_empty}]]")
+        widget.draw_note(words.chart_empty)
         return
     slot = st.empty()
     slot.skeleton(height=HEIGHT_PIXELS)
@@ -148,7 +147,7 @@ def draw_savings_box(words: Words, savings: Savings) -> None:
             lines = [f"{line} · {amount}" for line, amount in zip(lines, amounts, strict=True)]
             notes.append(words.cost.saved_note)
         if savings.has_example:
-            st.markdown(f":small[:gray[{words.prepared}]]")
+            widget.draw_note(words.prepared)
         with st.expander(words.details, key="savings_details", icon=":material/info:", type="compact"):
             st.markdown("  \n".join(f":small[:gray[{line}]]" for line in (*lines, *notes)))
 
@@ -161,25 +160,20 @@ _WANTED, _SHOWN = "wanted_card", "shown_older"
 def draw(now: PageState) -> None:
     """Draws the panel; `asset/panel.js` opens and closes it."""
     with st.container(key="panel"):
-        st.html(icon_button("close-panel", "close", now.words.close_panel))
+        st.html(widget.icon_button("close-panel", "close", now.words.close_panel))
         _draw(now)
 
 
 def draw_opener(now: PageState) -> None:
     """Draws the button that opens the panel; hidden by the style sheet while it is open."""
-    with st.container(key="open_panel", width="content"):
-        label = _opener_label(now)
-        st.html(icon_button("open-panel", "dock_to_left", label, label))
-
-
-def _opener_label(now: PageState) -> str:
     words, left = now.words, now.following.turns_left
-    count = now.statistics.record_count if now.statistics else 0
-    if count := count + len(now.following.ready):
-        return words.open_panel.format(count=count)
-    if left == 1:
-        return words.open_panel_next
-    return words.open_panel_first.format(count=left) if left else words.open_panel.format(count=0)
+    count = len(now.following.ready) + (now.statistics.record_count if now.statistics else 0)
+    template = words.open_panel
+    if left and not count:
+        template = words.open_panel_next if left == 1 else words.open_panel_first
+    label = template.format(count=count or left)
+    with st.container(key="open_panel", width="content"):
+        st.html(widget.icon_button("open-panel", "dock_to_left", label, label))
 
 
 def want_card(record_id: str) -> None:
@@ -187,17 +181,16 @@ def want_card(record_id: str) -> None:
     st.session_state[_WANTED] = record_id
 
 
-@st.fragment(key=redraw.PANEL)
-@delivered
+@delivery.fragment(key=redraw.PANEL)
 def _draw(page: PageState) -> None:
-    with error_box(page.words):
+    with widget.error_box(page.words):
         _draw_tabs(page_state.look_again(page))
 
 
 def _draw_tabs(now: PageState) -> None:
     identifier = now.session.session_id if now.session else None
     if identifier and _WANTED in st.session_state:
-        with error_box(now.words):
+        with widget.error_box(now.words):
             _open_card(now, identifier, st.session_state.pop(_WANTED))
     names = [now.words.tab_summaries, now.words.tab_statistics, now.words.input.tab]
     if project_choice.is_on(now.service):
@@ -209,20 +202,20 @@ def _draw_tabs(now: PageState) -> None:
         answered = now.session.turn_count - now.session.is_running
         redraw.note_panel(records, now.following, pins, now.session, answered=None if history.open else answered)
     if history.open:
-        with history, error_box(now.words):
+        with history, widget.error_box(now.words):
             _draw_history(now)
     if statistics.open:
-        with statistics, error_box(now.words):
+        with statistics, widget.error_box(now.words):
             _draw_statistics(now)
     if sent.open:
-        with sent, error_box(now.words):
+        with sent, widget.error_box(now.words):
             input_tab.draw(now)
     if not any(tab.open for tab in projects):
         open_form.leave(open_form.PANEL)
         redraw.note(redraw.PROJECT, None)
     for project in projects:
         if project.open:
-            with project, error_box(now.words):
+            with project, widget.error_box(now.words):
                 project_tab.draw(now)
 
 
@@ -260,13 +253,8 @@ def _draw_older(now: PageState, identifier: str, count: int, *, is_sent: bool) -
             for record in records[len(records) - cards - 1 :: -1]:
                 card.draw_row(now, record, is_active=is_sent)
             if shown < count:
-                widget.draw_action(
-                    words.more_records.format(count=min(ROWS_AT_ONCE, count - shown)),
-                    "more_records",
-                    "expand_more",
-                    _show_older,
-                    shown + ROWS_AT_ONCE,
-                )
+                more = words.more_records.format(count=min(ROWS_AT_ONCE, count - shown))
+                widget.draw_more(more, "more_records", _SHOWN, shown + ROWS_AT_ONCE)
 
 
 def _open_card(now: PageState, identifier: str, record_id: str) -> None:
@@ -277,11 +265,7 @@ def _open_card(now: PageState, identifier: str, record_id: str) -> None:
     older = newest_first.index(record_id) - redraw.CARDS_AT_ONCE * (now.following.sent_turns is None)
     if older >= 0:
         st.session_state[_OLDER] = st.session_state[f"older_{record_id}"] = True
-        _show_older(max(older + 1, st.session_state.get(_SHOWN, ROWS_AT_ONCE)))
-
-
-def _show_older(shown: int) -> None:
-    st.session_state[_SHOWN] = shown
+        st.session_state[_SHOWN] = max(older + 1, st.session_state.get(_SHOWN, ROWS_AT_ONCE))
 
 
 def _draw_earlier_compactions(now: PageState, identifier: str) -> None:
@@ -301,13 +285,18 @@ def _draw_statistics(now: PageState) -> None:
     st.subheader(words.statistics, anchor=False)
     sums = now.statistics
     if now.session is None or sums is None:
-        st.markdown(f":small[:gray[{words.no_records}]]")
+        widget.draw_note(words.no_records)
         return
     identifier = now.session.session_id
     if not sums.record_count:
-        st.markdown(f":small[:gray[{words.stat_nothing}]]")
+        widget.draw_note(words.stat_nothing)
     else:
-        _draw_lengths(words, sums)
+        with st.container(border=True, gap="xsmall"):
+            st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
+            original, summary = format_count(sums.original_chars), format_count(sums.summary_chars)
+            st.markdown(words.stat_chars.format(original=original, summary=summary))
+            template, saved = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown, sums.saved_percent
+            st.markdown(template.format(percent=abs(saved), length_percent=100 - saved))
     has_savings = bool(sums.record_count or sums.unsent_tokens or sums.fold_tokens)
     if has_savings:
         draw_savings_box(words, now.service.folds.savings(identifier))
@@ -315,13 +304,3 @@ def _draw_statistics(now: PageState) -> None:
     if has_savings:
         st.subheader(words.chart_title, anchor=False)
         draw_chart(words, now.service.folds.chart(identifier), key="chart")
-
-
-def _draw_lengths(words: Words, sums: Statistics) -> None:
-    with st.container(border=True, gap="xsmall"):
-        st.markdown(words.stat_count.format(count=sums.record_count, turns=sums.folded_turn_count))
-        original, summary = format_count(sums.original_chars), format_count(sums.summary_chars)
-        st.markdown(words.stat_chars.format(original=original, summary=summary))
-        template = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown
-        length_percent = 100 - sums.saved_percent
-        st.markdown(template.format(percent=abs(sums.saved_percent), length_percent=length_percent))

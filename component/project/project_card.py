@@ -9,12 +9,10 @@ import streamlit as st
 
 from component import action, open_form, project_choice, redraw, widget
 from component.bridge import delivery
-from component.bridge.delivery import delivered
 from component.format import escape_label, format_bytes, zone_of
 from component.page_state import PageState
 from component.project import project_form
 from component.project.project_form import Part
-from component.widget import error_box
 from component.words.part import ProjectWords
 from graph.value.project_view import PrimedLineView, SnapshotView
 
@@ -61,11 +59,10 @@ _SURFACE, _KNOWN = "chat", "project_is_known"
 _KIND_WIDTH = 88
 
 
-@st.fragment(key=redraw.PROJECT_CARD)
-@delivered
+@delivery.fragment(key=redraw.PROJECT_CARD)
 def draw(now: PageState) -> None:
     is_known = False
-    with error_box(now.words):
+    with widget.error_box(now.words):
         is_known = _draw(now)
     if not delivery.is_whole() and is_known != st.session_state.get(_KNOWN):
         st.rerun()  # the elements below the card depend on it
@@ -112,16 +109,15 @@ def draw_origin(now: PageState) -> None:
     if now.session.has_memory:
         _draw_as_sent(now, now.session.session_id)
     else:
-        st.markdown(f":small[:gray[:material/history_toggle_off: {now.words.project.card_was_fresh}]]")
+        widget.draw_note(f":material/history_toggle_off: {now.words.project.card_was_fresh}")
 
 
-@st.fragment
-@delivered
+@delivery.fragment()
 def _draw_as_sent(now: PageState, identifier: str) -> None:
     labels = now.words.project
     if box := widget.open_box(labels.card_origin, "known_begun", "history"):
-        with box, error_box(now.words):
-            st.markdown(f":small[:gray[{labels.card_as_sent}]]")
+        with box, widget.error_box(now.words):
+            widget.draw_note(labels.card_as_sent)
             st.text(now.service.sessions.memory(identifier) or labels.card_nothing)
 
 
@@ -148,12 +144,12 @@ def _draw_known(part: Part) -> None:
         today, older = datetime.now(UTC).date(), view.older_decisions
         for number, line in enumerate(view.primed):
             if line.kind == "decision" and older:
-                st.markdown(f":small[:gray[{labels.older_decisions.format(count=older)}]]")
+                widget.draw_note(labels.older_decisions.format(count=older))
                 older = 0
             is_first = number == 0 or view.primed[number - 1].kind != line.kind or bool(line.speaker)
             _draw_line(part, number, line, today, is_first=is_first)
         if not _is_anything_noted(part):
-            st.markdown(f":small[:gray[{labels.primed_nothing}]]")
+            widget.draw_note(labels.primed_nothing)
 
 
 def _draw_line(part: Part, number: int, line: PrimedLineView, today: date, *, is_first: bool) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from component import open_form, redraw, widget
+from component import dialog, open_form, redraw, widget
 from component.bridge import delivery, service_provider
 from component.format import escape_label
 from component.open_form import Form
 from component.page_state import PageState
-from component.widget import show_error
 from component.words.part import ProjectWords
 from component.words.words import Words
 from graph.value.error import NotFoundError, TurnfoldError
@@ -63,31 +62,17 @@ class Part:
     def key(self, name: str) -> str:
         return f"project_{name}_{self.surface}"
 
-    def form(self, name: str) -> Form:
-        return Form(self.surface, self.view.root, name)
-
     def is_open(self, name: str) -> bool:
-        return open_form.is_open(self.form(name))
+        return open_form.is_open(Form(self.surface, self.view.root, name))
 
     def opening(self, name: str) -> Callable[[], None]:
-        return partial(open_form.request, self.form(name))
+        return partial(open_form.request, Form(self.surface, self.view.root, name))
 
     def changing(self, act: Callable[[Projects], object]) -> Callable[[], None]:
         return partial(change, self.surface, act)
 
-    @contextmanager
-    def section(self, name: str, title: str, new: str = "") -> Iterator[None]:
-        with st.container(border=True, gap="xsmall", key=self.key(name)):
-            with self.row(f"head_of_{name}"):
-                st.markdown(f"**{title}**")
-                if new:
-                    self.icon(new, f"new_{name}", "add", self.opening(f"new_{name}"))
-            yield
-
-    @contextmanager
-    def row(self, name: str) -> Iterator[None]:
-        with st.container(horizontal=True, wrap=False, gap="xsmall", key=self.key(f"row_of_{name}")):
-            yield
+    def row(self, name: str) -> DeltaGenerator:
+        return st.container(horizontal=True, wrap=False, gap="xsmall", key=self.key(f"row_of_{name}"))
 
     def icon(self, label: str, name: str, icon: str, act: Callable[[], None]) -> None:
         widget.draw_action(label, f"icon_{self.key(name)}", icon, act)
@@ -97,7 +82,7 @@ class Part:
         if isinstance(error, NotFoundError):
             st.error(self.labels.vanished, icon=":material/error:")
         elif error is not None:
-            show_error(self.words, error)
+            widget.show_error(self.words, error)
 
 
 class Field(NamedTuple):
@@ -120,34 +105,25 @@ def draw(
             else:
                 st.text_input(field.label, value=field.value, key=key)
         if note:
-            st.markdown(f":small[:gray[{note}]]")
+            widget.draw_note(note)
         part.show_refusal()
-        # Enter presses a form's first button; the style sheet reverses the order.
-        with st.container(horizontal=True, key=part.key("choice")):
-            st.form_submit_button(
-                part.words.save,
-                key=part.key("save"),
-                type="primary",
-                on_click=save,
-                args=(part.surface, keys, act),
-            )
-            st.form_submit_button(part.words.cancel, key=part.key("cancel"), on_click=open_form.close)
+        _draw_choice(part, part.words.save, partial(save, part.surface, keys, act))
+
+
+def _draw_choice(part: Part, label: str, act: Callable[[], None], *, is_form: bool = True) -> None:
+    cancel, key = part.words.cancel, part.key("{}")
+    dialog.draw_choice(label, act, cancel=cancel, on_cancel=open_form.close, key=key, is_form=is_form)
 
 
 def draw_question(part: Part, question: str, label: str, act: Callable[[], None], *, is_danger: bool = False) -> None:
     """Draws a confirmation; its first button runs `act`, and is red if `is_danger`."""
     st.markdown(question)
     part.show_refusal()
-    # The style sheet uses these keys for the row and the red button.
-    around = f"{'danger' if is_danger else 'question'}_{part.key('choice')}"
-    with st.container(key=around), st.container(horizontal=True, key=part.key("choice")):
-        st.button(label, key=part.key("save"), type="primary", on_click=act)
-        st.button(part.words.cancel, key=part.key("cancel"), on_click=open_form.close)
+    with st.container(key=f"{'danger' if is_danger else 'question'}_{part.key('choice')}"):  # the red button
+        _draw_choice(part, label, act, is_form=False)
 
 
 _LABEL_CHARS: Final = 80
-
-
 Choices = Mapping[str, Callable[[], None]]
 
 
@@ -182,26 +158,17 @@ def draw_item(
 
 
 def choices(part: Part, kind: PrimedKind, item_id: str) -> Choices:
-    labels, root, changing = part.labels, part.view.root, part.changing
+    labels, steering, root, changing = part.labels, part.words.steering, part.view.root, part.changing
+    ask, forget = asking_to_forget(part, item_id), forgetting(part, item_id)
     changes: Mapping[PrimedKind, Choices] = {
-        "plan": {
-            labels.plan_done: changing(lambda projects: projects.workflow(root).complete_plan(item_id)),
-            **asking_to_forget(part, item_id),
-        },
-        "task": {
-            labels.complete: changing(lambda projects: projects.workflow(root).complete_task(item_id)),
-            **forgetting(part, item_id),
-        },
+        "plan": {labels.plan_done: changing(lambda projects: projects.workflow(root).complete_plan(item_id)), **ask},
+        "task": {labels.complete: changing(lambda projects: projects.workflow(root).complete_task(item_id)), **forget},
         "decision": {labels.forget: changing(lambda projects: projects.context(root).forget_decision(item_id))},
-        "file": {
-            part.words.steering.close: changing(
-                lambda projects: projects.context(root).note_open_files(closed=[item_id])
-            )
-        },
+        "file": {steering.close: changing(lambda projects: projects.context(root).note_open_files(closed=[item_id]))},
         "summary": {labels.forget: changing(lambda projects: projects.context(root).edit_summary(""))},
         "message": {labels.forget_dialog: changing(lambda projects: projects.context(root).forget_dialog())},
     }
-    edit = {} if kind in {"file", "message"} else {part.words.steering.edit: part.opening(_form_of(kind, item_id))}
+    edit = {} if kind in {"file", "message"} else {steering.edit: part.opening(_form_of(kind, item_id))}
     return {**edit, **changes.get(kind, {})}
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 import streamlit as st
@@ -12,7 +13,7 @@ from component.format import escape_label, format_bytes, format_count, zone_of
 from component.page_state import PageState
 from component.project import project_card, project_form
 from component.project.project_form import Field, Part
-from graph.value.project_view import DecisionView, OpenFileView, PlanView, RuleFileView, TaskView
+from graph.value.project_view import DecisionView, PlanView, RuleFileView, TaskView
 
 _T = TypeVar("_T")
 
@@ -23,7 +24,7 @@ def draw(now: PageState) -> None:
     open_form.leave(open_form.PANEL, root)
     redraw.note(redraw.PROJECT, None)
     if not root:
-        st.markdown(f":small[:gray[{labels.not_chosen}]]")
+        widget.draw_note(labels.not_chosen)
         for number, allowed in enumerate(now.service.projects.roots()):
             st.button(
                 escape_label(project_choice.label(allowed)),
@@ -53,7 +54,9 @@ def draw(now: PageState) -> None:
     _draw_summary(part)
     if not asks_first:
         _draw_rules(part)
-    _draw_snapshots(part)
+    if not view.snapshots:
+        widget.draw_note(labels.no_snapshots)
+    _draw_folded(part, "snapshots", labels.snapshots, "backup", view.snapshots, project_card.draw_restore)
 
 
 def _choose(root: str) -> None:
@@ -66,14 +69,20 @@ def _draw_name(part: Part) -> None:
     with st.container(gap=None, key=part.key("name")):
         choices: project_form.Choices | None = {} if view.damage else None
         project_form.draw_item(part, "project", "", "name", name, f"**{name}**", choices)
-        st.markdown(f":small[:gray[{escape_label(view.root)}]]")
+        widget.draw_note(escape_label(view.root))
         if not view.damage:
             count_text = labels.primed.format(tokens=format_count(view.primed_tokens))
-            st.markdown(f":small[:gray[{count_text if len(view.primed) > 1 else labels.primed_nothing}]]")
+            widget.draw_note(count_text if len(view.primed) > 1 else labels.primed_nothing)
 
 
-def _draw_note(text: str) -> None:
-    st.markdown(f":small[:gray[{text}]]")
+@contextmanager
+def _section(part: Part, name: str, title: str, new: str = "") -> Iterator[None]:
+    with st.container(border=True, gap="xsmall", key=part.key(name)):
+        with part.row(f"head_of_{name}"):
+            st.markdown(f"**{title}**")
+            if new:
+                part.icon(new, f"new_{name}", "add", part.opening(f"new_{name}"))
+        yield
 
 
 def _draw_folded(
@@ -91,13 +100,13 @@ def _draw_folded(
             for number, item in enumerate(items):
                 draw_item(part, number, item)
             if note:
-                _draw_note(note)
+                widget.draw_note(note)
 
 
 def _draw_plans(part: Part) -> None:
     labels, view, plan = part.labels, part.view, part.view.active_plan
     fields = [Field(labels.plan_title), Field(labels.plan_description, is_long=True)]
-    with part.section("plan", labels.plan, new=labels.new_plan):
+    with _section(part, "plan", labels.plan, new=labels.new_plan):
         project_form.draw(
             part,
             "new_plan",
@@ -106,7 +115,7 @@ def _draw_plans(part: Part) -> None:
             labels.switch_note,
         )
         if plan is None:
-            _draw_note(labels.no_plan)
+            widget.draw_note(labels.no_plan)
         else:
             title = escape_label(plan.title)
             description = f"  \n:small[:gray[{escape_label(plan.description)}]]" if plan.description else ""
@@ -127,7 +136,7 @@ def _draw_tasks(part: Part) -> None:
     labels, plan = part.labels, part.view.active_plan
     if plan is None:
         return
-    with part.section("tasks", labels.tasks, new=labels.new_task):
+    with _section(part, "tasks", labels.tasks, new=labels.new_task):
         project_form.draw(
             part,
             "new_tasks",
@@ -136,7 +145,7 @@ def _draw_tasks(part: Part) -> None:
         )
         waiting = [task for task in plan.tasks if not task.is_done]
         if not waiting:
-            _draw_note(labels.no_tasks)
+            widget.draw_note(labels.no_tasks)
         for number, task in enumerate(waiting):
             _draw_task(part, number, task)
         done = [task for task in reversed(plan.tasks) if task.is_done]
@@ -168,7 +177,7 @@ def _draw_done_task(part: Part, number: int, task: TaskView) -> None:
 
 def _draw_decisions(part: Part) -> None:
     labels = part.labels
-    with part.section("decisions", labels.decisions, new=labels.new_decision):
+    with _section(part, "decisions", labels.decisions, new=labels.new_decision):
         project_form.draw(
             part,
             "new_decisions",
@@ -178,7 +187,7 @@ def _draw_decisions(part: Part) -> None:
         newest_first = part.view.decisions[::-1]
         in_force = [each for each in newest_first if each.is_in_force]
         if not in_force:
-            _draw_note(labels.no_decisions)
+            widget.draw_note(labels.no_decisions)
         for number, decision in enumerate(in_force):
             _draw_decision(part, number, decision)
         replaced = [each for each in newest_first if not each.is_in_force]
@@ -198,7 +207,7 @@ def _draw_decision(part: Part, number: int, decision: DecisionView) -> None:
 
 def _draw_files(part: Part) -> None:
     labels = part.labels
-    with part.section("files", labels.files, new=labels.new_file):
+    with _section(part, "files", labels.files, new=labels.new_file):
         project_form.draw(
             part,
             "new_files",
@@ -206,17 +215,13 @@ def _draw_files(part: Part) -> None:
             lambda projects, typed: projects.context(part.view.root).note_open_files(typed),
         )
         if not part.view.open_files:
-            _draw_note(labels.no_files)
+            widget.draw_note(labels.no_files)
         for number, file in enumerate(reversed(part.view.open_files)):
-            _draw_file(part, number, file)
-
-
-def _draw_file(part: Part, number: int, file: OpenFileView) -> None:
-    labels, path = part.labels, escape_label(file.path)
-    with part.row(f"file_{number}"):
-        st.markdown(f"{path} :small[:orange[{labels.gone}]]" if file.is_gone else path)
-        close = part.changing(lambda projects: projects.context(part.view.root).note_open_files(closed=[file.path]))
-        part.icon(labels.close_file_of.format(text=path), f"close_{number}", "close", close)
+            path = escape_label(file.path)
+            with part.row(f"file_{number}"):
+                st.markdown(f"{path} :small[:orange[{labels.gone}]]" if file.is_gone else path)
+                (close,) = project_form.choices(part, "file", file.path).values()
+                part.icon(labels.close_file_of.format(text=path), f"close_{number}", "close", close)
 
 
 def _draw_summary(part: Part) -> None:
@@ -230,18 +235,12 @@ def _draw_summary(part: Part) -> None:
         elif summary:
             st.text(summary)
         else:
-            _draw_note(labels.no_summary)
-
-
-def _draw_snapshots(part: Part) -> None:
-    if not part.view.snapshots:
-        _draw_note(part.labels.no_snapshots)
-    _draw_folded(part, "snapshots", part.labels.snapshots, "backup", part.view.snapshots, project_card.draw_restore)
+            widget.draw_note(labels.no_summary)
 
 
 def _draw_rules(part: Part) -> None:
     labels, rules = part.labels, part.view.rules
-    with part.section("rules", labels.rules):
+    with _section(part, "rules", labels.rules):
         st.markdown(f":small[{_rules_state(part)}]")
         if rules.state in {"new", "changed"}:
             st.button(
@@ -284,9 +283,12 @@ def _draw_rule_file(part: Part, number: int, file: RuleFileView) -> None:
             is_open=part.view.rules.state == "new",  # rules are shown before they are agreed to
         ):
             box.code(file.text, language=None, wrap_lines=True)
-        st.markdown(f":small[:gray[{_rule_size(part, file)}]]")
-        for note in _rule_notes(part, file):
-            st.markdown(f":small[:orange[{note}]]")
+        widget.draw_note(_rule_size(part, file))
+        if file.problem:
+            st.markdown(f":small[:orange[{labels.rule_problems[file.problem]}]]")
+        if file.left_out_bytes:
+            cut = labels.rule_cut.format(left=format_bytes(file.left_out_bytes), size=format_bytes(file.size_bytes))
+            st.markdown(f":small[:orange[:material/content_cut: {cut}]]")
         hidden = (
             (labels.rule_comments, file.comment_count),
             (labels.rule_invisible, file.invisible_count),
@@ -295,7 +297,7 @@ def _draw_rule_file(part: Part, number: int, file: RuleFileView) -> None:
         )
         texts = [text.format(count=count) for text, count in hidden if count]
         if texts:
-            st.markdown(f":small[:gray[{' · '.join(texts)}]]")
+            widget.draw_note(" · ".join(texts))
 
 
 def _rule_size(part: Part, file: RuleFileView) -> str:
@@ -303,13 +305,3 @@ def _rule_size(part: Part, file: RuleFileView) -> str:
     sent = labels.rule_size.format(size=size, sent=format_bytes(file.sent_bytes))
     size_text = sent if file.sent_bytes else labels.rule_unsent.format(size=size)
     return f"{labels.rule_kinds[file.kind]} · {size_text}"
-
-
-def _rule_notes(part: Part, file: RuleFileView) -> list[str]:
-    labels, notes = part.labels, []
-    if file.problem:
-        notes.append(labels.rule_problems[file.problem])
-    if file.left_out_bytes:
-        left, size = format_bytes(file.left_out_bytes), format_bytes(file.size_bytes)
-        notes.append(f":material/content_cut: {labels.rule_cut.format(left=left, size=size)}")
-    return notes

@@ -6,11 +6,10 @@ from typing import Final
 
 import streamlit as st
 
-from component import page_state
+from component import page_state, widget
 from component.bridge import delivery, service_provider
 from component.format import format_count
 from component.page_state import PageState
-from component.widget import error_box, show_error
 from component.words.wording import words_of
 from graph.value.error import TurnfoldError
 
@@ -21,8 +20,9 @@ _READ, _REFUSED = "read_instructions", "refused_instructions"
 def draw(now: PageState) -> None:
     words, identifier = now.words, now.session.session_id if now.session else ""
     own, chat = now.service.instructions, f"instructions_{identifier or 'new'}"
-    with st.form("own_instructions", border=False), error_box(words):
-        kept = {_ALL: own.for_all(), chat: own.of_session(identifier) if identifier else page_state.new_instructions()}
+    new = st.session_state.get(page_state.NEW_INSTRUCTIONS, "")
+    with st.form("own_instructions", border=False), widget.error_box(words):
+        kept = {_ALL: own.for_all(), chat: own.of_session(identifier) if identifier else new}
         read = st.session_state.get(_READ, {})
         for key, label in ((_ALL, words.instructions_all), (chat, words.instructions_chat)):
             # What another tab has saved is shown, unless something else is typed here. An assignment without need would
@@ -31,11 +31,11 @@ def draw(now: PageState) -> None:
                 st.session_state[key] = kept[key]
             st.text_area(label, key=key, height=96, help=words.instructions_help if key == _ALL else None)
             if tokens := own.tokens(kept[key]):
-                st.markdown(f":small[:gray[{words.steering.pin_tokens.format(tokens=format_count(tokens))}]]")
+                widget.draw_note(words.steering.pin_tokens.format(tokens=format_count(tokens)))
         st.session_state[_READ] = kept
         refusal: TurnfoldError | None = st.session_state.pop(_REFUSED, None)
         if refusal is not None:
-            show_error(words, refusal)
+            widget.show_error(words, refusal)
         st.form_submit_button(words.save, key="save_instructions", on_click=_save, args=(identifier, chat))
 
 
@@ -51,7 +51,7 @@ def _save(identifier: str, chat: str) -> None:
             if identifier:
                 own.keep_of_session(identifier, state[chat])
             else:
-                page_state.set_new_instructions(own.checked(state[chat]))
+                state[page_state.NEW_INSTRUCTIONS] = own.checked(state[chat])
     except TurnfoldError as error:
         state[_REFUSED] = error
     else:

@@ -53,7 +53,7 @@ def draw_session_export(now: PageState, item: SessionItem) -> None:
     note = labels.json_note
     if chosen > OPENED_BYTES:
         note = labels.json_too_large.format(size=format_bytes(chosen), limit=format_bytes(OPENED_BYTES))
-    st.markdown(f":small[:gray[{note}]]")
+    widget.draw_note(note)
 
 
 def file_name(title: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import tzinfo
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -15,7 +16,6 @@ from component.format import escape_label, zone_of
 from component.page_state import PageState
 from component.panel import panel_head
 from component.sidebar import instructions
-from component.widget import error_box, show_error
 from component.words.text import LANGUAGE_NAMES, LANGUAGES
 from component.words.wording import describe_strategy, words_of
 from component.words.words import Words
@@ -43,29 +43,18 @@ _NAME, _TOOLS = "program_name", "program_tools"
 _MADE, _ASKED, _REFUSED = "made_token", "asked_program", "refused_program"
 
 
-def draw_program_box(now: PageState) -> None:
-    widget.draw_action(now.words.programs.choose, "programs", "terminal", _open)
-    if not dialog.is_open():
-        _forget()
-    dialog.draw(_DIALOG, now.words.programs.title, _draw, now)
-
-
-def _draw(now: PageState) -> None:
-    words, labels = now.words, now.words.programs
-    st.markdown(f"{labels.note} {_address(words)}".rstrip())
+def _draw_programs(now: PageState) -> None:
+    words, labels, url = now.words, now.words.programs, urlsplit(st.context.url or "")
+    address = labels.address.format(address=f"{url.scheme}://{url.netloc}/v1") if url.netloc else ""
+    st.markdown(f"{labels.note} {address}".rstrip())
     _draw_made(words)
-    with error_box(words):
+    with widget.error_box(words):
         tokens = now.service.programs.list()
         if tokens:
             with st.container(key="program_list", gap="xsmall"):
                 for token in tokens:
                     _draw_token(words, token, zone_of(now.time_zone))
     _draw_form(words)
-
-
-def _address(words: Words) -> str:
-    url = urlsplit(st.context.url or "")
-    return words.programs.address.format(address=f"{url.scheme}://{url.netloc}/v1") if url.netloc else ""
 
 
 def _draw_token(words: Words, token: ProgramToken, zone: tzinfo) -> None:
@@ -84,9 +73,11 @@ def _draw_token(words: Words, token: ProgramToken, zone: tzinfo) -> None:
             )
         if st.session_state.get(_ASKED) == token.id:
             st.markdown(labels.withdraw_question.format(name=name))
-            with st.container(key="danger"), st.container(horizontal=True, key="dialog_choice"):
-                st.button(labels.withdraw, key="dialog_confirm", type="primary", on_click=_withdraw, args=(token.id,))
-                st.button(words.cancel, key="dialog_cancel", on_click=_ask, args=("",))
+            with st.container(key="danger"):
+                leave = partial(_ask, "")
+                dialog.draw_choice(
+                    labels.withdraw, _withdraw, token.id, cancel=words.cancel, on_cancel=leave, is_form=False
+                )
 
 
 def _facts(words: Words, token: ProgramToken, zone: tzinfo) -> str:
@@ -119,7 +110,7 @@ def _draw_form(words: Words) -> None:
         st.checkbox(labels.tools, value=True, key=_TOOLS)
         refusal: TurnfoldError | None = st.session_state.get(_REFUSED)
         if refusal is not None:
-            show_error(words, refusal)
+            widget.show_error(words, refusal)
         st.form_submit_button(labels.make, key="make_token", type="primary", on_click=_make)
 
 
@@ -169,7 +160,10 @@ def draw(now: PageState) -> None:
         panel_head.draw_rate(now)
         _draw_strategy(now)
         instructions.draw(now)
-        draw_program_box(now)
+        widget.draw_action(now.words.programs.choose, "programs", "terminal", _open)
+        if not dialog.is_open():
+            _forget()
+        dialog.draw(_DIALOG, now.words.programs.title, _draw_programs, now)
         label = now.words.sessions.open_file
         st.html(widget.icon_button("open-file", "upload_file", label, label), width="content")
 
@@ -213,7 +207,7 @@ def _draw_strategy(now: PageState) -> None:
         format_func=lambda name: words.strategies.get(name, name),
     )
     name = st.session_state[page_state.STRATEGY]
-    st.markdown(f":small[:gray[{describe_strategy(words, name, now.service.settings.window_turns)}]]")
+    widget.draw_note(describe_strategy(words, name, now.service.settings.window_turns))
     if now.session is not None and name == "compaction":
         st.button(
             words.compact_now,

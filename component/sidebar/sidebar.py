@@ -10,11 +10,9 @@ import streamlit as st
 
 from component import action, dialog, page_state, redraw, session_list, widget
 from component.bridge import delivery
-from component.bridge.delivery import delivered
 from component.format import escape_label, group_sessions, zone_of
 from component.page_state import PageState
 from component.sidebar import listed_session, setting_box, sign_in
-from component.widget import error_box
 from component.words.words import Words
 from graph.value.view import SessionItem
 
@@ -39,11 +37,6 @@ def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
         st.button(words.cancel, key="cancel_selection", on_click=_switch, args=(False,))
 
 
-def draw_row(words: Words, item: SessionItem) -> None:
-    with st.container(horizontal=True, wrap=False, key=f"row_session_{item.session_id}"):
-        st.checkbox(escape_label(item.title) or words.untitled, key=_key(item.session_id), width="stretch")
-
-
 def draw_undo(now: PageState) -> None:
     """Offers to bring back the chats deleted within the last seconds, also after a reload."""
     deleted, labels = now.service.sessions.just_deleted(), now.words.sessions
@@ -57,12 +50,11 @@ def draw_undo(now: PageState) -> None:
         widget.draw_action(now.words.undo, "undo_delete", "undo", action.undo_delete, list(deleted))
 
 
-@st.fragment(run_every=1)
-@delivered
+@delivery.fragment(run_every=1)
 def _end_undo(now: PageState, drawn: Sequence[str]) -> None:
     # Separate from the button: a press in a fragment with a timer would count as an early one.
     delivery.note_automatic(by_timer=True)
-    with error_box(now.words):
+    with widget.error_box(now.words):
         if not dialog.is_open() and list(now.service.sessions.just_deleted()) != drawn:
             st.rerun()
 
@@ -97,8 +89,7 @@ def draw(now: PageState) -> None:
             sign_in.draw_visitor(now)
 
 
-@st.fragment(key=redraw.SESSIONS)
-@delivered
+@delivery.fragment(key=redraw.SESSIONS)
 def _draw_sessions(now: PageState) -> None:
     words = now.words
     with st.container(horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center", key="search_row"):
@@ -107,17 +98,18 @@ def _draw_sessions(now: PageState) -> None:
     is_other = page_state.session_id() != (now.session.session_id if now.session else None)
     if is_other or page_state.is_turn_wanted():
         st.rerun()
-    with error_box(words):
+    with widget.error_box(words):
         _draw_list(now)
-    with error_box(words):
+    with widget.error_box(words):
         draw_undo(now)
 
 
 def _draw_item(now: PageState, item: SessionItem) -> None:
-    if is_on():
-        draw_row(now.words, item)
-    else:
+    if not is_on():
         listed_session.draw(now, item)
+        return
+    with st.container(horizontal=True, wrap=False, key=f"row_session_{item.session_id}"):
+        st.checkbox(escape_label(item.title) or now.words.untitled, key=_key(item.session_id), width="stretch")
 
 
 def _draw_list(now: PageState) -> None:
@@ -125,19 +117,12 @@ def _draw_list(now: PageState) -> None:
     items = session_list.read(now.service)
     session_list.note_drawn(items)
     if not items:
-        st.markdown(f":small[:gray[{words.no_match if search else words.no_chats}]]")
+        widget.draw_note(words.no_match if search else words.no_chats)
         return
     draw_bar(words, items)
-    titles = {
-        "pinned": words.sessions.pinned,
-        "today": words.today,
-        "yesterday": words.yesterday,
-        "last_week": words.last_week,
-        "older": words.older,
-    }
     with st.container(key="sessions", gap=None):
         for group, members in group_sessions(items, datetime.now(UTC), zone_of(now.time_zone)):
-            st.markdown(f":small[:gray[{titles[group]}]]")
+            widget.draw_note(words.days[group])
             for first, *branches in members:
                 _draw_item(now, first)
                 if branches:
@@ -147,4 +132,5 @@ def _draw_list(now: PageState) -> None:
     more_count = now.service.sessions.count(search=search) - len(items)
     if more_count > 0:
         label = words.more_chats.format(count=more_count)
-        widget.draw_action(label, "more_sessions", "expand_more", session_list.show_more)
+        shown = session_list.shown_count() + session_list.SESSIONS_PER_PAGE
+        widget.draw_more(label, "more_sessions", session_list.SHOWN, shown)

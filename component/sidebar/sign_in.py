@@ -16,7 +16,7 @@ from graph.value.error import SignInError
 
 
 def draw_page(words: Words, settings: Settings, error: SignInError) -> None:
-    labels = words.sign_in
+    labels, origin = words.sign_in, settings.turnfold_origin
     st.html(widget.ASSETS / "sign_in_page.css")
     with st.container(key="sign_in_page", horizontal_alignment="center", gap="small"):
         mark = base64.b64encode(widget.read_assets("icon.svg").encode()).decode()
@@ -25,19 +25,14 @@ def draw_page(words: Words, settings: Settings, error: SignInError) -> None:
         st.markdown(getattr(labels, error.reason), text_alignment="center")
         if error.reason == "withdrawn":
             st.button(labels.sign_out, key="sign_out", icon=":material/logout:", on_click=st.logout)
-        elif _is_at(settings.turnfold_origin):
+        # A cookie of another origin than the provider's redirect isn't accepted.
+        elif f"{st.context.url or origin or ''}/".startswith(f"{origin}/"):
             st.button(labels.sign_in, key="sign_in", type="primary", icon=":material/login:", on_click=st.login)
         else:
             st.markdown(f":small[:gray[{labels.elsewhere}]]", text_alignment="center")
-            st.link_button(labels.go_there, settings.turnfold_origin or "", icon=":material/login:", type="primary")
+            st.link_button(labels.go_there, origin or "", icon=":material/login:", type="primary")
     component = st.components.v2.component("turnfold_sign_in", js=widget.read_assets("sign_in.js"))
     component(key="sign_in_script", data={"language": words.language})
-
-
-def _is_at(origin: str | None) -> bool:
-    """Returns True if the browser is at the provider's redirect origin; a cookie of another origin isn't accepted."""
-    url = st.context.url or origin or ""
-    return f"{url}/".startswith(f"{origin}/")
 
 
 _DIALOG: Final = "sign_out_everywhere"
@@ -58,5 +53,5 @@ def draw_visitor(now: PageState) -> None:
 def _draw_question(words: Words) -> None:
     labels = words.sign_in
     st.markdown(labels.everywhere_question)
-    st.markdown(f":small[:gray[{labels.everywhere_note}]]")
+    widget.draw_note(labels.everywhere_note)
     dialog.draw_choice(labels.everywhere, action.sign_out_everywhere, cancel=words.cancel, is_form=False)

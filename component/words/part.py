@@ -413,7 +413,6 @@ class SessionWords(Group):
     )
     to_origin = Both("Open the original chat", "원래 대화 열기")
 
-    pinned = Both("Pinned", "고정됨")
     pin = Both("Pin", "고정")
     unpin = Both("Unpin", "고정 해제")
     fork = Both("Branch into a new chat", "새 대화로 분기")

@@ -94,8 +94,8 @@ def describe_date(words: Words, moment: datetime) -> str:
 
 def describe_day(words: Words, moment: datetime, now: datetime, zone: tzinfo) -> str:
     """Returns the day of a time in the reader's zone: today, yesterday, or its date."""
-    names = {"today": words.today, "yesterday": words.yesterday}
-    return names.get(day_group(moment, now, zone)) or describe_date(words, moment.astimezone(zone))
+    group = day_group(moment, now, zone)
+    return words.days[group] if group in {"today", "yesterday"} else describe_date(words, moment.astimezone(zone))
 
 
 def describe_attempt(words: Words, turn: TurnView, zone: tzinfo) -> str:

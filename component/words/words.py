@@ -43,10 +43,13 @@ class Words(Group):
     find_previous = Both("Previous", "이전")
     find_next = Both("Next", "다음")
     find_none = Both("No matches", "찾은 내용 없음")
-    today = Both("Today", "오늘")
-    yesterday = Both("Yesterday", "어제")
-    last_week = Both("Last 7 days", "지난 7일")
-    older = Both("Earlier", "이전")
+    days = table(
+        ("pinned", "Pinned", "고정됨"),
+        ("today", "Today", "오늘"),
+        ("yesterday", "Yesterday", "어제"),
+        ("last_week", "Last 7 days", "지난 7일"),
+        ("older", "Earlier", "이전"),
+    )
     more_chats = Both("Show {count} more chats", "대화 {count}개 더 보기")
     chat_menu = Both("Options for {title}", "{title} 메뉴")
     untitled = Both("Untitled chat", "제목 없는 대화")

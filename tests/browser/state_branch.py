@@ -113,7 +113,7 @@ def first_answer_regenerated(stage: Stage) -> None:
 def pinned(stage: Stage) -> None:
     """A pinned chat stands first, until it is unpinned."""
     labels, first = stage.words.sessions, rows(stage).first
-    head = stage.visitor.find("sessions").get_by_text(labels.pinned, exact=True)
+    head = stage.visitor.find("sessions").get_by_text(stage.words.days["pinned"], exact=True)
     stage.open_sidebar()
     stage.choose(labels.pin)
     expect(first).to_have_class(OPEN)

@@ -82,8 +82,8 @@ def save(stage: Stage, *texts: str) -> None:
     """Fills the open form of the tab and saves it."""
     for number, typed in enumerate(texts):
         stage.panel.get_by_role("textbox").nth(number).fill(typed)
-    press(stage, "save")
-    expect(inside(stage, "save")).to_have_count(0)
+    press(stage, "confirm")
+    expect(inside(stage, "confirm")).to_have_count(0)
 
 
 def pick_in_tab(stage: Stage, name: str, choice: str) -> None:
@@ -119,7 +119,7 @@ def line_edited(stage: Stage) -> None:
 
 def text_refused(stage: Stage) -> None:
     stage.visitor.find("known").get_by_role("textbox").fill(TOKEN)
-    stage.button("project_save_chat").click()
+    stage.button("project_confirm_chat").click()
     expect(stage.visitor.find("known").get_by_test_id("stAlert")).to_contain_text(stage.words.input_reasons["secret"])
 
 
@@ -146,7 +146,7 @@ def boxes_open(stage: Stage) -> None:
 
 def task_form(stage: Stage) -> None:
     press(stage, "new_tasks")
-    expect(inside(stage, "save")).to_be_visible()
+    expect(inside(stage, "confirm")).to_be_visible()
 
 
 def task_done(stage: Stage) -> None:
@@ -191,14 +191,14 @@ def plan_made(stage: Stage) -> None:
 def forget_asked(stage: Stage) -> None:
     pick_in_tab(stage, "active_plan", stage.words.project.forget)
     expect(stage.panel.get_by_role("textbox")).to_have_count(0)
-    expect(inside(stage, "save").locator("button")).to_have_css("background-color", DANGER)
+    expect(inside(stage, "confirm").locator("button")).to_have_css("background-color", DANGER)
 
 
 def restore_asked(stage: Stage) -> None:
     press(stage, "cancel")
     inside(stage, "snapshots").locator("summary").click()
     inside(stage, "snapshots").get_by_role("button", name=stage.words.project.restore).first.click()
-    expect(inside(stage, "save")).to_be_visible()
+    expect(inside(stage, "confirm")).to_be_visible()
 
 
 def restored(stage: Stage) -> None:

@@ -498,7 +498,7 @@ def test_a_press_and_a_text_in_the_tab_of_a_project_count_while_an_answer_is_wri
         projects.context(str(root)).edit_summary("다른 곳에서 고친 요약")
         visitor.page.wait_for_timeout(4_000)  # longer than the page waits to look for what others did
         expect(stage.panel.get_by_role("textbox")).to_have_value("답이 끝나도 남을 글")
-        press(stage, "save")
+        press(stage, "confirm")
         expect(inside(stage, "summary")).to_contain_text("다른 곳에서 고친 요약")
         assert [decision.text for decision in projects.get(str(root)).decisions] == ["답이 끝나도 남을 글"]
 

@@ -29,4 +29,4 @@ def pick(page: AppTest, key: str, choice: str) -> AppTest:
 
 
 def save(page: AppTest, surface: str = "panel") -> AppTest:
-    return page.button(key=f"project_save_{surface}").click().run()
+    return page.button(key=f"project_confirm_{surface}").click().run()

@@ -165,7 +165,7 @@ def test_each_line_of_the_card_can_be_edited(page: AppTest, project: ScriptedSer
         typed.set_value("  새 글 ")
         save(page, "chat")
         assert changes(project) == [call]
-        assert "project_save_chat" not in keys(page)
+        assert "project_confirm_chat" not in keys(page)
 
 
 def test_a_refused_text_stays_in_its_form_with_the_reason(page: AppTest, project: ScriptedService) -> None:
@@ -178,7 +178,7 @@ def test_a_refused_text_stays_in_its_form_with_the_reason(page: AppTest, project
     project.projects.refusal = None
     save(page, "chat")
     assert not page.error
-    assert "project_save_chat" not in keys(page)
+    assert "project_confirm_chat" not in keys(page)
 
 
 def test_a_folder_below_is_chosen_by_typing_and_its_memory_begins_the_next_chat(real_service: ChatService) -> None:

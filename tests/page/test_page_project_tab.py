@@ -56,7 +56,7 @@ def test_one_form_is_open_at_a_time_and_a_left_tab_closes_it(page: AppTest, proj
     page.session_state["panel_tabs"] = "요약"
     page.run()
     page.session_state["panel_tabs"] = "프로젝트"
-    assert "project_save_panel" not in keys(page.run())
+    assert "project_confirm_panel" not in keys(page.run())
     assert changes(project) == []
 
 
@@ -120,7 +120,7 @@ def test_each_form_of_the_tab_adds_one_thing(page: AppTest, project: ScriptedSer
             (page.text_area(key=key) if is_long else page.text_input(key=key)).set_value(text)
         save(page)
         assert changes(project) == [call]
-        assert "project_save_panel" not in keys(page)
+        assert "project_confirm_panel" not in keys(page)
 
 
 def test_forgetting_a_plan_with_its_tasks_and_restoring_ask_first(page: AppTest, project: ScriptedService) -> None:
