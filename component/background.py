@@ -13,7 +13,6 @@ import streamlit as st
 
 from component import dialog, page_state
 from component.bridge import delivery, service_provider
-from component.bridge.delivery import delivered
 from component.words.wording import describe_compaction, words_of
 from graph.value.error import TurnfoldError
 from graph.value.record import Record
@@ -65,10 +64,9 @@ def can_stop() -> bool:
     return job is not None and job.can_stop
 
 
-@st.fragment(run_every=_POLL_SECONDS)
-@delivered
+@delivery.fragment(run_every=_POLL_SECONDS)
 def draw() -> None:
-    delivery.note_automatic(by_timer=True)
+    delivery.note_timer()
     job: _Job | None = st.session_state.get(_PENDING)
     if not dialog.is_open() and _end():  # the rerun would lose text typed in a dialog
         st.rerun()

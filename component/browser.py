@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import streamlit as st
 
-from component import attaching, page_state, redraw, widget
+from component import attaching, page_state, redraw, turn_buttons, widget
 from component.bridge import delivery
-from component.bridge.delivery import delivered
 from component.chat import composer
 from component.page_state import PageState
-from component.panel import summary_panel
+from component.panel import record_action, summary_panel
 from component.sidebar import setting_box
 from graph.attachment import MAX_BYTES, REFUSED_KINDS
 
 # Joined to one module. Listeners hear in this order: of a command that is begun, Enter is for the list, not the field.
 _SCRIPTS = (
     "browser.js",
-    "toggle.js",
     "panel.js",
     "scroll.js",
     "jump.js",
@@ -38,24 +36,12 @@ _SCRIPTS = (
     "visitor.js",
 )
 _KEY = "browser"
+PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_action.add_fact}
 
 
-@st.fragment
-@delivered
+@delivery.fragment()
 def draw(now: PageState) -> None:
-    """Mounts the scripts as invisible components; their requests are handled without drawing the rest of the page.
-
-    Of two requests by one component in the same run Streamlit drops the first: automatic redraw requests have a
-    separate component.
-    """
-    delivery.note_automatic()
-    with st.container(gap=None):
-        _mount(now)
-        changed = st.components.v2.component("turnfold_redraw", js=widget.read_assets("redraw.js"))
-        changed(key="redraw", on_changed_change=redraw.changed_as_asked)
-
-
-def _mount(now: PageState) -> None:
+    """Mounts the scripts as an invisible component; its requests are handled without drawing the rest of the page."""
     turn, landing = page_state.landing()
     component = st.components.v2.component("turnfold_browser", js=script())
     component(
@@ -82,7 +68,7 @@ def _mount(now: PageState) -> None:
             "panel_cookie": page_state.PANEL_COOKIE,
             "skip": now.words.skip_to_chat,
         },
-        on_sent_change=_hearing("sent", composer.take_sent),
+        on_sent_change=_hearing("sent", take_sent),
         on_taken_back_change=_hearing("taken_back", _take_back),
         on_refused_files_change=_hearing("refused_files", _refuse_files),
         on_turns_change=_hearing("turns", _show_turns),
@@ -95,14 +81,21 @@ def _hearing(name: str, take: Callable[[Any], None]) -> Callable[[], None]:
     return lambda: take(st.session_state[_KEY][name])
 
 
+def take_sent(sent: Mapping[str, Any]) -> None:
+    if sent["messages"]:
+        composer.take_sent(sent["messages"])
+    if sent["presses"]:
+        turn_buttons.press(sent["presses"], PRESSES)
+
+
 def _take_back(message_id: str) -> None:
     attaching.take_back(f"user-{message_id}")
-    redraw.changed_as_asked()
+    redraw.changed()
 
 
 def _refuse_files(told: object) -> None:
     attaching.refuse(told)
-    redraw.changed_as_asked()
+    redraw.changed()
 
 
 def _show_turns(count: float) -> None:
@@ -112,7 +105,7 @@ def _show_turns(count: float) -> None:
 
 def _show_record(record_id: str) -> None:
     summary_panel.want_card(record_id)
-    redraw.alone_as_asked(redraw.PANEL)
+    redraw.ask([redraw.PANEL])
 
 
 def script() -> str:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import streamlit as st
 
-from component import browser, dialog, page_state, project_choice, redraw, turn_buttons, widget
+from component import browser, dialog, page_state, project_choice, redraw, widget
 from component.bridge import delivery, service_provider
 from component.chat import composer, find, transcript
-from component.panel import record_action, record_dialog, summary_panel
+from component.panel import record_dialog, summary_panel
 from component.sidebar import sidebar, sign_in
 from component.words.wording import language_of_locale, words_of
 from graph.value.error import SignInError
 
 STYLE_SHEETS = ("page.css", "chat.css", "find.css", "sidebar.css", "panel.css", "input.css", "steering.css")
-PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_action.add_fact}
 
 
 def main() -> None:
-    with delivery.whole_run(), widget.error_box(words_of(language_of_locale(st.context.locale))):
+    delivery.begin_page()
+    with widget.error_box(words_of(language_of_locale(st.context.locale))):
         st.set_page_config(
             page_title=redraw.tab_title(),
             page_icon=widget.ASSETS / "icon.svg",
@@ -40,7 +38,6 @@ def main() -> None:
             return
         if project_choice.is_on(now.service):
             st.html(widget.ASSETS / "project.css")
-        turn_buttons.listen(PRESSES)
         with widget.error_box(now.words):
             sidebar.draw(now)
         with widget.error_box(now.words):

@@ -1,18 +1,15 @@
 """Redraws only the parts of the page changed by an action or an answer.
 
-Parts that change often are fragments with keys. Streamlit reruns a list of fragments only from a widget callback; a
-fragment that finds a change in its own run makes the page's script request the redraw (`asset/redraw.js`).
+Parts that change often are fragments with keys. A callback, or a fragment that finds a change in its own run, has the
+outdated ones run right behind its run.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
 from component import dialog, open_form, page_state, session_list
@@ -127,12 +124,9 @@ LACK: Final = "lack"
 SESSIONS: Final = "sessions"
 TITLE: Final = "title"
 FIND: Final = "find"
-PROJECT_CARD: Final = "project_card"
 PROJECT: Final = "project"
 _WHOLE, _CARDS, _ANSWERED, _CHANGED = "whole_page", "cards", "answered", "changed"
-_SERVED, _ASKED = "served_requests", "asked_since"
 CARDS_AT_ONCE: Final = 3
-_PATIENCE_SECONDS: Final = 6.0
 
 
 def need_page() -> None:
@@ -177,47 +171,22 @@ def places_of(session: SessionView) -> tuple[object, ...]:
 
 
 def changed() -> None:
-    """Ends a widget callback: redraws outdated parts, or the whole page if necessary."""
-    _draw_changed(own=1)
+    """Ends a widget callback: redraws outdated parts and the notices, or the whole page if necessary."""
+    if _can_draw():
+        parts = stale_parts()
+        ask(parts if parts is None else [*parts, COMPOSER])
 
 
 def project_changed() -> None:
     """Ends a widget callback that changed a project: also redraws the project tab."""
     note(PROJECT, _CHANGED)
-    if page_state.session_id() is None and st.session_state.get(_WHOLE, "") is None:
-        if _can_draw():
-            _draw([PANEL, PROJECT_CARD], own=1)
-        return
     changed()
 
 
-def changed_as_asked() -> None:
-    """Redraws outdated parts on request of the page's script, whose callback is in no fragment."""
-    _draw_changed(own=0)
-
-
-def _draw_changed(own: int) -> None:
-    if not _can_draw():
-        return
-    st.session_state[_SERVED] = served_count() + 1
-    parts = stale_parts()
-    if parts is None:
-        st.rerun()
-    _draw([*parts, *({COMPOSER} - {*parts}), HEARD], own)
-
-
-def turn_as_asked(number: int) -> None:
-    """Redraws a turn and the notice on request of the page's script; the whole page if the turn has no fragment."""
-    if not _can_draw():
-        return
-    if not has_slot(number):
-        st.rerun()
-    _draw([key(number), COMPOSER], own=0)
-
-
-def alone_as_asked(key: str) -> None:
+def turn_changed(number: int) -> None:
+    """Ends a widget callback: redraws a turn and the notices; the whole page if the turn has no fragment."""
     if _can_draw():
-        _draw([key], own=0)
+        ask([key(number), COMPOSER] if has_slot(number) else None)
 
 
 def page() -> None:
@@ -225,20 +194,15 @@ def page() -> None:
         st.rerun()
 
 
-def served_count() -> int:
-    """Returns how many redraw requests were served; a smaller mark in the page is already answered."""
-    return int(st.session_state.get(_SERVED, 0))
-
-
-def ask(container: DeltaGenerator | None = None) -> None:
-    """Makes the browser request a redraw, by an element in `container`; if none comes in time, draws the page."""
-    mark = served_count()
-    asked, since = st.session_state.get(_ASKED, (-1, 0.0))
-    if asked != mark:
-        st.session_state[_ASKED] = mark, time.monotonic()
-    elif time.monotonic() - since > _PATIENCE_SECONDS:
+def ask(parts: Sequence[str] | None) -> None:
+    """Draws these parts, and what the page's script hears, right behind this run; the whole page if it's None."""
+    if parts is None:
         st.rerun()
-    (container or st).html(f'<i class="redraw" hidden data-mark="{mark}"></i>')
+    if parts and not delivery.is_whole():
+        try:
+            delivery.draw_next([*dict.fromkeys(parts), HEARD])
+        except StreamlitAPIException:
+            st.rerun()
 
 
 def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
@@ -292,11 +256,3 @@ def _is_project_changed(service: ChatService) -> bool:
 def _can_draw() -> bool:
     # In tests of the page every run draws the whole page, and an early press has no effect.
     return delivery.is_served() and not delivery.is_early()
-
-
-def _draw(parts: list[str], own: int) -> None:
-    if parts and not delivery.is_for_page():
-        with suppress(StreamlitAPIException):  # an error box has replaced one of the fragments
-            delivery.keep_drawn(own)
-            st.rerun(parts)
-    st.rerun()

@@ -69,30 +69,14 @@ def _flag(is_on: bool) -> str:  # noqa: FBT001  # its only argument
 
 
 _DONE: Final = "done_presses"
-_KEY: Final = "heard_press"
 _Press = Mapping[str, Any]
 # Each returns what redraws the page.
 Acts = Mapping[str, Callable[[_Press], Callable[[], None]]]
 
 
-def listen(others: Acts) -> None:
-    """Mounts the script that handles presses; drawn before the buttons, so that no press is lost.
-
-    `others` are the acts of buttons that stand elsewhere.
-    """
-    with st.container(key="listening"):  # removed from the layout by the style sheet
-        _listen(others)
-
-
-@delivery.fragment()
-def _listen(others: Acts) -> None:
-    delivery.note_automatic()
-    heard = st.components.v2.component("turnfold_press", js=widget.read_assets("press.js"))
-    heard(
-        key=_KEY,
-        data={"heard": st.session_state.get(_DONE, 0.0)},
-        on_pressed_change=lambda: press(st.session_state[_KEY]["pressed"], others),
-    )
+def pressed_at() -> float:
+    """Returns the browser's time of the newest press that was heard."""
+    return float(st.session_state.get(_DONE, 0.0))
 
 
 def _pager(
@@ -171,13 +155,12 @@ def press(asked: Sequence[_Press], others: Acts = MappingProxyType({})) -> None:
     """Runs the actions of presses reported by the page's script, oldest first, except those already done."""
     if delivery.is_early():
         return
-    done: float = st.session_state.get(_DONE, 0.0)
+    done = pressed_at()
     fresh = [one for one in asked if float(one["at"]) > done]
     # Set before the actions: one that opens a branch ends the callback.
     st.session_state[_DONE] = max([done, *(float(one["at"]) for one in fresh)])
     redraws = [others.get(one["press"], _act)(one) for one in fresh]
-    if redraws:
-        (redraws[0] if len(redraws) == 1 else redraw.page)()
+    (redraws[0] if len(redraws) == 1 else redraw.page if redraws else redraw.changed)()
 
 
 def _act(asked: _Press) -> Callable[[], None]:
@@ -188,17 +171,17 @@ def _act(asked: _Press) -> Callable[[], None]:
         case "edit":
             is_alone = _OPEN not in st.session_state
             st.session_state[_OPEN] = (identifier, turn)
-            return partial(redraw.turn_as_asked, turn) if is_alone else redraw.page
+            return partial(redraw.turn_changed, turn) if is_alone else redraw.page
         # The second press of a double click is for the chat left by the first.
         case "branch" if identifier == page_state.session_id():
             action.regenerate_in_branch(identifier, turn)
         case "version":
             page_state.show_attempt(identifier, turn, int(asked["to"]))
-            return partial(redraw.turn_as_asked, turn)
+            return partial(redraw.turn_changed, turn)
         case "choose":
             action.choose_attempt(identifier, turn, int(asked["to"]))
-            return redraw.changed_as_asked if redraw.has_slot(turn) else redraw.page
+            return redraw.changed if redraw.has_slot(turn) else redraw.page
         case "sibling":
             page_state.open_session(asked["to"], turn)
             return redraw.page
-    return redraw.changed_as_asked
+    return redraw.changed

@@ -61,14 +61,6 @@ function onUploads() {
   if (document.querySelector(UPLOADED)) document.querySelector(`${UPLOAD} [data-testid='stChatInputSubmitButton']`)?.click();
 }
 
-const uploads = new MutationObserver(onUploads);
-
-function watchField() {
-  uploads.disconnect();
-  const bottom = document.querySelector("[data-testid='stBottom']");
-  if (bottom) uploads.observe(bottom, { childList: true, subtree: true });
-}
-
 function chooseFiles(multiple, act, accept = "") {
   const input = document.createElement("input");
   Object.assign(input, { type: "file", multiple, accept });

@@ -17,6 +17,10 @@ function listen(...listener) {
   LISTENERS.push(listener);
 }
 
+function keyOf(element) {
+  return [...element.classList].find((name) => name.startsWith("st-key-"));
+}
+
 function setCookie(name, value) {
   const secure = location.protocol === "https:" ? "; secure" : "";
   document.cookie = `${name}=${value}; path=/; max-age=${YEAR_SECONDS}; samesite=lax${secure}`;
@@ -174,16 +178,14 @@ export default function ({ data, setTriggerValue }) {
   if (data.cookie) setCookie(data.cookie, data.language);
   setTheme(data.theme, data.theme_cookie);
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
-  popoverOpening.observe(document.body, { childList: true });
   markPopovers();
   nameSkip();
-  watchField();
-  watchPanel();
+  panelRoom.observe(document.querySelector(SCROLLER));
+  fitPanel();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
-  toggleChange.observe(document.body, { subtree: true, attributeFilter: TOGGLE_STATES });
-  partsChange.observe(document.body, { subtree: true, childList: true, attributeFilter: ["class"] });
-  connectionChange.observe(document.body, { subtree: true, childList: true, attributeFilter: [CONNECTION, "disabled"] });
+  const attributeFilter = ["class", "aria-disabled", "disabled", CONNECTION];
+  pageChange.observe(document.body, { subtree: true, childList: true, attributeFilter });
   if (openSession === null) {
     beginVisit(data.visitor);
     goBack();
@@ -194,7 +196,6 @@ export default function ({ data, setTriggerValue }) {
   if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
   if (isOther) scrollToEnd();
   if (isOther) find.turn = focused = opener = null;
-  if (isOther) toggled.clear();
   if (isOther && openSession && data.session) uncover(); // a branch or an imported chat
   openSession = data.session;
   opened = data.opened;

@@ -15,5 +15,3 @@ function onConnection() {
   const dialog = [...document.querySelectorAll("[role='dialog']")].find((one) => one.textContent.startsWith("Connection error"));
   dialog?.querySelector("[aria-label='Close']")?.click();
 }
-
-const connectionChange = new MutationObserver(onConnection);

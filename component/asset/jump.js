@@ -20,24 +20,17 @@ function isDrawing() {
   return document.querySelector("[data-testid='stApp']")?.dataset.testScriptState === "running";
 }
 
-// Only the newest jump waits, until a time limit after the last change. The request is repeated, like the outbox's, as
-// it may be lost.
+// Only the newest jump waits, until a time limit after the last change.
 function whenReady(find, act, ask) {
   const number = ++jumpNumber;
   let until = performance.now() + JUMP_MILLISECONDS;
-  let askAt = performance.now() + AGAIN_MILLISECONDS;
   ask?.();
   const look = () => {
     if (number !== jumpNumber) return;
     const found = find();
     const now = performance.now();
     if (found) return act(found);
-    if (isDrawing()) {
-      until = now + JUMP_MILLISECONDS; // the element may be part of this drawing
-    } else if (ask && now >= askAt) {
-      askAt = now + AGAIN_MILLISECONDS;
-      ask();
-    }
+    if (isDrawing()) until = now + JUMP_MILLISECONDS; // the element may be part of this drawing
     if (now < until) requestAnimationFrame(look);
   };
   look();
@@ -117,28 +110,18 @@ function onFold(event) {
   if (!line || line.closest("details").open || line.closest("[class*='st-key-past_']")) return;
   if (!isSeen(document.querySelector(".st-key-panel"))) return;
   const fold = line.closest(`[class*='${FOLD}']`);
-  const id = [...fold.classList].find((name) => name.startsWith(FOLD)).slice(FOLD.length).replace(/_whole$/, "");
+  const id = keyOf(fold).slice(FOLD.length).replace(/_whole$/, "");
   const find = () => {
     const card = document.querySelector(`.${CSS.escape(CARD + id)}`);
     return isSeen(card) && card;
   };
-  // Sent separately from the line's own request: one is for a fragment, the other for the whole page.
-  const ask = () => {
-    // The server opens the tab and the expander around the card.
-    toggled.forEach((_, key) => key.startsWith(FOLD) || toggled.delete(key));
-    setTimeout(() => askServer("record", id), APART_MILLISECONDS);
-  };
+  // Behind the line's own request: Streamlit would join them to one, for one fragment, and the line's stay closed.
+  const ask = () => setTimeout(() => askServer("record", id), APART_MILLISECONDS);
   whenReady(find, showCard, find() ? null : ask);
 }
 
 function showCard(card) {
-  const panel = card.closest(".st-key-panel");
-  const bring = () => {
-    const shown = card.getBoundingClientRect();
-    const space = panel.getBoundingClientRect();
-    if (shown.top >= space.top && shown.bottom <= space.bottom) return;
-    panel.scrollTop += shown.top - space.top - TOP_PIXELS;
-  };
+  const bring = () => card.scrollIntoView({ block: "nearest" });
   bring();
   // The expander of an older card is animated.
   setTimeout(bring, 400);
@@ -152,7 +135,7 @@ function onOpen(event) {
   holdPlace(document.querySelector(SCROLLER));
   const more = button.closest(MORE);
   if (more?.parentElement.querySelector("[class*='st-key-whole_question_']")) {
-    holdElement([...more.classList].find((name) => name.startsWith("st-key-")), more);
+    holdElement(keyOf(more), more);
   }
 }
 

@@ -13,6 +13,8 @@ const SHORTCUTS = {
 const OVER = "[role='dialog']:not(.st-key-panel), [role='menu']";
 const PASSING = `${OVER}, [role='listbox'], [data-testid='stForm'], .st-key-find`;
 const FOCUSABLE = "button, input, textarea, summary, a[href], [tabindex]";
+const DISABLED_TAB = "[role='tab']:not([tabindex])";
+const LASTING = "[class*='st-key-turn_'], .st-key-panel"; // around plain buttons: what is nearer goes with them
 
 // What has the focus, and what had it before a passing part was opened, each with the key of the container around it.
 let focused = null;
@@ -66,31 +68,49 @@ function nameSkip() {
   document.querySelector("[data-testid='stSkipToContent']")?.replaceChildren(words.skip);
 }
 
-function onFocus(event) {
-  const keyed = event.target.closest("[class*='st-key-']");
-  focused = { element: event.target, key: keyed && keyOf(keyed), isPassing: event.target.closest(PASSING) !== null };
+function onFocus({ target }) {
+  const keyed = target.closest(target.dataset.press ? LASTING : "[class*='st-key-']");
+  focused = { element: target, key: keyed && keyOf(keyed), isPassing: target.closest(PASSING) !== null };
+  focused.place = likeIt(focused).indexOf(target);
   if (!focused.isPassing) opener = focused;
 }
 
-function onBlur(event) {
+function onBlur({ target }) {
   requestAnimationFrame(() => {
-    // The user has pressed beside it.
-    if (document.activeElement === document.body && event.target.isConnected) focused = null;
+    // The user has pressed beside it; what lies over the page fades, and then its opener is to have the focus again.
+    const isLeft = document.activeElement === document.body && target.isConnected;
+    if (isLeft && !target.closest(OVER) && !target.matches(DISABLED_TAB)) focused = null;
   });
 }
 
-// The focus is lost with its element: it goes on to that which is drawn in its place, or to what opened the passing part.
+// The focus is lost with its element: it goes on to that which is drawn in its place, or to what opened the passing
+// part. And with a tab, which Streamlit disables until the run that it asked for has drawn all tabs.
 function returnFocus() {
-  if (!focused || focused.element.isConnected || document.activeElement !== document.body) return;
-  if (document.querySelector(OVER)) return;
-  const again = drawnAgain(focused) ?? (focused.isPassing && opener ? drawnAgain(opener) : null);
+  if (!focused || document.activeElement !== document.body || document.querySelector(OVER)) return;
+  const { element, isPassing } = focused;
+  if (element.matches(DISABLED_TAB)) element.tabIndex = 0;
+  else if (element.isConnected) return;
+  const again = drawnAgain(focused) ?? (isPassing && opener ? drawnAgain(opener) : null);
   again?.focus({ preventScroll: true });
 }
 
-function drawnAgain({ element, key }) {
+// Of a plain button that went with its press, as a missing fact's or the pager's at its end, the next one's turn comes.
+function drawnAgain(lost) {
+  const { element, place } = lost;
   if (element.isConnected) return element;
-  const others = key ? [...document.querySelectorAll(`.${CSS.escape(key)} :is(${FOCUSABLE})`)] : [];
-  return others.find((other) => isSame(other, element) && other.textContent === element.textContent && isSeen(other));
+  const others = likeIt(lost).filter((other) => isSeen(other) && !other.disabled);
+  const same = others.find((other) => isSame(other, element) && nameOf(other) === nameOf(element));
+  if (same || !element.dataset.press) return same;
+  return others.find((other) => nameOf(other) === nameOf(element)) ?? others[Math.min(place, others.length - 1)];
+}
+
+function likeIt({ element, key }) {
+  const near = key ? [...document.querySelectorAll(`.${CSS.escape(key)} :is(${FOCUSABLE})`)] : [];
+  return near.filter((other) => other.dataset.press === element.dataset.press);
+}
+
+function nameOf(element) {
+  return element.dataset.press ? element.ariaLabel : element.textContent;
 }
 
 listen("click", onSkip, false);

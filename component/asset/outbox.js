@@ -1,17 +1,19 @@
-// Sends typed messages, and stores each until the server has accepted or refused it: a request may be lost. One that
-// waits its turn (queue.js) stays here meanwhile; the server is told of it alone to keep its files apart.
+// Sends typed messages and presses of plain buttons (component/turn_buttons.py), and keeps each until the server has
+// heard it: of two requests that wait for a run Streamlit drops the first, and a lost connection takes what is on its
+// way. A message that waits its turn (queue.js) stays here meanwhile; the server is told of it alone to keep its files
+// apart.
 const HEARD = "i.heard";
 const OUTBOX = "turnfold_outbox";
 const ID_BYTES = 12;
 const LOOK_MILLISECONDS = 50;
 const AGAIN_MILLISECONDS = 3000;
-// Streamlit joins values set at the same time to one request, for one fragment.
-const APART_FROM_WIDGETS_MILLISECONDS = 10;
+const MOMENT_MILLISECONDS = 30000;
 
 // Each message has an id, which makes repeats idempotent, and the session it was typed in. A new chat's session id is
 // the id of its first message.
 let outbox = JSON.parse(sessionStorage.getItem(OUTBOX) ?? "[]");
 let begun = null;
+let presses = []; // recognised by their time when they come again
 let looking = null;
 let askedAt = 0;
 
@@ -42,16 +44,28 @@ function putOut(text, typedFor) {
   drawQueue();
 }
 
+function now() {
+  return performance.timeOrigin + performance.now();
+}
+
+function onPlainPress(event) {
+  const button = event.target.closest?.("button[data-press]");
+  if (!button) return;
+  presses = [...presses, { ...button.dataset, at: now() }];
+  sendOutbox();
+}
+
 function sendOutbox() {
-  if (outbox.length) looking ??= setInterval(lookAtOutbox, LOOK_MILLISECONDS);
-  const told = outbox.filter(({ waits, has_files, tries }) => !waits || (waits === "turn" && has_files && !tries));
-  if (!told.length) return;
+  if (outbox.length || presses.length) looking ??= setInterval(lookAtOutbox, LOOK_MILLISECONDS);
+  const messages = outbox.filter(({ waits, has_files, tries }) => !waits || (waits === "turn" && has_files && !tries));
+  if (!messages.length && !presses.length) return;
   askedAt = performance.now();
-  setTimeout(() => askServer("sent", told), APART_FROM_WIDGETS_MILLISECONDS);
+  askServer("sent", { messages, presses });
 }
 
 function lookAtOutbox() {
   const heard = document.querySelector(HEARD)?.dataset;
+  presses = presses.filter(({ at }) => at > Number(heard?.pressed ?? 0) && now() - at < MOMENT_MILLISECONDS);
   const isIn = (ids, message) => ids?.split(" ").includes(message.id);
   const refused = outbox.filter((message) => isIn(heard?.refused, message));
   const isOpen = (message) => !refused.includes(message) && !isIn(heard?.taken, message);
@@ -63,7 +77,7 @@ function lookAtOutbox() {
     change(id, { waits: "turn", tries: tries + 1 });
   });
   moveQueue();
-  if (!outbox.length) {
+  if (!outbox.length && !presses.length) {
     clearInterval(looking);
     looking = null;
   } else if (performance.now() - askedAt > AGAIN_MILLISECONDS) {
@@ -82,3 +96,5 @@ function giveBack(message) {
   if (field) setField(field, text);
   else sessionStorage.setItem(key, text);
 }
+
+listen("click", onPlainPress, false);

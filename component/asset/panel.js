@@ -5,12 +5,6 @@ const ROOM_REMS = 58.5; // the panel, 32 of text, and the text's padding
 
 const panel = { isOver: null, isOpen: false, opener: null };
 
-function watchPanel() {
-  panelRoom.observe(document.querySelector(SCROLLER));
-  panelChange.observe(document.body, { subtree: true, childList: true });
-  fitPanel();
-}
-
 function fitPanel() {
   const rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
   const isOver = document.querySelector(SCROLLER)?.clientWidth < ROOM_REMS * rem;
@@ -83,6 +77,5 @@ function onBesidePanel(event) {
 }
 
 const panelRoom = new ResizeObserver(fitPanel);
-const panelChange = new MutationObserver(showPanel);
 listen("click", onPanelClick, false);
 listen("mousedown", onBesidePanel, false);

@@ -1,7 +1,6 @@
 // Shows a message at once in its turn's place, until the server has committed or refused it.
 const CHAT = ".st-key-chat";
 const EMPTY_PAGE = ".st-key-empty";
-const MAIN = "[data-testid='stMainBlockContainer']";
 const WRAPPER = "[data-testid='stLayoutWrapper']";
 const LAST_ROW = "[class*='st-key-last_actions_']";
 const BEFORE_PENDING = "data-before-pending";
@@ -27,16 +26,8 @@ function showPending(text, id) {
   bubble.className = "pending";
   bubble.ariaHidden = "true"; // screen readers read the turn itself
   bubble.textContent = text.slice(0, PENDING_CHARS);
-  const observer = new MutationObserver(followTurn);
-  pending = { bubble, observer, id, after: lastTurnNumber() };
+  pending = { bubble, id, after: lastTurnNumber() };
   container.append(bubble);
-  // Runs before the browser paints, so that the message is never shown twice.
-  observer.observe(document.querySelector(MAIN), {
-    childList: true,
-    subtree: true,
-    attributes: true,
-    attributeFilter: ["class"],
-  });
   followTurn();
 }
 
@@ -59,7 +50,6 @@ function isWithoutWords(part) {
 }
 
 function removePending() {
-  pending.observer.disconnect();
   pending.bubble.remove();
   for (const row of document.querySelectorAll(`[${BEFORE_PENDING}]`)) row.removeAttribute(BEFORE_PENDING);
   pending = null;

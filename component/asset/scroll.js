@@ -2,8 +2,6 @@
 const SCROLLER = "#stMain";
 // The elements whose size changes the page's length: the chat, the bar in the same scroller, and the window.
 const SIZED = `[data-testid='stMainBlockContainer'], [data-testid='stBottom'], ${SCROLLER}`;
-// The container of popovers at the end of the document, created for the first popover.
-const POPOVERS = "#stFloatingOverlayPortal";
 const TURN = "[class*='st-key-turn_']";
 const WIDE = `:is(${TURN}, [class*='st-key-card_']) :is(table, [data-testid='stCode'] pre):not([tabindex])`;
 const FOLD_LINE = "[class*='st-key-fold_']";
@@ -117,6 +115,11 @@ function onResize() {
 function onChange(changes) {
   returnFocus();
   noteFind();
+  showPanel();
+  onUploads();
+  onConnection();
+  if (pending) followTurn();
+  requestAnimationFrame(markPopovers);
   const isMarked = (node) => node.nodeType === Node.ELEMENT_NODE && (node.matches(MARKED) || node.querySelector(MARKED));
   const isOne = ({ target, addedNodes }) => target.matches(MARKED) || [...addedNodes].some(isMarked);
   if (changes.some(isOne)) requestAnimationFrame(markTurns);
@@ -155,8 +158,6 @@ function markWide() {
 }
 
 function markPopovers() {
-  const portal = document.querySelector(POPOVERS);
-  if (portal) popoverOpening.observe(portal, { childList: true, subtree: true });
   // A popover is at the end of the document: opened by keyboard, it gets the focus, or Tab would pass it by.
   document.querySelectorAll("[data-testid='stPopoverBody']:not([tabindex='0'])").forEach((body) => {
     body.tabIndex = 0;
@@ -170,20 +171,17 @@ function markPopovers() {
 function onEarlier(event) {
   if (!event.target.closest?.(".st-key-earlier button")) return;
   const turn = document.querySelector(TURN);
-  const key = [...(turn?.classList ?? [])].find((name) => name.startsWith("st-key-turn_"));
-  if (!key) return;
   scroll.follows = false;
-  scroll.anchor = { key, top: turn.getBoundingClientRect().top };
+  scroll.anchor = { key: keyOf(turn), top: turn.getBoundingClientRect().top };
 }
 
 function onToEnd(event) {
   if (event.target.closest?.("button.to-end, .st-key-regenerate button, .st-key-retry button")) scrollToEnd();
 }
 
-const popoverOpening = new MutationObserver(() => requestAnimationFrame(markPopovers));
 const pageResize = new ResizeObserver(onResize);
-// A line's text may change or a card be drawn without a change of the page's size.
-const partsChange = new MutationObserver(onChange);
+// Runs before the browser paints what was drawn.
+const pageChange = new MutationObserver(onChange);
 listen("scroll", onScroll, true);
 listen("wheel", onGesture, { passive: true });
 listen("touchmove", onGesture, { passive: true });

@@ -16,16 +16,16 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import TYPE_CHECKING, ParamSpec
 
 import streamlit as st
 from streamlit import runtime
 from streamlit.delta_generator_singletons import context_dg_stack, get_default_dg_stack_value
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunnerEvent, get_script_run_ctx
-from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
+from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
 from component.bridge import service_provider
 
@@ -39,7 +39,7 @@ _ENDS = {
     ScriptRunnerEvent.FRAGMENT_STOPPED_WITH_SUCCESS,
     ScriptRunnerEvent.SCRIPT_STOPPED_FOR_RERUN,
 }
-_AUTOMATIC = "automatic_fragments"
+_TIMED = "timed_fragments"
 _GONE = ("Couldn't find fragment with id", "The fragment with id %s does not exist anymore")
 _P = ParamSpec("_P")
 
@@ -62,33 +62,21 @@ def _is_of_a_living_fragment(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith(_GONE)
 
 
-class _Run(threading.local):
-    is_whole = False
-
-
-_run = _Run()
-
-
 def use_loop(loop: asyncio.AbstractEventLoop | None) -> None:
     """Sets the event loop that sends the drawings; None (a page under test) disables waiting."""
     _Server.loop = loop
 
 
-@contextmanager
-def whole_run() -> Iterator[None]:
-    """Draws the whole page at the root container within this context; the run's end waits until everything is sent."""
+def begin_page() -> None:
+    """Has the whole page drawn at the root container, and this run's end wait until everything is sent."""
     _hold_end()
     # Streamlit has no API for this: the thread still has the container stack of the last fragment.
     context_dg_stack.set(get_default_dg_stack_value())
-    _run.is_whole = True
-    try:
-        yield
-    finally:
-        _run.is_whole = False
 
 
 def is_whole() -> bool:
-    return _run.is_whole
+    """Returns True in a run of the whole page, rather than of fragments."""
+    return not _fragments()
 
 
 def is_asked_for() -> bool:
@@ -110,49 +98,34 @@ def is_wanted() -> bool:
     return bool({*asked, *_fragments()} - {ThreadState.get().fragment_id})
 
 
-def note_automatic(*, by_timer: bool = False) -> None:
-    """Marks the current fragment's runs as automatic, by a timer or not, so that a joined run may skip it."""
-    automatic = st.session_state.get(_AUTOMATIC, {})
-    st.session_state[_AUTOMATIC] = {**automatic, ThreadState.get().fragment_id: by_timer}
+def draw_next(keys: Sequence[str] = ()) -> None:
+    """Has the fragments with these keys run right behind this run, without keys the current one.
 
+    Those that run anyway behind a callback aren't drawn twice.
 
-def draw_once_more() -> None:
-    """Requests another run of the current fragment after this one, ahead of the browser's timer."""
-    _request(ThreadState.get().fragment_id)
-
-
-def keep_drawn(own: int) -> None:
-    """Requests later runs of the fragments of this run, which is about to be interrupted for other parts.
-
-    Only fragments with a timer need it, and those of another press whose request was joined with this run's. `own`
-    fragments belong to the callback that interrupts the run.
+    Raises:
+        StreamlitAPIException: The page has no fragment with such a key, as an error box stands in its place.
     """
-    fragments, automatic = _fragments(), st.session_state.get(_AUTOMATIC, {})
-    pressed = fragments - set(automatic)
-    timed = {fragment for fragment in fragments if automatic.get(fragment)}
-    for fragment in timed | (pressed if len(pressed) > own else set()):
-        _request(fragment)
-
-
-def _request(fragment: str | None) -> None:
     context = get_script_run_ctx(suppress_warning=True)
     if context is None or context.script_requests is None or not is_served():
         return
-    # Streamlit has no API for this: `st.rerun` interrupts the run, and elements not drawn by then stay in the page.
-    context.script_requests.request_rerun(
-        RerunData(
-            query_string=context.query_string,
-            page_script_hash=context.page_script_hash,
-            fragment_id=fragment,
-            is_auto_rerun=True,
-            cached_message_hashes=context.cached_message_hashes,
-            context_info=context.context_info,
+    state = ThreadState.get()
+    drawn = _fragments() if state.run_location is RunLocation.CALLBACK else ()
+    asked = context.fragment_storage.resolve_target(keys) if keys else [str(state.fragment_id)]
+    wanted = [fragment for fragment in asked if fragment not in drawn]
+    # Streamlit has no API for this: `st.rerun` takes keys in a callback only, and interrupts the run; what that hasn't
+    # drawn by then, as the tab whose press came with it, would stay empty.
+    if wanted:
+        context.script_requests.request_rerun(
+            RerunData(
+                query_string=context.query_string,
+                page_script_hash=context.page_script_hash,
+                fragment_id_queue=wanted,
+                is_auto_rerun=True,
+                cached_message_hashes=context.cached_message_hashes,
+                context_info=context.context_info,
+            )
         )
-    )
-
-
-def is_for_page() -> bool:
-    return not _fragments()
 
 
 def is_by_history() -> bool:
@@ -161,15 +134,20 @@ def is_by_history() -> bool:
     return context is not None and context.is_history_navigation
 
 
+def note_timer() -> None:
+    """Marks the current fragment as one that a timer runs."""
+    st.session_state[_TIMED] = {*st.session_state.get(_TIMED, ()), ThreadState.get().fragment_id}
+
+
 def is_early() -> bool:
     """Returns True if a timer's request carried this press; the browser sends the press itself right after.
 
-    Streamlit's frontend adds a press to every request until the press's own request is sent. With the first the
-    callback would run twice; a text put back into an input by the first run would then count as unchanged and be lost.
-    A request for any other fragment belongs to the press: presses of the same moment share a request.
+    Streamlit's frontend adds a press to every request until the press's own request is sent, and a busy browser sends
+    a timer's first. With both the callback would run twice: an answer would be made anew twice, what was opened would
+    close again. A request for any other fragment belongs to the press: presses of the same moment share a request.
     """
-    fragments, automatic = _fragments(), st.session_state.get(_AUTOMATIC, {})
-    return bool(fragments) and all(automatic.get(fragment) for fragment in fragments)
+    fragments = _fragments()
+    return bool(fragments) and fragments <= st.session_state.get(_TIMED, set())
 
 
 def once(act: Callable[_P, None]) -> Callable[_P, None]:
@@ -197,7 +175,7 @@ def delivered(draw: Callable[_P, None]) -> Callable[_P, None]:
     @functools.wraps(draw)
     def draw_delivered(*args: _P.args, **kwargs: _P.kwargs) -> None:
         _hold_end()
-        if not _run.is_whole and service_provider.is_signed_out():
+        if not is_whole() and service_provider.is_signed_out():
             st.rerun()
         draw(*args, **kwargs)
 
@@ -227,20 +205,14 @@ def _on_event(_runner: object, *, event: ScriptRunnerEvent, **_about: object) ->
 
 def wait_until(is_done: Callable[[], bool]) -> None:
     """Blocks until the condition holds, checked on the server's loop; returns at once without a server."""
-    loop = _Server.loop
-    if loop is None:
-        return
-    done = threading.Event()
 
-    def look() -> None:
-        if is_done():
-            done.set()
-        else:
-            loop.call_later(_LOOK_SECONDS, look)
+    async def look() -> None:
+        while not is_done():  # noqa: ASYNC110  # Streamlit has no event for it
+            await asyncio.sleep(_LOOK_SECONDS)
 
-    with suppress(RuntimeError):  # the loop is closed at shutdown
-        loop.call_soon_threadsafe(look)
-        done.wait(_PATIENCE_SECONDS)
+    if _Server.loop is not None and not _Server.loop.is_closed():
+        with suppress(TimeoutError, CancelledError):  # the loop is closed at shutdown
+            asyncio.run_coroutine_threadsafe(look(), _Server.loop).result(_PATIENCE_SECONDS)
 
 
 def _has_unsent(identifier: str) -> bool:

@@ -1,8 +1,7 @@
 """The bottom of the page: context gauge, stop button, panel button, message field, and the messages sent from it.
 
 The page's script stores a message until it is reported as sent or refused (`asset/outbox.js`) and repeats it meanwhile,
-since Streamlit may drop a request: the first of two within milliseconds; and any request during a callback may
-interrupt the callback.
+since Streamlit drops the first of two requests that wait for a run, and a lost connection what is on its way.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Final
 import streamlit as st
 from pydantic import BaseModel, Field, ValidationError
 
-from component import action, attaching, background, page_state, redraw, widget
+from component import action, attaching, background, page_state, redraw, turn_buttons, widget
 from component.bridge import delivery, service_provider
 from component.chat import model_menu
 from component.format import format_count, format_percent, format_tokens
@@ -60,7 +59,7 @@ def take_sent(sent: object) -> None:
         began = heard.get(message.id) if message.is_new else None
         if began and page_state.session_id() is None:
             page_state.open_session(began)
-    redraw.changed_as_asked()
+    redraw.changed()
 
 
 def _take(message: _Sent, heard: dict[str, str | None]) -> None:
@@ -82,7 +81,6 @@ def _take(message: _Sent, heard: dict[str, str | None]) -> None:
 @delivery.fragment(key=redraw.HEARD)
 def draw_outbox() -> None:
     """Reports the results of the newest messages to the script, in an invisible element."""
-    delivery.note_automatic()  # drawn along with other changes
     newest = list(st.session_state.get(_HEARD, {}).items())[-_MOST_REPORTED:]
     taken = " ".join(key for key, session in newest if session is not None)
     refused = " ".join(key for key, session in newest if session is None)
@@ -94,7 +92,7 @@ def draw_outbox() -> None:
     st.html(
         f'<i class="heard" hidden data-taken="{taken}" data-refused="{refused}" data-waiting="{waiting}" '
         f'data-session="{html.escape(identifier)}" data-turn="{status}" '
-        f'data-served="{redraw.served_count()}" {attaching.mark()}></i>'
+        f'data-pressed="{turn_buttons.pressed_at()}" {attaching.mark()}></i>'
     )
 
 
@@ -142,8 +140,8 @@ def _draw(page: PageState) -> None:
     st.chat_input("", key=page_state.FILES, accept_file="multiple", on_submit=action.take_files)
     page_state.draw_in_passing()
     # Drawn last: an answer received meanwhile may have outdated other parts.
-    if not delivery.is_whole() and redraw.stale_parts(keeps_order=True):
-        redraw.ask()
+    if not delivery.is_whole():
+        redraw.ask(redraw.stale_parts(keeps_order=True) or ())
 
 
 def _commands(words: Words) -> str:

@@ -16,7 +16,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from component import dialog, page_state, redraw, widget
 from component.bridge import delivery
-from component.bridge.delivery import delivered
 from component.format import escape_label, format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
@@ -31,8 +30,7 @@ _THOUGHT_ICON: Final = "psychology"
 _SHOWN_CHARS = 2_000
 
 
-@st.fragment
-@delivered
+@delivery.fragment()
 def draw_thoughts(now: PageState, identifier: str, turn: TurnView) -> None:
     """Draws a finished turn's thoughts in an expander; they are read and sent to the browser when opened."""
     key = f"thoughts_{turn.number}_{turn.attempt}"
@@ -46,8 +44,7 @@ def _thought_label(words: Words, seconds: float) -> str:
     return words.thought.format(seconds=max(1, round(seconds)))
 
 
-@st.fragment
-@delivered
+@delivery.fragment()
 def draw_steps(words: Words, turn: TurnView) -> None:
     """Draws a finished turn's steps, sent to the browser when opened, and the turns that it looked up."""
     if not all(step.turns for step in turn.steps):
@@ -157,7 +154,6 @@ def _blocks(markdown: str) -> list[str]:
 # is for a lost request.
 ASK_SECONDS = 1.0
 RUN_SECONDS = 20.0
-_ANSWER_SECONDS = 0.5
 _PAUSE_SECONDS = 0.02  # between checks for other requests
 _DRAW_SECONDS = 0.2  # minimum time between drawings
 WATCH_SECONDS = 3
@@ -170,11 +166,10 @@ def draw(now: PageState, identifier: str, number: int) -> None:
         _follow(now, identifier, number)
 
 
-@st.fragment(run_every=WATCH_SECONDS)
-@delivered
+@delivery.fragment(run_every=WATCH_SECONDS)
 def watch(now: PageState, drawn: SessionView) -> None:
     """Redraws changes made in another tab or by another server; a running turn is followed by `draw` instead."""
-    delivery.note_automatic(by_timer=True)
+    delivery.note_timer()
     if not delivery.is_asked_for() or dialog.is_open():
         return
     with error_box(now.words):
@@ -182,17 +177,14 @@ def watch(now: PageState, drawn: SessionView) -> None:
             session = now.service.sessions.get(drawn.session_id)
         except NotFoundError:
             st.rerun()
-        parts = redraw.stale_parts()
-        if parts is None or page_state.settings_of(session) != page_state.settings_of(drawn):
+        if page_state.settings_of(session) != page_state.settings_of(drawn):
             st.rerun()
-        if parts:
-            redraw.ask()
+        redraw.ask(redraw.stale_parts())
 
 
-@st.fragment(run_every=ASK_SECONDS)
-@delivered
+@delivery.fragment(run_every=ASK_SECONDS)
 def _follow(now: PageState, identifier: str, number: int) -> None:
-    delivery.note_automatic(by_timer=True)
+    delivery.note_timer()
     # Drawn from fresh data by the turn's own run: only a later run may request a redraw.
     is_fresh = st.session_state.pop(_FRESH, False)
     with error_box(now.words):
@@ -205,15 +197,11 @@ def _follow(now: PageState, identifier: str, number: int) -> None:
             else:
                 ended = now.service.turns.transcript(identifier, last=1).turns[-1]
                 if ended.thought_seconds:
-                    st.expander(
-                        _thought_label(now.words, ended.thought_seconds),
-                        icon=f":material/{_THOUGHT_ICON}:",
-                        type="compact",
-                    )
+                    _draw_line(_thought_label(now.words, ended.thought_seconds))
                 draw_step_list(now.words, ended.steps)
                 draw_recalled(now.words, ended.steps)
                 st.markdown(answer_markdown(ended.answer_text), anchors=False)
-                _ask()
+                redraw.ask(redraw.stale_parts())
         except NotFoundError:
             # Deleted in another tab: draw the empty page.
             st.rerun()
@@ -240,45 +228,25 @@ class _GrowingText:
         self._parts = parts
 
 
-class _Thoughts:
-    """The line of what the model thinks in a running turn; the style sheet counts its seconds."""
+def _thoughts_label(words: Words, turn: LiveTurn) -> str:
+    if not turn.thoughts:
+        return ""
+    return words.thinking if turn.thinking_since else _thought_label(words, turn.thought_seconds)
 
-    def __init__(self, words: Words) -> None:
-        self._words = words
-        self._place = st.empty()
-        self._parts: tuple[DeltaGenerator, DeltaGenerator] | None = None
-        self._label = ""
-        self._text: _GrowingText | None = None
 
-    def show(self, turn: LiveTurn) -> None:
-        label = self._label_of(turn)
-        if label != self._label:
-            self._begin(label, turn)
-        if self._text is not None:
-            self._text.show(turn.thoughts)
+def _draw_thinking(words: Words, label: str, turn: LiveTurn) -> _GrowingText | None:
+    """Draws the line of what the model thinks in a running turn; the style sheet counts its seconds."""
+    place = st.empty()
+    if not label:
+        return None
+    with place.container(key="thinking", gap=None):
+        if turn.thinking_since:
+            st.html(_counter(words, turn))
+        return _GrowingText(_draw_line(label).container())
 
-    def _label_of(self, turn: LiveTurn) -> str:
-        if not turn.thoughts:
-            return ""
-        return self._words.thinking if turn.thinking_since else _thought_label(self._words, turn.thought_seconds)
 
-    def _begin(self, label: str, turn: LiveTurn) -> None:
-        if self._parts is None:
-            box = self._place.container(key="thinking", gap=None)
-            self._parts = box.empty(), box.empty()
-        counter, line = self._parts
-        self._label = label
-        if turn.thinking_since and label:
-            counter.html(_counter(self._words, turn))
-        else:
-            counter.empty()
-        if label:
-            self._text = _GrowingText(
-                line.expander(label, icon=f":material/{_THOUGHT_ICON}:", type="compact").container()
-            )
-        else:
-            self._text = None
-            line.empty()
+def _draw_line(label: str) -> DeltaGenerator:
+    return st.expander(label, icon=f":material/{_THOUGHT_ICON}:", type="compact")
 
 
 def _counter(words: Words, turn: LiveTurn) -> str:
@@ -291,8 +259,10 @@ def _counter(words: Words, turn: LiveTurn) -> str:
 def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: bool) -> None:
     """Draws the running turn and new text until the run's time is up or another request waits."""
     until = time.monotonic() + RUN_SECONDS * waits
-    thoughts = _Thoughts(now.words)
-    thoughts.show(turn)
+    label = _thoughts_label(now.words, turn)
+    thoughts = _draw_thinking(now.words, label, turn)
+    if thoughts is not None:
+        thoughts.show(turn.thoughts)
     draw_step_list(now.words, turn.steps)
     draw_recalled(now.words, turn.steps)
     answer = _GrowingText(st.container(key="streaming"))
@@ -304,29 +274,23 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
         if following is None or following.number != seen.number:
             ended = now.service.turns.transcript(identifier, last=1).turns[-1]
             answer.show(ended.answer_text)
-            _ask(line)
+            redraw.ask(redraw.stale_parts())
             return
         turn = following
-        if turn.steps != seen.steps:
+        if turn.steps != seen.steps or _thoughts_label(now.words, turn) != label:
             break
         began = time.monotonic()
-        thoughts.show(turn)
+        if thoughts is not None:
+            thoughts.show(turn.thoughts)
         answer.show(turn.text)
         if _phase_key(turn) != _phase_key(seen):
             line.html(_phase(now.words, turn))
-            if redraw.stale_parts():  # a fold is finished
-                _ask(line)
+            if parts := redraw.stale_parts():  # a fold is finished
+                redraw.ask(parts)
                 break
         if turn != seen and (seen.text or seen.thoughts):  # no pause after the first delta, which may be half a word
             time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # drawing a very long answer takes longer
-    delivery.draw_once_more()
-
-
-def _ask(container: DeltaGenerator | None = None) -> None:
-    redraw.ask(container)
-    until = time.monotonic() + _ANSWER_SECONDS
-    while time.monotonic() < until and not _is_over():
-        time.sleep(_PAUSE_SECONDS)
+    delivery.draw_next()
 
 
 def _is_over() -> bool:

@@ -96,7 +96,7 @@ def add_fact(asked: Mapping[str, str]) -> Callable[[], None]:
             st.session_state[facts_key(made.id)] = True
 
     page_state.attempt(add)
-    return redraw.changed_as_asked
+    return redraw.changed
 
 
 def facts_key(record_id: str) -> str:

@@ -59,7 +59,7 @@ _SURFACE, _KNOWN = "chat", "project_is_known"
 _KIND_WIDTH = 88
 
 
-@delivery.fragment(key=redraw.PROJECT_CARD)
+@delivery.fragment()
 def draw(now: PageState) -> None:
     is_known = False
     with widget.error_box(now.words):

@@ -33,10 +33,10 @@ def page_with_presses() -> AppTest:
 def _pressed_page() -> None:
     import streamlit as st  # noqa: PLC0415  # it runs as a page of its own
 
-    from component import page, redraw, turn_buttons  # noqa: PLC0415  # see above
+    from component import browser, page, redraw, turn_buttons  # noqa: PLC0415  # see above
 
     st.button("", key="look", on_click=lambda: st.session_state.update(stale=redraw.stale_parts()))
-    st.button("", key="press", on_click=lambda: turn_buttons.press(st.session_state["pressed"], page.PRESSES))
+    st.button("", key="press", on_click=lambda: turn_buttons.press(st.session_state["pressed"], browser.PRESSES))
     page.main()
 
 

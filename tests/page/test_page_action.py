@@ -19,9 +19,8 @@ from typing import Any, Final, NamedTuple
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from component import action, background, page_state
+from component import action, background, browser, page_state
 from component.bridge import service_provider
-from component.chat import composer
 from component.panel import record_action
 from component.panel.record_action import Target
 from component.project import project_form
@@ -199,15 +198,15 @@ def begin_a_chat(about: About) -> Iterator[Press]:
     assert [turn.user_text for turn in about.new.turns] == ["A first question"]
 
 
-@shows("composer.take_sent", "action.take")
+@shows("browser.take_sent", "action.take")
 def send(about: About) -> Iterator[Press]:
-    yield partial(composer.take_sent, [sent("Another message", about.session_id)])
+    yield partial(browser.take_sent, {"messages": [sent("Another message", about.session_id)], "presses": []})
     assert ended(about).last_turn.user_text == "Another message"
 
 
-@shows("composer.take_sent", "action.take")
+@shows("browser.take_sent", "action.take")
 def send_a_command(about: About) -> Iterator[Press]:
-    yield partial(composer.take_sent, [sent("/compact", about.session_id)])
+    yield partial(browser.take_sent, {"messages": [sent("/compact", about.session_id)], "presses": []})
     assert about.compactions == 1
 
 
@@ -226,7 +225,7 @@ def restore(about: About) -> Iterator[Press]:
 
 @shows()
 def reset(about: About) -> Iterator[Press]:
-    yield partial(composer.take_sent, [sent("/reset", about.session_id)])
+    yield partial(browser.take_sent, {"messages": [sent("/reset", about.session_id)], "presses": []})
     assert about.reset_after == (TURNS,)
 
 
