@@ -139,6 +139,8 @@ class Stage:
         except AssertionError:  # one that comes while the dialog is drawn anew closes nothing
             self.visitor.page.keyboard.press("Escape")
             expect(self.dialog).to_have_count(0)
+        # Whatever opened it has the focus again.
+        self.visitor.page.wait_for_function("() => document.activeElement !== document.body")
         self.visitor.page.wait_for_timeout(300)  # no hand is faster; Streamlit drops a press that another overtakes
 
 

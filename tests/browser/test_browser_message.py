@@ -74,7 +74,7 @@ def test_shortcuts_reach_field_and_new_chat(visitor: Visitor) -> None:
     expect(visitor.field).to_be_focused()
 
 
-def test_what_opened_a_dialog_a_form_or_the_search_has_the_focus_again(visitor: Visitor) -> None:
+def test_a_tab_keeps_the_focus_and_what_opened_a_dialog_a_form_or_the_search_has_it_again(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("초점을 시험하려고 대화를 시작합니다.")
     visitor.settle()
@@ -101,6 +101,10 @@ def test_what_opened_a_dialog_a_form_or_the_search_has_the_focus_again(visitor: 
     visitor.page.keyboard.press("Escape")
     expect(visitor.every("find")).to_have_count(0)
     expect(opener).to_be_focused()
+    visitor.page.get_by_role("tab", name="요약", exact=True).focus()
+    visitor.page.keyboard.press("ArrowRight")
+    expect(visitor.find("panel").get_by_text("📊 요약 통계")).to_be_visible()
+    expect(visitor.page.get_by_role("tab", name="통계")).to_be_focused()  # Streamlit disables tabs while it draws them
 
 
 def test_field_and_panel_are_reached_past_the_list_of_chats(visitor: Visitor) -> None:

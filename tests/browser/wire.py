@@ -64,33 +64,6 @@ def outdate_timers(visitor: Visitor) -> list[BackMsg]:
     return met
 
 
-def without_timers(visitor: Visitor) -> None:
-    """Loses what the page asks for by its clocks alone."""
-
-    def pass_on(server: WebSocketRoute, request: bytes) -> None:
-        if not BackMsg.FromString(request).rerun_script.is_auto_rerun:
-            server.send(request)
-
-    _through(visitor, pass_on)
-
-
-def together(visitor: Visitor, first: str, second: str) -> None:
-    """Holds back the first request that holds the words `first` until one that holds `second` goes out."""
-    held: list[bytes] = []
-    met: list[bytes] = []
-
-    def pass_on(server: WebSocketRoute, request: bytes) -> None:
-        if not met and not held and first.encode() in request:
-            held.append(request)
-            return
-        if held and second.encode() in request:
-            met.append(held.pop())
-            server.send(met[0])
-        server.send(request)
-
-    _through(visitor, pass_on)
-
-
 def _through(visitor: Visitor, pass_on: Deliver) -> None:
     """Has each request of the page go through this on its way to the server."""
 

@@ -1,8 +1,7 @@
-"""A slow server, a slow browser, requests that are lost or meet: what was pressed and said counts, and once."""
+"""What is drawn as a chat goes on, and nothing else; what is pressed and said meanwhile counts, and once."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, Route, WebSocket, expect
+from playwright.sync_api import Browser, Locator, Page, WebSocket, expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from component.chat.live import WATCH_SECONDS
@@ -19,16 +18,7 @@ from component.redraw import TURNS_AFTER, TURNS_BEFORE
 from graph.service import ChatService
 from tests.browser.conftest import ROOT, scripted_settings, started, visiting
 from tests.browser.visitor import Visitor
-from tests.browser.wire import (
-    Deliver,
-    Hold,
-    deliver_twice,
-    lose,
-    on_the_way,
-    outdate_timers,
-    together,
-    without_timers,
-)
+from tests.browser.wire import Deliver, deliver_twice, lose, on_the_way, outdate_timers
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import Body, Reply, hang, slowed, text
 from tests.fake.openai_server import FakeOpenAI
@@ -42,15 +32,7 @@ PIN: Final = '[class*="st-key-turn_"] button.pin'
 PRESS_ALL: Final = """(button) => [0, 1, 2].forEach((place) => setTimeout(
     () => document.querySelectorAll(button)[place].click(), 5 * place,
 ))"""
-# A busy browser: what should run at once runs after the timers that were due before. Streamlit sends a press so.
-LATE: Final = """
-const soon = window.setTimeout.bind(window);
-window.setTimeout = (run, after, ...rest) => soon(run, after === 0 ? {milliseconds} : after, ...rest);
-"""
-WHILE_ANSWERING_MILLISECONDS: Final = 290  # a little less than a run of the live turn
-WHILE_IDLE_MILLISECONDS: Final = 1000 * WATCH_SECONDS + 300
-REQUEST: Final = '{"event":"changed"'
-MAIN, CHAT = 0, 2  # behind the script that hears presses, and the title
+MAIN, CHAT = 0, 1  # behind the title
 
 
 class Runs:
@@ -83,14 +65,6 @@ def chat(other_server: ChatService) -> Chat:
     chat = Chat(other_server)
     chat.ask(1, 8)
     return chat
-
-
-def opened(visitor: Visitor, server: ChatService) -> tuple[Chat, Hold]:
-    chat = Chat(server)
-    chat.ask(1, 4)
-    hold = Hold(visitor)
-    visitor.open(f"?session={chat.session_id}")
-    return chat, hold
 
 
 def begin_answer(visitor: Visitor, fake_openai: FakeOpenAI, asked: str) -> None:
@@ -142,22 +116,6 @@ def test_nothing_is_lost_and_nothing_that_is_gone_stays_while_the_server_lags(
         expect(visitor.find("undo_reset")).to_have_count(0)
 
 
-def test_a_chat_that_is_left_and_opened_again_before_the_browser_hears_of_it_is_drawn(
-    visitor: Visitor, other_server: ChatService
-) -> None:
-    chat, hold = opened(visitor, other_server)
-    visitor.ask(question(5), question(6), first=5)
-    hold.is_holding = True
-    visitor.find("new_chat").locator("button").click()
-    visitor.page.wait_for_timeout(1_000)
-    visitor.find(f"session_{chat.session_id}").locator("button:visible").click()
-    visitor.page.wait_for_timeout(1_000)
-    hold.let_go()
-    visitor.settle()
-    expect(visitor.turn(6)).to_be_visible()
-    visitor.ask(question(7), first=7)
-
-
 def test_a_timer_that_had_not_heard_which_chat_is_open_leaves_it_open(
     visitor: Visitor, other_server: ChatService
 ) -> None:
@@ -174,110 +132,15 @@ def test_a_timer_that_had_not_heard_which_chat_is_open_leaves_it_open(
     assert visitor.session_id == chat.session_id
 
 
-def test_a_press_counts_while_the_page_or_the_script_that_hears_it_is_on_its_way(
-    visitor: Visitor, other_server: ChatService
-) -> None:
-    chat = Chat(other_server)
-    chat.ask(1, 1)
-    hold = Hold(visitor, 'data-press="pin"')
-
-    def come_late(script: Route) -> None:
-        visitor.page.wait_for_timeout(1_500)
-        script.continue_()
-
-    visitor.page.route(re.compile(r"BidiComponent[^/]*\.js"), come_late)
-    visitor.page.goto(f"{visitor.address}?session={chat.session_id}")
-    pin = visitor.page.locator(PIN).first
-    pin.click()
-    visitor.page.wait_for_timeout(500)
-    hold.let_go()
-    visitor.settle()
-    expect(pin).to_have_attribute("aria-pressed", "true")
-
-
-def test_a_tab_stays_open_though_the_answer_to_the_choice_before_comes_behind_it(
-    visitor: Visitor, other_server: ChatService
-) -> None:
-    _, hold = opened(visitor, other_server)
-    before, after = (visitor.page.get_by_role("tab", name=name) for name in ("통계", "모델 입력"))
-    hold.is_holding = True
-    before.click()
-    hold.wait()
-    late = hold.count
-    after.click()
-    expect(after).to_have_attribute("aria-selected", "true")
-    visitor.field.focus()
-    hold.let_go(late)
-    visitor.page.wait_for_timeout(500)
-    expect(after).to_have_attribute("aria-selected", "true")
-    expect(visitor.field).to_be_focused()
-    hold.let_go()
-    visitor.settle()
-    expect(after).to_have_attribute("aria-selected", "true")
-    expect(visitor.find("panel").locator('[class*="st-key-input_request_"]').first).to_be_visible()
-
-
-def test_a_box_that_is_closed_again_stays_closed_though_the_answer_to_its_opening_comes_behind_it(
-    visitor: Visitor, other_server: ChatService
-) -> None:
-    _, hold = opened(visitor, other_server)
-    fold = visitor.page.locator('[class*="st-key-fold_"]')
-    content = fold.get_by_test_id("stExpanderDetails")
-    hold.is_holding = True
-    fold.locator("summary").click()
-    hold.wait()
-    late = hold.count
-    fold.locator("summary").click()
-    expect(content).to_have_attribute("inert", "")
-    hold.let_go(late)
-    visitor.page.wait_for_timeout(500)
-    expect(content).to_have_attribute("inert", "")
-    hold.let_go()
-    visitor.settle()
-    expect(content).to_have_attribute("inert", "")
-    fold.locator("summary").click()
-    expect(content.get_by_text("대신 보는 내용")).to_be_visible()
-
-
-def test_the_tab_with_the_focus_keeps_it_and_hears_a_key_while_the_tabs_are_drawn(
-    visitor: Visitor, other_server: ChatService
-) -> None:
-    _, hold = opened(visitor, other_server)
-    first, second, third = (visitor.page.get_by_role("tab", name=name) for name in ("요약", "통계", "모델 입력"))
-    first.focus()
-    hold.is_holding = True
-    visitor.page.keyboard.press("ArrowRight")
-    hold.wait()
-    while hold.count and not second.is_disabled():
-        hold.let_go(1)
-        visitor.page.wait_for_timeout(50)
-    expect(second).to_be_disabled()
-    expect(second).to_be_focused()
-    visitor.page.keyboard.press("ArrowRight")
-    hold.let_go()
-    visitor.settle()
-    expect(third).to_have_attribute("aria-selected", "true")
-    expect(third).to_be_focused()
-    expect(visitor.find("panel").locator('[class*="st-key-input_request_"]').first).to_be_visible()
-
-
-def test_a_refused_message_comes_back_before_what_was_typed_however_late_the_browser_sends_it(
-    visitor: Visitor,
-) -> None:
-    visitor.page.add_init_script(LATE.format(milliseconds=WHILE_ANSWERING_MILLISECONDS))
-    visitor.open()
-    visitor.ask("늦은 브라우저에서 묻습니다.")
-    for number in range(TIMES):
-        visitor.write(f"/reset 성급한 말 {number}")
-        expect(visitor.field).to_have_value(f"/reset 성급한 말 {number}")
-    visitor.write("/reset 먼저 한 말")
-    visitor.field.press_sequentially("나중 말")
-    expect(visitor.field).to_have_value("/reset 먼저 한 말\n나중 말")
-
-
 def make_late(visitor: Visitor) -> None:
-    """From here on what was pressed is sent along with a timer's request."""
-    visitor.page.evaluate(f"() => {{ {LATE.format(milliseconds=WHILE_IDLE_MILLISECONDS)} }}")
+    """From here on what was pressed is sent along with a timer's request, as by a browser with much to do."""
+    visitor.page.evaluate(
+        """(milliseconds) => {
+            const soon = window.setTimeout.bind(window);
+            window.setTimeout = (run, after, ...rest) => soon(run, after === 0 ? milliseconds : after, ...rest);
+        }""",
+        1000 * WATCH_SECONDS + 300,
+    )
 
 
 def press_along_with_a_timer(button: Locator, wire: WebSocket, key: str) -> None:
@@ -306,34 +169,6 @@ def test_what_a_timer_takes_along_counts_once_and_stays(visitor: Visitor, fake_o
     visitor.ask("그다음 말", first=2)
     expect(visitor.turn(1).locator('[class*="st-key-whole_"]')).to_be_visible()
     assert len(fake_openai.bodies("chat", to=asked)) == len(["asked", "asked again"])
-
-
-def open_menu(visitor: Visitor, choice: str) -> None:
-    menu = visitor.find(f"menu_{visitor.session_id}")
-    menu.hover()
-    menu.locator("button").click()
-    visitor.page.get_by_role("menuitem", name=choice).click()
-
-
-def test_a_dialog_that_is_closed_as_the_answer_ends_is_gone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
-    asked, may_answer = "대화 상자를 열어 둔 동안 끝날 답을 주세요.", threading.Event()
-
-    def answer(_: Body) -> Reply:
-        may_answer.wait(60)
-        return text("이제 끝났습니다.")
-
-    fake_openai.script(answer, to=asked)
-    together(visitor, "dialog_confirm", "redraw__events")
-    visitor.open()
-    visitor.write(asked)
-    expect(visitor.turn(1)).to_be_visible()
-    open_menu(visitor, "이름 바꾸기")
-    visitor.page.get_by_role("dialog").get_by_role("textbox").fill("새로 지은 이름")
-    visitor.find("dialog_confirm").locator("button").click()
-    may_answer.set()
-    visitor.wait_for_end(1)
-    expect(visitor.page.get_by_role("dialog")).to_have_count(0)
-    expect(visitor.open_row).to_contain_text("새로 지은 이름")
 
 
 @pytest.mark.parametrize("deliver", [lose, deliver_twice])
@@ -462,7 +297,6 @@ def test_a_page_at_rest_is_left_as_it_is(visitor: Visitor, chat: Chat) -> None:
     runs.clear()
     visitor.page.wait_for_timeout(1_000 * (2 * WATCH_SECONDS + 1))
     assert runs.whole_count == 0
-    assert not visitor.page.locator("i.redraw").count()
     watched = {path[:3] for path in runs.paths}
     assert len(watched) == 1
     assert watched.pop()[:2] == (MAIN, CHAT)
@@ -493,48 +327,3 @@ def test_a_long_chat_goes_on_without_a_drawing_of_the_whole_page(visitor: Visito
     visitor.ask(*map(question, range(27, 34)), first=27)
     expect(visitor.find("panel").get_by_text("[28-30턴 요약]")).to_be_visible()
     assert runs.whole_count == 0
-
-
-def test_a_lost_request_for_what_has_changed_is_made_again(visitor: Visitor, chat: Chat) -> None:
-    on_the_way(visitor, REQUEST, lose)
-    runs = Runs(visitor.page)
-    visitor.open(f"?session={chat.session_id}")
-    runs.clear()
-    visitor.ask(question(9), question(10), first=9)
-    expect(visitor.find("panel").get_by_text("[7-9턴 요약]")).to_be_visible()
-    expect(visitor.turn(9).locator('[class*="st-key-fold_"]')).to_be_visible()
-    assert runs.whole_count == 0
-    past = visitor.turn(3).locator('[class*="st-key-past_"]')
-    expect(past).to_have_count(0)
-    chat.service.folds.reset(chat.session_id)
-    expect(past).to_have_count(1)  # a fold far above is drawn anew, too
-
-
-def test_a_press_that_meets_a_request_for_what_has_changed_draws_no_whole_page(
-    visitor: Visitor, chat: Chat, fake_openai: FakeOpenAI
-) -> None:
-    fake_openai.script(hang("여기까지 말합니다. "), to="오래 걸리는 말")
-    together(visitor, "-panel_tabs", REQUEST)
-    runs = Runs(visitor.page)
-    visitor.open(f"?session={chat.session_id}")
-    visitor.write("오래 걸리는 말")
-    expect(visitor.turn(9)).to_contain_text("여기까지 말합니다.")
-    runs.clear()
-    visitor.find("panel").get_by_role("tab", name="통계").click()
-    visitor.find("stop").locator("button").click()
-    visitor.wait_for_end(9)
-    expect(visitor.find("panel").get_by_text("📊 요약 통계")).to_be_visible()
-    assert runs.whole_count == 0
-
-
-def test_an_answer_is_shown_as_it_comes_though_no_clock_of_the_page_asks(
-    visitor: Visitor, chat: Chat, fake_openai: FakeOpenAI
-) -> None:
-    asked = "시계 없이 기다리는 말"
-    fake_openai.script(hang("여기까지 ", "말합니다. "), to=asked)
-    without_timers(visitor)
-    visitor.open(f"?session={chat.session_id}")
-    visitor.write(asked)
-    expect(visitor.turn(9)).to_contain_text("여기까지 말합니다.")
-    visitor.find("stop").locator("button").click()
-    visitor.wait_for_end(9)
