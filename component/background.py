@@ -66,7 +66,6 @@ def can_stop() -> bool:
 
 @delivery.fragment(run_every=_POLL_SECONDS)
 def draw() -> None:
-    delivery.note_timer()
     job: _Job | None = st.session_state.get(_PENDING)
     if not dialog.is_open() and _end():  # the rerun would lose text typed in a dialog
         st.rerun()

@@ -134,11 +134,6 @@ def is_by_history() -> bool:
     return context is not None and context.is_history_navigation
 
 
-def note_timer() -> None:
-    """Marks the current fragment as one that a timer runs."""
-    st.session_state[_TIMED] = {*st.session_state.get(_TIMED, ()), ThreadState.get().fragment_id}
-
-
 def is_early() -> bool:
     """Returns True if a timer's request carried this press; the browser sends the press itself right after.
 
@@ -166,7 +161,7 @@ def _fragments() -> set[str]:
     return set((context and context.fragment_ids_this_run) or ())
 
 
-def delivered(draw: Callable[_P, None]) -> Callable[_P, None]:
+def delivered(draw: Callable[_P, None], *, is_timed: bool = False) -> Callable[_P, None]:
     """Wraps a fragment's or dialog's drawing: a run of it alone waits at its end until everything is sent.
 
     Draws the whole page instead if the user is signed out by now.
@@ -175,6 +170,8 @@ def delivered(draw: Callable[_P, None]) -> Callable[_P, None]:
     @functools.wraps(draw)
     def draw_delivered(*args: _P.args, **kwargs: _P.kwargs) -> None:
         _hold_end()
+        if is_timed:
+            st.session_state[_TIMED] = {*st.session_state.get(_TIMED, ()), ThreadState.get().fragment_id}
         if not is_whole() and service_provider.is_signed_out():
             st.rerun()
         draw(*args, **kwargs)
@@ -186,7 +183,7 @@ def fragment(
     *, key: str | None = None, run_every: float | None = None
 ) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
     """Makes a drawing a fragment that is `delivered`."""
-    return lambda draw: st.fragment(delivered(draw), key=key, run_every=run_every)
+    return lambda draw: st.fragment(delivered(draw, is_timed=run_every is not None), key=key, run_every=run_every)
 
 
 def _hold_end() -> None:

@@ -157,11 +157,9 @@ RUN_SECONDS = 20.0
 _PAUSE_SECONDS = 0.02  # between checks for other requests
 _DRAW_SECONDS = 0.2  # minimum time between drawings
 WATCH_SECONDS = 3
-_FRESH = "live_is_fresh"
 
 
 def draw(now: PageState, identifier: str, number: int) -> None:
-    st.session_state[_FRESH] = True
     with st.chat_message("assistant"):
         _follow(now, identifier, number)
 
@@ -169,7 +167,6 @@ def draw(now: PageState, identifier: str, number: int) -> None:
 @delivery.fragment(run_every=WATCH_SECONDS)
 def watch(now: PageState, drawn: SessionView) -> None:
     """Redraws changes made in another tab or by another server; a running turn is followed by `draw` instead."""
-    delivery.note_timer()
     if not delivery.is_asked_for() or dialog.is_open():
         return
     with error_box(now.words):
@@ -184,9 +181,8 @@ def watch(now: PageState, drawn: SessionView) -> None:
 
 @delivery.fragment(run_every=ASK_SECONDS)
 def _follow(now: PageState, identifier: str, number: int) -> None:
-    delivery.note_timer()
     # Drawn from fresh data by the turn's own run: only a later run may request a redraw.
-    is_fresh = st.session_state.pop(_FRESH, False)
+    is_fresh = not delivery.is_asked_for()
     with error_box(now.words):
         try:
             turn = now.service.turns.live(identifier)
@@ -294,7 +290,7 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
 
 
 def _is_over() -> bool:
-    st.session_state.get(_FRESH)  # Streamlit ends the run here if the whole page is requested
+    st.session_state.get(page_state.OPEN)  # Streamlit ends the run here if the whole page is requested
     return delivery.is_wanted()
 
 

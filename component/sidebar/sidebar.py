@@ -53,7 +53,6 @@ def draw_undo(now: PageState) -> None:
 @delivery.fragment(run_every=1)
 def _end_undo(now: PageState, drawn: Sequence[str]) -> None:
     # Separate from the button: a press in a fragment with a timer would count as an early one.
-    delivery.note_timer()
     with widget.error_box(now.words):
         if not dialog.is_open() and list(now.service.sessions.just_deleted()) != drawn:
             st.rerun()

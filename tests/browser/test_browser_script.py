@@ -223,6 +223,24 @@ def test_presses_are_told_together_and_again_until_they_are_heard_or_half_a_minu
     assert page.evaluate("sent.length") == 10  # for half a minute
 
 
+def test_what_opened_a_dialog_has_the_focus_again_though_the_dialog_goes_after_it_has_lost_it(page: Page) -> None:
+    page.set_content(
+        """<main id="stMain"></main><div class="st-key-menu"><button>open</button></div>
+        <div role="dialog"><button>close</button></div>"""
+    )
+    hear(page, "", 0)
+    for name in ("open", "close"):
+        page.get_by_role("button", name=name).focus()
+    page.evaluate(
+        """async () => {
+            document.activeElement.blur();
+            for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+            document.querySelector("[role='dialog']").remove();
+        }"""
+    )
+    expect(page.get_by_role("button", name="open")).to_be_focused()
+
+
 def test_commands_are_listed_from_a_slash_on_and_chosen_by_keys_or_a_click(chromium: Browser, address: str) -> None:
     names = ("compact", "reset", "help")
     options = "".join(f'<li role="option" id="slash-{name}" data-command="/{name}">{name}</li>' for name in names)
