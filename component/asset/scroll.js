@@ -116,7 +116,7 @@ function onChange(changes) {
   returnFocus();
   noteFind();
   showPanel();
-  onUploads();
+  setTimeout(onUploads); // with its chip a picture's address goes, so its loading begins first
   onConnection();
   if (pending) followTurn();
   requestAnimationFrame(markPopovers);
