@@ -45,7 +45,7 @@ _SYMBOL: Final = re.compile(r"(?<!\S)(<->|->|<-|--|>=|<=|~=)(?!\S)")
 _BOLD: Final = re.compile(r"(?<![\\*])\*{2,3}(?!\*)")
 _FIRST_WORD: Final = re.compile(r"[^\W_]+")
 _BREAK: Final = re.compile(r"<br\s*/?>", re.IGNORECASE)
-# Drawn as a line break by `answer.css`; a model can't write it, as its own directives are escaped.
+# Drawn as a line break by `page.css`; a model can't write it, as its own directives are escaped.
 _DRAWN_BREAK: Final = ":color[ ]{foreground=transparent}"
 
 # Starts of links, except the brackets of the directives inserted here.

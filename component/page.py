@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from component import browser, dialog, page_state, project_choice, redraw, widget
+from component import browser, dialog, page_state, redraw, widget
 from component.bridge import delivery, service_provider
 from component.chat import composer, find, transcript
 from component.panel import record_dialog, summary_panel
@@ -12,7 +12,7 @@ from component.sidebar import sidebar, sign_in
 from component.words.wording import language_of_locale, words_of
 from graph.value.error import SignInError
 
-STYLE_SHEETS = ("page.css", "chat.css", "find.css", "sidebar.css", "panel.css", "input.css", "steering.css")
+STYLE_SHEETS = ("page.css", "chat.css", "sidebar.css", "panel.css")
 
 
 def main() -> None:
@@ -36,8 +36,6 @@ def main() -> None:
             service = service_provider.opened()
             sign_in.draw_page(words_of(page_state.language(service)), service.settings, error)
             return
-        if project_choice.is_on(now.service):
-            st.html(widget.ASSETS / "project.css")
         with widget.error_box(now.words):
             sidebar.draw(now)
         with widget.error_box(now.words):

@@ -41,7 +41,6 @@ _DIALOG: Final = "sign_out_everywhere"
 def draw_visitor(now: PageState) -> None:
     if now.visitor is None:
         return
-    st.html(widget.ASSETS / "visitor.css")
     labels, name = now.words.sign_in, escape_label(now.visitor.name)
     with st.container(key="visitor", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
         st.markdown(f":material/account_circle: {name or labels.signed_in}")
