@@ -93,9 +93,9 @@ def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: b
 
 
 def draw_summary(record: Record) -> None:
-    """Draws a summary as Markdown; a verbatim record as plain text."""
+    """Draws a summary as Markdown; a verbatim record as plain text, without the marks that are for the model."""
     if record.kind == "verbatim":
-        st.text(record.summary)
+        st.text(record.summary.partition("\n> ")[2].replace("\n> ", "\n") or record.summary)
     else:
         st.markdown(summary_markdown(record.summary), anchors=False)
 
@@ -195,8 +195,10 @@ def _details(words: Words, record: Record) -> Iterator[str]:
         yield words.was_shortened
     if record.version > 1:
         yield words.card_version.format(version=record.version)
-    template = words.card_cost if record.input_tokens + record.output_tokens else words.card_free
-    yield template.format(
+    tokens = record.input_tokens + record.output_tokens
+    if record.kind == "verbatim" and not tokens:
+        return  # no model was called for it
+    yield (words.card_cost if tokens else words.card_free).format(
         input=format_tokens(record.input_tokens, is_usage=record.is_usage),
         output=format_tokens(record.output_tokens, is_usage=record.is_usage),
         seconds=f"{record.seconds:.1f}",

@@ -17,6 +17,7 @@ from component.page_state import PageState
 from component.words.part import InputWords
 from component.words.words import Words
 from graph.value.view import CallInput, InputBlock, SentRequest
+from prompt.system.framing import VERBATIM_NOTE
 
 KINDS: Final = ("system", "own", "layers", "records", "pins", "tools", "note", "raw", "volatile", "current", "call")
 _RECORDS: Final = {"record", "shortened"}
@@ -102,7 +103,10 @@ def _group_name(words: Words, block: InputBlock) -> str:
         return labels.contexts[block.id]
     if not block.turns:
         return labels.roles[block.role]
-    template = words.card_title if block.kind in _RECORDS else labels.turn
+    template = labels.turn
+    if block.kind in _RECORDS:
+        is_verbatim = (block.text or "").startswith(tuple(VERBATIM_NOTE.values()))
+        template = words.card_verbatim if is_verbatim else words.card_title
     return escape_label(template.format(turns=format_turns(block.turns), turn=block.turns[-1]))
 
 

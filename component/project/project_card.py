@@ -159,17 +159,18 @@ def _draw_line(part: Part, number: int, line: PrimedLineView, today: date, *, is
     kind, text = part.labels.primed_kinds[line.speaker or line.kind], escape_label(line.text)
     with st.container(horizontal=True, wrap=False, gap="xsmall", key=f"known_line_{number}"):
         st.markdown(f":small[:gray[{kind if is_first else ''}]]", width=_KIND_WIDTH)
-        st.markdown(f"{text} :small[{_age(part.labels, line, today)}]")
+        st.markdown(f"{text} {_age(part.labels, line, today)}")
         project_form.draw_item_menu(part, line.kind, line.item_id, f"line_{number}", text)
 
 
 def _age(labels: ProjectWords, line: PrimedLineView, today: date) -> str:
     days = (today - line.date).days if line.date else None
     if days is None:
-        age = labels.undated
+        age = "" if line.kind == "project" else labels.undated
     elif days <= 0:
         age = labels.age_today
     else:
         age = labels.age_yesterday if days == 1 else labels.age_days.format(days=days)
     doubts = [text for text, is_so in ((labels.is_old, line.is_old), (labels.gone, line.is_gone)) if is_so]
-    return f":{'orange' if doubts else 'gray'}[{' · '.join([age, *doubts])}]"
+    told = " · ".join(filter(None, [age, *doubts]))
+    return f":small[:{'orange' if doubts else 'gray'}[{told}]]" if told else ""

@@ -98,6 +98,11 @@ def streaming(stage: Stage) -> None:
     expect(stage.visitor.find("streaming")).to_be_visible()
     stop = stage.button("stop")
     expect(stop).to_be_visible()
+    if not stage.is_narrow:  # it ends where the field does
+        ends = [
+            part.evaluate("part => part.getBoundingClientRect().right") for part in (stop, stage.visitor.find("ask"))
+        ]
+        assert abs(ends[0] - ends[1]) < 1
     if stage.is_narrow:  # beside it stands the share of the context
         stage.visitor.page.wait_for_function(
             """(stop) => document.querySelector(".gauge b").getBoundingClientRect().right

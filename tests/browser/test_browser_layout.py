@@ -117,6 +117,7 @@ def test_a_wide_page_keeps_the_panel_in_view_and_dims_folded_turns_until_they_ar
     box = visitor.find("panel").bounding_box()
     assert box is not None
     assert (box["y"], box["height"], box["x"] + box["width"]) == (0, 800, 1280)
+    assert visitor.find("ask").evaluate("field => innerHeight - field.getBoundingClientRect().bottom") == 16
     for number in range(1, 6):  # the page's script numbers them a moment after they are drawn
         expect(visitor.turn(number)).to_have_attribute("data-turn", str(number))
     numbers = visitor.page.locator('[class*="st-key-turn_"]')
@@ -131,6 +132,11 @@ def test_a_wide_page_keeps_the_panel_in_view_and_dims_folded_turns_until_they_ar
     assert not answers[1].evaluate(dimmed)
     answers[0].hover()
     visitor.page.wait_for_function(f"message => !({dimmed})(message)", arg=answers[0].element_handle())
+    visitor.page.set_viewport_size({"width": 1280, "height": 400})
+    visitor.find("panel").evaluate("panel => panel.scrollTo(0, panel.scrollHeight)")
+    for shown in (visitor.find("panel").get_by_role("tab").first, visitor.page.locator("button.close-panel")):
+        shown.click(trial=True)  # nothing that scrolls lies over it
+        assert shown.evaluate("part => part.getBoundingClientRect().top") < 40
 
 
 def test_a_closed_panel_stays_closed_and_the_text_keeps_its_width(visitor: Visitor, other_server: ChatService) -> None:

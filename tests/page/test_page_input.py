@@ -38,6 +38,14 @@ def test_the_model_input_of_every_strategy_is_shown(real_service: ChatService, s
     groups = [box.label for box in page.expander if "시스템 프롬프트" in box.label or "구획 제목" in box.label]
     assert len(groups) == (2 if strategy in ("rolling", "compaction") else 1)
     assert sum("이번 턴의 컨텍스트" in box.label for box in page.expander) == 1
+    if strategy == "interval":
+        page.session_state[f"input_records_{identifier}_5_1_1"] = True
+        assert any(r"\[1-3턴 요약\]" in box.label for box in page.run().expander)
+        real_service.folds.undo(identifier, real_service.folds.records(identifier)[0].id)
+        real_service.turns.send(identifier, "지금까지의 일정을 다시 정리해 줘", options=options)
+        list(real_service.turns.follow(identifier))
+        page.session_state[f"input_records_{identifier}_6_1_1"] = True
+        assert any(r"\[1-3턴 원문\]" in box.label for box in page.run().expander)
 
 
 def test_an_example_has_its_input_and_figures_marked_as_prepared(real_service: ChatService) -> None:

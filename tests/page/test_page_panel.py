@@ -165,6 +165,13 @@ def test_a_card_knows_its_turns_and_what_was_kept_word_for_word_stays_literal(
     assert record.summary in [text.value for text in page.text]
     assert "166자 · 원문 그대로" in page_text(page)
     assert "223자" not in page_text(page)
+    quoted = "(원문)\n> 사용자: *하나*\n> \n> AI: 둘"
+    service.stored[identifier].records = [
+        replace(record, kind="verbatim", summary=quoted, input_tokens=0, output_tokens=0)
+    ]
+    page.run()
+    assert "사용자: *하나*\n\nAI: 둘" in [text.value for text in page.text]
+    assert "토큰 0" not in page_text(page)  # no model was called
 
 
 def chart_rows(page: AppTest) -> list[dict[str, object]]:

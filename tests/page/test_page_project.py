@@ -88,8 +88,10 @@ def test_a_chat_may_start_without_memory(page: AppTest, project: ScriptedService
 
 
 def test_an_empty_card_has_no_doubt_of_itself(page: AppTest, project: ScriptedService) -> None:
-    project.projects.view = replace(VIEW, primed=tuple(line for line in VIEW.primed if line.kind == "project"))
-    assert "지금과 다를 수 있습니다." not in page_text(choose_project(page))
+    project.projects.view = replace(VIEW, primed=(replace(VIEW.primed[0], date=None),))
+    text = page_text(choose_project(page))
+    assert "지금과 다를 수 있습니다." not in text
+    assert "날짜 없음" not in text
 
 
 def test_the_card_tells_each_line_with_its_age(page: AppTest, project: ScriptedService) -> None:
