@@ -210,11 +210,8 @@ def choose_attempt(identifier: str, turn: int, attempt: int) -> None:
 
 
 def open_example() -> None:
-    _try(
-        lambda: page_state.open_session(
-            service_provider.current().sessions.open_example(st.session_state[page_state.LANGUAGE])
-        )
-    )
+    spoken = st.session_state[page_state.LANGUAGE]
+    _try(lambda: page_state.open_session(service_provider.current().sessions.open_example(spoken)))
 
 
 @delivery.once

@@ -10,7 +10,7 @@ import streamlit as st
 
 from component import page_state, redraw, widget
 from component.bridge import delivery, service_provider
-from component.format import escape_label, format_count
+from component.format import escape_label
 from component.words.words import Words
 from graph.attachment import (
     MAX_FILES,
@@ -29,7 +29,7 @@ _KEPT: Final = "attached"
 _ASIDE: Final = "files_set_aside"
 _REFUSED: Final = "refused_files"
 _TOLD: Final = "told_files"
-_READ: Final = "read_files"
+READ: Final = "read_files"  # how many
 _SMALL: Final = "small_pictures"
 Kept = Attachment | NamedImage
 
@@ -52,7 +52,7 @@ def take(files: Sequence[File]) -> None:
             st.session_state[_KEPT] = (*_attached(), _read(file))
         except AttachmentError as error:
             st.session_state[_REFUSED] = (*_refused(), error)
-    st.session_state[_READ] = st.session_state.get(_READ, 0) + len(files)
+    st.session_state[READ] = st.session_state.get(READ, 0) + len(files)
 
 
 def refuse(told: object) -> None:
@@ -107,11 +107,6 @@ def sent(message_id: str) -> None:
     st.session_state.update({_ASIDE: aside, _REFUSED: (), _SMALL: {}})
 
 
-def mark() -> str:
-    """Returns an HTML attribute for the page's script: how many files were read."""
-    return f'data-read="{st.session_state.get(_READ, 0)}"'
-
-
 def draw(words: Words) -> None:
     for number, error in enumerate(_refused()):
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", wrap=False):
@@ -135,11 +130,6 @@ def draw(words: Words) -> None:
                         on_click=_remove,
                         args=(_KEPT, attachment),
                     )
-
-
-def chip_label(words: Words, attachment: Attachment) -> str:
-    label = words.attachment.chip.format(name=escape_label(attachment.name), chars=format_count(len(attachment.text)))
-    return f"{label} · {words.attachment.partial}" if attachment.is_partial else label
 
 
 def _attached() -> tuple[Kept, ...]:

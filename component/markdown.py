@@ -171,14 +171,9 @@ def _line_end(text: str, start: int) -> int:
     return end if end >= 0 else len(text)
 
 
-def _next_line(before: str) -> str:
-    """Returns the beginning of a line that goes on with a block: its quote marks, and spaces for a list marker."""
-    return _MARKER.sub(" ", before)
-
-
 def _display(body: str, before: str, *, is_closed: bool = True) -> str:
     """Returns a formula with its marks on lines of their own, inside the list item or quote that it stands in."""
-    goes_on = _next_line(before)
+    goes_on = _MARKER.sub(" ", before)  # quote marks go on, a list marker becomes spaces
     if ">" in goes_on:
         body = "\n".join(_QUOTE.sub("", line, count=1) for line in body.split("\n"))
     first, _, others = body.partition("\n")
@@ -196,7 +191,9 @@ def _show_prose(text: str, *, has_links: bool = True) -> str:
     escape = _escape if has_links else _escape_links
     is_row = text.lstrip().startswith("|")
     shown: list[tuple[str, bool]] = []
-    ends = _ends_of_runs(text)
+    ends = defaultdict[str, deque[int]](deque)
+    for run in _RUN.finditer(text):
+        ends[run[0]].append(run.end())
     begin = at = 0
     while (found := _MARK.search(text, at)) is not None:
         at, piece = _read(text, found, ends)
@@ -270,13 +267,6 @@ def _read(text: str, found: re.Match[str], ends: dict[str, deque[int]]) -> tuple
         len(mark) > 1 or _is_formula(body, text[: found.start()][-1:], text[close : close + 1])
     )
     return (close, _formula(body, mark)) if is_formula else (at, r"\$" * len(mark))
-
-
-def _ends_of_runs(text: str) -> dict[str, deque[int]]:
-    ends = defaultdict[str, deque[int]](deque)
-    for run in _RUN.finditer(text):
-        ends[run[0]].append(run.end())
-    return ends
 
 
 def _end_of_run(mark: str, at: int, ends: dict[str, deque[int]]) -> int:

@@ -36,18 +36,9 @@ def main() -> None:
             service = service_provider.opened()
             sign_in.draw_page(words_of(page_state.language(service)), service.settings, error)
             return
-        with widget.error_box(now.words):
-            sidebar.draw(now)
-        with widget.error_box(now.words):
-            transcript.draw(now)
-        find.draw(now)
-        with widget.error_box(now.words):
-            summary_panel.draw(now)
-        with widget.error_box(now.words):
-            composer.draw(now)
-        browser.draw(now)
-        with widget.error_box(now.words):
-            record_dialog.draw(now)
+        for part in (sidebar, transcript, find, summary_panel, composer, browser, record_dialog):
+            with widget.error_box(now.words):
+                part.draw(now)
         dialog.close_undrawn()
         redraw.end_page()
 

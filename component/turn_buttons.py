@@ -56,16 +56,12 @@ def markup(
 
     The press of a toggle sends the opposite state, so that a second press changes nothing.
     """
-    state = {} if is_on is None else {"aria-pressed": _flag(is_on), "data-wanted": _flag(not is_on)}
+    state = {} if is_on is None else {"aria-pressed": str(is_on).lower(), "data-wanted": str(not is_on).lower()}
     data = {"data-press": press, **{f"data-{key}": value for key, value in about.items()}}
     off = {"disabled": ""} if is_off else {}
     return widget.icon_button(
         f"press {press}", icon, label, text, **{"title": hint or label, "aria-label": label}, **state, **data, **off
     )
-
-
-def _flag(is_on: bool) -> str:  # noqa: FBT001  # its only argument
-    return "true" if is_on else "false"
 
 
 _DONE: Final = "done_presses"

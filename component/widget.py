@@ -67,14 +67,8 @@ def draw_clamped(words: Words, key: str, draw_content: Callable[[bool], object],
     is_whole = st.session_state.get(key, False)
     with st.container(key=f"{'whole' if is_whole else 'clamped'}_{key}", gap="xsmall"):
         draw_content(is_whole)
-    draw_action(
-        words.show_less if is_whole else words.show_more,
-        f"more_{key}",
-        "expand_less" if is_whole else "expand_more",
-        _show,
-        key,
-        not is_whole,
-    )
+    label, icon = (words.show_less, "expand_less") if is_whole else (words.show_more, "expand_more")
+    draw_action(label, f"more_{key}", icon, _show, key, not is_whole)
 
 
 def draw_more(label: str, key: str, shown_key: str, shown: int, icon: str = "expand_more") -> None:
@@ -113,8 +107,10 @@ def error_box(words: Words) -> Iterator[None]:
         show_error(words, error)
 
 
-def show_error(words: Words, error: TurnfoldError) -> None:
-    st.error(explain_error(words, error), icon=":material/error:")
+def show_error(words: Words, error: TurnfoldError | None) -> None:
+    """Draws an error's sentence; nothing without an error."""
+    if error is not None:
+        st.error(explain_error(words, error), icon=":material/error:")
 
 
 def draw_copy_button(label: str, text: str) -> None:

@@ -92,7 +92,7 @@ def draw_outbox() -> None:
     st.html(
         f'<i class="heard" hidden data-taken="{taken}" data-refused="{refused}" data-waiting="{waiting}" '
         f'data-session="{html.escape(identifier)}" data-turn="{status}" '
-        f'data-pressed="{turn_buttons.pressed_at()}" {attaching.mark()}></i>'
+        f'data-pressed="{turn_buttons.pressed_at()}" data-read="{st.session_state.get(attaching.READ, 0)}"></i>'
     )
 
 

@@ -29,12 +29,8 @@ def draw(page: PageState) -> None:
                 search = widget.draw_search(page.words.find, page_state.FIND)
                 redraw.note(redraw.FIND, redraw.places_of(sessions.get(identifier)))
                 st.html(_list(page.words, search, sessions.outline(identifier, search=search)))
-        widget.draw_action(
-            page.words.find_close if is_open else page.words.find,
-            "icon_find",
-            "close" if is_open else "manage_search",
-            _switch,
-        )
+        label, icon = (page.words.find_close, "close") if is_open else (page.words.find, "manage_search")
+        widget.draw_action(label, "icon_find", icon, _switch)
 
 
 @delivery.once

@@ -34,19 +34,13 @@ def _draw_small(words: Words, identifier: str, image: NamedImage, key: str) -> N
     name = image.name or words.attachment.picture
     url = _thumb(identifier, image.url)
     if not url:
-        st.markdown(
-            f":material/image: :small[:gray[{escape_label(name)}]]", width="content", help=words.attachment.picture_gone
-        )
+        text, gone = f":material/image: :small[:gray[{escape_label(name)}]]", words.attachment.picture_gone
+        st.markdown(text, width="content", help=gone)
         return
     with st.container(key=f"picture_{key}", width="content", gap=None):
         st.html(widget.picture(url, name), width="content")
-        widget.draw_action(
-            words.attachment.enlarge.format(name=escape_label(name)),
-            f"enlarge_{key}",
-            "",
-            dialog.request,
-            f"picture_{key}",
-        )
+        label = words.attachment.enlarge.format(name=escape_label(name))
+        widget.draw_action(label, f"enlarge_{key}", "", dialog.request, f"picture_{key}")
     dialog.draw(f"picture_{key}", escape_label(name), _draw_large, words, identifier, image, width=_WIDTH)
 
 

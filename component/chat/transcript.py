@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final, NamedTuple
 
 import streamlit as st
 
 from component import action, page_state, project_choice, redraw, turn_buttons, widget
-from component.attaching import chip_label
 from component.bridge import delivery
 from component.chat import live, picture
 from component.chat.live import draw_step_list, draw_steps, draw_thoughts
@@ -36,12 +34,14 @@ _SHOWN_CHARS: Final = 20_000
 @delivery.fragment()
 def draw_attachment_chip(words: Words, attachment: Attachment, key: str) -> None:
     """Draws an attachment as an expander; the text is sent to the browser when opened."""
-    if box := widget.open_box(chip_label(words, attachment), f"attachment_{key}", "attach_file"):
+    labels, chars = words.attachment, format_count(len(attachment.text))
+    label = labels.chip.format(name=escape_label(attachment.name), chars=chars)
+    label = f"{label} · {labels.partial}" if attachment.is_partial else label
+    if box := widget.open_box(label, f"attachment_{key}", "attach_file"):
         with box:
             st.code(attachment.text[:_SHOWN_CHARS], language=None, wrap_lines=True)
             if len(attachment.text) > _SHOWN_CHARS:
-                note = words.attachment.cut.format(chars=format_count(len(attachment.text)))
-                widget.draw_note(note)
+                widget.draw_note(labels.cut.format(chars=chars))
 
 
 CLOSED_CHARS = 2_000  # more than twelve lines of the widest bubble
@@ -55,26 +55,6 @@ class Part(NamedTuple):
 
     text: str
     language: str | None
-
-
-def draw_question(words: Words, identifier: str, turn: TurnView, draw_action: Callable[[], None] | None = None) -> None:
-    """Draws the message in its bubble."""
-    client, key = turn.client, f"{identifier}_{turn.number}"
-    typed, attachments = split_attached(picture.split_pictures(turn.user_text, turn.images))
-    with st.chat_message("user"):
-        if client:
-            widget.draw(words, client)
-        if turn.images:
-            with widget.error_box(words):
-                picture.draw(words, identifier, turn.images, key)
-        if len(typed) > CLOSED_CHARS or count_lines(typed, _NARROWEST_LINE_EMS) > _CLAMPED_LINES:
-            _draw_long(words, typed, f"question_{key}")
-        elif typed or not (attachments or turn.images):
-            _draw_parts(split_code(typed))
-        for number, attachment in enumerate(attachments):
-            draw_attachment_chip(words, attachment, f"{key}_{number}")
-        if draw_action is not None:
-            draw_action()
 
 
 @delivery.fragment()
@@ -133,12 +113,12 @@ def cut_parts(parts: list[Part], chars: int) -> list[Part]:
 def draw_fold_line(words: Words, record: Record, *, is_sent: bool) -> None:
     """Draws a record's divider; the text is sent to the browser when opened."""
     # The style sheet draws the rules on both sides, which saves three elements a fold.
-    is_folded = is_sent and record.kind != "verbatim"
-    if box := widget.open_box(
-        _label(words, record, is_sent=is_sent), f"fold_{record.id}" + ("" if is_folded else "_whole"), "unfold_less"
-    ):
+    key = f"fold_{record.id}" if is_sent and record.kind != "verbatim" else f"fold_{record.id}_whole"
+    if box := widget.open_box(_label(words, record, is_sent=is_sent), key, "unfold_less"):
+        templates = {"verbatim": words.fold_text_verbatim, "compaction": words.fold_text_compaction}
+        template = templates.get(record.kind, words.fold_text) if is_sent else words.fold_text_past
         with box:
-            widget.draw_note(_heading(words, record, is_sent=is_sent))
+            widget.draw_note(template.format(turns=format_turns(record.turns)))
             draw_summary(record)
 
 
@@ -149,12 +129,6 @@ def _label(words: Words, record: Record, *, is_sent: bool) -> str:
     template = words.fold_divider_verbatim if record.kind == "verbatim" else template
     original, summary = format_count(record.original_chars), format_count(record.summary_chars)
     return template.format(turns=format_turns(record.turns), original=original, summary=summary)
-
-
-def _heading(words: Words, record: Record, *, is_sent: bool) -> str:
-    templates = {"verbatim": words.fold_text_verbatim, "compaction": words.fold_text_compaction}
-    template = templates.get(record.kind, words.fold_text) if is_sent else words.fold_text_past
-    return template.format(turns=format_turns(record.turns))
 
 
 @contextmanager
@@ -275,22 +249,11 @@ def _draw_empty(now: PageState) -> None:
         intro = words.empty_intro if strategy == _BY_TURNS else note
         st.markdown(f":gray[{intro}]", text_alignment="center")
         with st.grid(2, min_column_width=220, key="suggestions"):
-            st.button(
-                words.open_example,
-                key="open_example",
-                icon=":material/auto_stories:",
-                width="stretch",
-                on_click=action.open_example,
-            )
+            example, icon = action.open_example, ":material/auto_stories:"
+            st.button(words.open_example, key="open_example", icon=icon, width="stretch", on_click=example)
             for number, (icon, text) in enumerate(words.suggestions.items()):
-                st.button(
-                    text,
-                    key=f"suggestion_{number}",
-                    icon=icon,
-                    width="stretch",
-                    on_click=action.send,
-                    args=(text,),
-                )
+                key = f"suggestion_{number}"
+                st.button(text, key=key, icon=icon, width="stretch", on_click=action.send, args=(text,))
         if now.service.settings.is_offline:
             st.markdown(f":small[:gray[{words.offline_note}]]", text_alignment="center")
 
@@ -345,15 +308,25 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
 
 
 def _draw_question(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
-    words = now.words
+    words, key = now.words, f"{identifier}_{turn.number}"
     if turn_buttons.is_open(identifier, turn.number):
         turn_buttons.draw_question_form(words, identifier, turn)
         return
-    is_pinned = turn.user_message_id in shown.pinned
-    draw_actions = partial(turn_buttons.draw_question, words, identifier, turn, is_pinned=is_pinned)
-    if now.session is not None and turn.client == now.session.client:  # it stands above the chat
-        turn = replace(turn, client="")
-    draw_question(words, identifier, turn, None if turn.status == "running" else draw_actions)
+    typed, attachments = split_attached(picture.split_pictures(turn.user_text, turn.images))
+    with st.chat_message("user"):
+        if turn.client and now.session is not None and turn.client != now.session.client:  # that stands above the chat
+            widget.draw(words, turn.client)
+        if turn.images:
+            with widget.error_box(words):
+                picture.draw(words, identifier, turn.images, key)
+        if len(typed) > CLOSED_CHARS or count_lines(typed, _NARROWEST_LINE_EMS) > _CLAMPED_LINES:
+            _draw_long(words, typed, f"question_{key}")
+        elif typed or not (attachments or turn.images):
+            _draw_parts(split_code(typed))
+        for number, attachment in enumerate(attachments):
+            draw_attachment_chip(words, attachment, f"{key}_{number}")
+        if turn.status != "running":
+            turn_buttons.draw_question(words, identifier, turn, is_pinned=turn.user_message_id in shown.pinned)
     if siblings := shown.siblings.get(turn.number):
         turn_buttons.draw_siblings(words, identifier, turn.number, siblings)
 
@@ -380,15 +353,13 @@ def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown,
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key=f"{row}_{turn.number}"):
         zone = zone_of(now.time_zone)
         turn_buttons.draw_answer(now.words, identifier, turn, zone, is_pinned=is_pinned, is_aside=is_aside)
-        if turn.is_last and not is_aside:
-            _draw_again(now.words, identifier, turn)
-
-
-def _draw_again(words: Words, identifier: str, turn: TurnView) -> None:
-    if turn.status == "finished":
-        widget.draw_action(words.regenerate, "regenerate", "refresh", action.regenerate, identifier)
-    elif turn.status != "requires_action":
-        st.button(words.retry, key="retry", icon=":material/refresh:", on_click=action.retry, args=(identifier,))
+        if not turn.is_last or is_aside or turn.status == "requires_action":
+            return
+        if turn.status == "finished":
+            widget.draw_action(now.words.regenerate, "regenerate", "refresh", action.regenerate, identifier)
+        else:
+            icon, again = ":material/refresh:", action.retry
+            st.button(now.words.retry, key="retry", icon=icon, on_click=again, args=(identifier,))
 
 
 def _ending_with(turn: int, records: Sequence[Record]) -> list[Record]:

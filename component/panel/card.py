@@ -36,11 +36,10 @@ def _choices(labels: SteeringWords, session_id: str, record: Record) -> dict[str
     if record.kind == "verbatim":
         again = {labels.fold_again: partial(record_action.fold_again, session_id, record)} if record.version > 1 else {}
         return {**again, **versions}
-    # A compaction has its own undo button.
-    undo = (
-        {} if record.kind == "compaction" else {labels.undo_fold: partial(record_action.undo_fold, session_id, record)}
-    )
-    return {labels.edit: opening(EDIT), labels.remake: opening(REMAKE), **versions, **undo}
+    choices = {labels.edit: opening(EDIT), labels.remake: opening(REMAKE), **versions}
+    if record.kind != "compaction":  # which has an undo button of its own
+        choices[labels.undo_fold] = partial(record_action.undo_fold, session_id, record)
+    return choices
 
 
 _CLAMPED_LINES = 6
@@ -81,15 +80,9 @@ def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: b
         with st.expander(words.details, key=f"details_{record.id}", icon=":material/info:", type="compact"):
             st.markdown("  \n".join(f":small[:gray[{line}]]" for line in _details(words, record)))
         if record.kind == "compaction" and not is_ready and now.session is not None:
-            widget.draw_action(
-                words.undo,
-                f"restore_{record.id}",
-                "undo",
-                action.restore,
-                now.session.session_id,
-                record.id,
-                help=words.restore_help,
-            )
+            restored = now.session.session_id, record.id
+            key, hint = f"restore_{record.id}", words.restore_help
+            widget.draw_action(words.undo, key, "undo", action.restore, *restored, help=hint)
 
 
 def draw_summary(record: Record) -> None:
@@ -131,9 +124,8 @@ def _missing_list(now: PageState, identifier: str, record_id: str, *, is_active:
             buttons = turn_buttons.markup("add_fact", label, about, icon="add", text=words.facts_add)
             if message_id:
                 is_pinned = message_id in pinned
-                buttons += turn_buttons.pin(
-                    words, message_id, is_pinned=is_pinned, text=words.sessions.pin, about=named
-                )
+                text = words.sessions.pin
+                buttons += turn_buttons.pin(words, message_id, is_pinned=is_pinned, text=text, about=named)
             row += f'<div class="turn-buttons">{buttons}</div>'
         rows.append(f"<li>{row}</li>")
     return f'<p class="missing">{words.facts_missing}</p><ul class="missing">{"".join(rows)}</ul>'

@@ -251,7 +251,14 @@ def draw(now: PageState) -> None:
     if not turns:
         widget.draw_note(labels.nothing)
         return
-    turn = _choose_turn(now.words, turns, identifier)
+    chosen = st.selectbox(
+        now.words.chart_turn,
+        [_NEWEST, *reversed(turns[:-1])],
+        format_func=lambda turn: labels.newest if turn == _NEWEST else labels.in_turn.format(turn=turn),
+        key=f"input_turn_{identifier}",
+        label_visibility="collapsed",
+    )
+    turn = chosen or turns[-1]
     calls = now.service.inputs.of_turn(identifier, turn)
     if not calls:
         widget.draw_note(labels.not_called)
@@ -272,18 +279,6 @@ def draw(now: PageState) -> None:
     draw_input_history(now, identifier, turn, call)
     if call.is_sent:
         draw_input_details(now, identifier, turn, call)
-
-
-def _choose_turn(words: Words, turns: Sequence[int], key: str) -> int:
-    labels = words.input
-    chosen = st.selectbox(
-        words.chart_turn,
-        [_NEWEST, *reversed(turns[:-1])],
-        format_func=lambda turn: labels.newest if turn == _NEWEST else labels.in_turn.format(turn=turn),
-        key=f"input_turn_{key}",
-        label_visibility="collapsed",
-    )
-    return chosen or turns[-1]
 
 
 def _choose_call(words: Words, calls: Sequence[CallInput], key: str) -> CallInput:

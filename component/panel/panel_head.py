@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from typing import Final, Literal
 
 import streamlit as st
 
@@ -12,6 +13,8 @@ from component.format import format_about, format_count, format_rate
 from component.page_state import PageState
 from component.words.words import Words
 from graph.value.view import NextFold
+
+_ALIGNMENTS: Final[tuple[Literal["left", "center", "right"], ...]] = ("left", "center", "right")
 
 
 def is_used(now: PageState) -> bool:
@@ -35,9 +38,8 @@ def draw_rate(now: PageState) -> None:
 def draw_scale(words: Words, place: str) -> None:
     """Draws the words below a rate slider: its ends and its middle."""
     with st.container(horizontal=True, wrap=False, gap=None, key=f"rate_scale_{place}"):
-        st.markdown(f":small[:gray[{words.rate_short}]]", text_alignment="left")
-        st.markdown(f":small[:gray[{words.rate_balanced}]]", text_alignment="center")
-        st.markdown(f":small[:gray[{words.rate_detailed}]]", text_alignment="right")
+        for text, alignment in zip(words.rate_scale, _ALIGNMENTS, strict=True):
+            st.markdown(f":small[:gray[{text}]]", text_alignment=alignment)
 
 
 FAILURES_TO_TELL = 3

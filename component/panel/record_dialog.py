@@ -168,18 +168,12 @@ def _draw_versions(now: PageState, about: Target) -> None:
             key=about.key("version"),
         )
         draw_version_view(now.words, versions[chosen], in_use)
-        _show_refusal(now)
+        widget.show_error(now.words, record_action.refusal())
         use, version = record_action.use_version, versions[chosen]
         dialog.draw_choice(labels.use, use, about, version, cancel=labels.close, is_form=False)
 
 
 def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target], None]) -> None:
     widget.draw_note(now.words.steering.from_next_turn)
-    _show_refusal(now)
+    widget.show_error(now.words, record_action.refusal())
     dialog.draw_choice(label, save, about, cancel=now.words.cancel)
-
-
-def _show_refusal(now: PageState) -> None:
-    error = record_action.refusal()
-    if error is not None:
-        widget.show_error(now.words, error)

@@ -195,28 +195,19 @@ def _draw_tabs(now: PageState) -> None:
     names = [now.words.tab_summaries, now.words.tab_statistics, now.words.input.tab]
     if project_choice.is_on(now.service):
         names.append(now.words.project.tab)
-    history, statistics, sent, *projects = st.tabs(names, key=_TABS, on_change="rerun")
+    tabs = st.tabs(names, key=_TABS, on_change="rerun")
     if now.session is not None:
         records = now.service.folds.records(now.session.session_id, last=redraw.CARDS_AT_ONCE)
         pins = now.service.folds.pins(now.session.session_id)
         answered = now.session.turn_count - now.session.is_running
-        redraw.note_panel(records, now.following, pins, now.session, answered=None if history.open else answered)
-    if history.open:
-        with history, widget.error_box(now.words):
-            _draw_history(now)
-    if statistics.open:
-        with statistics, widget.error_box(now.words):
-            _draw_statistics(now)
-    if sent.open:
-        with sent, widget.error_box(now.words):
-            input_tab.draw(now)
-    if not any(tab.open for tab in projects):
+        redraw.note_panel(records, now.following, pins, now.session, answered=None if tabs[0].open else answered)
+    if not any(tab.open for tab in tabs[3:]):
         open_form.leave(open_form.PANEL)
         redraw.note(redraw.PROJECT, None)
-    for project in projects:
-        if project.open:
-            with project, widget.error_box(now.words):
-                project_tab.draw(now)
+    for tab, draw_tab in zip(tabs, (_draw_history, _draw_statistics, input_tab.draw, project_tab.draw), strict=False):
+        if tab.open:
+            with tab, widget.error_box(now.words):
+                draw_tab(now)
 
 
 def _draw_history(now: PageState) -> None:
@@ -239,7 +230,13 @@ def _draw_history(now: PageState) -> None:
     if count > len(records) * is_sent:
         _draw_older(now, identifier, count - len(records) * is_sent, is_sent=is_sent)
     if is_sent and any(record.kind == "compaction" for record in records):
-        _draw_earlier_compactions(now, identifier)
+        # Those that the newest one has replaced; restoring one undoes every later one.
+        earlier = now.service.folds.compactions(identifier)[1:]
+        label = now.words.earlier_compactions.format(count=len(earlier))
+        if earlier and (box := widget.open_box(label, "compactions", "compress")):
+            with box:
+                for record in earlier:
+                    card.draw(now, record, is_active=False)
 
 
 def _draw_older(now: PageState, identifier: str, count: int, *, is_sent: bool) -> None:
@@ -266,18 +263,6 @@ def _open_card(now: PageState, identifier: str, record_id: str) -> None:
     if older >= 0:
         st.session_state[_OLDER] = st.session_state[f"older_{record_id}"] = True
         st.session_state[_SHOWN] = max(older + 1, st.session_state.get(_SHOWN, ROWS_AT_ONCE))
-
-
-def _draw_earlier_compactions(now: PageState, identifier: str) -> None:
-    """Draws the compactions replaced by the newest one; restoring one undoes every later one."""
-    earlier = now.service.folds.compactions(identifier)[1:]
-    if not earlier:
-        return
-    label = now.words.earlier_compactions.format(count=len(earlier))
-    if box := widget.open_box(label, "compactions", "compress"):
-        with box:
-            for record in earlier:
-                card.draw(now, record, is_active=False)
 
 
 def _draw_statistics(now: PageState) -> None:

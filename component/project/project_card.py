@@ -84,22 +84,19 @@ def _draw(now: PageState) -> bool:
             _draw_end(f":material/history_toggle_off: {labels.card_fresh}", labels.with_memory, has_memory=True)
             return False
         part = Part(now, now.service.projects.get(root, language=now.words.language), _SURFACE)
+        is_noted = any(line.kind != "project" for line in part.view.primed)  # nothing is read if it is damaged
         if part.view.damage:
             draw_project_damage(part)
         else:
-            _draw_known(part)
-        note = f":small[:gray[{labels.card_note}]]" if not part.view.damage and _is_anything_noted(part) else ""
+            _draw_known(part, is_noted=is_noted)
+        note = f":small[:gray[{labels.card_note}]]" if is_noted else ""
         _draw_end(note, labels.without_memory, has_memory=False)
-    if now.service.settings.is_offline or not _is_anything_noted(part):
+    if now.service.settings.is_offline or not is_noted:
         return False
     with st.grid(2, min_column_width=220, key="project_suggestions"):
         for number, text in enumerate(labels.suggestions):
             st.button(text, key=f"project_suggestion_{number}", width="stretch", on_click=_send, args=(text,))
     return True
-
-
-def _is_anything_noted(part: Part) -> bool:
-    return any(line.kind != "project" for line in part.view.primed)
 
 
 def draw_origin(now: PageState) -> None:
@@ -133,7 +130,7 @@ def _draw_end(text: str, label: str, *, has_memory: bool) -> None:
         widget.draw_action(label, key, icon, partial(project_choice.begin, has_memory=has_memory))
 
 
-def _draw_known(part: Part) -> None:
+def _draw_known(part: Part, *, is_noted: bool) -> None:
     labels, view = part.labels, part.view
     st.markdown(f"**{labels.card_title}**")
     if view.rules.state in {"new", "changed"}:
@@ -148,7 +145,7 @@ def _draw_known(part: Part) -> None:
                 older = 0
             is_first = number == 0 or view.primed[number - 1].kind != line.kind or bool(line.speaker)
             _draw_line(part, number, line, today, is_first=is_first)
-        if not _is_anything_noted(part):
+        if not is_noted:
             widget.draw_note(labels.primed_nothing)
 
 

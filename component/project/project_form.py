@@ -81,7 +81,7 @@ class Part:
         error = open_form.refusal(self.surface)
         if isinstance(error, NotFoundError):
             st.error(self.labels.vanished, icon=":material/error:")
-        elif error is not None:
+        else:
             widget.show_error(self.words, error)
 
 

@@ -149,30 +149,25 @@ def _draw_tasks(part: Part) -> None:
         for number, task in enumerate(waiting):
             _draw_task(part, number, task)
         done = [task for task in reversed(plan.tasks) if task.is_done]
-        _draw_folded(part, "done", labels.done_tasks, "task_alt", done, _draw_done_task)
+        _draw_folded(part, "done", labels.done_tasks, "task_alt", done, _draw_task)
 
 
 def _draw_task(part: Part, number: int, task: TaskView) -> None:
     labels, title = part.labels, escape_label(task.title)
-    choices = dict(project_form.choices(part, "task", task.id))
-    if not task.is_active:
-        start = part.changing(lambda projects: projects.workflow(part.view.root).start_task(task.id))
-        choices = {labels.start_task: start, **choices}
+    start = part.changing(lambda projects: projects.workflow(part.view.root).start_task(task.id))
+    if task.is_done:
+        choices = {labels.reopen: start, **project_form.forgetting(part, task.id)}
+        project_form.draw_item(part, "task", task.id, f"done_{number}", title, f":gray[~~{title}~~]", choices)
+        return
+    usual = project_form.choices(part, "task", task.id)
+    choices = {**usual} if task.is_active else {labels.start_task: start, **usual}
 
     def draw_check() -> None:
-        complete = part.changing(lambda projects: projects.workflow(part.view.root).complete_task(task.id))
         label = labels.complete_of.format(text=title)
-        part.icon(label, f"complete_{number}", "radio_button_unchecked", complete)
+        part.icon(label, f"complete_{number}", "radio_button_unchecked", usual[labels.complete])
 
     shown = f"**{title}** :primary-badge[{labels.is_active}]" if task.is_active else title
     project_form.draw_item(part, "task", task.id, f"task_{number}", title, shown, choices, draw_check)
-
-
-def _draw_done_task(part: Part, number: int, task: TaskView) -> None:
-    title = escape_label(task.title)
-    start = part.changing(lambda projects: projects.workflow(part.view.root).start_task(task.id))
-    choices = {part.labels.reopen: start, **project_form.forgetting(part, task.id)}
-    project_form.draw_item(part, "task", task.id, f"done_{number}", title, f":gray[~~{title}~~]", choices)
 
 
 def _draw_decisions(part: Part) -> None:
@@ -243,12 +238,8 @@ def _draw_rules(part: Part) -> None:
     with _section(part, "rules", labels.rules):
         st.markdown(f":small[{_rules_state(part)}]")
         if rules.state in {"new", "changed"}:
-            st.button(
-                labels.use_rules,
-                key=part.key("agree"),
-                type="primary",
-                on_click=part.changing(lambda projects: projects.agree(part.view.root, rules.digest)),
-            )
+            agree = part.changing(lambda projects: projects.agree(part.view.root, rules.digest))
+            st.button(labels.use_rules, key=part.key("agree"), type="primary", on_click=agree)
         for limit in rules.exceeded:
             st.markdown(f":small[:orange[:material/warning: {labels.rule_limits[limit]}]]")
         key = part.key("difference")
@@ -271,17 +262,14 @@ def _rules_state(part: Part) -> str:
 def _draw_rule_file(part: Part, number: int, file: RuleFileView) -> None:
     labels = part.labels
     with st.container(gap=None, key=part.key(f"file_of_rules_{number}")):
+        name = escape_label(file.path) if "`" in file.path else f"`{file.path}`"
         if file.refusal:
-            st.markdown(f":material/block: `{file.path}`" if "`" not in file.path else escape_label(file.path))
+            st.markdown(f":material/block: {name}")
             reason = part.words.path_reasons.get(file.refusal, part.words.errors["path"])
             st.markdown(f":small[:orange[{labels.rule_refused.format(reason=reason)}]]")
             return
-        if box := widget.open_box(
-            f"`{file.path}`" if "`" not in file.path else escape_label(file.path),
-            part.key(f"rule_{number}"),
-            "description",
-            is_open=part.view.rules.state == "new",  # rules are shown before they are agreed to
-        ):
+        is_open = part.view.rules.state == "new"  # rules are shown before they are agreed to
+        if box := widget.open_box(name, part.key(f"rule_{number}"), "description", is_open=is_open):
             box.code(file.text, language=None, wrap_lines=True)
         widget.draw_note(_rule_size(part, file))
         if file.problem:

@@ -33,9 +33,7 @@ def draw(now: PageState) -> None:
             if tokens := own.tokens(kept[key]):
                 widget.draw_note(words.steering.pin_tokens.format(tokens=format_count(tokens)))
         st.session_state[_READ] = kept
-        refusal: TurnfoldError | None = st.session_state.pop(_REFUSED, None)
-        if refusal is not None:
-            widget.show_error(words, refusal)
+        widget.show_error(words, st.session_state.pop(_REFUSED, None))
         st.form_submit_button(words.save, key="save_instructions", on_click=_save, args=(identifier, chat))
 
 

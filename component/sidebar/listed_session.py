@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 import streamlit as st
@@ -26,28 +27,25 @@ def draw_session_export(now: PageState, item: SessionItem) -> None:
     size = sessions.export_size(identifier)
     with_images = True
     name = file_name(item.title) or file_name(now.words.untitled)
-    st.download_button(
+    draw_download = partial(st.download_button, width="stretch", on_click="ignore")
+    draw_download(
         labels.as_markdown,
         lambda: sessions.export_markdown(identifier),
         file_name=f"{name}.md",
         mime="text/markdown",
         key="export_markdown",
         icon=":material/description:",
-        width="stretch",
-        on_click="ignore",
     )
     if size.whole > OPENED_BYTES and size.without_images < size.whole:
         sizes = {"whole": format_bytes(size.whole), "without": format_bytes(size.without_images)}
         with_images = not st.checkbox(labels.without_images.format(**sizes), key="export_without_images")
-    st.download_button(
+    draw_download(
         labels.as_json,
         lambda: "\n".join(sessions.export(identifier, with_images=with_images)),
         file_name=f"{name}.jsonl",
         mime="application/jsonl",
         key="export_json",
         icon=":material/data_object:",
-        width="stretch",
-        on_click="ignore",
     )
     chosen = size.whole if with_images else size.without_images
     note = labels.json_note
@@ -81,10 +79,9 @@ def draw(now: PageState, item: SessionItem) -> None:
         _draw_menu(now, item, title)
     if item.found_turn is not None:
         found = words.found_in_turn if item.found_count == 1 else words.found_in_turns
+        count, text = format_count(item.found_count), escape_label(item.found_text)
         st.button(
-            found.format(
-                count=format_count(item.found_count), turn=item.found_turn, text=escape_label(item.found_text)
-            ),
+            found.format(count=count, turn=item.found_turn, text=text),
             key=f"found_{item.session_id}",
             type="tertiary",
             width="stretch",

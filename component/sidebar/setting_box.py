@@ -108,9 +108,7 @@ def _draw_form(words: Words) -> None:
     with st.form("new_program", border=False):
         st.text_input(labels.new, key=_NAME, placeholder=words.title_label)
         st.checkbox(labels.tools, value=True, key=_TOOLS)
-        refusal: TurnfoldError | None = st.session_state.get(_REFUSED)
-        if refusal is not None:
-            widget.show_error(words, refusal)
+        widget.show_error(words, st.session_state.get(_REFUSED))
         st.form_submit_button(labels.make, key="make_token", type="primary", on_click=_make)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Final
 
@@ -64,27 +63,19 @@ def as_code(text: str) -> str:
 def explain_error(words: Words, error: TurnfoldError) -> str:
     """Returns the sentence for an error as Markdown; for input, paths and files by reason."""
     if isinstance(error, InputError | PathError | AttachmentError):
-        reasons = _reasons(words, error)
-        sentence = reasons.get(error.reason, words.errors[error.code])
+        reasons = {"input": words.input_reasons, "path": words.path_reasons, "attachment": words.attachment.reasons}
+        sentence = reasons[error.code].get(error.reason, words.errors[error.code])
         if "{" in sentence:
             return sentence.format(*map(format_count, map(int, _FIGURE.findall(error.detail))))
         if error.detail in words.errors:  # the cause's code
             return f"{sentence} {words.errors[error.detail]}"
-        is_bare = error.reason in _BARE or error.detail in {"", error.reason}
-        return sentence if is_bare else f"{sentence} ({escape_label(_detail(error))})"
+        if error.reason in _BARE or error.detail in {"", error.reason}:
+            return sentence
+        detail = error.detail
+        if isinstance(error, InputError) and error.reason in _WITH_FIGURES:
+            detail = _FIGURE.sub(lambda figure: format_count(int(figure[0])), detail)
+        return f"{sentence} ({escape_label(detail)})"
     return explain(words, error.code, error.detail)
-
-
-def _detail(error: InputError | PathError | AttachmentError) -> str:
-    if isinstance(error, InputError) and error.reason in _WITH_FIGURES:
-        return _FIGURE.sub(lambda figure: format_count(int(figure[0])), error.detail)
-    return error.detail
-
-
-def _reasons(words: Words, error: InputError | PathError | AttachmentError) -> Mapping[str, str]:
-    if isinstance(error, AttachmentError):
-        return words.attachment.reasons
-    return words.input_reasons if isinstance(error, InputError) else words.path_reasons
 
 
 def describe_date(words: Words, moment: datetime) -> str:

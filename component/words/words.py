@@ -76,9 +76,7 @@ class Words(Group):
     rate_help = Both(
         "Lower makes summaries shorter, higher keeps more detail", "낮을수록 짧게 요약, 높을수록 상세하게 요약"
     )
-    rate_short = Both("0.1 short", "0.1 짧게")
-    rate_balanced = Both("0.3 balanced", "0.3 균형")
-    rate_detailed = Both("0.5 detailed", "0.5 상세")
+    rate_scale = Both(("0.1 short", "0.3 balanced", "0.5 detailed"), ("0.1 짧게", "0.3 균형", "0.5 상세"))
     change_rate = Both("Change", "변경")
     rate_note = Both("A change applies from the next summary on.", "바꾼 값은 다음 요약부터 적용됩니다.")
     rate_unused = Both("This strategy doesn't use this setting.", "이 전략은 압축률을 쓰지 않습니다.")
