@@ -29,14 +29,12 @@ from graph.service.turn_stream import TurnStream
 from graph.value.client import CompletionEnd
 from graph.value.error import ClosingError, NotFoundError, PathError, TurnfoldError
 from graph.value.event import (
-    ActionRequired,
+    LAST_EVENTS,
     AnswerRestarted,
     Event,
     ThoughtDelta,
     TokenDelta,
     TurnFailed,
-    TurnFinished,
-    TurnStopped,
 )
 from graph.value.view import LiveTurn, ToolStep, TurnOptions, TurnView
 
@@ -216,7 +214,6 @@ def _steps(steps: Sequence[ToolStep]) -> list[dict[str, Any]]:
 
 
 KEEP_ALIVE_SECONDS: Final = 10.0
-LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
 _UNTOLD: Final = CompletionEnd("stop", None, {})
 
 

@@ -28,6 +28,7 @@ from graph.value.event import (
     LeftOut,
     ThoughtDelta,
     TokenDelta,
+    ToolAsked,
     ToolStarted,
     TurnFailed,
     TurnFinished,
@@ -193,7 +194,7 @@ async def whole_body(
                     fixed_count, thought_count = len(texts), len(thoughts)
                 case AnswerRestarted():
                     del texts[fixed_count:], thoughts[thought_count:]
-                case ActionRequired() | TurnFinished() | TurnStopped():
+                case ActionRequired() | TurnFinished() | TurnStopped() | ToolAsked():
                     calls = event.calls if isinstance(event, ActionRequired) else ()
                     payload = "".join(thoughts).strip()
                     return writer.whole("".join(texts), calls, await end(), thoughts=payload)
@@ -238,7 +239,7 @@ async def stream_lines(
                     case AnswerRestarted(is_sorted=False) if has_text:
                         yield writer.failure(problem_of_failure("cut_stream"))
                         return
-                    case ActionRequired() | TurnFinished() | TurnStopped():
+                    case ActionRequired() | TurnFinished() | TurnStopped() | ToolAsked():
                         if isinstance(event, ActionRequired):
                             yield writer.calls(event.calls)
                         yield writer.end(await end(), with_usage=with_usage)

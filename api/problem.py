@@ -76,6 +76,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "bad_image": "messages",
     "no_images": "messages",
     "unknown_call": "messages",
+    "unknown_tool": "tools",
     "unanswered_call": "messages",
     "bad_rate": "compression_rate",
     "bad_strategy": "strategy",

@@ -36,6 +36,7 @@ from graph.service.example import ExampleWriter
 from graph.service.folds import Folds
 from graph.service.inputs import Inputs
 from graph.service.instructions import Instructions
+from graph.service.mcp import McpChat
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
@@ -176,8 +177,9 @@ class ChatService:
     """Turnfold for one owner, made by `open_service`; all methods are thread-safe.
 
     Parts: `turns` (send, retry, edit, fork, follow), `sessions` (list, configure, delete), `folds` (records, compact,
-    reset, edit, undo, pin), `inputs` (what calls were sent), `instructions` (the user's own), `costs`, `projects`
-    (memory and rules), `programs` (their tokens), `completions` (OpenAI's protocol), and `summaries` (of no session).
+    reset, edit, undo, pin), `inputs` (what calls were sent), `instructions` (the user's own), `mcp` (tools of MCP
+    servers), `costs`, `projects` (memory and rules), `programs` (their tokens), `completions` (OpenAI's protocol), and
+    `summaries` (of no session).
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -216,6 +218,7 @@ class ChatService:
         )
         self.inputs = Inputs(access, models=models, strategies=strategies, known_tools=engine.known_tools)
         self.instructions = Instructions(access)
+        self.mcp = McpChat(access)
         self.costs = Costs(access, token_uses=stores.owner.token_uses, prices=settings.model_prices, models=models)
         self.projects = Projects(
             access.owner,

@@ -92,6 +92,7 @@ InputReason = Literal[
     "too_many_tokens",
     "unanswered_call",
     "unknown_call",
+    "unknown_tool",
 ]
 
 PathReason = Literal[

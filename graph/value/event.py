@@ -2,8 +2,9 @@
 
 Order within one attempt of a turn:
 `TurnStarted, (FoldWaiting? Folded?)*, (said* (ToolStarted+ ToolFinished+))*, said*`, where `said` is a `TokenDelta` or
-a `ThoughtDelta`, then exactly one of `TurnFinished | TurnFailed | TurnStopped | ActionRequired`. `TurnFinished` comes
-after the answer is committed. An `AnswerRestarted` may follow any delta and voids all of them since the last tool call.
+a `ThoughtDelta`, then exactly one of `TurnFinished | TurnFailed | TurnStopped | ActionRequired |
+ToolAsked`. `TurnFinished` comes after the answer is committed. `ToolProgress` may come between `ToolStarted` and
+`ToolFinished` of its call. An `AnswerRestarted` may follow any delta and voids all of them since the last tool call.
 `InputRead` comes before the first delta of a call, any number of times, where the endpoint tells it, and `LeftOut`
 before that, to programs alone. `CallRetried` comes twice for each retry of a call: when it is known to come, and when
 it begins.
@@ -49,8 +50,19 @@ class ToolStarted:
 
 
 @dataclass(frozen=True)
+class ToolProgress:
+    """What a running tool call tells of its progress; each replaces the one before."""
+
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True)
 class ToolFinished:
-    """A tool call ended; `result` is cut to the limit for tool results, and `turns` are those shown by `recall`."""
+    """A tool call ended; `result` is cut to the limit for tool results, and `turns` are those shown by `recall`.
+
+    `images` are references to its pictures, as in a question.
+    """
 
     call_id: str
     name: str
@@ -58,6 +70,7 @@ class ToolFinished:
     is_error: bool
     seconds: float
     turns: tuple[int, ...] | None = None
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -153,11 +166,38 @@ class ActionRequired:
     calls: tuple[ClientCall, ...]
 
 
+@dataclass(frozen=True)
+class PendingCall:
+    """A call of an MCP tool that waits for the user's word.
+
+    Attributes:
+        tool: Its name at the server; `title` is that for people.
+        arguments: Indented JSON.
+    """
+
+    call_id: str
+    server: str
+    tool: str
+    title: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class ToolAsked:
+    """The turn stays open until the user allows these calls or not; `text` is the text before them."""
+
+    turn: int
+    message_id: str
+    text: str
+    calls: tuple[PendingCall, ...]
+
+
 Event = (
     TurnStarted
     | FoldWaiting
     | Folded
     | ToolStarted
+    | ToolProgress
     | ToolFinished
     | InputRead
     | CallRetried
@@ -169,6 +209,7 @@ Event = (
     | TurnFailed
     | TurnStopped
     | ActionRequired
+    | ToolAsked
 )
 
-LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
+LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired, ToolAsked)

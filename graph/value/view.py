@@ -12,13 +12,13 @@ from pydantic import SecretStr
 
 from graph.value.client import ClientOptions
 from graph.value.error import TurnfoldError
-from graph.value.event import CallRetried
+from graph.value.event import CallRetried, PendingCall
 from graph.value.record import Record
 
-# "requires_action": a program must answer the calls of its own tools.
 # Stands where a model's name does in an example chat: no model was called.
 EXAMPLE_MODEL: Final = "example"
-TurnStatus = Literal["running", "requires_action", "finished", "failed", "stopped"]
+# "requires_action": a program must answer the calls of its own tools. "asking": the user must allow calls or not.
+TurnStatus = Literal["running", "requires_action", "asking", "finished", "failed", "stopped"]
 StepStatus = Literal["running", "done", "error"]
 Phase = Literal["folding", "waiting", "reading", "thinking", "tool", "answering"]
 ContextNotice = Literal["", "nearly_full", "full"]
@@ -49,6 +49,7 @@ class SessionItem:
     `found_count` turns have the searched words. `found_turn` is the newest of them, and `found_text` its best sentence,
     cut to a line; None and "" without a search, or if the title matches and no more than one turn does. `client` is ""
     for the page. `forked_from` is the session that this is a branch of, "" for none, even if it was deleted.
+    `is_asking` is True while its last turn waits for the user's word on tool calls.
     """
 
     session_id: str
@@ -63,6 +64,7 @@ class SessionItem:
     is_pinned: bool = False
     forked_from: str = ""
     project_root: str = ""
+    is_asking: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,9 @@ class SessionView:
 class ToolStep:
     """One tool call; `arguments` is JSON, and `seconds` is None while it runs.
 
-    `turns` are the earlier turns in a result of `recall`, None for other tools.
+    `turns` are the earlier turns in a result of `recall`, None for other tools. `server` and `title` are those of an
+    MCP tool, "" for other tools; `progress` is what it told last while it runs; `images` are references to pictures of
+    its result, by which `turns.image` finds them.
     """
 
     call_id: str
@@ -115,6 +119,10 @@ class ToolStep:
     status: StepStatus
     seconds: float | None
     turns: tuple[int, ...] | None = None
+    server: str = ""
+    title: str = ""
+    progress: str = ""
+    images: tuple[str, ...] = ()
 
 
 class NamedImage(NamedTuple):
@@ -145,6 +153,7 @@ class TurnView:
         is_usage: True if the provider reported all of them; else they are our estimate in whole or in part.
         attempts: The numbers of those that have an answer, this one included; () if there is no other.
         images: Those of the question, in order; each has its line at the end of `user_text`.
+        pending: The calls that wait for the user's word, while `status` is "asking"; they aren't among `steps`.
     """
 
     number: int
@@ -170,6 +179,7 @@ class TurnView:
     is_usage: bool = False
     images: tuple[NamedImage, ...] = ()
     attempts: tuple[int, ...] = ()
+    pending: tuple[PendingCall, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -358,6 +368,7 @@ class TurnOptions:
         instructions: The user's own for this chat, 2,000 characters at most.
         time_zone: IANA name of the user's time zone, for tools; "" means UTC.
         context: Context of this request: `currentFile`, `selection`.
+        mcp_tools: Offered names of the MCP tools of this chat, as `mcp.choose` takes them.
         client: The program's part of the request; None for the page.
     """
 
@@ -368,6 +379,7 @@ class TurnOptions:
     has_memory: bool | None = None
     thinking: Thinking | None = None
     instructions: str | None = None
+    mcp_tools: tuple[str, ...] | None = None
     time_zone: str = ""
     context: Mapping[str, str] = field(default_factory=dict)
     client: ClientOptions | None = None
@@ -375,6 +387,66 @@ class TurnOptions:
     @property
     def client_name(self) -> str:
         return self.client.name if self.client else ""
+
+
+Word = Literal["once", "always", "no"]
+McpState = Literal["idle", "starting", "ready", "failed"]
+
+
+class McpTool(NamedTuple):
+    """A tool of an MCP server, to be chosen for a chat.
+
+    Attributes:
+        name: Its name at the server.
+        offered: Its name for the model; `McpChat.choose` takes it.
+        tokens: Our estimate of its schema, which every request has while it is chosen.
+        asks: True if each call waits for the user's word, unless it was given for all of the chat.
+        is_on: True if it is chosen and can be called.
+        is_changed: True if it is chosen, but its server has changed it since: it isn't called until it is chosen again.
+        is_allowed: True if the user has allowed all of its calls in this chat.
+    """
+
+    name: str
+    offered: str
+    title: str
+    description: str
+    tokens: int
+    asks: bool
+    is_on: bool = False
+    is_changed: bool = False
+    is_allowed: bool = False
+
+
+class McpServer(NamedTuple):
+    """An MCP server and its tools; while it isn't ready, only those that are chosen.
+
+    `detail` is the last line that a failed one wrote, or why it failed.
+    """
+
+    name: str
+    state: McpState
+    detail: str
+    tools: tuple[McpTool, ...]
+
+
+class McpChoice(NamedTuple):
+    """The MCP servers and tools to choose from for a chat.
+
+    Attributes:
+        count: How many tools are chosen.
+        tokens: Our estimate of all chosen schemas.
+        is_too_much: True for over 40 tools, or over 8 % of the model's window.
+    """
+
+    servers: tuple[McpServer, ...]
+    count: int = 0
+    tokens: int = 0
+    is_too_much: bool = False
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The offered names of the chosen tools."""
+        return tuple(tool.offered for server in self.servers for tool in server.tools if tool.is_on)
 
 
 @dataclass(frozen=True)
