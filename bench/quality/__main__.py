@@ -40,6 +40,7 @@ def main() -> int:
     parts = (
         kept.answers,
         kept.arguments,
+        kept.results,
         kept.facts,
         found.entities,
         fact.cases,

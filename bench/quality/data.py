@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from graph.store.database import Database
 from graph.store.search import SearchStore
 from graph.store.sqlite.sqlite_database import open_sqlite
 from graph.store.transfer import export_lines, import_lines
+from prompt.system.framing import note_cut
 
 SOURCES = """\
 The bench reads public data sets, each from a folder of its name below the one that --data names:
@@ -34,6 +35,7 @@ _NEAR_CHARS = 120
 _LEAST_OVERLAP = 0.5
 _BEFORE = re.compile(r"(?:\S+ ){0,2}\S*$")
 _AFTER = re.compile(r"\S*(?: \S+){0,2}")
+_CUT_CHARS = 700
 _OWNER = "bench"
 _MOMENT = datetime(2026, 1, 1, tzinfo=UTC).isoformat()
 
@@ -146,17 +148,19 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def read_runs(folder: Path) -> list[list[AnyMessage]]:
-    """Returns the conversations of tau-bench, without system messages."""
+def read_runs(folder: Path, form: Callable[[Any], str] = json.dumps) -> list[list[AnyMessage]]:
+    """Returns the conversations of tau-bench, without system messages; `form` writes the results that are JSON."""
     runs = json.loads((folder / "tau-bench" / "gpt-4o-airline-first40.json").read_text(encoding="utf-8"))
-    return [[message for said in run["traj"] for message in _to_messages(said)] for run in runs]
+    return [[message for said in run["traj"] for message in _to_messages(said, form)] for run in runs]
 
 
-def _to_messages(said: Mapping[str, Any]) -> Iterator[AnyMessage]:
+def _to_messages(said: Mapping[str, Any], form: Callable[[Any], str]) -> Iterator[AnyMessage]:
     text = said.get("content") or ""
     if said["role"] == "user":
         yield HumanMessage(text)
     elif said["role"] == "tool":
+        if form is not json.dumps and text[:1] in ("{", "["):
+            text = form(json.loads(text))
         yield ToolMessage(text, tool_call_id=said["tool_call_id"])
     elif said["role"] == "assistant":
         calls = [
@@ -164,6 +168,27 @@ def _to_messages(said: Mapping[str, Any]) -> Iterator[AnyMessage]:
             for call in said.get("tool_calls") or []
         ]
         yield AIMessage(text, tool_calls=calls)
+
+
+def cut_json(value: object) -> str:
+    """Writes JSON of which a server sends the first 700 characters."""
+    text = json.dumps(value)
+    return note_cut(text, _CUT_CHARS, why="are shown", language="en") if len(text) > _CUT_CHARS else text
+
+
+def key_lines(value: object) -> str:
+    """Writes a line for each value behind its key, as many programs print their results."""
+    return "\n".join(_key_lines(value, ""))
+
+
+def _key_lines(value: object, indent: str) -> Iterator[str]:
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        mark = f"{key}:" if isinstance(value, dict) else "-"
+        if inner and isinstance(inner, dict | list):
+            yield f"{indent}{mark}"
+            yield from _key_lines(inner, f"{indent}  ")
+        else:
+            yield f"{indent}{mark} {inner}"
 
 
 def read_marked(folder: Path) -> list[Marked]:

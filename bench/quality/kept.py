@@ -13,8 +13,29 @@ from typing import NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from bench.quality.contender import AVERAGE, PICKED, RATES, SUM, WINDOW, Shorten, contenders, count_chars
-from bench.quality.data import Question, has_answer, normalise, read_marked, read_questions, read_runs, read_sessions
+from bench.quality.contender import (
+    AVERAGE,
+    PICKED,
+    RATES,
+    SUM,
+    WINDOW,
+    Shorten,
+    contenders,
+    count_chars,
+    picked,
+    window,
+)
+from bench.quality.data import (
+    Question,
+    cut_json,
+    has_answer,
+    key_lines,
+    normalise,
+    read_marked,
+    read_questions,
+    read_runs,
+    read_sessions,
+)
 from bench.report import Requirement, Section, percent, table
 from graph.core.text import message_tokens
 from graph.core.turn import split_turns, text_of
@@ -30,7 +51,8 @@ Talk = Sequence[AnyMessage]
 WITHOUT = "picked sentences alone"
 WITH = "with the facts step"
 _AHEAD_OF_WINDOW = 0.15
-_LEAST_ARGUMENTS = 0.85
+_LEAST_ARGUMENTS = 0.95
+_LEAST_IN_FORM = 0.9
 _SENTENCES_A_TURN = 4
 _SENTENCES = 1_200
 _ANSWERS = """\
@@ -53,6 +75,10 @@ folded turns is needed: n = {needs}; "only there" are those that the raw turns b
 It is kept if the shortened text has it. Both are plain string containment at word boundaries, with no extractor of
 ours; letter case, underscores and line breaks don't matter. Weights and rules were chosen by the figures of the even
 runs (n = {tuned}) alone, not by those of the odd ones (n = {rest})."""
+_RESULTS = """\
+The same runs and the same count, with every tool result that is JSON written as other tools write theirs: as the text of
+a list or dict of Python (the SQLite server of MCP), as a line for each key with its value (git, and most programs), and
+as JSON of which only the first 700 characters came. What nobody sent isn't needed, so n differs."""
 _FACTS = """\
 Every three turns are folded by picked sentences, as above. Facts are what our own extractor finds in the source, the
 {most} weightiest of a fold: these figures say what a fold keeps of them; what the extractor itself misses is the
@@ -166,9 +192,25 @@ def arguments(folder: Path) -> Section:
         "Arguments of later tool calls that picked sentences keep",
         method,
         list(table(head, ([_label(name), *_cells(by_rate)] for name, by_rate in kept.items()))),
-        [(share >= _LEAST_ARGUMENTS, f"arguments at 0.3: picked sentences keep {share:.0%} (at least 85 %)")],
+        [(share >= _LEAST_ARGUMENTS, f"arguments at 0.3: picked sentences keep {share:.0%} (at least {_LEAST_ARGUMENTS:.0%})")],
         {name: [shares[0] for shares in by_rate] for name, by_rate in kept.items()},
     )
+
+
+def results(folder: Path) -> Section:
+    """Measures the same where tools write their results in other forms."""
+    rows, requirements = [], []
+    for name, form in (("lists of Python", str), ("a line a key", key_lines), ("JSON, cut off", cut_json)):
+        runs = read_runs(folder, form)
+        needed = [list(_needs(run)) for run in runs]
+        kept = {way.__name__: [_kept_arguments(runs, needed, way, rate) for rate in RATES] for way in (picked, window)}
+        cells = [_cells(kept["picked"]), _cells(kept["window"])]
+        rows.append([name, str(sum(map(len, needed))), cells[0][0], cells[0][2], cells[0][3], cells[1][0]])
+        share = kept["picked"][RATES.index(0.3)][0]
+        needs = f"arguments at 0.3, results as {name}: picked sentences keep {share:.0%} (at least {_LEAST_IN_FORM:.0%})"
+        requirements.append((share >= _LEAST_IN_FORM, needs))
+    head = ["results, kept at 0.1 / 0.3 / 0.5", "n", f"**{PICKED}**", "odd runs", "even runs", WINDOW]
+    return Section("Arguments of later tool calls, by the form of results", _RESULTS, list(table(head, rows)), requirements)
 
 
 def _needs(messages: Sequence[AnyMessage]) -> Iterator[Need]:

@@ -3,117 +3,21 @@
 from __future__ import annotations
 
 import heapq
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import fsum, log
-from typing import Final, TypeGuard
+from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.language import ASKING, DATE, INTRODUCTION, content_terms, is_casual, split_sentences
-from graph.core.turn import is_note, is_recalled, text_of
+from graph.core.turn import NOTE_TOOLS, RECALL_TOOL, is_note, is_recalled, text_of
 from graph.fold.fact_rule import is_rule
-
-_LONG_CHARS: Final = 120
-_Scalar = str | int | float | bool
-
-
-@dataclass(frozen=True)
-class Row:
-    """A record of a JSON text.
-
-    Attributes:
-        label: The key of the record or of the list around the record, "" at the top.
-        keys: The names of the values, "" for the key of the record; empty for a list of values.
-    """
-
-    label: str
-    keys: tuple[str, ...]
-    values: tuple[str, ...]
-
-    @property
-    def head(self) -> str:
-        """Label with keys, printed before the first of several rows with the same label and keys."""
-        keys = ", ".join(key or "key" for key in self.keys)
-        return f"{self.label} ({keys})" if self.label and keys else self.label or keys
-
-    @property
-    def text(self) -> str:
-        values = ", ".join(self.values)
-        return f"{self.label}: {values}" if self.label else values
-
-
-def read_rows(text: str) -> list[Row | str]:
-    """Returns the records and long texts of a JSON object or array in order; empty for other text.
-
-    An object with short values only joins the record around it; an object with object values only is read as a list.
-    """
-    if text.lstrip()[:1] not in ("{", "["):
-        return []
-    with suppress(ValueError, RecursionError):
-        return list(_walk(json.loads(text), ""))
-    return []
-
-
-def _walk(value: object, label: str) -> Iterator[Row | str]:
-    if isinstance(value, dict):
-        yield from _of_object(value, label)
-    elif isinstance(value, list):
-        plain = [_written(item) for item in value if _is_short(item)]
-        if plain:
-            yield Row(label, (), tuple(plain))
-        for item in value:
-            if not _is_short(item):
-                yield from _walk(item, label)
-    elif isinstance(value, str):
-        yield value
-
-
-def _of_object(entries: Mapping[str, object], label: str) -> Iterator[Row | str]:
-    if len(entries) > 1 and all(isinstance(entry, dict) for entry in entries.values()):
-        for key, entry in entries.items():
-            named = entry if isinstance(entry, dict) and key in entry.values() else {"": key, **_mapping(entry)}
-            yield from _of_object(named, label)
-        return
-    row, rest = _flattened(entries)
-    if row:
-        yield Row(label, tuple(row), tuple(row.values()))
-    for key, entry in rest:
-        yield from _walk(entry, key)
-
-
-def _flattened(entries: Mapping[str, object]) -> tuple[dict[str, str], list[tuple[str, object]]]:
-    row: dict[str, str] = {}
-    rest: list[tuple[str, object]] = []
-    for key, entry in entries.items():
-        inner = entry if isinstance(entry, dict) and all(map(_is_short, entry.values())) else {key: entry}
-        for name, item in inner.items():
-            if _is_short(item):
-                row[name if name not in row else f"{key}.{name}"] = _written(item)
-            elif item is not None:
-                rest.append((key, item))
-    return row, rest
-
-
-def _mapping(entry: object) -> Mapping[str, object]:
-    return entry if isinstance(entry, dict) else {}
-
-
-def _is_short(value: object) -> TypeGuard[_Scalar]:
-    if isinstance(value, str):
-        return len(value) <= _LONG_CHARS and "\n" not in value
-    return isinstance(value, int | float)
-
-
-def _written(value: _Scalar) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
+from graph.fold.listing import Row, read_pairs, read_rows, rows_of
 
 _EMPHASIS: Final = re.compile(r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*")
 _QUESTION_ENDS: Final = ("?", "？")
@@ -161,8 +65,9 @@ def read_statements(
     dull: list[Statement] = []
     seen: set[str] = set()
     last = len(messages) - 1
+    said = "\n".join(map(text_of, messages))
     for index, (message, is_answered) in enumerate(zip(messages, _answered(messages), strict=True)):
-        for text, head in _split("" if is_recalled(message) or is_note(message) else text_of(message)):
+        for text, head in (*_split(message), *_calls(message, said)):
             key = text.casefold().rstrip(".!?… ")
             if key in seen:
                 continue
@@ -173,13 +78,31 @@ def read_statements(
     return useful, dull
 
 
-def _split(text: str) -> Iterator[tuple[str, str]]:
+def _split(message: AnyMessage) -> Iterator[tuple[str, str]]:
+    text = "" if is_recalled(message) or is_note(message) else text_of(message)
     for part in read_rows(text) or [text]:
-        if isinstance(part, Row):
-            yield " ".join(part.text.split()), " ".join(part.head.split())
-        else:
-            for sentence in split_sentences(_EMPHASIS.sub(r"\1", part)):
-                yield sentence, ""
+        for row in read_pairs(part) if isinstance(message, ToolMessage) and isinstance(part, str) else [part]:
+            if isinstance(row, Row):
+                yield _row(row)
+            else:
+                for sentence in split_sentences(_EMPHASIS.sub(r"\1", row)):
+                    yield sentence, ""
+
+
+def _row(row: Row) -> tuple[str, str]:
+    return " ".join(row.text.split()), " ".join(row.head.split())
+
+
+def _calls(message: AnyMessage, said: str) -> Iterator[tuple[str, str]]:
+    """Yields the calls that were given an identifier or a path that no text has, such as that of a written file."""
+    for call in message.tool_calls if isinstance(message, AIMessage) else ():
+        for row in () if call["name"] in (RECALL_TOOL, *NOTE_TOOLS) else rows_of(call["args"], call["name"]):
+            if any(value not in said and _is_named(value) for value in row.values):
+                yield _row(row)
+
+
+def _is_named(value: str) -> bool:
+    return "/" in value or _IDENTIFIER.search(value) is not None
 
 
 def _answered(messages: Sequence[AnyMessage]) -> list[bool]:

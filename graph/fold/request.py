@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.language import user_language
 from graph.core.model_input import ModelInput
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
-from graph.core.turn import text_of, without_images
+from graph.core.turn import is_repetition, text_of, without_images
 from graph.fold.fact_carry import carried_line
 from graph.fold.review import Flaw, SummaryDraft, facts_to_name
 from graph.fold.spec import FoldSpec, PromptStyle
@@ -24,7 +24,14 @@ from prompt.summary import (
     rolling_generator,
     summary_generator,
 )
-from prompt.summary.quote import FACTS_VERSION, count_turns, escape, list_facts, quote_instruction
+from prompt.summary.quote import (
+    FACTS_VERSION,
+    RESULTS_RULE,
+    count_turns,
+    escape,
+    list_facts,
+    quote_instruction,
+)
 from prompt.summary.summary_generator import MAX_TARGET_CHARS
 from prompt.system.framing import Language
 
@@ -37,6 +44,7 @@ _GENERATORS: Final = (
 )
 # Changes whenever the words of any style's prompt change.
 PROMPT_VERSION: Final = "/".join((*(text.PROMPT_VERSION for text in _GENERATORS), FACTS_VERSION))
+_LONG_RESULTS_CHARS: Final = 1_000
 
 
 class _GetPrompt(Protocol):
@@ -102,13 +110,20 @@ def requests_for(spec: FoldSpec, source_tokens: int) -> Iterator[SummaryRequest]
 def with_facts(request: str, messages: Sequence[AnyMessage], target_chars: int, spec: FoldSpec) -> str:
     """Inserts the facts to keep and the user's instruction before the last line, which states the size.
 
+    A fold with long results of tools has a rule for them.
     A merge prompt names its own facts. Only the prompts of plain summaries and merges are in the session's language.
     """
     language = language_of(messages, spec.language) if spec.style in ("plain", "merge") else "en"
     named = () if spec.is_merge else facts_to_name(messages, target_chars, spec.language)
     listed = list_facts([fact.text for fact in named], language)
+    rule = RESULTS_RULE["ko" if language == "ko" else "en"] if _has_long_results(spec) else ""
     start, _, size = request.rpartition("\n")
-    return f"{start}\n{listed}{quote_instruction(spec.instruction, language)}{size}"
+    return f"{start}\n{listed}{rule}{quote_instruction(spec.instruction, language)}{size}"
+
+
+def _has_long_results(spec: FoldSpec) -> bool:
+    results = (message for message in spec.messages if isinstance(message, ToolMessage) and not is_repetition(message))
+    return sum(len(text_of(result)) for result in results) >= _LONG_RESULTS_CHARS
 
 
 def language_of(messages: Sequence[AnyMessage], session_language: Language) -> str:

@@ -33,8 +33,13 @@ _INSTRUCTION: Final[Mapping[str, str]] = {
     "ko": "이 요약에 대한 사용자의 요청입니다. 위의 규칙과 아래의 길이 안에서 따릅니다: “{instruction}”\n",
     "en": "This is what the user asks of this summary. Follow it within the rules above and the length below: “{instruction}”\n",
 }
-# Of the words around a list of facts.
-FACTS_VERSION: Final = "facts-3"
+# For a source with long results of tools.
+RESULTS_RULE: Final[Mapping[str, str]] = {
+    "ko": "도구 호출과 결과는 목록을 옮기지 말고, 무엇을 찾았거나 바꾸었고 그래서 무엇이 정해졌는지 씁니다. 뒤에 다시 쓸 만한 식별자와 경로는 글자 그대로 남깁니다.\n",
+    "en": "Of tool calls and their results, write what was found or changed and what follows from it, not the listing. Ids and paths that a later step may need stay exactly as written.\n",
+}
+# Of the words between a source and the size of its summary.
+FACTS_VERSION: Final = "facts-4"
 
 
 def escape(text: str) -> str:

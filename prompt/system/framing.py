@@ -91,6 +91,8 @@ ASSISTANT_BEGAN: Final[Mapping[Language, str]] = {
     "en": "(The conversation began with the assistant's words.)",
 }
 _PARTLY: Final[Mapping[Language, str]] = {"ko": " / 일부만 표시됨", "en": ""}
+# What `note_cut` appends.
+CUT_NOTE: Final = re.compile(r"\n\n\[cut: \d+ of \d+ characters [^\[\]\n]*\]\Z")
 
 
 def note_cut(

@@ -373,8 +373,11 @@ _RECOGNITION: Final = (
     ),
     *_group(
         "recognition",
-        "graph/fold/extract.py",
+        "graph/fold/listing.py",
         "unit/test_listing",
+        ("if closing or _LINE_END.match(text, end) else None", "if True else None"),
+        ("return [(len(text), mark + ", "return [(len(text), "),
+        ('or pair["key"] in pairs:', ":"),
         ("len(value) <= _LONG_CHARS", "len(value) <= 9 * _LONG_CHARS"),
         ('name if name not in row else f"{key}.{name}"', "name"),
     ),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from threading import Event
 
 import pytest
@@ -9,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from graph.fold.extract import cut_at_word, extract_summary
 from graph.model.summariser import ExtractiveSummariser
+from prompt.system.framing import note_cut
 
 KOREAN_TALK: list[AnyMessage] = [
     HumanMessage(
@@ -163,3 +165,38 @@ def test_what_recall_found_is_not_picked_again() -> None:
     ]
     assert extract_summary(said, 1_000) == extract_summary([said[0], *said[2:]], 1_000)
     assert "KX-7781" not in extract_summary(said, 1_000)
+
+
+def test_what_was_only_said_in_a_call_is_kept_with_it() -> None:
+    call = {
+        "id": "1",
+        "name": "notes__write",
+        "args": {"path": "/srv/notes/오차.md", "text": "word " * 100, "mode": "w"},
+    }
+    looked = {"id": "2", "name": "recall", "args": {"query": "JJ-20394"}}
+    talk: list[AnyMessage] = [
+        HumanMessage("Write a note about it, please."),
+        AIMessage("", tool_calls=[call, looked]),
+        ToolMessage("Written.", tool_call_id="1", name="notes__write"),
+        ToolMessage("Nothing was found.", tool_call_id="2", name="recall"),
+        AIMessage("The note is there now. It says what you told me about the error of the measurement."),
+    ]
+    picked = extract_summary(talk, 80)
+    assert "notes__write (path, mode): /srv/notes/오차.md, w" in picked
+    assert "JJ-20394" not in picked
+    said = [*talk[:3], AIMessage("It stands in /srv/notes/오차.md."), HumanMessage("w")]
+    assert "notes__write (" not in extract_summary(said, 80)
+
+
+def test_ids_and_paths_of_long_results_are_kept_letter_for_letter() -> None:
+    rows = [{"id": f"ORD-{number}", "path": f"/srv/in/{number}.csv", "state": "paid"} for number in range(2_000, 2_040)]
+    results = [note_cut(str(rows), 2_000, why="are shown", language="en"), json.dumps(rows[:20], indent=2)]
+    results.append("\n".join(f"Commit: 4f{number}a\nFile: src/m{number}.py\n" for number in range(30, 50)))
+    talk: list[AnyMessage] = [HumanMessage("What is there? Take the oldest one.")]
+    for index, result in enumerate(results):
+        talk.append(AIMessage("", tool_calls=[{"id": str(index), "name": "read", "args": {"query": "all of it"}}]))
+        talk.append(ToolMessage(result, tool_call_id=str(index), name="read"))
+    talk.append(AIMessage("I looked at all of them."))
+    picked = extract_summary(talk, int(chars_of(talk) * 0.4))
+    assert [number for number in range(2_000, 2_020) if f"ORD-{number}, /srv/in/{number}.csv" not in picked] == []
+    assert "Commit, File: 4f30a, src/m30.py. 4f31a, src/m31.py." in picked

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.model_input import CUT, KEPT_CHARS, assemble, system_part
 from graph.fold.request import LastInput, price_in_place, price_quoted, request_in_place, requests_for
@@ -15,6 +15,8 @@ from graph.strategy.base import Limits
 from graph.strategy.rolling import RollingStrategy
 from graph.value.record import to_entry
 from prompt.summary.in_place_generator import get_prompt
+from prompt.summary.quote import RESULTS_RULE
+from prompt.system.framing import Language
 from tests.fake.caching import count
 from tests.fake.snapshot import archived, plain_turn, record_of, tool_turn
 
@@ -53,6 +55,26 @@ def test_both_requests_ask_for_what_earlier_folds_left_of_the_target() -> None:
         aim_chars, most_chars = round(spec.asked_chars * 0.85), round(spec.asked_chars * 1.25)
         assert (request.aim_chars, request.most_chars) == (aim_chars, most_chars)
         assert f"공백 포함 {aim_chars}자쯤, 많아도 {most_chars}자." in request.messages[-1].text
+
+
+@pytest.mark.parametrize("language", ["ko", "en"])
+def test_long_results_have_a_rule_of_their_own_before_the_size(language: Language) -> None:
+    turn = tool_turn(5, WORDS)
+    result = next(message for message in turn if isinstance(message, ToolMessage))
+    for text, name, is_asked in (
+        ("x" * 999, "read", False),
+        ("x" * 1_000, "read", True),
+        ("x" * 9_000, "recall", False),
+    ):
+        read = result.model_copy(update={"content": text, "name": name})
+        turns = [TURNS[0], [read if message is result else message for message in turn], TURNS[2]]
+        spec = replace(spec_of(turns), language=language)
+        in_place = request_in_place(last_of(turns), spec)
+        assert in_place is not None
+        for request in (next(iter(requests_for(spec, 100_000))), in_place):
+            *_, rule, size = request.messages[-1].text.splitlines()
+            assert (f"{rule}\n" == RESULTS_RULE[language]) is is_asked
+            assert str(request.most_chars) in size
 
 
 @given(st.sampled_from(range(8)), st.sampled_from(["x", "날 날", "14"]))
