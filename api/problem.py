@@ -110,6 +110,7 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "input": Problem(400, "invalid_request", "The request's content isn't accepted."),
     "attachment": Problem(400, "invalid_request", "This file can't be used."),  # programs send none
     "path": Problem(400, "invalid_path", "This path can't be used."),
+    "mcp": _INTERNAL,  # programs start no server of tools
     # A token whose owner lost access looks like an unknown one.
     "sign_in": Problem(
         401,

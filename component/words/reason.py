@@ -43,6 +43,7 @@ ERRORS: Final = Both(
         "project_busy": "Something else is writing the project's memory. Please try again in a moment.",
         "project_damaged": "A file of the project's memory is damaged. The Project tab says how to go on.",
         "project_newer": "A newer version wrote this project's memory. Please update Turnfold.",
+        "mcp": "This tool server can't be used at the moment.",
         "model": "The model couldn't be called.",
         "authentication": (
             "The API key is missing or wrong. Put it into `.env` as `OPENAI_API_KEY` and restart the server."
@@ -115,6 +116,7 @@ ERRORS: Final = Both(
         "project_busy": "다른 작업이 프로젝트 메모리를 쓰고 있습니다. 잠시 뒤에 다시 시도해 주세요.",
         "project_damaged": "프로젝트 메모리 파일이 손상되었습니다. 처리 방법을 프로젝트 탭에서 선택해 주세요.",
         "project_newer": "더 새로운 버전이 만든 프로젝트 메모리입니다. Turnfold를 새 버전으로 올려 주세요.",
+        "mcp": "지금은 이 도구 서버를 쓸 수 없습니다.",
         "model": "모델을 호출하지 못했습니다.",
         "authentication": (
             "API 키가 없거나 올바르지 않습니다. `.env`의 `OPENAI_API_KEY`에 키를 넣고 서버를 다시 시작해 주세요."

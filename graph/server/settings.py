@@ -36,6 +36,7 @@ LongSeconds = Annotated[float, Field(gt=0, le=86_400)]
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?", re.ASCII)
 _POSTGRES: Final = re.compile(r"postgresql(\+psycopg)?://(?=[^/?#]*/[^/?#])", re.ASCII)
 _PORT: Final = re.compile(r":\d+$")
+_TOOL_PATTERN: Final = re.compile(r"!?[^:!]+:[^:]+")
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*]+", re.ASCII)
 
 
@@ -101,6 +102,9 @@ class Settings(BaseSettings):
     message_chars: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
     auto_titles: bool = True
 
+    mcp_servers: Path | None = None
+    mcp_allow: Annotated[tuple[str, ...], NoDecode] = ()
+
     project_roots: Annotated[tuple[Path, ...], NoDecode] = ()
     context_volatile: Literal["merge", "request"] = "merge"
 
@@ -147,10 +151,18 @@ class Settings(BaseSettings):
             raise ValueError(msg)
         return SecretStr(f"postgresql://{url[scheme.end() :]}")
 
-    @field_validator("project_roots", "turnfold_hosts", "chat_api_origins", mode="before")
+    @field_validator("mcp_allow", "project_roots", "turnfold_hosts", "chat_api_origins", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
         return [part for cut in value.split(",") if (part := cut.strip())] if isinstance(value, str) else value
+
+    @field_validator("mcp_allow")
+    @classmethod
+    def _are_patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(map(_TOOL_PATTERN.fullmatch, value)):
+            msg = "takes patterns with commas between them, such as files:read_*,!git:*"
+            raise ValueError(msg)
+        return value
 
     @field_validator("turnfold_hosts")
     @classmethod

@@ -19,6 +19,8 @@ from graph.core.pin import ContextSource
 from graph.core.text import plain_text
 from graph.file.root_folder import RootFolders
 from graph.layer.app_context import ContextRegistry
+from graph.mcp.config import read_servers
+from graph.mcp.servers import McpServers
 from graph.model.factory import ChatModels, open_models
 from graph.model.spending import Spending
 from graph.node.builder import build_graph
@@ -166,6 +168,7 @@ class Engine:
     titles: TitleMaker | None
     vectors: VectorWorker | None
     known_tools: KnownTools
+    mcp_servers: McpServers
     example_writer: ExampleWriter
     next_inputs: NextInputs
     past_turns: Callable[..., PastTurns]
@@ -302,10 +305,17 @@ def open_service(
         stores: Opens the stores, given the clock.
         context: Composes the context blocks of project turns, in place of `ProjectContext`.
 
-    Raises `DatabaseError`: the database can't be opened; the subclass says why.
+    Raises `DatabaseError`: the database can't be opened; the subclass says why. `SettingsError`: `MCP_SERVERS` names no
+    file of servers.
     """
     now = clock or (lambda: datetime.now(UTC))
+    mcp_servers = McpServers(
+        read_servers(settings.mcp_servers) if settings.mcp_servers else (),
+        allow=settings.mcp_allow,
+        silence_seconds=settings.tool_deadline_seconds,
+    )
     with stores(settings, now) as opened, models(settings) as chat_models, ExitStack() as stack:
+        stack.callback(mcp_servers.close)
         metrics = Metrics()
         metrics.watch_database(opened.chat.database.engine)
         metrics.watch_pool("checkpoints", opened.chat.checkpointer.connections())
@@ -441,6 +451,7 @@ def open_service(
                 titles=titles,
                 vectors=vectors,
                 known_tools=known_tools,
+                mcp_servers=mcp_servers,
                 example_writer=ExampleWriter(opened.chat, fold_worker, strategies, known_tools, clock=now),
                 next_inputs=next_inputs,
                 past_turns=partial(past_turns, deps),

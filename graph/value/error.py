@@ -28,6 +28,7 @@
       - ProjectDamagedError
       - ProjectNewerError
   x AttachmentError
+  x McpError
   x ModelError
     + AuthenticationError
     + AccessDeniedError
@@ -488,4 +489,15 @@ class AttachmentError(TurnfoldError):
 
     def __init__(self, reason: AttachmentReason, name: str = "") -> None:
         super().__init__(name)
+        self.reason = reason
+
+
+class McpError(TurnfoldError):
+    """A server of tools can't be used; `detail` is its name and the reason, without secrets."""
+
+    code: ClassVar[str] = "mcp"
+
+    def __init__(self, server: str, reason: str = "") -> None:
+        super().__init__(f"{server}: {reason}" if reason else server)
+        self.server = server
         self.reason = reason

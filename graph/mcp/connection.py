@@ -1,0 +1,281 @@
+"""One connection to a server, over a child process or streamable HTTP."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anyio
+import httpx2
+from mcp import Client, MCPError, types
+from mcp.client.streamable_http import streamable_http_client
+from pydantic import TypeAdapter, ValidationError
+
+from graph.mcp.config import ServerConfig
+from graph.mcp.stdio import open_process
+from graph.mcp.translate import Hide, one_line
+
+RESULT_MEGABYTES: Final = 8
+_RESULT_BYTES: Final = RESULT_MEGABYTES * 1024 * 1024
+THREAD_NAME: Final = "mcp-servers"
+_START_SECONDS: Final = 60.0
+_LONGEST_CALL_SECONDS: Final = 3_600.0
+_HTTP_SECONDS: Final = 30.0
+_PAGES: Final = 50
+_MOST_TOOLS: Final = 500
+_PROGRESS_SECONDS: Final = 0.25
+_PROGRESS_CHARS: Final = 200
+_TOO_LARGE: Final = "the response is too large"
+# The library writes to the log, beside what can't be read of a message, parts of the message.
+_LOUD: Final = ("client", "mcp.client.client", "mcp.client.streamable_http", "mcp.shared.jsonrpc_dispatcher")
+_ANSWER: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
+    types.CallToolResult | types.InputRequiredResult
+)
+
+
+class SilentError(Exception):
+    """Nothing was heard of a call for too long; the server was told that it is cancelled."""
+
+
+class TooLargeError(Exception):
+    """A result was over the bound."""
+
+
+class WantsInputError(Exception):
+    """A tool asked for what isn't given to tools: sampling, elicitation or roots."""
+
+
+class EndedError(Exception):
+    """The connection ended during a call."""
+
+
+class Connection:
+    """A connection that `keep` opens, holds and closes, all in one task; others call tools meanwhile.
+
+    Attributes:
+        opened: Set when the server can be used, or can't.
+        closed: Set when nothing is left of it.
+        failure: Why it can't be used, for people; "" if it can, or ended as asked.
+        is_outdated: Whether the server told that it has other tools now.
+    """
+
+    def __init__(self, config: ServerConfig, hide: Hide, *, on_tools: Callable[[list[types.Tool]], None]) -> None:
+        self._config = config
+        self._hide = hide
+        self._on_tools = on_tools
+        self._end_reason = ""
+        self._last_line = ""
+        self._client: Client | None = None
+        self._ended = anyio.Event()
+        self._calls: set[_Call] = set()
+        self.opened = anyio.Event()
+        self.closed = anyio.Event()
+        self.failure = ""
+        self.is_outdated = False
+
+    @property
+    def is_over(self) -> bool:
+        return self._ended.is_set() or self.closed.is_set()
+
+    def hear_error(self, line: str) -> None:
+        self._last_line = one_line(line, self._hide) or self._last_line
+
+    def hear_too_large(self) -> None:
+        for call in self._calls:
+            call.is_too_large = True
+            call.scope.cancel()
+
+    def hear_end(self, reason: str = "") -> None:
+        self._end_reason = self._end_reason or reason
+        self._ended.set()
+
+    async def keep(self) -> None:
+        """Opens the connection, and closes it once the server has gone or the task is cancelled."""
+        scope = anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS)
+        try:
+            with scope:
+                async with Client(
+                    self._transport(),
+                    cache=None,
+                    message_handler=self._hear,
+                    client_info=types.Implementation(name="turnfold", version="1"),
+                ) as self._client:
+                    await self.refresh()
+                    scope.deadline = math.inf
+                    self.opened.set()
+                    await self._ended.wait()
+            if scope.cancelled_caught:
+                self._fail(f"no answer within {_START_SECONDS:g} s")
+            elif self.opened.is_set():
+                self._fail("the server has ended")
+        except Exception as error:  # noqa: BLE001 - the edge of a task: a library's groups of errors, whatever a server does
+            self._fail(_reason_of(error))
+        finally:
+            self._client = None
+            self._ended.set()
+            self.closed.set()
+            self.opened.set()
+
+    def _fail(self, reason: str) -> None:
+        self.failure = self._end_reason or self._last_line or one_line(reason, self._hide)
+
+    def _transport(self) -> Any:  # noqa: ANN401 - the library's Transport, which it doesn't export
+        if self._config.command:
+            return open_process(self._config, self, most_bytes=_RESULT_BYTES)
+        return _open_url(self._config, self.hear_too_large)
+
+    async def _hear(self, message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self.is_outdated = True
+
+    async def refresh(self) -> None:
+        """Lists the tools anew."""
+        client = self._open_client()
+        self.is_outdated = False
+        tools: list[types.Tool] = []
+        cursor = None
+        for _ in range(_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            tools += page.tools
+            cursor = page.next_cursor
+            if cursor is None or len(tools) >= _MOST_TOOLS:
+                break
+        self._on_tools(tools[:_MOST_TOOLS])
+
+    def _open_client(self) -> Client:
+        if self._client is None or self._ended.is_set():
+            raise EndedError(self.failure or self._last_line)
+        return self._client
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        silence_seconds: float,
+        on_progress: Callable[[str], None],
+    ) -> types.CallToolResult:
+        """Calls a tool; a cancelled call is cancelled at the server too.
+
+        Raises `MCPError` (the server refused), `SilentError`, `TooLargeError`, `WantsInputError` or `EndedError`.
+        """
+        client = self._open_client()
+        call = _Call(silence_seconds, on_progress, self._hide)
+        self._calls.add(call)
+        try:
+            with call.scope:
+                # Not Client.call_tool: it checks results by the server's own patterns, which may take for ever.
+                answer = await client.session.send_request(
+                    types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments))),
+                    _ANSWER,
+                    progress_callback=call.hear_progress,
+                )
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED or self._has_lost_session(error):
+                self._ended.set()
+                await self.closed.wait()  # its last words come after its last answer
+                raise EndedError(self.failure) from None
+            raise
+        finally:
+            self._calls.discard(call)
+        if call.scope.cancelled_caught:
+            raise TooLargeError if call.is_too_large else SilentError
+        if isinstance(answer, types.InputRequiredResult):
+            raise WantsInputError
+        return answer
+
+    def _has_lost_session(self, error: MCPError) -> bool:
+        """A server behind a URL was restarted, and no longer knows the session."""
+        return bool(self._config.url) and error.code == types.INVALID_REQUEST and "Session terminated" in error.message
+
+
+class _Call:
+    """A call that runs; its scope ends it at the deadline of silence."""
+
+    def __init__(self, silence_seconds: float, on_progress: Callable[[str], None], hide: Hide) -> None:
+        now = anyio.current_time()
+        self.scope = anyio.CancelScope(deadline=now + silence_seconds)
+        self.is_too_large = False
+        self._silence_seconds = silence_seconds
+        self._last_deadline = now + _LONGEST_CALL_SECONDS
+        self._on_progress = on_progress
+        self._hide = hide
+        self._told_at = -math.inf
+
+    async def hear_progress(self, progress: float, total: float | None, message: str | None) -> None:
+        now = anyio.current_time()
+        self.scope.deadline = min(now + self._silence_seconds, self._last_deadline)
+        if now - self._told_at < _PROGRESS_SECONDS:
+            return
+        self._told_at = now
+        figure = f"{progress:g}/{total:g}" if total else f"{progress:g}"
+        self._on_progress(one_line(message or figure, self._hide, most_chars=_PROGRESS_CHARS))
+
+
+@asynccontextmanager
+async def _open_url(config: ServerConfig, on_too_large: Callable[[], None]) -> AsyncIterator[Any]:
+    """Yields the streams of a server behind a URL; bodies are bounded, those of events one by one."""
+
+    async def bound(response: httpx2.Response) -> None:
+        if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            response.stream = _BoundedStream(response.stream, on_too_large)
+
+    async with (
+        httpx2.AsyncClient(
+            # Compressed, a small body may be a huge one.
+            headers={**config.headers, "Accept-Encoding": "identity"},
+            timeout=httpx2.Timeout(_HTTP_SECONDS, read=None),
+            event_hooks={"response": [bound]},
+        ) as http,
+        streamable_http_client(config.url, http_client=http, max_sse_event_size=_RESULT_BYTES) as streams,
+    ):
+        yield streams
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """A body that ends with an error where it is too large."""
+
+    def __init__(self, stream: Any, on_too_large: Callable[[], None]) -> None:  # noqa: ANN401 - as httpx types it
+        self._stream = stream
+        self._on_too_large = on_too_large
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > _RESULT_BYTES:
+                self._on_too_large()
+                raise httpx2.StreamError(_TOO_LARGE)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _reason_of(error: BaseException) -> str:
+    """Returns why a server can't be used: of a group of errors, of the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    match error:
+        case FileNotFoundError(filename=str() as command):
+            return f"{command} isn't installed"
+        case OSError():
+            return error.strerror or type(error).__name__
+        case ValidationError():
+            return "an answer of the server breaks the protocol"
+        case MCPError():
+            return error.message
+        case httpx2.HTTPError():
+            return f"{type(error).__name__}: {error}"
+    return type(error).__name__
+
+
+def _is_of_another_thread(record: logging.LogRecord) -> bool:
+    return record.threadName != THREAD_NAME
+
+
+for _name in _LOUD:
+    logging.getLogger(_name).addFilter(_is_of_another_thread)

@@ -1,0 +1,154 @@
+"""Turns what a server lists and returns into values of ours: bounded, storable, and without secrets."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from jsonschema.exceptions import SchemaError
+from jsonschema.validators import validator_for
+from mcp import types
+
+from graph.core.text import plain_text, plain_value
+from graph.mcp.config import asks_first
+from graph.value.mcp import McpResult, ToolInfo
+from prompt.system.framing import Language
+from prompt.tool import mcp as words
+
+_NAME_CHARS: Final = 64
+_HASH_CHARS: Final = 8
+_TITLE_CHARS: Final = 100
+_DESCRIPTION_CHARS: Final = 1_024
+_SCHEMA_CHARS: Final = 50_000
+_LINE_CHARS: Final = 300
+_NOT_OFFERED: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_ESCAPE: Final = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)")
+_UNPRINTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_PICTURES: Final = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+}
+
+Hide = Callable[[str], str]
+
+
+def one_line(text: str, hide: Hide, *, most_chars: int = _LINE_CHARS) -> str:
+    """Returns a text of a server as one line for people: no control sequences, no secrets, clipped."""
+    line = " ".join(_UNPRINTED.sub(" ", _ESCAPE.sub("", hide(plain_text(text)))).split())
+    return line if len(line) <= most_chars else f"{line[: most_chars - 1].rstrip()}…"
+
+
+def tools_of(
+    server: str, listed: Iterable[types.Tool], *, allow: Sequence[str], hide: Hide
+) -> tuple[tuple[ToolInfo, ...], tuple[str, ...]]:
+    """Returns a server's tools by name, and the names of those that can't be used, for their schema or their name."""
+    tools: dict[str, ToolInfo] = {}
+    refused: list[str] = []
+    for tool in listed:
+        schema = _schema_of(tool.input_schema, hide)
+        if schema is None or tool.name in tools or plain_text(tool.name) != tool.name or not tool.name:
+            refused.append(one_line(tool.name, hide, most_chars=_TITLE_CHARS))
+            continue
+        mark = tool.annotations
+        is_read_only = mark is not None and mark.read_only_hint is True
+        description = _clipped(hide(plain_text(tool.description or "")).strip(), _DESCRIPTION_CHARS)
+        title = tool.title or (mark.title if mark else None) or tool.name
+        tools[tool.name] = ToolInfo(
+            server,
+            tool.name,
+            offered_name(server, tool.name),
+            one_line(title, hide, most_chars=_TITLE_CHARS) or tool.name,
+            description,
+            schema,
+            asks_first(server, tool.name, is_read_only=is_read_only, allow=allow),
+            _hash([tool.name, description, schema, is_read_only]),
+            is_read_only,
+        )
+    return tuple(sorted(tools.values(), key=lambda tool: tool.name)), tuple(refused)
+
+
+def offered_name(server: str, tool: str) -> str:
+    """Returns the name shown to the model: `server__tool`, with a hash of both where that alone might not be unique."""
+    name = f"{server}__{tool}"
+    clean = _NOT_OFFERED.sub("_", name)
+    if clean == name and len(name) <= _NAME_CHARS and "__" not in f"{server}_" and not tool.startswith("_"):
+        return name
+    return f"{clean[: _NAME_CHARS - _HASH_CHARS - 1]}_{_hash([server, tool])[:_HASH_CHARS]}"
+
+
+def _schema_of(schema: Mapping[str, Any], hide: Hide) -> dict[str, Any] | None:
+    """Returns the JSON schema of the arguments, None if no endpoint would take it."""
+    try:
+        text = hide(json.dumps(plain_value(schema), ensure_ascii=False, allow_nan=False))
+        if len(text) > _SCHEMA_CHARS or schema.get("type") != "object":
+            return None
+        read: dict[str, Any] = json.loads(text)
+        validator_for(read).check_schema(read)
+    except (SchemaError, ValueError, RecursionError):
+        return None
+    return {"type": "object", "properties": {}} | read
+
+
+def _hash(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, ensure_ascii=True, sort_keys=True).encode()).hexdigest()
+
+
+def _clipped(text: str, most_chars: int) -> str:
+    return text if len(text) <= most_chars else f"{text[: most_chars - 1].rstrip()}…"
+
+
+def result_of(result: types.CallToolResult, *, language: Language, hide: Hide) -> McpResult:
+    """Returns a result's text and pictures; what is neither is named in the text."""
+    texts: list[str] = []
+    images: list[str] = []
+    for part in result.content:
+        match part:
+            case types.TextContent():
+                texts.append(part.text)
+            case types.ImageContent() if image := _picture(part.data, part.mime_type):
+                images.append(image)
+            case types.ResourceLink():
+                texts.append(str(part.uri))
+            case types.EmbeddedResource(resource=types.TextResourceContents() as resource):
+                texts.append(resource.text)
+            case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
+                if image := _picture(resource.blob, resource.mime_type or ""):
+                    images.append(image)
+                else:
+                    texts.append(words.left_out(f"{resource.uri} {resource.mime_type or ''}".strip(), language))
+            case types.ImageContent() | types.AudioContent():
+                texts.append(words.left_out(part.mime_type, language))
+    if result.structured_content is not None and not any(map(_is_json_of(result.structured_content), texts)):
+        texts.append(json.dumps(result.structured_content, ensure_ascii=False))
+    text = hide(plain_text("\n\n".join(text for text in texts if text.strip())))
+    return McpResult(text or ("" if images else words.EMPTY[language]), tuple(images), result.is_error is True)
+
+
+def _picture(data: str, kind: str) -> str:
+    """Returns a picture as a data URL; "" if its data isn't of a kind that models take."""
+    kind = "image/jpeg" if kind.lower() == "image/jpg" else kind.lower()
+    signature = _PICTURES.get(kind)
+    try:
+        content = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return ""
+    if signature is None or not signature.match(content):
+        return ""
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def _is_json_of(value: object) -> Callable[[str], bool]:
+    def is_same(text: str) -> bool:
+        try:
+            return bool(json.loads(text) == value)
+        except (ValueError, RecursionError):
+            return False
+
+    return is_same
