@@ -6,6 +6,8 @@ RUNS := .venv/.runs
 TESTS := .venv/.tests
 BENCHES := .venv/.benches
 CLIENTS := .venv/clients/.installed .venv/clients-aider/.installed
+MCP_SERVERS_OF_PYPI := .venv/mcp/.installed .venv/mcp-sqlite/.installed
+MCP_SERVERS_OF_NPM := .venv/mcp-files/.installed
 # Many tests wait for clocks and sockets: three processes keep two cores busy, and with four the browsers hold each other
 # up. A file stays in one process, and the files begin in their order, so that the long ones (browser, fault,
 # integration) don't come last.
@@ -59,9 +61,10 @@ slow: $(TESTS)
 	$(BIN)/python -m tests.mutation --sample 30
 	$(BIN)/python -m bench.attack --short
 
-# Programs of PyPI have a chat with the server. Those that can't be installed are skipped.
+# Programs of PyPI have a chat with the server, and MCP servers of PyPI and npm are called by it. Those that can't be
+# installed are skipped.
 test-clients: $(TESTS)
-	-$(MAKE) --no-print-directory --keep-going $(CLIENTS)
+	-$(MAKE) --no-print-directory --keep-going $(CLIENTS) $(MCP_SERVERS_OF_PYPI) $(MCP_SERVERS_OF_NPM)
 	$(BIN)/python -m pytest tests/client
 
 bench-store: $(TESTS)
@@ -144,12 +147,19 @@ $(BENCHES): bench/requirements.txt $(TESTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	touch $(BENCHES)
 
-# Clients with versions that were tried. aider's own pins fit no other client's.
+# Clients and MCP servers with versions that were tried. aider's own pins fit no other client's, and the SQLite server
+# needs the first version of the mcp package.
 .venv/clients/.installed: tests/client/requirements.txt
 .venv/clients-aider/.installed: tests/client/requirements-aider.txt
-$(CLIENTS): | $(BIN)/python
+.venv/mcp/.installed: tests/client/requirements-mcp.txt
+.venv/mcp-sqlite/.installed: tests/client/requirements-mcp-sqlite.txt
+$(CLIENTS) $(MCP_SERVERS_OF_PYPI): | $(BIN)/python
 	$(BIN)/python -m venv $(@D)
 	$(if $(shell command -v timeout),timeout 300) $(@D)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+$(MCP_SERVERS_OF_NPM): | $(BIN)/python
+	npm install --prefix $(@D) --no-audit --no-fund --loglevel error @modelcontextprotocol/server-filesystem@2026.8.31
 	touch $@
 
 # Needs uv. Writes the pins with their hashes and without any index's address: those of all that is done here, and of these
