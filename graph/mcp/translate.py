@@ -125,7 +125,7 @@ def result_of(result: types.CallToolResult, *, language: Language, hide: Hide) -
                     texts.append(words.left_out(f"{resource.uri} {resource.mime_type or ''}".strip(), language))
             case types.ImageContent() | types.AudioContent():
                 texts.append(words.left_out(part.mime_type, language))
-    if result.structured_content is not None and not any(map(_is_json_of(result.structured_content), texts)):
+    if result.structured_content is not None and not _says(texts, result.structured_content):
         texts.append(json.dumps(result.structured_content, ensure_ascii=False))
     text = hide(plain_text("\n\n".join(text for text in texts if text.strip())))
     return McpResult(text or ("" if images else words.EMPTY[language]), tuple(images), result.is_error is True)
@@ -144,11 +144,20 @@ def _picture(data: str, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
-def _is_json_of(value: object) -> Callable[[str], bool]:
-    def is_same(text: str) -> bool:
-        try:
-            return bool(json.loads(text) == value)
-        except (ValueError, RecursionError):
-            return False
+def _says(texts: Sequence[str], value: object) -> bool:
+    """Returns whether texts have all of a structured result: servers send both, for clients that know only one.
 
-    return is_same
+    Many wrap a text in an object with one key, or send a text for each item of a list.
+    """
+    if any(text == value or _is_json_of(value, text) for text in texts):
+        return True
+    if isinstance(value, Mapping) and len(value) == 1:
+        return _says(texts, *value.values())
+    return isinstance(value, list) and bool(value) and all(_says(texts, item) for item in value)
+
+
+def _is_json_of(value: object, text: str) -> bool:
+    try:
+        return bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return False

@@ -98,7 +98,8 @@ def test_files_are_read_without_asking_and_written_with_it(folder: Path, tmp_pat
         called = Called(servers)
         asking = {name for name, tool in called.tools("files").items() if tool.asks}
         assert {"write_file", "edit_file", "move_file", "create_directory"} == asking
-        assert "14 October" in called.call("files", "read_text_file", path=str(folder / "plan.md")).text
+        # As structured content, too.
+        assert called.call("files", "read_text_file", path=str(folder / "plan.md")).text == "Move on 14 October.\n"
         written = called.call("files", "write_file", path=str(folder / "note.md"), content="Written.")
         assert (written.is_error, (folder / "note.md").read_text()) == (False, "Written.")
         outside = called.call("files", "read_text_file", path="/etc/hostname")
