@@ -11,7 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from sqlalchemy import Engine, QueuePool, event
 from sqlalchemy.pool import ConnectionPoolEntry
 
-TurnEnd = Literal["finished", "requires_action", "stopped", "failed"]
+TurnEnd = Literal["finished", "requires_action", "asking", "stopped", "failed"]
 CallKind = Literal["answer", "reasoning", "summary", "aside", "title", "embedding"]
 ErrorStage = Literal["turn", "call", "fold", "limit"]
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST

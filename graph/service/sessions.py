@@ -176,6 +176,7 @@ class Sessions:
             row.is_pinned,
             row.forked_from,
             row.project_root,
+            row.is_asking,
         )
 
     def outline(self, session_id: str, *, search: str = "") -> Outline:
@@ -444,13 +445,19 @@ class Sessions:
         )
 
     def _as_allowed(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Returns an imported session's row without a strategy or a project's folder that there isn't here."""
+        """Returns an imported session's row without a strategy or a project's folder that there isn't here.
+
+        Nor has it MCP tools: nobody here has chosen or allowed them.
+        """
         strategy, root = row["strategy"], row.get("project_root", "")
         try:
             root = str(self._choices.roots.resolve(root)) if root else ""
         except PathError:
             root = ""
-        return {**row, "strategy": strategy if strategy in self._strategies.by_name else "", "project_root": root}
+        return {**row, "strategy": strategy if strategy in self._strategies.by_name else "", "project_root": root} | {
+            "mcp_tools": (),
+            "mcp_allowed": (),
+        }
 
     def model_options(self) -> tuple[ModelOption, ...]:
         """Returns the models to choose from: the default one first, then those that the endpoint lists."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from langchain_core.messages import AnyMessage
@@ -74,6 +75,11 @@ _IS_IN_TURNS = and_(
 _LIVE_TOKENS = select(func.coalesce(func.sum(_message.tokens), 0)).select_from(WITH_TURN).where(IS_LIVE, _IS_IN_TURNS)
 _LAST_ATTEMPT = select(func.max(_message.attempt)).where(_IS_IN_TURNS)
 _OF_TURNS = _LIVE_ROWS.where(_IS_IN_TURNS).order_by(_message.position)
+_WHOLE_TEXTS = (
+    select(_message.message_id, _message.whole_text)
+    .select_from(WITH_TURN)
+    .where(IS_LIVE, _IS_IN_TURNS, _message.whole_text != "")
+)
 _ALL_OF_TURNS = select(*MESSAGE_COLUMNS).where(_IS_IN_TURNS).order_by(_message.position)
 _FROM = _LIVE_ROWS.where(_IN_SESSION, _message.position >= _FIRST, _message.turn >= bindparam("of_turn")).order_by(
     _message.position
@@ -101,10 +107,13 @@ class Archive:
         turn: int,
         attempt: int,
         messages: Sequence[AnyMessage],
+        whole_texts: Mapping[str, str] = MappingProxyType({}),
+        images: Mapping[str, str] = MappingProxyType({}),
     ) -> list[ArchivedMessage]:
         """Adds messages at the session's next positions and returns them as archived; idempotent by message id.
 
-        A turn's messages must be contiguous: `turn` is the session's last.
+        A turn's messages must be contiguous: `turn` is the session's last. `whole_texts` has the text of results, by
+        id of the message, that are cut there; `images` are `data:` URLs of the messages' images by reference.
 
         Raises:
             LeaseLostError: The lease was lost; nothing is written.
@@ -120,7 +129,9 @@ class Archive:
         with self._database.write(lease) as connection:
             for message in messages:
                 if find_turn(connection, lease.session_id, message.id) is None:
-                    insert_message(connection, message, columns)
+                    whole_text = whole_texts.get(str(message.id), "")
+                    insert_message(connection, message, {**columns, "whole_text": whole_text})
+            keep_images(connection, lease.session_id, images, owner=owner)
             return [_read(connection, lease.session_id, message.id) for message in messages]
 
     def live(self, session_id: str, *, from_position: int = 1, from_turn: int = 1) -> list[ArchivedMessage]:
@@ -158,6 +169,12 @@ class Archive:
         with self._database.read() as connection:
             parameters = {"of_session": session_id, "first": first_turn, "last": last_turn}
             return [to_archived(row) for row in connection.execute(_OF_TURNS, parameters)]
+
+    def whole_texts(self, session_id: str, first_turn: int, last_turn: int) -> dict[str, str]:
+        """Returns the whole texts of the live results of these turns that are cut, by message id."""
+        with self._database.read() as connection:
+            parameters = {"of_session": session_id, "first": first_turn, "last": last_turn}
+            return {row.message_id: row.whole_text for row in connection.execute(_WHOLE_TEXTS, parameters)}
 
     def all_of_turn(self, session_id: str, turn: int) -> list[ArchivedMessage]:
         """Returns all messages of a turn, earlier attempts included, in order."""

@@ -164,6 +164,8 @@ session_table = Table(
     Column("thinking", PlainText, nullable=False, server_default=""),
     Column("language", PlainText, nullable=False, server_default=""),  # of a program's system message
     Column("instructions", PlainText, nullable=False, server_default=""),  # the user's own, for this chat
+    Column("mcp_tools", JsonTuple, nullable=False, server_default="[]"),  # as they were when they were chosen
+    Column("mcp_allowed", JsonTuple, nullable=False, server_default="[]"),  # names whose calls don't ask any more
     Index("session_by_owner", "owner", "updated_at"),
     Index("session_by_origin", "forked_from"),
 )
@@ -189,6 +191,7 @@ turn_table = Table(
     Column("client", PlainText, nullable=False, server_default=""),
     Column("is_imported", Boolean, nullable=False, server_default=false()),
     Column("thought_seconds", Float, nullable=False, server_default="0"),
+    Column("asked_calls", JsonTuple, nullable=False, server_default="[]"),  # ids of those that wait for a word
     Column("thoughts", PlainText, nullable=False, server_default=""),
     PrimaryKeyConstraint("session_id", "number", name="turn_key"),
     sqlite_with_rowid=False,
@@ -230,6 +233,7 @@ message_table = Table(
     Column("tokens", Integer, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("content", Text, nullable=False),
+    Column("whole_text", PlainText, nullable=False, server_default=""),  # of a tool's result that `content` has cut
     PrimaryKeyConstraint("session_id", "position", name="message_key"),
     UniqueConstraint("session_id", "message_id", name="message_said_once"),
 )

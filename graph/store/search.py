@@ -59,8 +59,9 @@ _NEWEST: Final = select(func.max(_message.position)).where(_message.session_id =
 _LENGTH_SHARE: Final = 0.3
 # Of a word that nearly every message has: joining them all would take longer than the search itself.
 _RANKED_MESSAGES: Final = 500
+_TEXT: Final = (_message.role, _message.message_id, _message.content, _message.whole_text)
 _READ: Final = (
-    select(_message.role, _message.message_id, _message.content)
+    select(*_TEXT)
     .select_from(WITH_TURN)
     .where(IS_LIVE)
     .order_by(_message.position.desc())
@@ -68,7 +69,7 @@ _READ: Final = (
 )
 # Read as they are needed: most owners have far more messages with a common word than sessions to show.
 _FOUND: Final = (
-    select(_message.session_id, _message.turn, _message.position, _message.role, _message.message_id, _message.content)
+    select(_message.session_id, _message.turn, _message.position, *_TEXT)
     .where(IS_LIVE)
     .order_by(_message.created_at.desc(), _message.position.desc())
     .execution_options(yield_per=50)
@@ -126,7 +127,7 @@ class SearchStore:
                 positions = {position for phrase in of_word for position in found_at.get(phrase, ())}
                 newest = heapq.nlargest(_RANKED_MESSAGES, positions)
                 with connection.execute(within.where(_message.position.in_(newest))) as rows:
-                    texts = (_text_of(row.role, row.message_id, row.content) for row in rows)
+                    texts = (_text_of(*row) for row in rows)
                     if not any(has_words(text, [of_word]) for text in texts):
                         unsaid.append(word)
         return unsaid
@@ -143,9 +144,7 @@ class SearchStore:
             found = _FOUND.select_from(hits.join(WITH_TURN, is_there)).where(_message.owner == owner)
             with connection.execute(found) as rows:
                 for row in rows:
-                    if row.session_id not in newest and has_words(
-                        _text_of(row.role, row.message_id, row.content), words
-                    ):
+                    if row.session_id not in newest and has_words(_text_of(*row[3:]), words):
                         newest[row.session_id] = Hit(row.turn, row.position)
                     if len(newest) == limit:
                         break
@@ -163,7 +162,7 @@ class SearchStore:
             within = _FOUND.select_from(hits.join(WITH_TURN, is_there)).where(_message.session_id.in_(session_ids))
             with connection.execute(within.order_by(None).order_by(_message.position)) as rows:
                 for row in rows:
-                    text = _text_of(row.role, row.message_id, row.content)
+                    text = _text_of(*row[3:])
                     if has_words(text, words):
                         found.setdefault(row.session_id, {}).setdefault(row.turn, text)
         return found
@@ -185,15 +184,18 @@ def _within(from_turn: int, before_turn: int) -> tuple[ColumnElement[bool], Colu
 
 
 def index_message(connection: Connection, row: Mapping[str, Any]) -> None:
-    terms = _terms_of(row["role"], row["message_id"], row["content"])
+    terms = index_terms(_text_of(row["role"], row["message_id"], row["content"], row.get("whole_text", "")))
     term_index_of(connection).add_terms(connection, row["session_id"], row["position"], terms)
 
 
-def rebuild_index(connection: Connection) -> None:
-    """Clears the index and adds all archived messages, in small batches."""
+def rebuild_index(connection: Connection, *, has_whole_texts: bool = True) -> None:
+    """Clears the index and adds all archived messages, in small batches.
+
+    A revision before 0024 has no whole texts.
+    """
     term_index_of(connection).clear_index(connection)
     query = (
-        select(_message.session_id, _message.position, _message.role, _message.message_id, _message.content)
+        select(_message.session_id, _message.position, *(_TEXT if has_whole_texts else _TEXT[:-1]))
         .order_by(_message.session_id, _message.position)
         .execution_options(yield_per=50)
     )
@@ -209,9 +211,9 @@ def unindex_session(connection: Connection, session_id: str) -> None:
 
 def _indexed(connection: Connection, session_id: str) -> Iterator[tuple[int, str]]:
     """Lazily yields the position and terms of each message."""
-    query: Select[Any] = select(_message.position, _message.role, _message.message_id, _message.content)
+    query: Select[Any] = select(_message.position, *_TEXT)
     for row in connection.execute(query.where(_message.session_id == session_id)):
-        yield row.position, _terms_of(row.role, row.message_id, row.content)
+        yield row.position, index_terms(_text_of(*row[1:]))
 
 
 def weigh_messages(found: Mapping[str, Collection[int]], message_count: int) -> dict[int, float]:
@@ -227,14 +229,10 @@ def weigh_messages(found: Mapping[str, Collection[int]], message_count: int) -> 
     return dict(heapq.nlargest(_RANKED_MESSAGES, sums.items(), key=lambda item: (item[1], item[0])))
 
 
-def _terms_of(role: str, message_id: str, content: str) -> str:
-    return index_terms(_text_of(role, message_id, content))
-
-
-def _text_of(role: str, message_id: str, content: str) -> str:
-    """Returns the indexed text; "" for an unreadable row, so that the others can be indexed."""
+def _text_of(role: str, message_id: str, content: str, whole_text: str = "") -> str:
+    """Returns the indexed text; that of a cut result is whole. "" for an unreadable row, so that the others can be indexed."""
     try:
         message = decode_message(role, message_id, content)
     except (ValueError, TypeError, LookupError, AttributeError):
         return ""
-    return searchable_text(message)
+    return whole_text or searchable_text(message)

@@ -56,7 +56,10 @@ class SessionRow:
         deleted_at: Time of a deletion that can still be undone.
         thinking: How much the model is to think, "" for its own measure.
         instructions: The user's own for this chat.
-        is_open: True if the last turn is running or waits for a program.
+        mcp_tools: The fields of the chosen MCP tools, as they were when they were chosen.
+        mcp_allowed: Offered names of the MCP tools whose calls the user has allowed in this chat.
+        is_open: True if the last turn is running, or waits for a program or for the user's word.
+        is_asking: True if it waits for the user's word.
     """
 
     session_id: str
@@ -80,14 +83,18 @@ class SessionRow:
     deleted_at: datetime | None
     thinking: Thinking
     instructions: str
+    mcp_tools: tuple[Mapping[str, Any], ...]
+    mcp_allowed: tuple[str, ...]
     is_open: bool
+    is_asking: bool
 
 
 # Only a session's last turn can be open, so one look-up by key is enough.
 _LAST_TURN = and_(turn_table.c.session_id == _session.session_id, turn_table.c.number == _session.turn_count)
 ROWS: Select[Any] = select(
-    *(_session[field.name] for field in fields(SessionRow) if field.name != "is_open"),
+    *(_session[field.name] for field in fields(SessionRow) if field.name not in ("is_open", "is_asking")),
     case((turn_table.c.status.in_(OPEN), True), else_=False),
+    case((turn_table.c.status == "asking", True), else_=False),
 ).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
 
 

@@ -108,6 +108,8 @@ _CHOICES: Final[Mapping[Table, Mapping[str, Sequence[object]]]] = {
         "outcome": (*get_args(RecordOutcome), None),
     },
 }
+# Of the lists that have other items than texts.
+_ITEMS: Final[Mapping[str, type]] = {"turns": int, "mcp_tools": dict}
 _USER: Final = "human"
 _PINNED_ROLES: Final = (_USER, "ai")
 
@@ -129,10 +131,7 @@ def _is_sound(table: Table, row: Mapping[str, Any]) -> bool:
     """True if the row is valid by itself; may also raise one of `_UNREADABLE`."""
     has_choices = all(row[name] in choices for name, choices in _CHOICES.get(table, {}).items() if name in row)
     has_items = all(
-        type(item) is (int if name == "turns" else str)
-        for name, value in row.items()
-        if isinstance(value, tuple)
-        for item in value
+        type(item) is _ITEMS.get(name, str) for name, value in row.items() if isinstance(value, tuple) for item in value
     )
     own = _OWN_CHECKS.get(table)
     return has_choices and has_items and (own is None or own(row))
@@ -143,6 +142,8 @@ def _is_session(row: Mapping[str, Any]) -> bool:
 
 
 def _is_message(row: Mapping[str, Any]) -> bool:
+    if row.get("whole_text") and row["role"] != "tool":
+        return False
     shown_message(decode_message(row["role"], row["message_id"], row["content"]))
     return bool(row["position"] > 0)
 

@@ -115,7 +115,7 @@ def progress(connection: Connection, turns: Collection[TurnKey]) -> dict[TurnKey
 
 __all__ = ["TurnRow", "TurnStore"]
 
-TurnEnd = Literal["finished", "failed", "stopped", "requires_action"]
+TurnEnd = Literal["finished", "failed", "stopped", "requires_action", "asking"]
 
 _ADD = insert(turn_table)
 
@@ -241,13 +241,13 @@ class TurnStore:
         client: str = "",
         fingerprint: OpenFingerprint | None = None,
     ) -> TurnRow:
-        """Continues an open turn in the same attempt, and archives the program's results in the same transaction.
+        """Continues an open turn in the same attempt; archives a program's results in the same transaction.
 
         Args:
             lease: The session's lease.
             number: The turn.
             owner: The session's owner.
-            messages: Results of the open calls; none if they are archived already.
+            messages: Results of the open calls; none if they are archived already, or if the user allows the calls.
             model: The model that will answer.
             settings: Columns of the session to change in the same transaction.
             client: The name of the program that sends the turn.
@@ -284,8 +284,9 @@ class TurnStore:
         error_detail: str = "",
         partial_text: str = "",
         fingerprint: EndedFingerprint | None = None,
+        asked_calls: Sequence[str] = (),
     ) -> None:
-        """Ends an open turn, or makes it wait for its program; an ended turn is left unchanged."""
+        """Ends an open turn, or makes it wait for its program or for the user; an ended turn is left unchanged."""
         end = _change(lease.session_id, number).where(_turn.status.in_(OPEN))
         values = {
             "status": status,
@@ -293,6 +294,7 @@ class TurnStore:
             "error_detail": error_detail,
             "partial_text": partial_text,
             "finished_at": database_time(),
+            "asked_calls": tuple(asked_calls),
         }
         with self._database.write(lease) as connection:
             if connection.execute(end.values(values)).rowcount == 0:
@@ -320,7 +322,7 @@ class TurnStore:
             tokens = sum_live_tokens(connection, session_id, number)
             _set_aside(connection, turn)
             connection.execute(delete(attempt_table).where(is_it))
-            connection.execute(_change(session_id, number).values(**row, stop_requested=False))
+            connection.execute(_change(session_id, number).values(**row, stop_requested=False, asked_calls=()))
             more_tokens = sum_live_tokens(connection, session_id, number) - tokens
             later = update(turn_table).where(_turn.session_id == session_id, _turn.number > number)
             connection.execute(later.values(history_tokens=_turn.history_tokens + more_tokens))

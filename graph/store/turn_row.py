@@ -13,7 +13,9 @@ from graph.store.schema import attempt_table, context_block_table, session_table
 from graph.value.error import NotFoundError
 
 RUNNING: Final = "running"
-OPEN: Final = (RUNNING, "requires_action")
+# What an open turn waits for: a program's results, or the user's word on calls.
+WAITING: Final = ("requires_action", "asking")
+OPEN: Final = (RUNNING, *WAITING)
 _turn = turn_table.c
 
 
@@ -23,17 +25,18 @@ class TurnRow:
 
     Attributes:
         partial_text: Text streamed so far, or retained of a stopped answer.
-        finished_at: End of the turn, or start of its wait for a program.
+        finished_at: End of the turn, or start of its wait.
         history_tokens: Our estimate for all messages before this turn.
         client: The name of the program that sent the turn, "" for the page.
         is_imported: True if a program sent the turn with its answer: no model of ours was called.
         thought_seconds: How long the model thought, 0 for no thoughts; `TurnStore.thoughts` reads them.
+        asked_calls: The ids of the calls that wait for the user's word, while the turn is "asking".
     """
 
     session_id: str
     number: int
     attempt: int
-    status: Literal["running", "requires_action", "finished", "failed", "stopped"]
+    status: Literal["running", "requires_action", "asking", "finished", "failed", "stopped"]
     user_message_id: str
     model: str
     is_casual: bool
@@ -47,10 +50,15 @@ class TurnRow:
     client: str
     is_imported: bool
     thought_seconds: float = 0.0
+    asked_calls: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:
         return self.status in OPEN
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.status in WAITING
 
 
 ROWS: Final = select(*(_turn[field.name] for field in fields(TurnRow)))
@@ -149,4 +157,5 @@ def new_attempt(attempt: int, model: str, client: str, now: datetime) -> dict[st
         "finished_at": None,
         "thought_seconds": 0.0,
         "thoughts": "",
+        "asked_calls": (),
     }

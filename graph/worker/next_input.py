@@ -61,7 +61,10 @@ def unsaved_session(owner: str, compression_rate: float) -> SessionRow:
         deleted_at=None,
         thinking="",
         instructions="",
+        mcp_tools=(),
+        mcp_allowed=(),
         is_open=False,
+        is_asking=False,
     )
 
 

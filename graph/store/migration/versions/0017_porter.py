@@ -11,4 +11,4 @@ down_revision = "0016"
 
 
 def upgrade() -> None:
-    rebuild_index(op.get_bind())
+    rebuild_index(op.get_bind(), has_whole_texts=False)
