@@ -8,12 +8,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AnyMessage, BaseMessage, HumanMessage, ToolMessage
 
 from graph.core.turn import IMAGE_NAME, closed_mark, image_name, image_parts, split_turns, without_images, words_of
 from graph.value.client import is_image_url
 from graph.value.view import NamedImage
-from prompt.system.framing import ATTACHMENT_LABEL, UNREAD_NOTE, Language
+from prompt.system.framing import ATTACHMENT_LABEL, RESULT_IMAGES, UNREAD_NOTE, Language
 
 _NAME_CHARS: Final = 100
 _SHORTEST_FENCE: Final = 3
@@ -178,10 +178,21 @@ def with_images(messages: Sequence[AnyMessage], found: Mapping[str, str]) -> lis
     """Returns the messages with images (`data:` URLs by reference) in place of their references.
 
     Unknown images are sent as text, and so is the question of a failed turn: a model without image support would refuse
-    every later turn as well.
+    every later turn as well. Those of tools' results follow them in a message of their own.
     """
     failed = {id(turn[0]) for turn in split_turns(messages) if _has_failed(turn)}
-    return [_with_images(message, found, is_text_only=id(message) in failed) for message in messages]
+    sent: list[AnyMessage] = []
+    of_results: list[str] = []
+    for message in (*messages, None):
+        if of_results and not isinstance(message, ToolMessage):
+            sent.append(HumanMessage(content_of(RESULT_IMAGES, of_results)))
+            of_results = []
+        if isinstance(message, ToolMessage):
+            of_results += filter(is_image_url, (found.get(url, url) for url in urls_of(message)))
+            sent.append(without_images(message))
+        elif message is not None:
+            sent.append(_with_images(message, found, is_text_only=id(message) in failed))
+    return sent
 
 
 def _with_images(message: AnyMessage, found: Mapping[str, str], *, is_text_only: bool) -> AnyMessage:

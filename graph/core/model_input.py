@@ -201,7 +201,7 @@ def assemble(system: SystemPart, history: History, messages: Messages) -> ModelI
     """Builds `[system prompt with blocks and records] + [raw turns] + [program's messages, turn block, open turn]`."""
     raw = raw_messages(messages, system.language)
     if system.note and raw and isinstance(raw[-1], ToolMessage):
-        raw[-1] = raw[-1].model_copy(update={"content": f"{raw[-1].content}\n\n{system.note}"})
+        raw[-1] = with_words(raw[-1], f"{words_of(raw[-1])}\n\n{system.note}")
     placed = place_pins(without_answered(history, system.language), unsent(system.pins, raw))
     prompt = render_system(system, placed)
     items = [record_item(entry, system.language) for entry in placed]

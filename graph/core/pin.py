@@ -82,7 +82,7 @@ def _tokens(line: str) -> int:
     return estimate_tokens(line)
 
 
-BlockKind = Literal["own", "front", "client", "volatile", "before"]
+BlockKind = Literal["own", "front", "client", "volatile", "before", "mcp"]
 # The kinds in the system prompt, in order.
 STANDING: Final[tuple[BlockKind, ...]] = ("own", "front", "client")
 _KINDS: Final[dict[str, BlockKind]] = {kind: kind for kind in get_args(BlockKind)}
@@ -98,7 +98,7 @@ class ContextBlock:
         kind: "own" (the user's own instructions), "front" and "client" (instructions of a client program) are in the
             system prompt, in this order, and stay the same from turn to turn; "volatile" precedes the user's words of
             the open turn, and "before" (messages of a client program, as JSON) the open turn; neither is sent again
-            later.
+            later. "mcp" (MCP tools, as JSON) is no part of the messages: it is sent as tools.
         version: Counts the session's blocks of this kind, from 1.
         sent_lines: Number of lines sent; None for all of them.
         fixed_lines: Number of lines at the beginning that are never cut: what the program sent that waits for the

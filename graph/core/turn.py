@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
@@ -12,6 +12,7 @@ from prompt.system.framing import (
     CLIENT_HEADING,
     CLOSED_ANSWER,
     COMPACTION_HEADING,
+    DECLINED,
     NO_RESULT,
     OWN_CHAT_HEADING,
     OWN_HEADING,
@@ -175,14 +176,21 @@ def closing_messages(
     partial_text: str,
     language: Language,
     message_id: str,
+    declined: Collection[str] = (),
 ) -> list[AnyMessage]:
     """Returns the messages that complete an open turn: a `ToolMessage` for each open call, then a marked answer.
 
     `code` is the error's, "" for none. `partial_text`, the saved part of the streamed answer, is
-    replaced by a fixed sentence if it is blank or already archived in the turn, before a tool call.
+    replaced by a fixed sentence if it is blank or already archived in the turn, before a tool call. `declined`
+    are ids of calls that weren't made as the user didn't allow them.
     """
     closing: list[AnyMessage] = [
-        ToolMessage(NO_RESULT[language], tool_call_id=call_id, id=f"{message_id}-{index}", status="error")
+        ToolMessage(
+            (DECLINED if call_id in declined else NO_RESULT)[language],
+            tool_call_id=call_id,
+            id=f"{message_id}-{index}",
+            status="error",
+        )
         for index, call_id in enumerate(unanswered_calls(open_turn))
     ]
     text = "" if is_archived(partial_text, open_turn) else partial_text

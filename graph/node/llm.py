@@ -24,7 +24,7 @@ from graph.node.model_call import AnswerCall, tools_of
 from graph.node.state import ChatState, NodeDeps, TurnContext, archive_messages, folded_event, snapshot_of
 from graph.node.summary import state_update
 from graph.strategy.fit import Fit, Fitting, Folded, left_out
-from graph.tool.registry import schema_text, schemas_of
+from graph.tool.registry import mcp_schema, schema_text, schemas_of
 from graph.value.error import ContextLengthError, ToolsRefusedError
 from graph.value.event import FoldWaiting, LeftOut
 from prompt.system.chat import rounds_note
@@ -257,7 +257,7 @@ class LlmNode:
         key = turn.language, tuple(tool.name for tool in tools)
         if key not in self._schemas:
             self._schemas[key] = schemas_of(tools)
-        return [*self._schemas[key], *_own_tools(turn)]
+        return [*self._schemas[key], *map(mcp_schema, turn.mcp_tools), *_own_tools(turn)]
 
 
 def _own_tools(turn: TurnContext) -> list[dict[str, Any]]:

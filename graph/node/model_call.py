@@ -8,6 +8,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, Literal
 
@@ -17,7 +18,15 @@ from langchain_core.tools import BaseTool
 from graph.core.attached import references_in, with_images
 from graph.core.model_input import InputItem, ModelInput, full_tokens
 from graph.core.text import message_tokens
-from graph.core.turn import RECALL_TOOL, REPETITION, extract_current_turn, image_parts, text_of, without_images
+from graph.core.turn import (
+    RECALL_TOOL,
+    REPETITION,
+    extract_current_turn,
+    image_parts,
+    text_of,
+    with_words,
+    without_images,
+)
 from graph.model.caller import ChatRunnable, Phase
 from graph.model.chunk import Answer, Usage
 from graph.model.early_end import EarlyEnd, EarlyEndSignal
@@ -32,6 +41,7 @@ from graph.tool.tool_context import PastTurns, SideCall
 from graph.value.client import ClientOptions
 from graph.value.error import NoImagesError, StoreError, TurnfoldError
 from graph.value.event import AnswerRestarted, InputRead, ThoughtDelta, TokenDelta
+from graph.value.record import ArchivedMessage
 
 _LOG = logging.getLogger(__name__)
 # Of what the input leaves of the window: our estimate of the input may be too low, and some servers refuse the sum.
@@ -170,11 +180,17 @@ class AnswerCall:
                 return ask(with_images(messages, found))
             except NoImagesError:
                 models.note_no_images(name)
-                if any(map(image_parts, extract_current_turn(messages))):
+                if _asks_with_images(messages):
                     raise
-        elif any(map(image_parts, extract_current_turn(messages))):
+        elif _asks_with_images(messages):
             raise NoImagesError(models.known_name(name))
         return ask([without_images(message) for message in messages])
+
+
+def _asks_with_images(messages: Sequence[AnyMessage]) -> bool:
+    """Returns whether the current question has images; those of tools' results may be left out."""
+    said = extract_current_turn(messages)
+    return any(image_parts(message) for message in said if isinstance(message, HumanMessage))
 
 
 def _ended_early(text: str) -> Answer:
@@ -278,10 +294,22 @@ def past_turns(
         open_turn=open_turn,
         result_chars=deps.settings.tool_result_chars,
         find=find,
-        read=partial(deps.stores.archive.live_turns, session_id),
+        read=partial(_whole_turns, deps, session_id),
         first_turn=partial(_first_turn, deps, session_id),
         unsaid=lambda query, first: search.unsaid(session_id, query, from_turn=first, before_turn=open_turn),
     )
+
+
+def _whole_turns(deps: NodeDeps, session_id: str, first: int, last: int) -> list[ArchivedMessage]:
+    """Returns the live messages of these turns, with the whole text of results that a later input has cut."""
+    entries = deps.stores.archive.live_turns(session_id, first, last)
+    whole = deps.stores.archive.whole_texts(session_id, first, last)
+    return [
+        replace(entry, message=with_words(entry.message, whole[str(entry.message.id)]))
+        if str(entry.message.id) in whole
+        else entry
+        for entry in entries
+    ]
 
 
 def _first_turn(deps: NodeDeps, session_id: str) -> int:

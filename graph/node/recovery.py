@@ -44,8 +44,8 @@ class StateRecovery:
         """Closes a turn that is left open, and rebuilds the state if it differs from the tables.
 
         Records behind a hole in the coverage are invalidated. A pending task is never resumed: if its answer was given,
-        it is in the archive; if it failed, it would fail again. `keeps_waiting`: a turn that waits for a program stays
-        open.
+        it is in the archive; if it failed, it would fail again. `keeps_waiting`: a turn that waits for a program or
+        for the user's word stays open.
         """
         session_id = lease.session_id
         with self._stores.database.reading():
@@ -53,11 +53,13 @@ class StateRecovery:
             context = self._context(session)
         if context.left_out:
             self._stores.records.invalidate_from(lease, context.left_out[0].from_position)
-        if last is not None and last.is_open and not (keeps_waiting and last.status == "requires_action"):
+        is_kept = keeps_waiting and last is not None and last.is_waiting
+        if last is not None and last.is_open and not is_kept:
             self._end_interrupted(lease, last, owner=session.owner)
             context = self._context(session)
-        if not self._is_same(session_id, context):
-            self.rebuild(session)
+        asks = is_kept and last is not None and last.status == "asking"
+        if not self._is_same(session_id, context, asks=asks):
+            self.rebuild(session, goes_on=asks)
 
     def close(
         self,
@@ -87,6 +89,7 @@ class StateRecovery:
                 partial_text=partial_text,
                 language=self._stores.language(lease.session_id),
                 message_id=f"closed-{uuid.uuid4().hex}",
+                declined=[call["id"] for call in turn.asked_calls],
             )
             self._stores.archive.append(lease, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing)
             self._stores.turns.finish(
@@ -109,7 +112,7 @@ class StateRecovery:
 
         If the last turn goes on (`goes_on`), what a provider wants back with its calls is retained.
         """
-        session_id = session.session_id
+        session_id, last = session.session_id, self._stores.turns.last(session.session_id)
         active, raw, _ = self._context(session)
         returned = self._returned(session_id) if goes_on else {}
         self._stores.checkpointer.delete_thread(session_id)
@@ -124,8 +127,10 @@ class StateRecovery:
             "is_casual": False,
             "tool_rounds": 0,
         }
-        # A run ends behind either node, and the state must look as if one had ended.
-        node = "tool_node" if unanswered_calls(values["messages"]) else "llm_node"
+        # A run ends behind either node, and the state must look as if one had ended; the word on calls that ask is
+        # waited for before `tool_node`.
+        asks = last is not None and last.status == "asking"
+        node = "tool_node" if unanswered_calls(values["messages"]) and not asks else "llm_node"
         self._graph.update_state(config_of(session_id), values, as_node=node)
         _LOG.info("state of session=%s rebuilt from the tables", session_id)
 
@@ -144,8 +149,11 @@ class StateRecovery:
         return self._stores.context(session.session_id, from_turn=first_turn(strategy, session.turn_count))
 
     def _end_interrupted(self, lease: Lease, turn: TurnRow, *, owner: str) -> None:
-        """Closes a turn whose worker or program is gone; without a complete answer it ends as failed or stopped."""
-        if turn.status == "requires_action":
+        """Closes a turn whose worker or program is gone, or that waits for the user's word.
+
+        Without a complete answer it ends as failed or stopped.
+        """
+        if turn.is_waiting:
             self.close(lease, turn, owner=owner, status="stopped" if turn.stop_requested else "unanswered")
             return
         ending, code = ending_of(self._messages_of(turn), stop_requested=turn.stop_requested)
@@ -155,8 +163,11 @@ class StateRecovery:
     def _messages_of(self, turn: TurnRow) -> list[AnyMessage]:
         return [entry.message for entry in self._stores.archive.live_turns(turn.session_id, turn.number, turn.number)]
 
-    def _is_same(self, session_id: str, context: Context) -> bool:
-        """Whether the state has exactly the raw messages, compared in full because a checkpoint may be forged."""
+    def _is_same(self, session_id: str, context: Context, *, asks: bool) -> bool:
+        """Whether the state has exactly the raw messages, compared in full because a checkpoint may be forged.
+
+        `asks`: and goes on with the tools, once the user has given his word.
+        """
         try:
             state = self._graph.get_state(config_of(session_id))
         except _UNREADABLE as error:
@@ -166,7 +177,7 @@ class StateRecovery:
         if not isinstance(held, list) or not all(isinstance(message, BaseMessage) for message in held):
             return False
         expected = [_words(entry.message) for entry in context.raw]
-        return [_words(message) for message in held] == expected and not state.next
+        return [_words(message) for message in held] == expected and state.next == (("tool_node",) if asks else ())
 
 
 def _with_returned(message: AnyMessage, returned: Mapping[str, object]) -> AnyMessage:

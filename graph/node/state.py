@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Annotated, TypedDict
+from types import MappingProxyType
+from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AnyMessage
 from langchain_core.tools import BaseTool
@@ -19,6 +20,7 @@ from graph.core.model_input import SystemPart, system_part
 from graph.core.pin import ContextBlock, Pin
 from graph.core.snapshot import SessionSnapshot
 from graph.core.turn import RECALL_TOOL
+from graph.mcp.servers import McpServers
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.node.fold_worker import FoldWorker
@@ -27,10 +29,11 @@ from graph.store.database import Lease, outlast
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.strategy.base import Strategy, first_turn
-from graph.tool.registry import ToolContext
+from graph.tool.registry import ToolContext, mcp_tools
 from graph.tool.tool_context import ProjectAccess
 from graph.value.client import ClientOptions
 from graph.value.event import Event, Folded
+from graph.value.mcp import ToolInfo
 from graph.value.record import HistoryEntry, Record
 from graph.value.view import Thinking
 from prompt.system.framing import Language
@@ -82,6 +85,9 @@ class TurnContext:
         is_resumed: The turn goes on behind a program's answers to its calls.
         thinking: How much the model is to think, "" for its own measure.
         looked_up: Turns set before the question for a model that can't call `recall`.
+        mcp_tools: Tools of MCP servers offered in this turn, by server and name.
+        mcp_allowed: Offered names of those whose calls the user has allowed in this chat.
+        words: The user's word on calls that waited for it, by id: whether they may be made.
         tools_off: Tools of ours that a program has replaced by its own of the same name, in this session for good.
     """
 
@@ -107,6 +113,9 @@ class TurnContext:
     pins: tuple[Pin, ...] = ()
     thinking: Thinking = ""
     looked_up: tuple[int, ...] = ()
+    mcp_tools: tuple[ToolInfo, ...] = ()
+    mcp_allowed: frozenset[str] = frozenset()
+    words: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def system(self) -> SystemPart:
@@ -157,11 +166,28 @@ class NodeDeps:
     clock: Callable[[], datetime]
     settings: Settings
     spending: Spending
+    mcp: McpServers
+
+    def tools_of_servers(self, stored: Sequence[Mapping[str, Any]]) -> tuple[ToolInfo, ...]:
+        """Returns a chat's MCP tools from their fields; those of servers that aren't here any more are left out."""
+        names = self.mcp.names()
+        return tuple(tool for tool in mcp_tools(stored) if tool.server in names)
 
 
-def archive_messages(deps: NodeDeps, turn: TurnContext, messages: Sequence[AnyMessage]) -> None:
-    """Archives what the turn has said; waits while the database is away, as it was said to the user already."""
+def archive_messages(
+    deps: NodeDeps,
+    turn: TurnContext,
+    messages: Sequence[AnyMessage],
+    *,
+    whole_texts: Mapping[str, str] = MappingProxyType({}),
+    images: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Archives what the turn has said; waits while the database is away, as it was said to the user already.
+
+    See `Archive.append`.
+    """
     append = partial(deps.stores.archive.append, turn.lease, owner=turn.owner, turn=turn.row.number)
+    append = partial(append, whole_texts=whole_texts, images=images)
     outlast(partial(append, attempt=turn.row.attempt, messages=messages), turn.give_up)
 
 

@@ -7,28 +7,33 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any, Final, cast
+from functools import partial
+from typing import Any, Final, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langgraph.runtime import Runtime
+from langgraph.types import interrupt
 
+from graph.core.attached import content_of, reference_of
 from graph.core.text import plain_text
-from graph.core.turn import MARK
+from graph.core.turn import MARK, RECALL_TOOL
 from graph.node.model_call import tools_of
 from graph.node.state import ChatState, NodeDeps, TurnContext, archive_messages
 from graph.tool.recall import opened_turns
 from graph.value.error import TurnStoppedSignal
-from graph.value.event import ToolFinished, ToolStarted
-from prompt.system.framing import Language, note_cut
+from graph.value.event import ToolFinished, ToolProgress, ToolStarted
+from graph.value.mcp import ToolInfo
+from prompt.system.framing import note_cut
 from prompt.tool import words
 
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
 _END_SECONDS: Final = 0.5
 _MAX_THREADS: Final = 16
+_PROGRESS_CHARS: Final = 200
 
 
 class ToolNode:
@@ -47,67 +52,122 @@ class ToolNode:
         ]
         if not calls:
             return {}
-        tools = {tool.name: tool for tool in tools_of(deps, turn)}
-        results = _run_all(calls, unreadable, tools, turn, deps)
-        archive_messages(deps, turn, results)
+        # Before anything runs: the node begins again when the user has given his word.
+        if asked := [_asked(call, tool) for call, tool in _asking(calls, unreadable, turn, deps)]:
+            interrupt({"calls": asked})
+        tools: dict[str, BaseTool | ToolInfo] = {tool.name: tool for tool in tools_of(deps, turn)}
+        tools |= {tool.offered: tool for tool in turn.mcp_tools}
+        results, whole_texts, images = _run_all(calls, unreadable, tools, turn, deps)
+        archive_messages(deps, turn, results, whole_texts=whole_texts, images=images)
         return {"messages": results, "tool_rounds": state["tool_rounds"] + 1}
+
+
+def _asking(
+    calls: Sequence[ToolCall], unreadable: Collection[object], turn: TurnContext, deps: NodeDeps
+) -> Iterator[tuple[ToolCall, ToolInfo]]:
+    """Yields the calls that wait for the user's word, with their tools; a program's turn never waits for it."""
+    tools = {tool.offered: tool for tool in turn.mcp_tools} if turn.client is None else {}
+    for call in calls:
+        tool = tools.get(call["name"])
+        is_settled = call["id"] in unreadable or call["id"] in turn.words or call["name"] in turn.mcp_allowed
+        if tool is not None and not is_settled and deps.mcp.asks(tool):
+            yield call, tool
+
+
+def _asked(call: ToolCall, tool: ToolInfo) -> dict[str, str]:
+    return {"id": str(call["id"]), "server": tool.server, "tool": tool.name, "title": tool.title}
+
+
+class _Outcome(NamedTuple):
+    text: str
+    is_error: bool = False
+    images: tuple[str, ...] = ()
 
 
 def _run_all(
     calls: Sequence[ToolCall],
     unreadable: Collection[object],
-    tools: Mapping[str, BaseTool],
+    tools: Mapping[str, BaseTool | ToolInfo],
     turn: TurnContext,
     deps: NodeDeps,
-) -> list[ToolMessage]:
-    """Runs at most sixteen calls at once, under one deadline; returns the results in the order of the calls.
+) -> tuple[list[ToolMessage], dict[str, str], dict[str, str]]:
+    """Runs at most sixteen calls at once, ours under one deadline; returns the results in the order of the calls.
 
-    Raises `TurnStoppedSignal` on Stop.
+    Also returns the whole texts of cut results by message id, and the images of results by reference. Raises
+    `TurnStoppedSignal` on Stop.
     """
     language = turn.language
     began = time.monotonic()
     pool = ThreadPoolExecutor(max_workers=_MAX_THREADS, thread_name_prefix="tool")
     try:
-        futures: dict[Future[tuple[str, bool]], ToolCall] = {}
+        futures: dict[Future[_Outcome], ToolCall] = {}
+        own: set[Future[_Outcome]] = set()
         for call in calls:
-            arguments = json.dumps(call["args"], ensure_ascii=False)
-            turn.emit(ToolStarted(str(call["id"]), call["name"], arguments))
+            arguments, tool = json.dumps(call["args"], ensure_ascii=False), tools.get(call["name"])
+            turn.emit(ToolStarted(str(call["id"]), call["name"], arguments, *_origin(tool)))
             run = contextvars.copy_context().run
-            futures[pool.submit(run, _run_one, call, tools, language, call["id"] in unreadable)] = call
-        done = _await(futures, turn, deps.settings.tool_deadline_seconds)
+            if call["id"] in unreadable:
+                future = pool.submit(lambda: _Outcome(words.UNREADABLE[language], is_error=True))
+            else:
+                future = pool.submit(run, partial(_run_one, call, tools, turn, deps))
+            futures[future] = call
+            if not isinstance(tool, ToolInfo):
+                own.add(future)
+        done = _await(futures, own, turn, deps.settings.tool_deadline_seconds)
     finally:
         # A call past its deadline can't be cancelled: its thread runs on, and its result is ignored.
         pool.shutdown(wait=False, cancel_futures=True)
-    results = []
+    results: list[ToolMessage] = []
+    whole_texts: dict[str, str] = {}
+    images: dict[str, str] = {}
     for future, call in futures.items():
-        text, is_error = future.result() if future in done else (words.TOO_LONG[language], True)
-        text, most_chars = plain_text(text), deps.settings.tool_result_chars
+        outcome = future.result() if future in done else _Outcome(words.TOO_LONG[language], is_error=True)
+        text, most_chars = plain_text(outcome.text), deps.settings.tool_result_chars
+        message_id = f"tool-{uuid.uuid4().hex}"
         if len(text) > most_chars:
+            if call["name"] != RECALL_TOOL:
+                whole_texts[message_id] = text
             text = note_cut(text, most_chars, why="are shown", language=language)
+        references = tuple(map(reference_of, outcome.images))
+        images |= dict(zip(references, outcome.images, strict=True))
         seconds = done.get(future, time.monotonic()) - began
         turns = opened_turns(call["name"], text)
-        turn.emit(ToolFinished(str(call["id"]), call["name"], text, is_error, seconds, turns))
+        turn.emit(
+            ToolFinished(str(call["id"]), call["name"], text, outcome.is_error, seconds, turns, images=references)
+        )
+        server, title = _origin(tools.get(call["name"]))
+        origin = {"server": server, "title": title} if server else {}
         results.append(
             ToolMessage(
-                text,
+                content_of(text, references),
                 tool_call_id=str(call["id"]),
                 name=call["name"],
-                id=f"tool-{uuid.uuid4().hex}",
-                status="error" if is_error else "success",
-                additional_kwargs={MARK: {"seconds": round(seconds, 3)}},
+                id=message_id,
+                status="error" if outcome.is_error else "success",
+                additional_kwargs={MARK: {"seconds": round(seconds, 3), **origin}},
             )
         )
-    return results
+    return results, whole_texts, images
+
+
+def _origin(tool: BaseTool | ToolInfo | None) -> tuple[str, str]:
+    """Returns the server and the title of an MCP tool, "" for others."""
+    return (tool.server, tool.title) if isinstance(tool, ToolInfo) else ("", "")
 
 
 def _await(
-    futures: Mapping[Future[tuple[str, bool]], ToolCall], turn: TurnContext, deadline_seconds: float
-) -> dict[Future[tuple[str, bool]], float]:
-    """Waits until all calls are done or the deadline passes; returns the finished ones with the time they ended."""
+    futures: Collection[Future[_Outcome]], own: Collection[Future[_Outcome]], turn: TurnContext, deadline_seconds: float
+) -> dict[Future[_Outcome], float]:
+    """Waits until all calls are done or the deadline of our `own` ones passes; those of servers have their own.
+
+    Returns the finished ones with the time they ended.
+    """
     until = time.monotonic() + deadline_seconds
-    done: dict[Future[tuple[str, bool]], float] = {}
+    done: dict[Future[_Outcome], float] = {}
     open_calls = set(futures)
-    while open_calls and time.monotonic() < until:
+    while open_calls:
+        if time.monotonic() >= until:
+            open_calls.difference_update(own)
         if turn.stop.is_set():
             # A tool's own model call ends by this stop too; its row is written while the turn has the lease.
             wait(open_calls, timeout=_END_SECONDS)
@@ -119,24 +179,34 @@ def _await(
     return done
 
 
-def _run_one(
-    call: ToolCall,
-    tools: Mapping[str, BaseTool],
-    language: Language,
-    is_unreadable: bool,  # noqa: FBT001 - passed by pool.submit
-) -> tuple[str, bool]:
-    if is_unreadable:
-        return words.UNREADABLE[language], True
-    tool = tools.get(call["name"])
+def _run_one(call: ToolCall, tools: Mapping[str, BaseTool | ToolInfo], turn: TurnContext, deps: NodeDeps) -> _Outcome:
+    language, tool = turn.language, tools.get(call["name"])
     if tool is None:
-        return words.no_tool(call["name"], tools, language), True
+        return _Outcome(words.no_tool(call["name"], tools, language), is_error=True)
     try:
+        if isinstance(tool, ToolInfo):
+            return _call_server(call, tool, turn, deps)
         result = tool.invoke(call)
     except TurnStoppedSignal:
-        return words.STOPPED[language], True
+        return _Outcome(words.STOPPED[language], is_error=True)
     except BaseException as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result, even an exit or a cancellation
         _LOG.warning("tool %s failed: %s", call["name"], type(error).__name__)
-        return words.failed(error, language), True
+        return _Outcome(words.failed(error, language), is_error=True)
     if isinstance(result, ToolMessage):
-        return result.text, result.status == "error"
-    return str(result), False
+        return _Outcome(result.text, result.status == "error")
+    return _Outcome(str(result))
+
+
+def _call_server(call: ToolCall, tool: ToolInfo, turn: TurnContext, deps: NodeDeps) -> _Outcome:
+    call_id = str(call["id"])
+    is_allowed = turn.client is None or not deps.mcp.asks(tool)
+    if not turn.words.get(call_id, is_allowed):
+        return _Outcome(words.DECLINED[turn.language], is_error=True)
+    result = deps.mcp.call(
+        tool,
+        call["args"],
+        stop=turn.stop,
+        on_progress=lambda text: turn.emit(ToolProgress(call_id, text[:_PROGRESS_CHARS])),
+        language=turn.language,
+    )
+    return _Outcome(result.text, result.is_error, result.images)

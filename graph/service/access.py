@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from graph.core.instruction import checked_instructions
 from graph.core.text import plain_text
 from graph.file.root_folder import RootFolders
 from graph.fold.spec import round_rate
+from graph.mcp.servers import McpServers
 from graph.model.factory import ChatModels
 from graph.node.recovery import StateRecovery
 from graph.server.identity import SignIn
@@ -25,8 +27,10 @@ from graph.store.session import SessionRow
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies
-from graph.tool.registry import TOOL_NAMES
-from graph.value.error import BusyError, InputError, SignInError
+from graph.tool.registry import TOOL_NAMES, mcp_tools
+from graph.value.client import ClientOptions
+from graph.value.error import BusyError, InputError, McpError, SignInError
+from graph.value.mcp import ToolInfo
 from graph.value.view import LiveTurn, TurnOptions
 from graph.worker.turn_log import TurnLog
 from graph.worker.turn_poller import DistantTurn, TurnPoller
@@ -34,6 +38,9 @@ from graph.worker.turn_runner import TurnRunner
 
 # A worker prunes checkpoints and releases the lease after its turn has ended for the user.
 AFTERMATH_SECONDS: Final = 5.0
+# Between server and tool in the names that models and tokens of programs have for MCP tools.
+MCP_SEPARATOR: Final = "__"
+_NAMED_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +152,7 @@ class Choices:
     models: ChatModels
     strategies: Strategies
     roots: RootFolders
+    mcp: McpServers
 
     def chosen(self, options: TurnOptions) -> dict[str, Any]:
         """Returns the settings given by the options.
@@ -190,7 +198,56 @@ class Choices:
             del changes["model"]
         if off := TOOL_NAMES.intersection(options.client.tool_names if options.client else ()) - {*session.tools_off}:
             changes["tools_off"] = (*session.tools_off, *sorted(off))
+        if options.mcp_tools is not None:
+            chosen = self.mcp_chosen(options.mcp_tools, session.mcp_tools)
+            if chosen != session.mcp_tools:
+                changes["mcp_tools"] = chosen
         return changes
+
+    def mcp_chosen(
+        self, offered: Collection[str], stored: Sequence[Mapping[str, Any]] = ()
+    ) -> tuple[Mapping[str, Any], ...]:
+        """Returns the fields of the tools with these offered names, as their servers have them now.
+
+        While a server isn't ready, those of `stored` count. Raises `InputError` `unknown_tool`.
+        """
+        known = {tool.offered: tool for tool in mcp_tools(stored)}
+        known |= {tool.offered: tool for status in self.mcp.statuses() for tool in status.tools}
+        if unknown := [name for name in offered if name not in known]:
+            raise InputError("unknown_tool", ", ".join(sorted(unknown)))
+        return tuple(tool._asdict() for tool in mcp_tools(known[name]._asdict() for name in {*offered}))
+
+    def mcp_named(self, client: ClientOptions) -> tuple[Mapping[str, Any], ...]:
+        """Returns the fields of the tools that a program's token names; starts the servers that may have them.
+
+        A server that can't be used has none.
+        """
+        patterns = [pattern for pattern in client.allowed_tools or () if MCP_SEPARATOR in pattern]
+        found: list[ToolInfo] = []
+        for name in self.mcp.names() if patterns else ():
+            with suppress(McpError):
+                tools = self.mcp.tools(name, wait_seconds=_NAMED_SECONDS)
+                found += (tool for tool in tools if is_named(tool, client))
+        return tuple(tool._asdict() for tool in mcp_tools(tool._asdict() for tool in found))
+
+    def mcp_offered(self, chosen: Sequence[ToolInfo], client: ClientOptions | None) -> tuple[ToolInfo, ...]:
+        """Returns which of a session's MCP tools a turn is offered.
+
+        A program is offered those that its token names and that need no word of the user.
+        """
+        names = self.mcp.names()
+        there = tuple(tool for tool in chosen if tool.server in names)
+        if client is None:
+            return there
+        if client.is_demand:
+            return ()
+        return tuple(tool for tool in there if is_named(tool, client) and not self.mcp.asks(tool))
+
+
+def is_named(tool: ToolInfo, client: ClientOptions) -> bool:
+    """Returns whether a program's token names an MCP tool, which it does by a pattern such as `files__*`."""
+    patterns = (pattern for pattern in client.allowed_tools or () if MCP_SEPARATOR in pattern)
+    return tool.offered not in client.tool_names and any(fnmatchcase(tool.offered, each) for each in patterns)
 
 
 def new_session_id() -> str:

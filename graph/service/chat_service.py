@@ -221,7 +221,7 @@ class ChatService:
         )
         self.inputs = Inputs(access, models=models, strategies=strategies, known_tools=engine.known_tools)
         self.instructions = Instructions(access)
-        self.mcp = McpChat(access)
+        self.mcp = McpChat(access, choices, self.turns)
         self.costs = Costs(access, token_uses=stores.owner.token_uses, prices=settings.model_prices, models=models)
         self.projects = Projects(
             access.owner,
@@ -279,6 +279,13 @@ class ChatService:
         return self._engine.spending.metrics.render()
 
 
+def open_mcp(settings: Settings) -> McpServers:
+    """Returns the servers of `MCP_SERVERS`; none is started yet. Raises `SettingsError` for a malformed file."""
+    path = settings.mcp_servers
+    configs = read_servers(path) if path else ()
+    return McpServers(configs, allow=settings.mcp_allow, silence_seconds=settings.tool_deadline_seconds)
+
+
 @contextmanager
 def open_service(
     settings: Settings,
@@ -288,6 +295,7 @@ def open_service(
     tools: Callable[[ToolContext], list[BaseTool]] = build_tools,
     stores: Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]] = open_stores,
     context: ContextSource | None = None,
+    mcp: Callable[[Settings], McpServers] = open_mcp,
 ) -> Iterator[ChatService]:
     """Opens the stores, models and workers of a server, and closes them in order; running turns end as stopped.
 
@@ -304,6 +312,7 @@ def open_service(
         tools: Builds the tools of one turn.
         stores: Opens the stores, given the clock.
         context: Composes the context blocks of project turns, in place of `ProjectContext`.
+        mcp: Makes the servers of `MCP_SERVERS`, which start when they are needed.
 
     Raises `DatabaseError`: the database can't be opened; the subclass says why. `SettingsError`: `MCP_SERVERS` names no
     file of servers.
@@ -320,6 +329,8 @@ def open_service(
         metrics.watch_database(opened.chat.database.engine)
         metrics.watch_pool("checkpoints", opened.chat.checkpointer.connections())
         spending = Spending(opened.owner.use, metrics)
+        servers = mcp(settings)
+        stack.callback(servers.close)
         fold_worker = FoldWorker(
             stores=opened.chat,
             models=chat_models,
@@ -360,6 +371,7 @@ def open_service(
             clock=now,
             settings=settings,
             spending=spending,
+            mcp=servers,
         )
         graph = build_graph(deps)
         strategies = build_strategies(
@@ -441,7 +453,7 @@ def open_service(
         yield ChatService(
             Engine(
                 access=access,
-                choices=Choices(settings=settings, models=chat_models, strategies=strategies, roots=roots),
+                choices=Choices(settings=settings, models=chat_models, strategies=strategies, roots=roots, mcp=servers),
                 stores=opened,
                 fold_worker=fold_worker,
                 side_requests=side_requests,

@@ -25,7 +25,7 @@ from graph.store.stores import ChatStores
 from graph.strategy.base import Strategy
 from graph.strategy.shrink import shorten_verbatim
 from graph.strategy.strategies import Strategies
-from graph.tool.registry import KnownTools
+from graph.tool.registry import KnownTools, Schemas
 from graph.value.error import NotFoundError
 from graph.value.record import ArchivedMessage, HistoryEntry, to_entry
 from graph.value.view import BlockRole, CallInput, HistoryTurn, InputBlock, SentRequest, ToolSchema
@@ -123,7 +123,7 @@ class Inputs:
             raise NotFoundError
         rebuilt, name = self._rebuild(session, call), models.known_name(call.model)
         offered = [block[1] for block in call.manifest if block[0] == TOOLS]
-        tools = self._known_tools.find(offered[0], rebuilt.language, off=session.tools_off) if offered else ()
+        tools = self._schemas(session, offered[0], rebuilt.language) if offered else ()
         body = None
         if rebuilt.messages is not None:
             images = self._stores.images.get(session_id, references_in(rebuilt.messages))
@@ -183,9 +183,13 @@ class Inputs:
     def _tools(self, session: SessionRow, block: Block, language: Language) -> tuple[ToolSchema, ...]:
         """Returns the tools of their block; () for other blocks."""
         kind, name, _, _ = block
-        schemas = self._known_tools.find(name, language, off=session.tools_off) if kind == TOOLS else ()
+        schemas = self._schemas(session, name, language) if kind == TOOLS else ()
         functions = (schema["function"] for schema in schemas)
         return tuple(ToolSchema(tool["name"], json.dumps(tool, ensure_ascii=False, indent=2)) for tool in functions)
+
+    def _schemas(self, session: SessionRow, name: str, language: Language) -> Schemas:
+        chosen = self._stores.blocks.versions(session.session_id, "mcp")
+        return self._known_tools.find(name, language, off=session.tools_off, chosen=chosen)
 
     def _rebuild(self, session: SessionRow, call: ModelCall) -> Rebuilt:
         """Builds what a call of this session was sent again."""

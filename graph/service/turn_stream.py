@@ -33,7 +33,7 @@ from graph.value.client import ClientUsage, CompletionEnd, FinishReason, Matched
 from graph.value.error import BusyError, NotFoundError, RefusedError
 from graph.value.event import ActionRequired, Event, LeftOut, TokenDelta, TurnFinished
 from graph.value.view import LiveTurn, TurnView
-from graph.worker.turn_log import TurnLog, answers_in, last_event, steps_in
+from graph.worker.turn_log import TurnLog, answers_in, last_event, pending_in, steps_in
 from prompt.system.framing import Language
 
 _ID_PREFIX: Final = "chatcmpl-"
@@ -294,7 +294,7 @@ def _turn_view(row: TurnRow, messages: Sequence[AnyMessage], *, is_last: bool) -
         status=row.status,
         user_text=text_of(asked) if asked else "",
         answer_text="\n\n".join(answers_in(messages)),
-        steps=tuple(steps_in(messages)),
+        steps=tuple(step for step in steps_in(messages) if row.status != "asking" or step.status != "running"),
         error_code=row.error_code,
         error_detail=row.error_detail,
         model=row.model,
@@ -308,6 +308,7 @@ def _turn_view(row: TurnRow, messages: Sequence[AnyMessage], *, is_last: bool) -
         started_at=row.started_at,
         seconds=(row.finished_at - row.started_at).total_seconds() if row.finished_at else 0.0,
         images=images_of(asked) if asked else (),
+        pending=pending_in(row, messages),
     )
 
 

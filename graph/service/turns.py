@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.attached import data_urls, images_of, question_of, references_in, url_of, urls_of
 from graph.core.language import is_casual, system_language
@@ -28,23 +29,25 @@ from graph.service.turn_stream import TurnStream, view_aside, views_of
 from graph.store.archive import keep_images
 from graph.store.database import Lease
 from graph.store.fork import copy_session
-from graph.store.session import SessionRow
+from graph.store.session import SessionRow, SessionStore
 from graph.store.session_import import insert_turns
 from graph.store.turn import TurnRow
-from graph.tool.registry import schema_text
+from graph.tool.registry import mcp_text, mcp_tools, read_mcp, schema_text
 from graph.value.client import ClientMessage, ClientOptions, is_image_url
 from graph.value.error import BusyError, InputError, InputReason, NotFoundError
 from graph.value.event import Event
-from graph.value.view import LiveTurn, NamedImage, StartedTurn, Transcript, TurnOptions, TurnView
+from graph.value.mcp import ToolInfo
+from graph.value.view import LiveTurn, NamedImage, StartedTurn, Transcript, TurnOptions, TurnView, Word
 from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
 from graph.worker.title_maker import TitleMaker
-from graph.worker.turn_log import TurnLog, TurnMeter, answers_in, steps_in
+from graph.worker.turn_log import TurnLog, TurnMeter, answers_in, pending_in, steps_in
 from graph.worker.turn_runner import Job
 from graph.worker.vector_worker import VectorWorker
 from prompt.system.framing import Language
 
 _SMALLEST_WINDOW_TOKENS: Final = 1_000
+_NEWEST_SESSIONS: Final = 20
 
 
 class _Opening(NamedTuple):
@@ -301,6 +304,8 @@ class Turns:
         """
         session = self._access.own(lease.session_id)
         changes = self._choices.changes_of(session, options)
+        if session.turn_count == 0 and options.mcp_tools is None and (first := self._first_mcp_tools(options.client)):
+            changes["mcp_tools"] = first
         session = replace(session, **changes)
         self._access.recovery.reconcile(lease, session)
         text = text_of(message)
@@ -319,6 +324,12 @@ class Turns:
             raise BusyError  # the same message was sent twice at once, and the other call committed it
         return turn, session
 
+    def _first_mcp_tools(self, client: ClientOptions | None) -> tuple[Mapping[str, Any], ...]:
+        """Returns the MCP tools that a new session begins with: the newest chat's, or those that a token names."""
+        if client is not None:
+            return self._choices.mcp_named(client)
+        return newest_mcp_tools(self._stores.sessions, self._owner)
+
     def _last_answer(self, session_id: str) -> str:
         with self._stores.database.reading():
             last = self._stores.turns.last(session_id)
@@ -335,10 +346,12 @@ class Turns:
         *,
         messages: Sequence[AnyMessage] = (),
         resumed: Sequence[AnyMessage] = (),
+        words: Mapping[str, bool] = MappingProxyType({}),
     ) -> None:
         """Hands an attempt to a worker, which releases the lease and the slot at its end.
 
-        `messages` aren't in graph state yet; `resumed` are those of the attempt before a program answered its calls.
+        `messages` aren't in graph state yet; `resumed` are those of the attempt before a program answered its calls, or
+        before the user gave his word on them.
         """
         session_id = lease.session_id
         before = [*messages, *resumed]
@@ -346,7 +359,7 @@ class Turns:
             turn.number,
             turn.attempt,
             text="\n\n".join(answers_in(before)),
-            steps=tuple(steps_in(before)),
+            steps=tuple(step for step in steps_in(before) if step.status != "running"),
             thoughts=self._stores.turns.thoughts(session_id, turn.number) if resumed else "",
             thought_seconds=turn.thought_seconds,
         )
@@ -361,6 +374,7 @@ class Turns:
             pins = self._stores.pinned(session_id) if strategy.sends_records else ()
             asked = self._stores.archive.get(session_id, turn.user_message_id).message
             own = self._stores.own_block(session, language)
+        mcp_tools = self._mcp_tools(lease, session, options, is_resumed=bool(resumed))
         context = TurnContext(
             lease=lease,
             owner=self._owner,
@@ -377,6 +391,9 @@ class Turns:
             tools_off=frozenset(session.tools_off),
             pins=pins,
             thinking=session.thinking,
+            mcp_tools=mcp_tools,
+            mcp_allowed=frozenset(session.mcp_allowed),
+            words=words,
         )
         values = {plain_text(key): plain_text(value) for key, value in options.context.items()}
         request = ContextRequest(
@@ -394,6 +411,21 @@ class Turns:
         self._runner.submit(
             Job(log, context, tuple(messages), session.compression_rate, request, _fingerprint_of(decision))
         )
+
+    def _mcp_tools(
+        self, lease: Lease, session: SessionRow, options: TurnOptions, *, is_resumed: bool
+    ) -> tuple[ToolInfo, ...]:
+        """Returns the MCP tools that a turn is offered: those of its session, or of its beginning if it is resumed."""
+        blocks = self._stores.blocks
+        if is_resumed:
+            begun = blocks.newest(session.session_id, "mcp")
+            chosen = read_mcp(begun.text) if begun else ()
+        else:
+            chosen = mcp_tools(session.mcp_tools)
+        offered = self._choices.mcp_offered(chosen, options.client)
+        if not is_resumed:
+            blocks.keep(lease, "mcp", mcp_text(offered), owner=self._owner)
+        return offered
 
     # A turn is run again: the last one in its place, an earlier one in a branch.
 
@@ -447,7 +479,7 @@ class Turns:
             self._check_unchanged(session_id, decision)
             session = self._access.own(session_id)
             last = turns.last(session_id)
-            is_waiting = last is not None and last.status == "requires_action"
+            is_waiting = last is not None and last.is_waiting
             self._access.recovery.reconcile(lease, session)
             last = turns.last(session_id)
             if last is None or turn not in {None, last.number} or not (is_waiting or last.status in statuses):
@@ -558,6 +590,8 @@ class Turns:
             changes = self._choices.changes_of(session, options)
             session = replace(session, **changes)
             last, messages = self._open_turn(session_id)
+            if last is not None and last.status == "asking":
+                raise InputError("unknown_call")  # the user decides, and no program
             language = self._stores.language(session_id)
             results = results_of(messages, answers, id_prefix=new_prefix(), language=language)
             turn = self._stores.turns.resume(
@@ -572,6 +606,29 @@ class Turns:
             )
             self._access.recovery.rebuild(session, goes_on=True)
             self._start(lease, turn, session, options, decision, resumed=[*messages, *results])
+        return turn.number
+
+    def answer(self, session_id: str, words: Mapping[str, Word], *, options: TurnOptions | None = None) -> int:
+        """Continues the turn that waits for the user's word, in the same attempt; see `McpChat.answer`."""
+        self._access.own(session_id)
+        with self._reserve(session_id) as lease:
+            session = self._access.own(session_id)
+            last, messages = self._open_turn(session_id)
+            pending = pending_in(last, messages) if last else ()
+            if unknown := words.keys() - {call.call_id for call in pending}:
+                raise InputError("unknown_call", ", ".join(sorted(unknown)))
+            if last is None or (missing := [call.call_id for call in pending if call.call_id not in words]):
+                raise InputError("unanswered_call", ", ".join(missing) if last else "")
+            self._access.recovery.reconcile(lease, session, keeps_waiting=True)
+            names = {str(call["id"]): call["name"] for call in newest_calls(messages)}
+            always = {names[call_id] for call_id, word in words.items() if word == "always"} - {*session.mcp_allowed}
+            changes = {"mcp_allowed": (*session.mcp_allowed, *sorted(always))} if always else {}
+            turn = self._stores.turns.resume(
+                lease, last.number, owner=self._owner, messages=(), model=last.model, settings=changes
+            )
+            session = replace(session, **changes)
+            allowed = {call_id: word != "no" for call_id, word in words.items()}
+            self._start(lease, turn, session, options or TurnOptions(), None, resumed=messages, words=allowed)
         return turn.number
 
     def _open_turn(self, session_id: str) -> tuple[TurnRow | None, list[AnyMessage]]:
@@ -596,7 +653,7 @@ class Turns:
         return log.follow(timeout_seconds=timeout_seconds)
 
     def stop(self, session_id: str) -> None:
-        """Ends the running turn or compaction, keeping partial text, or closes a turn that waits for a program."""
+        """Ends the running turn or compaction, keeping partial text, or closes a turn that waits."""
         self._access.own(session_id)
         if (log := self._runner.running(session_id)) is not None:
             log.stop.set()
@@ -606,7 +663,7 @@ class Turns:
         if last is None or not last.is_open:
             return
         self._stores.turns.request_stop(session_id, last.number)
-        if last.status == "requires_action":
+        if last.is_waiting:
             with contextlib.suppress(BusyError), self._access.between_turns(session_id, keeps_waiting=False):
                 pass  # to hold the lease closes it
 
@@ -649,6 +706,17 @@ class Turns:
             turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id), previous_at=previous_at
         )
 
+    def whole_result(self, session_id: str, turn: int, call_id: str) -> str:
+        """Returns the whole text of a call's result in a turn's last attempt, which the input may have cut."""
+        self._access.own(session_id)
+        entries = self._stores.archive.live_turns(session_id, turn, turn)
+        whole = self._stores.archive.whole_texts(session_id, turn, turn)
+        results = (entry.message for entry in entries if isinstance(entry.message, ToolMessage))
+        found = next((result for result in results if result.tool_call_id == call_id), None)
+        if found is None:
+            raise NotFoundError(call_id)
+        return whole.get(str(found.id)) or words_of(found)
+
     def version(self, session_id: str, turn: int, attempt: int) -> TurnView:
         """Returns a turn as one of its `attempts` answered it; raises `NotFoundError` if it isn't one of them."""
         return view_aside(self._access, self._access.own(session_id), turn, attempt)
@@ -657,6 +725,12 @@ class Turns:
         """Returns the `data:` URL of an image of the session; "" if it isn't there any more."""
         self._access.own(session_id)
         return self._stores.images.get(session_id, {reference}).get(reference, "")
+
+
+def newest_mcp_tools(sessions: SessionStore, owner: str) -> tuple[Mapping[str, Any], ...]:
+    """Returns the MCP tools of the owner's newest chat on the page, which a new one begins with."""
+    newest = sessions.list(owner, limit=_NEWEST_SESSIONS)
+    return next((session.mcp_tools for session in newest if not session.client), ())
 
 
 def take_back_notes(

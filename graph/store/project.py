@@ -19,6 +19,7 @@ _ADD = insert(context_block_table)
 _OF_KIND = select(_block.version, _block.owner, _block.text).where(
     _block.session_id == bindparam("of_session"), _block.kind == bindparam("of_kind")
 )
+_VERSIONS = _OF_KIND.order_by(_block.version.desc())
 _NEWEST = _OF_KIND.order_by(_block.version.desc()).limit(1)
 _ONE = _OF_KIND.where(_block.version == bindparam("of_version"))
 _LOSSES = select(func.count(), func.coalesce(func.sum(_block.lost_tokens), 0)).where(
@@ -52,6 +53,12 @@ class ContextBlockStore:
         with self._database.read() as connection:
             row = _newest(connection, session_id, kind)
         return ContextBlock(kind, row.version, row.text) if row and row.text else None
+
+    def versions(self, session_id: str, kind: BlockKind) -> tuple[str, ...]:
+        """Returns the texts of all versions of this kind of block, newest first, ends left out."""
+        with self._database.read() as connection:
+            rows = connection.execute(_VERSIONS, {"of_session": session_id, "of_kind": kind}).all()
+        return tuple(row.text for row in rows if row.text)
 
     def losses(self, session_id: str, kind: BlockKind) -> tuple[int, int]:
         """Returns the number of changes of this kind of block that lost cached tokens, and the tokens lost in all."""

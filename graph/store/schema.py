@@ -191,7 +191,7 @@ turn_table = Table(
     Column("client", PlainText, nullable=False, server_default=""),
     Column("is_imported", Boolean, nullable=False, server_default=false()),
     Column("thought_seconds", Float, nullable=False, server_default="0"),
-    Column("asked_calls", JsonTuple, nullable=False, server_default="[]"),  # ids of those that wait for a word
+    Column("asked_calls", JsonTuple, nullable=False, server_default="[]"),  # those that wait for the user's word
     Column("thoughts", PlainText, nullable=False, server_default=""),
     PrimaryKeyConstraint("session_id", "number", name="turn_key"),
     sqlite_with_rowid=False,

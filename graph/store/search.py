@@ -230,7 +230,7 @@ def weigh_messages(found: Mapping[str, Collection[int]], message_count: int) -> 
 
 
 def _text_of(role: str, message_id: str, content: str, whole_text: str = "") -> str:
-    """Returns the indexed text; that of a cut result is whole. "" for an unreadable row, so that the others can be indexed."""
+    """Returns the indexed text, that of a cut result whole; "" for an unreadable row, so that others can be indexed."""
     try:
         message = decode_message(role, message_id, content)
     except (ValueError, TypeError, LookupError, AttributeError):

@@ -72,7 +72,7 @@ def shown_message(message: AnyMessage) -> AnyMessage:
             )
         case ToolMessage():
             return ToolMessage(
-                words_of(message),
+                content_of(words_of(message), images_of(message)),
                 id=message.id,
                 tool_call_id=message.tool_call_id,
                 name=message.name,
@@ -109,7 +109,7 @@ _CHOICES: Final[Mapping[Table, Mapping[str, Sequence[object]]]] = {
     },
 }
 # Of the lists that have other items than texts.
-_ITEMS: Final[Mapping[str, type]] = {"turns": int, "mcp_tools": dict}
+_ITEMS: Final[Mapping[str, type]] = {"turns": int, "mcp_tools": dict, "asked_calls": dict}
 _USER: Final = "human"
 _PINNED_ROLES: Final = (_USER, "ai")
 

@@ -284,7 +284,7 @@ class TurnStore:
         error_detail: str = "",
         partial_text: str = "",
         fingerprint: EndedFingerprint | None = None,
-        asked_calls: Sequence[str] = (),
+        asked_calls: Sequence[Mapping[str, str]] = (),
     ) -> None:
         """Ends an open turn, or makes it wait for its program or for the user; an ended turn is left unchanged."""
         end = _change(lease.session_id, number).where(_turn.status.in_(OPEN))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Final, Literal
@@ -30,7 +31,8 @@ class TurnRow:
         client: The name of the program that sent the turn, "" for the page.
         is_imported: True if a program sent the turn with its answer: no model of ours was called.
         thought_seconds: How long the model thought, 0 for no thoughts; `TurnStore.thoughts` reads them.
-        asked_calls: The ids of the calls that wait for the user's word, while the turn is "asking".
+        asked_calls: The calls that wait for the user's word while the turn is "asking": `id`, `server`, `tool` and
+            `title` of each.
     """
 
     session_id: str
@@ -50,7 +52,7 @@ class TurnRow:
     client: str
     is_imported: bool
     thought_seconds: float = 0.0
-    asked_calls: tuple[str, ...] = ()
+    asked_calls: tuple[Mapping[str, str], ...] = ()
 
     @property
     def is_open(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import product
@@ -22,6 +22,7 @@ from graph.tool.project_note import build_project_notes, build_read_rule
 from graph.tool.recall import build_recall
 from graph.tool.tool_context import PastTurns, ProjectAccess, ToolContext
 from graph.tool.web_search import build_web_search
+from graph.value.mcp import ToolInfo
 from prompt.system.framing import Language
 
 __all__ = ["TOOL_NAMES", "ToolContext", "build_tools"]
@@ -53,6 +54,30 @@ def schema_text(schemas: Schemas) -> str:
     return json.dumps(schemas, ensure_ascii=False) if schemas else ""
 
 
+def mcp_schema(tool: ToolInfo) -> dict[str, Any]:
+    """Returns the schema of a server's tool as it is sent: byte for byte what its server said when it was chosen."""
+    function = {"name": tool.offered, "description": tool.description, "parameters": dict(tool.schema)}
+    return {"type": "function", "function": function}
+
+
+def mcp_text(tools: Sequence[ToolInfo]) -> str:
+    """Returns tools of servers as a block of their chat keeps them; "" for none."""
+    return json.dumps([tool._asdict() for tool in tools], ensure_ascii=False) if tools else ""
+
+
+def read_mcp(text: str) -> tuple[ToolInfo, ...]:
+    """Returns the tools that `mcp_text` wrote; none of a text that another program wrote."""
+    try:
+        return mcp_tools(json.loads(text or "[]"))
+    except (ValueError, TypeError):
+        return ()
+
+
+def mcp_tools(stored: Iterable[Mapping[str, Any]]) -> tuple[ToolInfo, ...]:
+    """Returns tools from their fields, in the order in which they are sent."""
+    return tuple(sorted((ToolInfo(**tool) for tool in stored), key=lambda tool: (tool.server, tool.name)))
+
+
 class KnownTools:
     """The tools of this version of the server. Their schemas aren't stored; each call keeps only the id of its own."""
 
@@ -64,12 +89,16 @@ class KnownTools:
         self._clock = clock
         self.offered = lru_cache(self._offered)
 
-    def find(self, wanted: str, language: Language, *, off: Collection[str]) -> Schemas:
-        """Returns the schemas by id; () if they are of a different version or include a client's tools."""
+    def find(self, wanted: str, language: Language, *, off: Collection[str], chosen: Sequence[str] = ()) -> Schemas:
+        """Returns the schemas by id; () if they are of a different version or include a client's tools.
+
+        `chosen` are the blocks of MCP tools that the session has had.
+        """
+        added = [[], *([*map(mcp_schema, read_mcp(text))] for text in chosen)]
         for has_past, has_project in product((True, False), repeat=2):
             _, offered = self.offered(language, has_past=has_past, has_project=has_project)
             left = [schema for schema in offered if schema["function"]["name"] not in off]
-            for schemas in (offered, left):
+            for schemas in ([*own, *more] for more in added for own in (offered, left)):
                 if schemas and schema_id(schema_text(schemas)) == wanted:
                     return schemas
         return ()

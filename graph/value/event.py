@@ -42,11 +42,13 @@ class Folded:
 
 @dataclass(frozen=True)
 class ToolStarted:
-    """A tool call began; `arguments` is JSON text."""
+    """A tool call began; `arguments` is JSON text. `server` and `title` are those of an MCP tool, "" for others."""
 
     call_id: str
     name: str
     arguments: str
+    server: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from graph.store.session import SessionRow
 from graph.store.turn_row import TurnRow
 from graph.strategy.base import Strategy, first_turn
 from graph.strategy.strategies import Strategies
-from graph.tool.registry import KnownTools, Schemas
+from graph.tool.registry import KnownTools, Schemas, mcp_schema
 from graph.tool.tool_context import ProjectAccess
 from graph.value.record import to_entry
 from graph.worker.project_context import SessionContexts
@@ -141,6 +141,7 @@ class NextInputs:
             language=language,
             project=self._project_of(session.owner, session.project_root),
             tools_off=frozenset(session.tools_off),
+            mcp_tools=self._deps.tools_of_servers(session.mcp_tools),
             pins=self._deps.stores.pinned(session_id) if strategy.sends_records else (),
         )
         request = ContextRequest(
@@ -164,7 +165,7 @@ class NextInputs:
             turn.language, has_past=turn.strategy.sends_records, has_project=turn.project is not None
         )
         offered = [pair for pair in zip(tools, schemas, strict=True) if turn.offers(pair[0].name)]
-        return [tool for tool, _ in offered], [schema for _, schema in offered]
+        return [tool for tool, _ in offered], [*(schema for _, schema in offered), *map(mcp_schema, turn.mcp_tools)]
 
 
 class _UnkeptBlocks(ContextBlockStore):

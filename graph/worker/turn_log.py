@@ -14,8 +14,9 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graph.core.turn import LOOKED_UP, MARK, RECALL_TOOL, closed_mark, text_of
-from graph.recognise.client_turns import waiting_calls
+from graph.core.attached import urls_of
+from graph.core.turn import LOOKED_UP, MARK, RECALL_TOOL, closed_mark, text_of, words_of
+from graph.recognise.client_turns import newest_calls, waiting_calls
 from graph.server.metrics import Metrics, TurnEnd
 from graph.store.turn import TurnRow
 from graph.tool.recall import opened_turns
@@ -28,9 +29,12 @@ from graph.value.event import (
     Folded,
     FoldWaiting,
     InputRead,
+    PendingCall,
     ThoughtDelta,
     TokenDelta,
+    ToolAsked,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
     TurnFailed,
     TurnFinished,
@@ -303,18 +307,28 @@ class TurnLog:
             case AnswerRestarted():
                 self._saying.clear()
                 self._view = replace(self._view, phase="waiting", phase_turns=())
-            case ToolStarted(call_id, name, arguments):
-                self._end_paragraph()
-                step = ToolStep(call_id, name, arguments, "", "running", None)
-                self._view = replace(self._view, phase="tool", phase_turns=(), steps=(*self._view.steps, step))
-            case ToolFinished():
-                steps = tuple(
-                    _finished(step, event) if step.call_id == event.call_id else step for step in self._view.steps
-                )
-                is_running = any(step.status == "running" for step in steps)
-                self._view = replace(self._view, phase="tool" if is_running else "waiting", steps=steps, retry=None)
+            case ToolStarted() | ToolProgress() | ToolFinished():
+                self._apply_step(event)
             case CallRetried():
                 self._view = replace(self._view, phase="waiting", phase_turns=(), retry=event)
+
+    def _apply_step(self, event: ToolStarted | ToolProgress | ToolFinished) -> None:
+        steps = self._view.steps
+        match event:
+            case ToolStarted(call_id, name, arguments, server, title):
+                self._end_paragraph()
+                step = ToolStep(call_id, name, arguments, "", "running", None, server=server, title=title)
+                self._view = replace(self._view, phase="tool", phase_turns=(), steps=(*steps, step))
+            case ToolProgress(call_id, text):
+                told = (
+                    replace(step, progress=text) if (step.call_id, step.status) == (call_id, "running") else step
+                    for step in steps
+                )
+                self._view = replace(self._view, steps=tuple(told))
+            case ToolFinished(call_id):
+                steps = tuple(_finished(step, event) if step.call_id == call_id else step for step in steps)
+                is_running = any(step.status == "running" for step in steps)
+                self._view = replace(self._view, phase="tool" if is_running else "waiting", steps=steps, retry=None)
 
     def _end_paragraph(self) -> None:
         """Closes the text before a tool call as a paragraph; later text belongs to another message."""
@@ -338,12 +352,21 @@ def _awaited(view: LiveTurn) -> tuple[object, ...]:
 
 def _finished(step: ToolStep, event: ToolFinished) -> ToolStep:
     status: StepStatus = "error" if event.is_error else "done"
-    return replace(step, result=event.result, status=status, seconds=event.seconds, turns=event.turns)
+    return replace(
+        step,
+        result=event.result,
+        status=status,
+        seconds=event.seconds,
+        turns=event.turns,
+        progress="",
+        images=event.images,
+    )
 
 
 _ENDS: Final[Mapping[type[Event], TurnEnd]] = {
     TurnFinished: "finished",
     ActionRequired: "requires_action",
+    ToolAsked: "asking",
     TurnStopped: "stopped",
     TurnFailed: "failed",
 }
@@ -390,14 +413,42 @@ def steps_in(messages: Sequence[AnyMessage]) -> Iterable[ToolStep]:
             if result is None:
                 yield ToolStep(str(call["id"]), call["name"], arguments, "", "running", None)
                 continue
-            seconds = result.additional_kwargs.get(MARK, {}).get("seconds")
+            mark = result.additional_kwargs.get(MARK, {})
             status: StepStatus = "error" if result.status == "error" else "done"
-            turns = opened_turns(call["name"], text_of(result))
-            yield ToolStep(str(call["id"]), call["name"], arguments, text_of(result), status, seconds, turns)
+            yield ToolStep(
+                str(call["id"]),
+                call["name"],
+                arguments,
+                words_of(result),
+                status,
+                mark.get("seconds"),
+                opened_turns(call["name"], words_of(result)),
+                str(mark.get("server", "")),
+                str(mark.get("title", "")),
+                images=urls_of(result),
+            )
+
+
+def pending_in(row: TurnRow, messages: Sequence[AnyMessage]) -> tuple[PendingCall, ...]:
+    """Returns the calls of a turn that wait for the user's word, in order."""
+    if row.status != "asking":
+        return ()
+    asked = {call.get("id"): call for call in row.asked_calls}
+    return tuple(
+        PendingCall(
+            str(call["id"]),
+            str(asked[call["id"]].get("server", "")),
+            str(asked[call["id"]].get("tool", call["name"])),
+            str(asked[call["id"]].get("title", call["name"])),
+            json.dumps(call["args"], ensure_ascii=False, indent=2),
+        )
+        for call in newest_calls(messages)
+        if call["id"] in asked
+    )
 
 
 def last_event(row: TurnRow, messages: Sequence[AnyMessage]) -> Event:
-    """Returns the last event of a turn that has ended or waits for its program, given its last attempt's messages."""
+    """Returns the last event of a turn that has ended or waits, given the messages of its last attempt."""
     if row.status == "failed":
         return TurnFailed(row.number, row.error_code, row.error_detail)
     if row.status == "stopped":
@@ -406,4 +457,6 @@ def last_event(row: TurnRow, messages: Sequence[AnyMessage]) -> Event:
     last = next(message for message in reversed(messages) if isinstance(message, AIMessage))
     if row.status == "finished":
         return TurnFinished(row.number, str(last.id), text_of(last))
+    if row.status == "asking":
+        return ToolAsked(row.number, str(last.id), text_of(last), pending_in(row, messages))
     return ActionRequired(row.number, str(last.id), text_of(last), waiting_calls(messages))

@@ -55,7 +55,7 @@ class DistantTurn:
             return
         if row.stop_requested:
             self.log.stop.set()
-        waiting = {call.id for call in waiting_calls(messages)} if row.status == "requires_action" else set()
+        waiting = {call.id for call in waiting_calls(messages)} if row.is_waiting else set()
         steps = {step.call_id: step for step in steps_in(messages) if step.call_id not in waiting}
         if row.status == "running":
             self._think(thoughts)
@@ -80,13 +80,17 @@ class DistantTurn:
         if isinstance(message, ToolMessage):
             step = steps[message.tool_call_id]
             is_error, seconds = step.status == "error", step.seconds or 0.0
-            self.log.append(ToolFinished(step.call_id, step.name, step.result, is_error, seconds, step.turns))
+            self.log.append(
+                ToolFinished(step.call_id, step.name, step.result, is_error, seconds, step.turns, step.images)
+            )
         elif isinstance(message, AIMessage):
             mark = closed_mark(message)
             if mark is None or mark.get("is_partial"):
                 self._say(text_of(message))
             for started in filter(None, (steps.get(str(call["id"])) for call in message.tool_calls)):
-                self.log.append(ToolStarted(started.call_id, started.name, started.arguments))
+                self.log.append(
+                    ToolStarted(started.call_id, started.name, started.arguments, started.server, started.title)
+                )
             if message.tool_calls:
                 self._saying, self._thoughts_before = "", self._thoughts
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from langchain_core.messages import AnyMessage
+from langgraph.types import Command
 
 from graph.core.pin import ContextRequest
 from graph.core.turn import RECALL_TOOL, Closing
@@ -30,6 +31,7 @@ from graph.value.event import (
     ActionRequired,
     ClientCall,
     Event,
+    ToolAsked,
     ToolFinished,
     ToolStarted,
     TurnFailed,
@@ -183,7 +185,7 @@ class TurnRunner:
         self._fold_worker.prepare_soon(turn.lease.session_id, owner=turn.owner, strategy=turn.strategy, attempt=attempt)
 
     def _note_end(self, job: Job, last: Event) -> None:
-        if self._projects is not None and not isinstance(last, ActionRequired):
+        if self._projects is not None and not isinstance(last, ActionRequired | ToolAsked):
             self._projects.end(job.request, last, model=job.context.row.model)
 
     def _after(self, what: str, session_id: str, action: Callable[[], None]) -> None:
@@ -198,8 +200,8 @@ class TurnRunner:
     def _outcome(self, job: Job) -> Event:
         """Streams the graph and returns the turn's final event; any failure closes the turn."""
         try:
-            self._stream(job)
-            return outlast(lambda: self._ended(job), self.give_up)
+            asked = self._stream(job)
+            return outlast(lambda: self._ended(job, asked), self.give_up)
         except TurnStoppedSignal:
             ending = _Ending("unanswered" if self._closing.is_set() else "stopped")
         except LeaseLostError as error:
@@ -214,7 +216,8 @@ class TurnRunner:
         self._after("thoughts", job.session_id, lambda: self._keep_thoughts(job))
         return self._close(job, ending)
 
-    def _stream(self, job: Job) -> None:
+    def _stream(self, job: Job) -> Sequence[Mapping[str, str]]:
+        """Runs the graph; returns the calls on which the user must give his word before it can go on."""
         update = {  # the history stays as it is
             "messages": list(job.messages),
             "session_id": job.session_id,
@@ -230,16 +233,20 @@ class TurnRunner:
             context.emit(ToolFinished(call_id, RECALL_TOOL, "", is_error=False, seconds=0.0, turns=context.looked_up))
         if self._projects is not None:  # behind what the session begins with, or this message would be part of it
             self._projects.begin(job.request)
-        self._graph.invoke(cast("ChatState", update), config_of(job.session_id), context=context, durability="sync")
+        given: Any = Command(resume=dict(context.words)) if context.words else cast("ChatState", update)
+        ended = self._graph.invoke(given, config_of(job.session_id), context=context, durability="sync")
+        return [call for asking in ended.get("__interrupt__", ()) for call in asking.value["calls"]]
 
-    def _ended(self, job: Job) -> Event:
-        """Writes how a run ended that went well: with an answer, or with calls that a program must answer."""
+    def _ended(self, job: Job, asked: Sequence[Mapping[str, str]]) -> Event:
+        """Writes how a run ended that went well: with an answer, or with calls for a program or the user to decide."""
         self._keep_thoughts(job)
         messages = self._messages_of(job)
-        calls = waiting_calls(messages)
-        status: Literal["requires_action", "finished"] = "requires_action" if calls else "finished"
-        self._stores.turns.finish(job.context.lease, job.number, status, fingerprint=job.ended_fingerprint(calls))
-        return last_event(replace(job.context.row, status=status), messages)
+        calls = () if asked else waiting_calls(messages)
+        status: Literal["requires_action", "asking", "finished"] = "requires_action" if calls else "finished"
+        status = "asking" if asked else status
+        fingerprint = job.ended_fingerprint(calls)
+        self._stores.turns.finish(job.context.lease, job.number, status, fingerprint=fingerprint, asked_calls=asked)
+        return last_event(replace(job.context.row, status=status, asked_calls=tuple(asked)), messages)
 
     def _keep_thoughts(self, job: Job) -> None:
         if job.log.thoughts:

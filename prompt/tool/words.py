@@ -104,6 +104,10 @@ TOO_LONG: Final[Mapping[Language, str]] = {
     "en": "Error: the tool took too long.",
 }
 STOPPED: Final[Mapping[Language, str]] = {"ko": "오류: 중지되었습니다.", "en": "Error: stopped."}
+DECLINED: Final[Mapping[Language, str]] = {
+    "ko": "사용자가 이 호출을 허락하지 않아 실행하지 않았습니다. 다시 부르지 말고, 이것 없이 계속하거나 사용자에게 물으세요.",
+    "en": "The user didn't allow this call, so it wasn't run. Don't repeat it: go on without it, or ask the user.",
+}
 UNREADABLE: Final[Mapping[Language, str]] = {
     "ko": "오류: 인자가 올바른 JSON이 아니어서 아무것도 실행하지 않았습니다. 올바른 JSON으로 다시 부르세요.",
     "en": "Error: the arguments were not valid JSON; nothing was run. Call again with valid JSON.",

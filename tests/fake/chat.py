@@ -10,11 +10,10 @@ from typing import Any, Final, Self
 
 from graph.service import ChatService
 from graph.store.schema import METADATA
-from graph.value.event import ActionRequired, Event, TokenDelta, TurnFailed, TurnFinished, TurnStopped
+from graph.value.event import LAST_EVENTS, Event, TokenDelta, TurnFinished
 from graph.value.view import LiveTurn, SessionView, TurnOptions, TurnView
 from tests.fake.rows import change_rows, read_rows
 
-_LAST_EVENTS: Final = (TurnFinished, TurnFailed, TurnStopped, ActionRequired)
 _PATIENCE_SECONDS: Final = 60.0
 
 
@@ -76,7 +75,7 @@ class Chat:
 
     def events(self) -> list[Event]:
         events = list(self.service.turns.follow(self.session_id, timeout_seconds=_PATIENCE_SECONDS))
-        assert isinstance(events[-1], _LAST_EVENTS), events
+        assert isinstance(events[-1], LAST_EVENTS), events
         return events
 
     @property

@@ -11,9 +11,11 @@ from langchain_core.tools import BaseTool
 from pydantic import SecretStr
 
 from graph.core.pin import ContextSource
+from graph.mcp.servers import McpServers
 from graph.model.factory import ChatModels, open_models
 from graph.server.settings import Settings
 from graph.service import open_service
+from graph.service.chat_service import open_mcp
 from graph.store.stores import Stores, open_stores
 from graph.tool.registry import build_tools
 from tests.fake.chat import Chat
@@ -64,6 +66,7 @@ def chat_opener(make_settings: MakeSettings) -> Iterator[OpenChat]:
             stores: Callable[[Settings, Callable[[], datetime]], AbstractContextManager[Stores]] = open_stores,
             tools: Sequence[BaseTool] | None = None,
             context: ContextSource | None = None,
+            mcp: McpServers | None = None,
             **settings: object,
         ) -> Chat:
             opened = all_opened.enter_context(ExitStack())
@@ -75,6 +78,7 @@ def chat_opener(make_settings: MakeSettings) -> Iterator[OpenChat]:
                     stores=stores,
                     tools=build_tools if tools is None else lambda _: list(tools),
                     context=context,
+                    mcp=open_mcp if mcp is None else lambda _: mcp,
                 )
             )
             return Chat(service, session_id, close=opened.close)
