@@ -115,6 +115,8 @@ class SystemPart:
                 return replace(self, volatile=block)
             case "before":
                 return replace(self, before=block)
+            case "mcp":
+                return self  # sent as tools
 
     @property
     def item_count(self) -> int:

@@ -168,7 +168,6 @@ class Engine:
     titles: TitleMaker | None
     vectors: VectorWorker | None
     known_tools: KnownTools
-    mcp_servers: McpServers
     example_writer: ExampleWriter
     next_inputs: NextInputs
     past_turns: Callable[..., PastTurns]
@@ -280,9 +279,8 @@ class ChatService:
 
 
 def open_mcp(settings: Settings) -> McpServers:
-    """Returns the servers of `MCP_SERVERS`; none is started yet. Raises `SettingsError` for a malformed file."""
-    path = settings.mcp_servers
-    configs = read_servers(path) if path else ()
+    """Returns the servers of `MCP_SERVERS`, none of them started. Raises `SettingsError`: it names no file of servers."""
+    configs = read_servers(settings.mcp_servers) if settings.mcp_servers else ()
     return McpServers(configs, allow=settings.mcp_allow, silence_seconds=settings.tool_deadline_seconds)
 
 
@@ -318,19 +316,13 @@ def open_service(
     file of servers.
     """
     now = clock or (lambda: datetime.now(UTC))
-    mcp_servers = McpServers(
-        read_servers(settings.mcp_servers) if settings.mcp_servers else (),
-        allow=settings.mcp_allow,
-        silence_seconds=settings.tool_deadline_seconds,
-    )
+    servers = mcp(settings)
     with stores(settings, now) as opened, models(settings) as chat_models, ExitStack() as stack:
-        stack.callback(mcp_servers.close)
+        stack.callback(servers.close)
         metrics = Metrics()
         metrics.watch_database(opened.chat.database.engine)
         metrics.watch_pool("checkpoints", opened.chat.checkpointer.connections())
         spending = Spending(opened.owner.use, metrics)
-        servers = mcp(settings)
-        stack.callback(servers.close)
         fold_worker = FoldWorker(
             stores=opened.chat,
             models=chat_models,
@@ -453,7 +445,9 @@ def open_service(
         yield ChatService(
             Engine(
                 access=access,
-                choices=Choices(settings=settings, models=chat_models, strategies=strategies, roots=roots, mcp=servers),
+                choices=Choices(
+                    settings=settings, models=chat_models, strategies=strategies, roots=roots, mcp=servers
+                ),
                 stores=opened,
                 fold_worker=fold_worker,
                 side_requests=side_requests,
@@ -463,7 +457,6 @@ def open_service(
                 titles=titles,
                 vectors=vectors,
                 known_tools=known_tools,
-                mcp_servers=mcp_servers,
                 example_writer=ExampleWriter(opened.chat, fold_worker, strategies, known_tools, clock=now),
                 next_inputs=next_inputs,
                 past_turns=partial(past_turns, deps),

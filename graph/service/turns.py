@@ -622,13 +622,13 @@ class Turns:
             self._access.recovery.reconcile(lease, session, keeps_waiting=True)
             names = {str(call["id"]): call["name"] for call in newest_calls(messages)}
             always = {names[call_id] for call_id, word in words.items() if word == "always"} - {*session.mcp_allowed}
-            changes = {"mcp_allowed": (*session.mcp_allowed, *sorted(always))} if always else {}
+            allowed = (*session.mcp_allowed, *sorted(always))
             turn = self._stores.turns.resume(
-                lease, last.number, owner=self._owner, messages=(), model=last.model, settings=changes
+                lease, last.number, owner=self._owner, messages=(), model=last.model, settings={"mcp_allowed": allowed}
             )
-            session = replace(session, **changes)
-            allowed = {call_id: word != "no" for call_id, word in words.items()}
-            self._start(lease, turn, session, options or TurnOptions(), None, resumed=messages, words=allowed)
+            session = replace(session, mcp_allowed=allowed)
+            made = {call_id: word != "no" for call_id, word in words.items()}
+            self._start(lease, turn, session, options or TurnOptions(), None, resumed=messages, words=made)
         return turn.number
 
     def _open_turn(self, session_id: str) -> tuple[TurnRow | None, list[AnyMessage]]:

@@ -429,7 +429,8 @@ class McpServer(NamedTuple):
     tools: tuple[McpTool, ...]
 
 
-class McpChoice(NamedTuple):
+@dataclass(frozen=True)
+class McpChoice:
     """The MCP servers and tools to choose from for a chat.
 
     Attributes:

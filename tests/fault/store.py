@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from langchain_core.messages import AnyMessage
 from sqlalchemy import event
 
 from graph.server.settings import Settings
@@ -31,17 +30,9 @@ class MarkedArchive(Archive):
         super().__init__(database, clock=clock)
         self._marker = marker
 
-    def append(
-        self,
-        lease: Lease,
-        *,
-        owner: str,
-        turn: int,
-        attempt: int,
-        messages: Sequence[AnyMessage],
-    ) -> list[ArchivedMessage]:
+    def append(self, lease: Lease, **rest: Any) -> list[ArchivedMessage]:  # noqa: ANN401  # handed on as they came
         with self._marker.phase("archive"):
-            return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages)
+            return super().append(lease, **rest)
 
 
 def marked_checkpointer(real: Any, marker: Marker) -> Any:  # noqa: ANN401  # that of either engine

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.tools import StructuredTool
 from pydantic import PrivateAttr
 
@@ -241,12 +241,10 @@ class EndingArchive(Archive):
 
     endings: deque[BaseException]
 
-    def append(
-        self, lease: Lease, *, owner: str, turn: int, attempt: int, messages: Sequence[AnyMessage]
-    ) -> list[ArchivedMessage]:
+    def append(self, lease: Lease, **rest: Any) -> list[ArchivedMessage]:  # noqa: ANN401  # handed on as they came
         if self.endings:
             raise self.endings.popleft()
-        return super().append(lease, owner=owner, turn=turn, attempt=attempt, messages=messages)
+        return super().append(lease, **rest)
 
 
 def ending_stores(*endings: BaseException) -> Callable[[Settings, Callable[[], datetime]], Any]:

@@ -223,14 +223,16 @@ def test_answer_is_made_again_in_place_of_one_that_asks(
 
 
 def test_every_pending_call_needs_its_word_and_no_other_gets_one(chat: Chat, server: FakeOpenAI) -> None:
-    for words in ({}, {"call-write": "once"}):
+    none: dict[str, Word] = {}
+    write: dict[str, Word] = {"call-write": "once"}
+    for words in (none, write):
         with pytest.raises(InputError):
             chat.service.mcp.answer(chat.session_id, words)  # nothing waits
     asked(chat, server, WRITES, ERASES)
     for words, reason in (
-        ({"call-write": "once"}, "unanswered_call"),
-        ({"call-write": "once", "call-erase": "no", "call-look": "once"}, "unknown_call"),
-        ({}, "unanswered_call"),
+        (write, "unanswered_call"),
+        (write | {"call-erase": "no", "call-look": "once"}, "unknown_call"),
+        (none, "unanswered_call"),
     ):
         with pytest.raises(InputError) as refused:
             chat.service.mcp.answer(chat.session_id, words)
