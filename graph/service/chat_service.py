@@ -279,7 +279,7 @@ class ChatService:
 
 
 def open_mcp(settings: Settings) -> McpServers:
-    """Returns the servers of `MCP_SERVERS`, none of them started. Raises `SettingsError`: it names no file of servers."""
+    """Returns the servers of `MCP_SERVERS`, not started yet. Raises `SettingsError`: it names no file of servers."""
     configs = read_servers(settings.mcp_servers) if settings.mcp_servers else ()
     return McpServers(configs, allow=settings.mcp_allow, silence_seconds=settings.tool_deadline_seconds)
 
@@ -445,9 +445,7 @@ def open_service(
         yield ChatService(
             Engine(
                 access=access,
-                choices=Choices(
-                    settings=settings, models=chat_models, strategies=strategies, roots=roots, mcp=servers
-                ),
+                choices=Choices(settings=settings, models=chat_models, strategies=strategies, roots=roots, mcp=servers),
                 stores=opened,
                 fold_worker=fold_worker,
                 side_requests=side_requests,
