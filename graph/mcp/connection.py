@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import anyio
 import httpx2
 from mcp import Client, MCPError, types
-from mcp.client.streamable_http import streamable_http_client
 from pydantic import TypeAdapter, ValidationError
 
 from graph.mcp.config import ServerConfig
-from graph.mcp.stdio import open_process
 from graph.mcp.translate import Hide, one_line
+from graph.mcp.transport import open_process, open_url
+from prompt.tool.mcp import NoResult
 
-RESULT_MEGABYTES: Final = 8
-_RESULT_BYTES: Final = RESULT_MEGABYTES * 1024 * 1024
+_LOG = logging.getLogger(__name__)
+
+_RESULT_MEGABYTES: Final = 8
+_RESULT_BYTES: Final = _RESULT_MEGABYTES * 1024 * 1024
 THREAD_NAME: Final = "mcp-servers"
-_START_SECONDS: Final = 60.0
 _LONGEST_CALL_SECONDS: Final = 3_600.0
-_HTTP_SECONDS: Final = 30.0
+_LIST_SECONDS: Final = 30.0
 _PAGES: Final = 50
 _MOST_TOOLS: Final = 500
 _PROGRESS_SECONDS: Final = 0.25
 _PROGRESS_CHARS: Final = 200
-_TOO_LARGE: Final = "the response is too large"
+_SESSION_LOST: Final = "Session terminated"
+_CLOSED: Final = "Connection closed"
+_TOO_LARGE: Final = "byte limit"
 # The library writes to the log, beside what can't be read of a message, parts of the message.
 _LOUD: Final = ("client", "mcp.client.client", "mcp.client.streamable_http", "mcp.shared.jsonrpc_dispatcher")
 _ANSWER: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
@@ -36,20 +38,18 @@ _ANSWER: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = 
 )
 
 
-class SilentError(Exception):
-    """Nothing was heard of a call for too long; the server was told that it is cancelled."""
+class NoResultError(Exception):
+    """A call brought no result; `detail` is what the server said, `limit` the seconds or megabytes that were passed.
 
+    `is_unheard`: a server behind a URL has forgotten the connection, as after a restart, and did nothing.
+    """
 
-class TooLargeError(Exception):
-    """A result was over the bound."""
-
-
-class WantsInputError(Exception):
-    """A tool asked for what isn't given to tools: sampling, elicitation or roots."""
-
-
-class EndedError(Exception):
-    """The connection ended during a call."""
+    def __init__(self, reason: NoResult, detail: str = "", *, limit: float = 0, is_unheard: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.detail = detail
+        self.limit = limit
+        self.is_unheard = is_unheard
 
 
 class Connection:
@@ -84,6 +84,8 @@ class Connection:
         self._last_line = one_line(line, self._hide) or self._last_line
 
     def hear_too_large(self) -> None:
+        if not self._calls:
+            self.hear_end(f"the server sent more than {_RESULT_MEGABYTES} MB at once")
         for call in self._calls:
             call.is_too_large = True
             call.scope.cancel()
@@ -92,9 +94,9 @@ class Connection:
         self._end_reason = self._end_reason or reason
         self._ended.set()
 
-    async def keep(self) -> None:
+    async def keep(self, *, start_seconds: float) -> None:
         """Opens the connection, and closes it once the server has gone or the task is cancelled."""
-        scope = anyio.CancelScope(deadline=anyio.current_time() + _START_SECONDS)
+        scope = anyio.CancelScope(deadline=anyio.current_time() + start_seconds)
         try:
             with scope:
                 async with Client(
@@ -108,7 +110,7 @@ class Connection:
                     self.opened.set()
                     await self._ended.wait()
             if scope.cancelled_caught:
-                self._fail(f"no answer within {_START_SECONDS:g} s")
+                self._fail(f"no answer within {start_seconds:g} s")
             elif self.opened.is_set():
                 self._fail("the server has ended")
         except Exception as error:  # noqa: BLE001 - the edge of a task: a library's groups of errors, whatever a server does
@@ -125,29 +127,30 @@ class Connection:
     def _transport(self) -> Any:  # noqa: ANN401 - the library's Transport, which it doesn't export
         if self._config.command:
             return open_process(self._config, self, most_bytes=_RESULT_BYTES)
-        return _open_url(self._config, self.hear_too_large)
+        return open_url(self._config, self, most_bytes=_RESULT_BYTES)
 
     async def _hear(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self.is_outdated = True
 
     async def refresh(self) -> None:
-        """Lists the tools anew."""
+        """Lists the tools anew. Raises `MCPError`, `TimeoutError`, or what an answer that can't be read causes."""
         client = self._open_client()
         self.is_outdated = False
         tools: list[types.Tool] = []
         cursor = None
-        for _ in range(_PAGES):
-            page = await client.list_tools(cursor=cursor)
-            tools += page.tools
-            cursor = page.next_cursor
-            if cursor is None or len(tools) >= _MOST_TOOLS:
-                break
+        with anyio.fail_after(_LIST_SECONDS):
+            for _ in range(_PAGES):
+                page = await client.list_tools(cursor=cursor)
+                tools += page.tools
+                cursor = page.next_cursor
+                if cursor is None or len(tools) >= _MOST_TOOLS:
+                    break
         self._on_tools(tools[:_MOST_TOOLS])
 
     def _open_client(self) -> Client:
         if self._client is None or self._ended.is_set():
-            raise EndedError(self.failure or self._last_line)
+            raise NoResultError("ended", self.failure)
         return self._client
 
     async def call(
@@ -160,7 +163,7 @@ class Connection:
     ) -> types.CallToolResult:
         """Calls a tool; a cancelled call is cancelled at the server too.
 
-        Raises `MCPError` (the server refused), `SilentError`, `TooLargeError`, `WantsInputError` or `EndedError`.
+        Raises `NoResultError`.
         """
         client = self._open_client()
         call = _Call(silence_seconds, on_progress, self._hide)
@@ -174,22 +177,34 @@ class Connection:
                     progress_callback=call.hear_progress,
                 )
         except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED or self._has_lost_session(error):
-                self._ended.set()
-                await self.closed.wait()  # its last words come after its last answer
-                raise EndedError(self.failure) from None
-            raise
+            raise await self._judged(error) from None
+        except Exception as error:  # noqa: BLE001 - what a server sends breaks the protocol in one of many ways
+            _LOG.warning("a result of the MCP server %s can't be read: %s", self._config.name, type(error).__name__)
+            raise NoResultError("broken") from None
         finally:
             self._calls.discard(call)
+        if call.is_too_large:
+            raise NoResultError("too_large", limit=_RESULT_MEGABYTES)
         if call.scope.cancelled_caught:
-            raise TooLargeError if call.is_too_large else SilentError
+            raise NoResultError("silent", limit=silence_seconds)
         if isinstance(answer, types.InputRequiredResult):
-            raise WantsInputError
+            raise NoResultError("wants_input")
         return answer
 
-    def _has_lost_session(self, error: MCPError) -> bool:
-        """A server behind a URL was restarted, and no longer knows the session."""
-        return bool(self._config.url) and error.code == types.INVALID_REQUEST and "Session terminated" in error.message
+    async def _judged(self, error: MCPError) -> NoResultError:
+        """Tells what befell the connection from what was answered: the library has the same error for both."""
+        if error.code == types.CONNECTION_CLOSED and error.message == _CLOSED:
+            self._ended.set()
+            await self.closed.wait()  # its last words come after its last answer
+            return NoResultError("ended", self.failure)
+        if self._config.url and error.code == types.INVALID_REQUEST and error.message == _SESSION_LOST:
+            self._ended.set()
+            return NoResultError("not_started", is_unheard=True)
+        if self._config.url and error.code == types.CONNECTION_CLOSED:
+            if _TOO_LARGE in error.message:
+                return NoResultError("too_large", limit=_RESULT_MEGABYTES)
+            return NoResultError("ended", one_line(error.message, self._hide))
+        return NoResultError("refused", one_line(error.message, self._hide))
 
 
 class _Call:
@@ -213,46 +228,6 @@ class _Call:
         self._told_at = now
         figure = f"{progress:g}/{total:g}" if total else f"{progress:g}"
         self._on_progress(one_line(message or figure, self._hide, most_chars=_PROGRESS_CHARS))
-
-
-@asynccontextmanager
-async def _open_url(config: ServerConfig, on_too_large: Callable[[], None]) -> AsyncIterator[Any]:
-    """Yields the streams of a server behind a URL; bodies are bounded, those of events one by one."""
-
-    async def bound(response: httpx2.Response) -> None:
-        if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            response.stream = _BoundedStream(response.stream, on_too_large)
-
-    async with (
-        httpx2.AsyncClient(
-            # Compressed, a small body may be a huge one.
-            headers={**config.headers, "Accept-Encoding": "identity"},
-            timeout=httpx2.Timeout(_HTTP_SECONDS, read=None),
-            event_hooks={"response": [bound]},
-        ) as http,
-        streamable_http_client(config.url, http_client=http, max_sse_event_size=_RESULT_BYTES) as streams,
-    ):
-        yield streams
-
-
-class _BoundedStream(httpx2.AsyncByteStream):
-    """A body that ends with an error where it is too large."""
-
-    def __init__(self, stream: Any, on_too_large: Callable[[], None]) -> None:  # noqa: ANN401 - as httpx types it
-        self._stream = stream
-        self._on_too_large = on_too_large
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for chunk in self._stream:
-            size += len(chunk)
-            if size > _RESULT_BYTES:
-                self._on_too_large()
-                raise httpx2.StreamError(_TOO_LARGE)
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
 
 
 def _reason_of(error: BaseException) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
 _LIST_SECONDS: Final = 60.0
+_START_SECONDS: Final = 60.0
 _DETAIL_CHARS: Final = 300
 T = TypeVar("T")
 
@@ -40,12 +41,20 @@ class McpServers:
     Args:
         allow: The patterns of `MCP_ALLOW`.
         silence_seconds: How long nothing may be heard of a call.
+        start_seconds: How long a server may take to start; one that is downloaded first takes a while.
     """
 
-    def __init__(self, configs: Sequence[ServerConfig], *, allow: Sequence[str], silence_seconds: float) -> None:
+    def __init__(
+        self,
+        configs: Sequence[ServerConfig],
+        *,
+        allow: Sequence[str],
+        silence_seconds: float,
+        start_seconds: float = _START_SECONDS,
+    ) -> None:
         self._allow = tuple(allow)
         self._silence_seconds = silence_seconds
-        self._servers = {config.name: _Server(config, self._allow) for config in configs}
+        self._servers = {config.name: _Server(config, self._allow, start_seconds) for config in configs}
         self._stack = ExitStack()
         self._lock = threading.Lock()
         self._portal: BlockingPortal | None = None
@@ -104,7 +113,7 @@ class McpServers:
         """
         server = self._servers.get(tool.server)
         if server is None:
-            return McpResult(words.not_started(tool.server, "", language), is_error=True)
+            return _no_result(tool.server, "not_started", "", language)
         try:
             calling = self._run(
                 partial(server.call, tool, arguments, self._silence_seconds, on_progress=on_progress, language=language)
@@ -152,9 +161,10 @@ async def _hold_connections(*, task_status: TaskStatus[TaskGroup]) -> None:
 class _Server:
     """One server through all its connections; lives on the loop, but for `status`."""
 
-    def __init__(self, config: ServerConfig, allow: Sequence[str]) -> None:
+    def __init__(self, config: ServerConfig, allow: Sequence[str], start_seconds: float) -> None:
         self._config = config
         self._allow = allow
+        self._start_seconds = start_seconds
         self._hide = partial(hide, secrets=secrets_of(config))
         self._connection: Connection | None = None
         self._listed_at = 0.0
@@ -180,38 +190,38 @@ class _Server:
         on_progress: Callable[[str], None],
         language: Language,
     ) -> McpResult:
-        from mcp import MCPError  # noqa: PLC0415 - slow to import
+        from graph.mcp.connection import NoResultError  # noqa: PLC0415 - slow to import
+        from graph.mcp.translate import result_of  # noqa: PLC0415 - same
 
-        from graph.mcp import connection as connections  # noqa: PLC0415 - same
-        from graph.mcp.translate import one_line, result_of  # noqa: PLC0415 - same
-
-        server = self._config.name
         try:
-            connection = await self._refreshed(tasks)
+            try:
+                result = await self._call_once(tool, arguments, silence_seconds, on_progress, tasks)
+            except NoResultError as error:
+                if not error.is_unheard:
+                    raise
+                result = await self._call_once(tool, arguments, silence_seconds, on_progress, tasks)
+        except NoResultError as error:
+            return _no_result(tool.server, error.reason, error.detail, language, limit=error.limit)
         except McpError as error:
-            return McpResult(words.not_started(server, error.reason, language), is_error=True)
+            return _no_result(tool.server, "not_started", error.reason, language)
+        return result_of(result, language=language, hide=self._hide)
+
+    async def _call_once(
+        self,
+        tool: ToolInfo,
+        arguments: Mapping[str, Any],
+        silence_seconds: float,
+        on_progress: Callable[[str], None],
+        tasks: TaskGroup,
+    ) -> types.CallToolResult:
+        """Raises `NoResultError` or `McpError`."""
+        from graph.mcp.connection import NoResultError  # noqa: PLC0415 - slow to import
+
+        connection = await self._refreshed(tasks)
         known = next((known for known in self.status.tools if known.name == tool.name), None)
         if known is None or known.fingerprint != tool.fingerprint:
-            return McpResult((words.CHANGED if known else words.GONE)[language], is_error=True)
-        try:
-            result = await connection.call(
-                tool.name, arguments, silence_seconds=silence_seconds, on_progress=on_progress
-            )
-            return result_of(result, language=language, hide=self._hide)
-        except connections.SilentError:
-            sentence = words.silent(silence_seconds, language)
-        except connections.TooLargeError:
-            sentence = words.too_large(connections.RESULT_MEGABYTES, language)
-        except connections.WantsInputError:
-            sentence = words.WANTS_INPUT[language]
-        except connections.EndedError as error:
-            sentence = words.ended(server, str(error), language)
-        except MCPError as error:
-            sentence = words.failed(server, one_line(error.message, self._hide), language)
-        except Exception as error:  # noqa: BLE001 - what a server sent breaks the protocol in one of many ways
-            _LOG.warning("a result of the MCP server %s can't be read: %s", server, type(error).__name__)
-            sentence = words.BROKEN[language]
-        return McpResult(sentence, is_error=True)
+            raise NoResultError("changed" if known else "gone")
+        return await connection.call(tool.name, arguments, silence_seconds=silence_seconds, on_progress=on_progress)
 
     async def _refreshed(self, tasks: TaskGroup) -> Connection:
         """Returns an open connection whose tools are listed as they are now. Raises `McpError`."""
@@ -219,7 +229,7 @@ class _Server:
         if connection.is_outdated or time.monotonic() - self._listed_at > _LIST_SECONDS:
             try:
                 await connection.refresh()
-            except Exception as error:  # noqa: BLE001 - as in call
+            except Exception as error:  # noqa: BLE001 - an answer breaks the protocol in one of many ways
                 raise McpError(self._config.name, f"its tools can't be listed ({type(error).__name__})") from None
         return connection
 
@@ -238,7 +248,7 @@ class _Server:
         return connection
 
     async def _keep(self, connection: Connection) -> None:
-        await connection.keep()
+        await connection.keep(start_seconds=self._start_seconds)
         if connection.failure:
             name = self._config.name
             _LOG.warning("the MCP server %s can't be used: %s", name, connection.failure)
@@ -252,3 +262,8 @@ class _Server:
         detail = f"unusable: {', '.join(refused)}"[:_DETAIL_CHARS] if refused else ""
         self._listed_at = time.monotonic()
         self.status = ServerStatus(name, "ready", detail, tools)
+
+
+def _no_result(server: str, reason: words.NoResult, detail: str, language: Language, *, limit: float = 0) -> McpResult:
+    sentence = words.no_result(reason, server=server, detail=detail, limit=limit, language=language)
+    return McpResult(sentence, is_error=True)

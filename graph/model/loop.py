@@ -76,8 +76,8 @@ _CLOSED: Final = "the service is closing"
 class CallLoop:
     """The event loop, as a context manager.
 
-    Cancelling a task is the only way to end a blocked read of a connection at once. Nothing else in the product is
-    asynchronous.
+    Cancelling a task is the only way to end a blocked read of a connection at once. Beside it only the
+    connections of `graph/mcp/` are asynchronous.
     """
 
     def __init__(self) -> None:

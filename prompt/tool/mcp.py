@@ -3,80 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 from prompt.system.framing import Language
 
-CHANGED: Final[Mapping[Language, str]] = {
-    "ko": "오류: 선택한 뒤에 이 도구가 바뀌어 실행하지 않았습니다. 사용자가 도구 메뉴에서 다시 선택해야 합니다.",
-    "en": "Error: this tool has changed since it was chosen, so it wasn't run. The user has to choose it again.",
-}
-GONE: Final[Mapping[Language, str]] = {
-    "ko": "오류: 서버에 이제 이 도구가 없어 실행하지 않았습니다.",
-    "en": "Error: the server no longer has this tool; nothing was run.",
-}
-WANTS_INPUT: Final[Mapping[Language, str]] = {
-    "ko": (
-        "오류: 도구가 실행 중에 모델의 답, 사용자의 입력 또는 폴더 목록을 요구했습니다. 도구에는 이런 것을 주지 않으므로 "
-        "결과가 없습니다."
-    ),
-    "en": (
-        "Error: while it ran, the tool asked for a model's answer, the user's input or a list of folders. Tools aren't "
-        "given these, so there is no result."
-    ),
-}
-BROKEN: Final[Mapping[Language, str]] = {
-    "ko": "오류: 도구 서버의 답이 규격에 맞지 않아 읽을 수 없습니다. 실행되었는지는 알 수 없습니다.",
-    "en": "Error: the server's answer breaks the protocol and can't be read; the call may have taken effect.",
-}
+NoResult = Literal[
+    "broken", "changed", "ended", "gone", "not_started", "refused", "silent", "too_large", "wants_input"
+]  # fmt: skip
+
 EMPTY: Final[Mapping[Language, str]] = {
     "ko": "(도구가 내용 없이 끝났습니다.)",
     "en": "(The tool ended without a result.)",
 }
-_NOT_STARTED: Final[Mapping[Language, str]] = {
-    "ko": "오류: 도구 서버 {server}에 연결할 수 없어 실행하지 않았습니다. {detail}",
-    "en": "Error: the tool server {server} can't be reached; nothing was run. {detail}",
+_NO_RESULT: Final[Mapping[NoResult, Mapping[Language, str]]] = {
+    "broken": {
+        "ko": "도구 서버 {server}의 답이 규격에 맞지 않아 읽을 수 없습니다. 실행되었는지는 알 수 없습니다.",
+        "en": "the answer of the tool server {server} breaks the protocol. The call may have taken effect.",
+    },
+    "changed": {
+        "ko": "선택한 뒤에 이 도구가 바뀌어 실행하지 않았습니다. 사용자가 도구 메뉴에서 다시 선택해야 합니다.",
+        "en": "this tool has changed since it was chosen, so it wasn't run. The user has to choose it again.",
+    },
+    "ended": {
+        "ko": "실행 중에 도구 서버 {server}의 연결이 끊겼습니다. 실행되었는지는 알 수 없습니다.",
+        "en": "the connection to the tool server {server} ended during the call, which may have taken effect.",
+    },
+    "gone": {
+        "ko": "도구 서버 {server}에 이제 이 도구가 없어 실행하지 않았습니다.",
+        "en": "the tool server {server} no longer has this tool; nothing was run.",
+    },
+    "not_started": {
+        "ko": "도구 서버 {server}에 연결할 수 없어 실행하지 않았습니다.",
+        "en": "the tool server {server} can't be reached; nothing was run.",
+    },
+    "refused": {
+        "ko": "도구 서버 {server}에서 호출을 거절했습니다.",
+        "en": "the tool server {server} refused the call.",
+    },
+    "silent": {
+        "ko": "도구가 {limit:g}초 동안 아무것도 알리지 않아 취소했습니다. 실행되었는지는 알 수 없습니다.",
+        "en": "nothing came from the tool for {limit:g} s. It was cancelled, but may have taken effect.",
+    },
+    "too_large": {
+        "ko": "도구의 결과가 {limit:g}MB를 넘어 받지 않았습니다. 더 적게 요청하세요.",
+        "en": "the tool's result is larger than {limit:g} MB and wasn't read. Ask for less.",
+    },
+    "wants_input": {
+        "ko": "도구가 실행 중에 모델의 답, 사용자의 입력 또는 폴더 목록을 요구했습니다. 도구에는 이런 것을 주지 않으므로 결과가 없습니다.",
+        "en": (
+            "while it ran, the tool asked for a model's answer, the user's input or a list of folders. Tools aren't given "
+            "these, so there is no result."
+        ),
+    },
 }
-_ENDED: Final[Mapping[Language, str]] = {
-    "ko": "오류: 실행 중에 도구 서버 {server}의 연결이 끊겼습니다. 실행되었는지는 알 수 없습니다. {detail}",
-    "en": "Error: the connection to the tool server {server} ended during the call, which may have taken effect. {detail}",
-}
-_FAILED: Final[Mapping[Language, str]] = {
-    "ko": "오류: 도구 서버 {server}가 호출을 거절했습니다. {detail}",
-    "en": "Error: the tool server {server} refused the call. {detail}",
-}
-_SILENT: Final[Mapping[Language, str]] = {
-    "ko": "오류: 도구가 {seconds:g}초 동안 아무것도 알리지 않아 취소했습니다. 실행되었는지는 알 수 없습니다.",
-    "en": "Error: nothing came from the tool for {seconds:g} seconds. It was cancelled, but may have taken effect.",
-}
-_TOO_LARGE: Final[Mapping[Language, str]] = {
-    "ko": "오류: 도구의 결과가 {megabytes}MB를 넘어 받지 않았습니다. 더 적게 요청하세요.",
-    "en": "Error: the tool's result is larger than {megabytes} MB and wasn't read. Ask for less.",
-}
+_ERROR: Final[Mapping[Language, str]] = {"ko": "오류: ", "en": "Error: "}
 _LEFT_OUT: Final[Mapping[Language, str]] = {
     "ko": "[표시할 수 없는 내용: {what}]",
     "en": "[Content that can't be shown: {what}]",
 }
 
 
-def not_started(server: str, detail: str, language: Language) -> str:
-    return _NOT_STARTED[language].format(server=server, detail=detail).rstrip()
+def no_result(reason: NoResult, *, server: str, detail: str, limit: float, language: Language) -> str:
+    """Returns the sentence in place of a result.
 
-
-def ended(server: str, detail: str, language: Language) -> str:
-    return _ENDED[language].format(server=server, detail=detail).rstrip()
-
-
-def failed(server: str, detail: str, language: Language) -> str:
-    return _FAILED[language].format(server=server, detail=detail).rstrip()
-
-
-def silent(seconds: float, language: Language) -> str:
-    return _SILENT[language].format(seconds=seconds)
-
-
-def too_large(megabytes: int, language: Language) -> str:
-    return _TOO_LARGE[language].format(megabytes=megabytes)
+    Args:
+        detail: What the server said of it, or "".
+        limit: The seconds or megabytes that were passed, if the reason has any.
+    """
+    sentence = _NO_RESULT[reason][language].format(server=server, limit=limit)
+    return f"{_ERROR[language]}{sentence} {detail}".rstrip()
 
 
 def left_out(what: str, language: Language) -> str:

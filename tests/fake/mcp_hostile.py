@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -29,6 +30,11 @@ class _Hostile:
 
     def run(self) -> None:
         _note("started", os.getpid())
+        if (_FOLDER / "fails").exists():
+            sys.stderr.write(f"first line\n\x1b[31mno database at me:{_SECRET}@db\x1b[0m\n\n")
+            sys.exit(1)
+        if (_FOLDER / "deaf").exists():
+            time.sleep(600)
         print("Welcome to the wild server!", "\x1b[31m{not json", '{"jsonrpc": "1.0"}', "", sep="\n", flush=True)  # noqa: T201
         sys.stderr.write(f"\x1b[33mconnecting with {_SECRET}\x1b[0m\n")
         sys.stderr.flush()
@@ -41,6 +47,7 @@ class _Hostile:
             else:
                 _note("notifications", message["method"])
         if (_FOLDER / "stays").exists():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
             time.sleep(600)
 
     def _answer(self, message: Mapping[str, Any]) -> None:
@@ -140,8 +147,15 @@ class _Hostile:
             self._send({"method": "notifications/progress", "params": sent})
         return _text("done")
 
+    def _call_ticking(self, params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
+        for number in range(5):
+            sent = {"progressToken": params["_meta"]["progressToken"], "progress": number}
+            self._send({"method": "notifications/progress", "params": sent})
+            time.sleep(2)
+        return _text("ticked")
+
     def _call_spawning(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        child = subprocess.Popen(["sleep", "600"])
         _note("children", child.pid)
         return _text(str(child.pid))
 

@@ -1,20 +1,29 @@
-"""Servers of tools, good and hostile, as processes of their own."""
+"""Servers of tools, good and hostile, as processes of their own and behind a URL."""
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from graph.mcp.config import ServerConfig
 from graph.mcp.servers import McpServers
+from graph.value.error import ClosingError, McpError, TurnStoppedSignal
 from graph.value.mcp import McpResult, ToolInfo
-from tests.fake.mcp_tools import SECRET, good_server, noted
+from tests.fake.mcp_tools import SECRET, good_server, hostile_server, noted, served_by_url
+from tests.fake.mcp_web import MisusedWeb, misused_web
+from tests.fake.picture import opened as opened_picture
+from tests.fake.port import free_port
 
-_WAIT = 60.0
+_WAIT: Final = 60.0
+_LONG: Final = 60.0
+TOO_LARGE: Final = "Error: the tool's result is larger than 8 MB and wasn't read. Ask for less."
 
 
 class Opened:
@@ -25,23 +34,62 @@ class Opened:
         self.stop = threading.Event()
         self.progress: list[str] = []
 
-    def tool(self, server: str, name: str) -> ToolInfo:
-        return next(tool for tool in self.servers.tools(server, wait_seconds=_WAIT) if tool.name == name)
+    def tool(self, name: str, server: str = "") -> ToolInfo:
+        listed = self.servers.tools(server or self.servers.names()[0], wait_seconds=_WAIT)
+        return next(tool for tool in listed if tool.name == name)
 
-    def call(self, server: str, name: str, **arguments: object) -> McpResult:
-        return self.call_tool(self.tool(server, name), **arguments)
+    def call(self, tool: str | ToolInfo, **arguments: object) -> McpResult:
+        found = self.tool(tool) if isinstance(tool, str) else tool
+        return self.servers.call(found, arguments, stop=self.stop, on_progress=self.progress.append)
 
-    def call_tool(self, tool: ToolInfo, **arguments: object) -> McpResult:
-        return self.servers.call(tool, arguments, stop=self.stop, on_progress=self.progress.append)
+    def begin(self, tool: ToolInfo, **arguments: object) -> Callable[[], BaseException | McpResult]:
+        """Calls in a thread; returns a function that waits for what came of it."""
+        ended: list[BaseException | McpResult] = []
+
+        def call() -> None:
+            try:
+                ended.append(self.call(tool, **arguments))
+            except BaseException as error:  # noqa: BLE001 - what it raises is what is asked
+                ended.append(error)
+
+        thread = threading.Thread(target=call)
+        thread.start()
+
+        def end() -> BaseException | McpResult:
+            thread.join(_WAIT)
+            return ended[0]
+
+        return end
+
+    @property
+    def state(self) -> tuple[str, str]:
+        (status,) = self.servers.statuses()
+        return status.state, status.detail
 
 
 @contextmanager
-def opened(*configs: ServerConfig, allow: Sequence[str] = (), silence_seconds: float = 60) -> Iterator[Opened]:
-    servers = McpServers(configs, allow=allow, silence_seconds=silence_seconds)
+def opened(
+    *configs: ServerConfig, allow: Sequence[str] = (), silence_seconds: float = _LONG, start_seconds: float = _LONG
+) -> Iterator[Opened]:
+    servers = McpServers(configs, allow=allow, silence_seconds=silence_seconds, start_seconds=start_seconds)
     try:
         yield Opened(servers)
     finally:
         servers.close()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _WAIT
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_running(process_id: str) -> bool:
+    try:
+        return Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +100,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def good(folder: Path) -> Iterator[Opened]:
     with opened(good_server(folder)) as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def wild_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("wild")
+
+
+@pytest.fixture(scope="module")
+def wild(wild_folder: Path) -> Iterator[Opened]:
+    with opened(hostile_server(wild_folder)) as servers:
         yield servers
 
 
@@ -69,16 +128,258 @@ def test_tools_are_listed_with_their_marks(good: Opened) -> None:
     assert (status.name, status.state, status.detail, status.tools) == ("notes", "ready", "", tuple(tools.values()))
 
 
-def test_a_result_is_its_text(good: Opened) -> None:
-    assert good.call("notes", "look", subject="예산") == McpResult("예산: 서울 R-4711, /srv/data/budget.csv")
-    assert good.call("notes", "resource").text == "two parts\n\nline 1\nline 2\n\nhttps://example.com/report"
+def test_results_are_text_and_pictures(good: Opened) -> None:
+    assert good.call("look", subject="예산") == McpResult("예산: 서울 R-4711, /srv/data/budget.csv")
+    assert good.call("resource").text == "two parts\n\nline 1\nline 2\n\nhttps://example.com/report"
+    assert good.call("structured", city="부산").text == '{\n  "city": "부산",\n  "degrees": 21\n}'
+    drawn = good.call("picture")
+    assert drawn.text == ""
+    assert [opened_picture(url).size for url in drawn.images] == [(40, 20)]
+    failed = good.call("failing")
+    assert failed.is_error
+    assert "failing" in failed.text
+    refused = good.call("look")
+    assert refused.is_error
+    assert "subject" in refused.text
 
 
-def test_no_secret_is_told(good: Opened) -> None:
-    assert good.call("notes", "slow", steps=1, seconds=0).text == "at last"
-    assert SECRET not in f"{good.progress} {good.servers.statuses()}"
+def test_stop_cancels_the_call_at_the_server(good: Opened, folder: Path) -> None:
+    call = good.begin(good.tool("slow"), steps=1, seconds=600)
+    until(lambda: noted(folder, "slow") == ["began"])
+    good.stop.set()
+    assert isinstance(call(), TurnStoppedSignal)
+    until(lambda: noted(folder, "slow") == ["began", "cancelled"])
+    good.stop.clear()
+    assert good.call("look", subject="still there").text
+    assert good.progress == ["step 1 of 1 with •••"]
 
 
-def test_a_server_is_started_once(good: Opened, folder: Path) -> None:
-    good.call("notes", "look", subject="x")
-    assert len(noted(folder, "started")) == 1
+def test_a_server_is_started_when_first_needed_once_and_ended_with_its_calls(tmp_path: Path) -> None:
+    with opened(hostile_server(tmp_path)) as servers:
+        assert servers.state == ("idle", "")
+        assert not noted(tmp_path, "started")
+        servers.servers.start("wild")
+        servers.servers.start("unknown")
+        with pytest.raises(McpError, match=r"wild: no answer within 0\.001 s"):
+            servers.servers.tools("wild", wait_seconds=0.001)
+        calm = servers.tool("calm")
+        calls = [servers.begin(calm) for _ in range(8)]
+        assert [call() for call in calls] == [McpResult("calm")] * 8
+        (process,) = noted(tmp_path, "started")
+        assert is_running(process)
+        with pytest.raises(McpError, match="no such server"):
+            servers.servers.tools("unknown", wait_seconds=_WAIT)
+        assert servers.call(calm._replace(server="gone")).is_error
+        silent = servers.begin(servers.tool("silent"))
+        until(lambda: "silent" in noted(tmp_path, "calls"))
+    assert isinstance(silent(), TurnStoppedSignal)
+    assert not is_running(process)
+    with pytest.raises(ClosingError):
+        servers.servers.tools("wild", wait_seconds=_WAIT)
+    assert isinstance(servers.begin(calm)(), TurnStoppedSignal)
+
+
+def test_a_silent_call_is_cancelled(tmp_path: Path) -> None:
+    with opened(hostile_server(tmp_path), silence_seconds=1) as servers:
+        assert servers.call("silent") == McpResult(
+            "Error: nothing came from the tool for 1 s. It was cancelled, but may have taken effect.",
+            is_error=True,
+        )
+        until(lambda: "notifications/cancelled" in noted(tmp_path, "notifications"))
+
+
+@pytest.mark.slow
+def test_progress_puts_off_the_deadline_of_silence(tmp_path: Path) -> None:
+    with opened(hostile_server(tmp_path), silence_seconds=8) as servers:
+        assert servers.call("ticking") == McpResult("ticked")
+        assert len(servers.progress) == 5
+
+
+@pytest.mark.slow
+def test_a_server_behind_a_url_is_used_alike_and_found_again(tmp_path: Path) -> None:
+    port = free_port()
+    with opened(ServerConfig("remote", url=f"http://127.0.0.1:{port}/mcp")) as servers:
+        with served_by_url(tmp_path, port):
+            look = servers.tool("look")
+            assert servers.call(look, subject="예산") == McpResult("예산: 서울 R-4711, /srv/data/budget.csv")
+            call = servers.begin(servers.tool("slow"), steps=1, seconds=600)
+            until(lambda: noted(tmp_path, "slow") == ["began"])
+            servers.stop.set()
+            assert isinstance(call(), TurnStoppedSignal)
+            until(lambda: noted(tmp_path, "slow") == ["began", "cancelled"])
+            servers.stop.clear()
+        assert servers.call(look, subject="x").is_error
+        assert servers.call(look, subject="x").text.startswith(
+            "Error: the tool server remote can't be reached; nothing was run. ConnectError"
+        )
+        assert servers.state[0] == "failed"
+        with served_by_url(tmp_path, port):
+            assert servers.call(look, subject="y").text.startswith("y: ")
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[tuple[MisusedWeb, Opened]]:
+    with misused_web() as web, opened(web.config) as servers:
+        yield web, servers
+
+
+def test_what_a_url_sends_is_bounded(web: tuple[MisusedWeb, Opened]) -> None:
+    for name in ("huge", "huge_event", "zipped"):
+        assert web[1].call(name) == McpResult(TOO_LARGE, is_error=True)
+        assert web[1].call("calm") == McpResult("calm")
+
+
+def test_headers_go_to_the_configured_address_alone(web: tuple[MisusedWeb, Opened]) -> None:
+    assert web[1].call("redirecting").is_error
+    assert web[0].elsewhere == []
+    assert web[0].authorizations == {f"Bearer {SECRET}-2"}
+    assert SECRET not in web[1].call("redirecting").text
+
+
+def test_a_call_that_a_restarted_server_never_heard_is_made_again(web: tuple[MisusedWeb, Opened]) -> None:
+    misused, servers = web
+    servers.call("forgetful")
+    misused.calls.clear()
+    assert servers.call("calm") == McpResult("calm")
+    assert misused.calls == ["calm"]
+
+
+def test_a_hostile_server_is_listed(wild: Opened) -> None:
+    tools = {tool.name: tool for tool in wild.servers.tools("wild", wait_seconds=_WAIT)}
+    assert "broken" not in tools
+    assert wild.state == ("ready", "unusable: broken")
+    odd = tools["a b/한글"]
+    assert odd.offered.startswith("wild__a_b")
+    assert odd.offered.isascii()
+    assert len(odd.offered) <= 64
+    assert len(odd.description) == 1024
+    assert odd.asks
+
+
+def test_a_result_over_the_bound_isnt_read(wild: Opened) -> None:
+    assert wild.call("huge") == McpResult(TOO_LARGE, is_error=True)
+    assert wild.call("calm") == McpResult("calm")
+
+
+def test_a_message_without_end_ends_the_server(wild: Opened, wild_folder: Path) -> None:
+    starts = len(noted(wild_folder, "started"))
+    assert wild.call("endless") == McpResult(TOO_LARGE, is_error=True)
+    until(lambda: wild.state == ("failed", "the server sent a message without end"))
+    assert wild.call("calm") == McpResult("calm")
+    assert len(noted(wild_folder, "started")) == starts + 1
+
+
+def test_results_that_lie_about_their_schema_are_data(wild: Opened) -> None:
+    assert wild.call("lying").text == '{"a": "' + "a" * 60 + '!"}'
+    assert wild.call("nonsense") == McpResult(
+        "Error: the answer of the tool server wild breaks the protocol. The call may have taken effect.", is_error=True
+    )
+
+
+def test_sampling_elicitation_and_roots_are_refused(wild: Opened, wild_folder: Path) -> None:
+    assert wild.call("sampling") == McpResult("asked")
+    until(lambda: len(noted(wild_folder, "answers")) == 3)
+    said = " ".join(noted(wild_folder, "answers"))
+    assert "result" not in said
+    for sentence in ("Sampling not supported", "Elicitation not supported", "List roots not supported"):
+        assert sentence in said
+
+
+def test_a_call_that_is_stopped_is_cancelled_by_a_notification(wild: Opened, wild_folder: Path) -> None:
+    cancelled = noted(wild_folder, "notifications").count("notifications/cancelled")
+    call = wild.begin(wild.tool("silent"))
+    until(lambda: "silent" in noted(wild_folder, "calls"))
+    wild.stop.set()
+    assert isinstance(call(), TurnStoppedSignal)
+    wild.stop.clear()
+    until(lambda: noted(wild_folder, "notifications").count("notifications/cancelled") == cancelled + 1)
+
+
+def test_a_server_that_dies_in_a_call_tells_its_last_line_and_is_started_again(wild: Opened, wild_folder: Path) -> None:
+    starts = len(noted(wild_folder, "started"))
+    died = wild.call("dying")
+    assert died == McpResult(
+        "Error: the connection to the tool server wild ended during the call, which may have taken effect. "
+        "fatal: key ••• refused",
+        is_error=True,
+    )
+    until(lambda: wild.state == ("failed", "fatal: key ••• refused"))
+    assert noted(wild_folder, "calls").count("dying") == 1
+    assert wild.call("calm") == McpResult("calm")
+    assert len(noted(wild_folder, "started")) == starts + 1
+
+
+def test_progress_comes_seldom_and_in_one_plain_line(wild: Opened) -> None:
+    wild.progress.clear()
+    assert wild.call("chatty") == McpResult("done")
+    assert wild.progress[0] == "0 •••"
+    assert len(wild.progress) < 100
+
+
+def test_a_secret_that_is_told_is_hidden(wild: Opened, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        told = wild.call("telling")
+        wild.call("nonsense")
+    assert told == McpResult("key=••• nul=�\n\n[Content that can't be shown: image/png]", is_error=True)
+    assert SECRET not in f"{caplog.text} {wild.servers.statuses()} {wild.progress}"
+
+
+def test_a_tool_that_has_changed_isnt_called(wild: Opened, wild_folder: Path) -> None:
+    calm = wild.tool("calm")
+    wild.call("changing")
+    until(lambda: wild.tool("calm").fingerprint != calm.fingerprint)
+    calls = noted(wild_folder, "calls")
+    assert wild.call(calm).text == (
+        "Error: this tool has changed since it was chosen, so it wasn't run. The user has to choose it again."
+    )
+    assert wild.call(calm._replace(name="vanished")).text == (
+        "Error: the tool server wild no longer has this tool; nothing was run."
+    )
+    assert noted(wild_folder, "calls") == calls
+    assert wild.call("calm") == McpResult("calm")
+
+
+def test_children_are_ended_with_their_server(tmp_path: Path) -> None:
+    with opened(hostile_server(tmp_path)) as servers:
+        servers.call("spawning")
+        processes = noted(tmp_path, "started") + noted(tmp_path, "children")
+        assert [is_running(process) for process in processes] == [True, True]
+    until(lambda: not any(map(is_running, processes)))
+
+
+@pytest.mark.slow
+def test_a_server_that_ignores_its_end_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "stays").touch()
+    with opened(hostile_server(tmp_path)) as servers:
+        servers.call("calm")
+        processes = noted(tmp_path, "started")
+    until(lambda: not any(map(is_running, processes)))
+
+
+def test_a_server_that_doesnt_start_is_named_with_its_last_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "fails").touch()
+    missing = ServerConfig("missing", "/nowhere/mcp-server")
+    with opened(hostile_server(tmp_path), missing) as servers:
+        for name, reason in (
+            ("wild", "no database at me:•••@db"),
+            ("missing", "/nowhere/mcp-server isn't installed"),
+        ):
+            with pytest.raises(McpError) as caught:
+                servers.servers.tools(name, wait_seconds=_WAIT)
+            assert (caught.value.server, caught.value.reason) == (name, reason)
+            status = next(each for each in servers.servers.statuses() if each.name == name)
+            assert (status.state, status.detail, status.tools) == ("failed", reason, ())
+        (tmp_path / "fails").unlink()
+        assert servers.call(servers.tool("calm", "wild")) == McpResult("calm")
+    assert SECRET not in caplog.text
+
+
+def test_a_server_that_never_answers_isnt_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "deaf").touch()
+    with opened(hostile_server(tmp_path), start_seconds=1) as servers:
+        with pytest.raises(McpError, match="no answer within 1 s"):
+            servers.servers.tools("wild", wait_seconds=_WAIT)
+        (process,) = noted(tmp_path, "started")
+    assert not is_running(process)

@@ -24,6 +24,7 @@ HEADERS = {"STREAMLIT_SERVER_TRUSTED_USER_HEADERS": '{"X-Sub": "sub"}'}
         ("OPENAI_BASE_URL", "localhost:11434", "OPENAI_BASE_URL: takes a URL that begins with http:// or https://"),
         ("LEASE_SECONDS", "9.5", "LEASE_SECONDS (9.5) must be at least twice HEARTBEAT_SECONDS (5)"),
         ("TURNFOLD_DATA_DIR", "{folder}", "not_a_database"),
+        ("MCP_SERVERS", "{folder}/turnfold.db", "turnfold.db isn't JSON"),
     ],
 )
 def test_server_that_cannot_start_says_why_in_a_sentence(tmp_path: Path, name: str, value: str, sentence: str) -> None:

@@ -1,16 +1,19 @@
-"""A server that runs as a child process and speaks over its standard input and output, line by line."""
+"""The two ways to a server, with bounds on what it sends: a child process, and streamable HTTP."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import anyio
 import anyio.lowlevel
+import httpx2
 from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
+from mcp.client.streamable_http import streamable_http_client
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
@@ -22,6 +25,11 @@ _END_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.01
 _ERROR_CHARS: Final = 4_000
 _SKIPPED_MESSAGES: Final = 8
+_TOO_LARGE: Final = "the body is too large"
+_HTTP_SECONDS: Final = 30.0
+_UNITS_PER_SECOND: Final = 1_000
+_UNIT_BYTES: Final = 16 * 1024
+_BURST_SECONDS: Final = 2.0
 _FromServer = MemoryObjectReceiveStream[SessionMessage | Exception]
 _ToSession = MemoryObjectSendStream[SessionMessage | Exception]
 _FromSession = MemoryObjectReceiveStream[SessionMessage]
@@ -39,6 +47,19 @@ class Listener(Protocol):
 
     def hear_end(self, reason: str = "") -> None:
         """Nothing comes any more; `reason` is given if that isn't the server's own doing."""
+
+
+class Pace:
+    """Slows a server that never stops talking, by not reading on: up to 1,000 messages or 16 MB a second are free."""
+
+    def __init__(self) -> None:
+        self._paid_until = 0.0
+
+    async def pay(self, size: int) -> None:
+        now = anyio.current_time()
+        cost = (1 + size / _UNIT_BYTES) / _UNITS_PER_SECOND
+        self._paid_until = max(self._paid_until, now - _BURST_SECONDS) + cost
+        await anyio.sleep(max(self._paid_until - now, 0))
 
 
 @asynccontextmanager
@@ -78,8 +99,10 @@ async def _read(
     most_bytes: int,
 ) -> None:
     assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+    pace = Pace()
     try:
         async for line in _lines(process.stdout, listener, most_bytes):
+            await pace.pay(len(line))
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except (ValidationError, ValueError):
@@ -162,3 +185,49 @@ async def _drain(process: Process) -> None:
     with suppress(OSError, anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
         while True:
             await process.stdout.receive()
+
+
+@asynccontextmanager
+async def open_url(config: ServerConfig, listener: Listener, *, most_bytes: int) -> AsyncIterator[Any]:
+    """Yields the streams of a server behind a URL; bodies are bounded, those of events one by one."""
+    pace = Pace()
+
+    async def bound(response: httpx2.Response) -> None:
+        is_events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        most = math.inf if is_events else most_bytes
+        # Compressed, a small body may be a huge one: none was asked for.
+        most = 0 if response.headers.get("content-encoding", "identity") != "identity" else most
+        response.stream = _BoundedStream(response.stream, listener, pace, most)
+
+    async with (
+        httpx2.AsyncClient(
+            headers={**config.headers, "Accept-Encoding": "identity"},
+            timeout=httpx2.Timeout(_HTTP_SECONDS, read=None),
+            event_hooks={"response": [bound]},
+        ) as http,
+        streamable_http_client(config.url, http_client=http, max_sse_event_size=most_bytes) as streams,
+    ):
+        yield streams
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """A body that ends with an error where it is too large."""
+
+    def __init__(self, stream: Any, listener: Listener, pace: Pace, most_bytes: float) -> None:  # noqa: ANN401 - httpx's union of streams
+        self._stream = stream
+        self._listener = listener
+        self._pace = pace
+        self._most_bytes = most_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > self._most_bytes:
+                self._listener.hear_too_large()
+                raise httpx2.StreamError(_TOO_LARGE)
+            await self._pace.pay(len(chunk))
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
