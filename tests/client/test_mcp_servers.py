@@ -7,21 +7,33 @@ import shutil
 import sqlite3
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
 from graph.mcp.config import read_servers
 from graph.mcp.servers import McpServers
 from graph.value.error import McpError
+from graph.value.event import ToolAsked, TurnFinished
 from graph.value.mcp import McpResult, ToolInfo
+from graph.value.view import TurnOptions, Word
+from prompt.tool.words import DECLINED
+from tests.fake.body import faults, summaries
+from tests.fake.chat import question
+from tests.fake.open_chat import chat_opener, settings_maker
+from tests.fake.openai_reply import ScriptedCall, text, tools
+from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_app import ROOT
 
 pytestmark = pytest.mark.timeout(120)
 PATIENCE_SECONDS: Final = 60.0
+# As by an update of the product.
+AGAIN_AFTER: Final = 8
 
 
 def installed(environment: str, program: str) -> str:
@@ -150,3 +162,109 @@ def test_structured_content_stands_once_and_a_broken_server_leaves_the_others_al
             called.tools("gone")
         assert {status.name: status.state for status in servers.statuses()} == {"time": "ready", "gone": "failed"}
         assert not called.call("time", "get_current_time", timezone="Europe/Berlin").is_error
+
+
+class Told(NamedTuple):
+    """The calls of a turn, round by round, and the user's words on those that ask."""
+
+    rounds: Sequence[Sequence[ScriptedCall]]
+    words: Sequence[Word] = ()
+
+
+def story(notes: str, repository: str) -> list[Told]:
+    """Twelve turns with thirty calls, some of which need what results of folded turns told."""
+    ids = count(1)
+
+    def call(tool: str, **arguments: object) -> ScriptedCall:
+        return ScriptedCall(tool, json.dumps(arguments), f"call-{next(ids)}")
+
+    def git(command: str, **arguments: object) -> ScriptedCall:
+        return call(f"git__git_{command}", repo_path=repository, **arguments)
+
+    def query(where: str = "1 = 1") -> ScriptedCall:
+        return call("shop__read_query", query=f"select * from orders where {where}")  # noqa: S608  # of our own words
+
+    def update(order: str) -> ScriptedCall:
+        sql = f"update orders set total = total + 1 where id = '{order}'"  # noqa: S608  # same
+        return call("shop__write_query", query=sql)
+
+    def read(path: str) -> ScriptedCall:
+        return call("files__read_text_file", path=path)
+
+    note, today, memo = f"{notes}/refunds.md", f"{notes}/today.md", f"{notes}/memo-01.md"
+    written = call("files__write_file", path=note, content="- ORD-20311\n")
+    found = call("files__search_files", path=notes, pattern="*refund*")
+    all_read = call("files__read_multiple_files", paths=[note, memo])
+    known = [call("files__get_file_info", path=note), call("files__directory_tree", path=notes)]
+    moved = call("files__move_file", source=note, destination=today)
+    return [
+        Told([[call("files__list_directory", path=notes)], [read(memo)]]),
+        Told([[call("shop__list_tables")], [call("shop__describe_table", table_name="orders"), query()]]),
+        Told([[query("state = 'refund'")], [written]], ["once"]),
+        Told([[git("status"), git("log", max_count=5)]]),
+        Told([[git("diff_unstaged")], [found, query()]]),
+        Told([[git("add", files=["plan.md"])], [git("commit", message="A week later")]], ["always", "always"]),
+        Told([[query("id = 'ORD-20311'")], [update("ORD-20311")]], ["once"]),
+        Told([[all_read, *known]]),
+        Told([[query()], [update("ORD-20324")]], ["no"]),
+        Told([[git("show", revision="HEAD")], [git("log", max_count=1), git("branch", branch_type="local")]]),
+        Told([[read(note)], [moved]], ["once"]),
+        Told([[query("id = 'ORD-20324'"), git("add", files=["plan.md"])], [read(today), query()]]),
+    ]
+
+
+@pytest.fixture
+def endpoint() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as server:
+        yield server
+
+
+def test_twelve_turns_with_thirty_calls_fold_four_times(folder: Path, tmp_path: Path, endpoint: FakeOpenAI) -> None:
+    notes, repository, database = folder / "notes", folder / "shop", folder / "shop.db"
+    notes.mkdir()
+    repository.mkdir()
+    for number in range(1, 15):
+        (notes / f"memo-{number:02}.md").write_text(f"# Memo {number}\n" + f"Order {number} was packed.\n" * 20)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("create table orders (id text primary key, total int, state text)")
+        rows = [(f"ORD-{20_300 + number}", number, "refund" if number % 7 == 4 else "paid") for number in range(40)]
+        connection.executemany("insert into orders values (?, ?, ?)", rows)
+    entries = {"files": files_server(notes), "shop": sqlite_server(database), "git": git_server(repository)}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": entries}))
+    (repository / "plan.md").write_text("Move on 21 October.\n")
+    allow = ("shop:read_query", "shop:list_*", "shop:describe_*")
+    with chat_opener(settings_maker(tmp_path / "data", endpoint.url)) as open_chat:
+        opened = partial(open_chat, mcp_servers=tmp_path / "mcp.json", mcp_allow=allow)
+        chat = opened()
+        for name in entries:
+            chat.service.mcp.start(name)
+        chat.wait_until(lambda: all(server.state == "ready" for server in chat.service.mcp.choices().servers))
+        offered = [tool.offered for server in chat.service.mcp.choices().servers for tool in server.tools]
+        for number, (rounds, words) in enumerate(story(str(notes), str(repository)), 1):
+            endpoint.script(*(tools(*calls) for calls in rounds), text(f"Number {number}. " + "It is done. " * 30))
+            last = chat.say(question(number), options=TurnOptions(mcp_tools=offered) if number == 1 else None)[-1]
+            for word in words:
+                assert isinstance(last, ToolAsked)
+                chat.service.mcp.answer(chat.session_id, {call.call_id: word for call in last.calls})
+                last = chat.events()[-1]
+            assert isinstance(last, TurnFinished)
+            chat.wait_for_folds()
+            if number == AGAIN_AFTER:
+                chat.close()
+                chat = opened(chat.session_id)
+        steps = [step for turn in chat.turns for step in turn.steps]
+        assert [(step.status, step.result) for step in steps if step.status != "done"] == [("error", DECLINED["ko"])]
+        assert len(steps) == 30
+        bodies = endpoint.bodies("chat")
+        assert [found for body in bodies for found in faults(body["messages"])] == []
+        assert len({json.dumps(body["tools"]) for body in bodies}) == 1
+        assert summaries(bodies[-1]) == [(1, 3), (4, 6), (7, 9)]
+        assert max(len(json.dumps(body["messages"])) for body in bodies) < 40_000
+        chat.say(question(13))
+        assert summaries(endpoint.bodies("chat")[-1]) == [(1, 3), (4, 6), (7, 9), (10, 12)]
+    with closing(sqlite3.connect(database)) as connection:
+        changed = connection.execute("select id, total from orders where total != rowid - 1").fetchall()
+    assert changed == [("ORD-20311", 12)]
+    log = subprocess.run(["git", "-C", repository, "log", "--format=%s"], check=True, capture_output=True, text=True)
+    assert log.stdout.split("\n")[:2] == ["A week later", "The plan"]
+    assert (notes / "today.md").read_text() == "- ORD-20311\n"
