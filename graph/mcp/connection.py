@@ -12,6 +12,7 @@ import httpx2
 from mcp import Client, MCPError, types
 from pydantic import TypeAdapter, ValidationError
 
+from graph.mcp import THREAD_NAME
 from graph.mcp.config import ServerConfig
 from graph.mcp.translate import Hide, one_line
 from graph.mcp.transport import open_process, open_url
@@ -21,7 +22,6 @@ _LOG = logging.getLogger(__name__)
 
 _RESULT_MEGABYTES: Final = 8
 _RESULT_BYTES: Final = _RESULT_MEGABYTES * 1024 * 1024
-THREAD_NAME: Final = "mcp-servers"
 _LONGEST_CALL_SECONDS: Final = 3_600.0
 _LIST_SECONDS: Final = 30.0
 _PAGES: Final = 50

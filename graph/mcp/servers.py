@@ -16,6 +16,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from graph.mcp import THREAD_NAME
 from graph.mcp.config import ServerConfig, asks_first, hide, secrets_of
 from graph.value.error import ClosingError, McpError, TurnStoppedSignal
 from graph.value.mcp import McpResult, ServerStatus, ToolInfo
@@ -145,7 +146,7 @@ class McpServers:
             if self._is_closed:
                 raise ClosingError
             if self._portal is None or self._tasks is None:
-                self._portal = self._stack.enter_context(start_blocking_portal(name="mcp-servers"))
+                self._portal = self._stack.enter_context(start_blocking_portal(name=THREAD_NAME))
                 _, self._tasks = self._portal.start_task(_hold_connections)
             # In an empty context, or the libraries would find LangGraph's callbacks of the run that calls us.
             return Context().run(self._portal.start_task_soon, function, self._tasks)

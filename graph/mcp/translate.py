@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from jsonschema.exceptions import SchemaError
@@ -25,6 +26,8 @@ _HASH_CHARS: Final = 8
 _TITLE_CHARS: Final = 100
 _DESCRIPTION_CHARS: Final = 1_024
 _SCHEMA_CHARS: Final = 50_000
+_SCHEMAS_CHARS: Final = 500_000
+_READ_LINES: Final = 20
 _LINE_CHARS: Final = 300
 _NOT_OFFERED: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _ESCAPE: Final = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)")
@@ -41,7 +44,8 @@ Hide = Callable[[str], str]
 
 def one_line(text: str, hide: Hide, *, most_chars: int = _LINE_CHARS) -> str:
     """Returns a text of a server as one line for people: no control sequences, no secrets, clipped."""
-    line = " ".join(_UNPRINTED.sub(" ", _ESCAPE.sub("", hide(plain_text(text)))).split())
+    shown = hide(plain_text(text))[: _READ_LINES * most_chars]
+    line = " ".join(_UNPRINTED.sub(" ", _ESCAPE.sub("", shown)).split())
     return line if len(line) <= most_chars else f"{line[: most_chars - 1].rstrip()}…"
 
 
@@ -51,8 +55,11 @@ def tools_of(
     """Returns a server's tools by name, and the names of those that can't be used, for their schema or their name."""
     tools: dict[str, ToolInfo] = {}
     refused: list[str] = []
+    room = _SCHEMAS_CHARS
     for tool in listed:
-        schema = _schema_of(tool.input_schema, hide)
+        text = _text_of_schema(tool.input_schema, hide)
+        room -= len(text)
+        schema = _read_schema(text) if room >= 0 else None
         if schema is None or tool.name in tools or plain_text(tool.name) != tool.name or not tool.name:
             refused.append(one_line(tool.name, hide, most_chars=_TITLE_CHARS))
             continue
@@ -83,17 +90,30 @@ def offered_name(server: str, tool: str) -> str:
     return f"{clean[: _NAME_CHARS - _HASH_CHARS - 1]}_{_hash([server, tool])[:_HASH_CHARS]}"
 
 
-def _schema_of(schema: Mapping[str, Any], hide: Hide) -> dict[str, Any] | None:
-    """Returns the JSON schema of the arguments, None if no endpoint would take it."""
+def _text_of_schema(schema: Mapping[str, Any], hide: Hide) -> str:
+    """Returns the JSON schema of the arguments, whole and without secrets; "" if it isn't JSON."""
     try:
-        text = hide(json.dumps(plain_value(schema), ensure_ascii=False, allow_nan=False))
-        if len(text) > _SCHEMA_CHARS or schema.get("type") != "object":
-            return None
-        read: dict[str, Any] = json.loads(text)
-        validator_for(read).check_schema(read)
+        return hide(
+            json.dumps({"type": "object", "properties": {}} | plain_value(schema), ensure_ascii=False, allow_nan=False)
+        )
+    except (ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=256)
+def _read_schema(text: str) -> Mapping[str, Any] | None:
+    """Returns a schema from its text, None if an endpoint might refuse it, and with it the whole request.
+
+    Kept, because a large one takes a second.
+    """
+    if len(text) > _SCHEMA_CHARS:
+        return None
+    try:
+        schema: dict[str, Any] = json.loads(text)
+        validator_for(schema).check_schema(schema)
     except (SchemaError, ValueError, RecursionError):
         return None
-    return {"type": "object", "properties": {}} | read
+    return schema if schema["type"] == "object" else None
 
 
 def _hash(value: object) -> str:
@@ -149,15 +169,16 @@ def _says(texts: Sequence[str], value: object) -> bool:
 
     Many wrap a text in an object with one key, or send a text for each item of a list.
     """
-    if any(text == value or _is_json_of(value, text) for text in texts):
-        return True
-    if isinstance(value, Mapping) and len(value) == 1:
-        return _says(texts, *value.values())
-    return isinstance(value, list) and bool(value) and all(_says(texts, item) for item in value)
+    values = [value, *value.values()] if isinstance(value, Mapping) and len(value) == 1 else [value]
+    return any(
+        any(_is_said(value, text) for text in texts)
+        or (isinstance(value, list) and 0 < len(value) == len(texts) and all(map(_is_said, value, texts)))
+        for value in values
+    )
 
 
-def _is_json_of(value: object, text: str) -> bool:
+def _is_said(value: object, text: str) -> bool:
     try:
-        return bool(json.loads(text) == value)
+        return text == value or bool(json.loads(text) == value)
     except (ValueError, RecursionError):
         return False

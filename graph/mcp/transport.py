@@ -205,7 +205,10 @@ async def open_url(config: ServerConfig, listener: Listener, *, most_bytes: int)
             timeout=httpx2.Timeout(_HTTP_SECONDS, read=None),
             event_hooks={"response": [bound]},
         ) as http,
-        streamable_http_client(config.url, http_client=http, max_sse_event_size=most_bytes) as streams,
+        # A goodbye would be waited for without end.
+        streamable_http_client(
+            config.url, http_client=http, terminate_on_close=False, max_sse_event_size=most_bytes
+        ) as streams,
     ):
         yield streams
 

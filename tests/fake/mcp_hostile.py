@@ -160,6 +160,7 @@ class _Hostile:
         return _text(str(child.pid))
 
     def _call_telling(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
+        self._send({"method": "notifications/message", "params": {"data": _SECRET}})
         part = {"type": "image", "mimeType": "image/png", "data": "bm90IGEgcGljdHVyZQ=="}
         texts = [{"type": "text", "text": f"key={_SECRET} nul=\x00"}, part]
         return {"content": texts, "isError": True}

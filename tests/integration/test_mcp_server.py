@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,10 +17,14 @@ import pytest
 
 from graph.mcp.config import ServerConfig
 from graph.mcp.servers import McpServers
-from graph.value.error import ClosingError, McpError, TurnStoppedSignal
+from graph.value.error import ClosingError, McpError, SettingsError, TurnStoppedSignal
 from graph.value.mcp import McpResult, ToolInfo
-from tests.fake.mcp_tools import SECRET, good_server, hostile_server, noted, served_by_url
+from tests.fake.chat import question
+from tests.fake.mcp_tools import SECRET, entry_of, good_server, hostile_server, noted, served_by_url
 from tests.fake.mcp_web import MisusedWeb, misused_web
+from tests.fake.open_chat import OpenChat
+from tests.fake.openai_reply import ScriptedCall, text, tools
+from tests.fake.openai_server import FakeOpenAI
 from tests.fake.picture import opened as opened_picture
 from tests.fake.port import free_port
 
@@ -383,3 +390,33 @@ def test_a_server_that_never_answers_isnt_waited_for(tmp_path: Path) -> None:
             servers.servers.tools("wild", wait_seconds=_WAIT)
         (process,) = noted(tmp_path, "started")
     assert not is_running(process)
+
+
+def test_a_chat_goes_on_without_a_killed_server_and_ends_it_when_it_closes(
+    tmp_path: Path, open_chat: OpenChat, server: FakeOpenAI
+) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": {"wild": entry_of(tmp_path, "mcp_hostile")}}))
+    chat = open_chat(mcp_servers=path)
+    assert not noted(tmp_path, "started")
+    chat.service.mcp.start("wild")
+    until(lambda: chat.service.mcp.choices().servers[0].state == "ready")
+    server.script(text("첫 답입니다."))
+    chat.say(question(1))
+    chat.service.mcp.choose(chat.session_id, ["wild__calm"])
+    for number, (result, is_killed) in enumerate((("calm", True), ("calm", False)), start=2):
+        server.script(tools(ScriptedCall("wild__calm", "{}", f"call-{number}")), text("봤습니다."))
+        chat.say(question(number))
+        assert [(step.result, step.status) for step in chat.last_turn.steps] == [(result, "done")]
+        if is_killed:
+            os.kill(int(noted(tmp_path, "started")[-1]), signal.SIGKILL)
+            until(lambda: chat.service.mcp.choices().servers[0].state == "failed")
+    processes = noted(tmp_path, "started")
+    assert [is_running(process) for process in processes] == [False, True]
+    chat.close()
+    assert not is_running(processes[1])
+
+
+def test_a_file_that_cant_be_read_ends_the_start(tmp_path: Path, open_chat: OpenChat) -> None:
+    with pytest.raises(SettingsError, match="can't be read"):
+        open_chat(mcp_servers=tmp_path / "missing.json")

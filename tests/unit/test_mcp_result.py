@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from mcp import types
 
-from graph.mcp.translate import result_of
+from graph.mcp.translate import offered_name, result_of, tools_of
 
 ROWS = [{"id": 1, "name": "Mina"}, {"id": 2, "name": "Jun"}]
 
@@ -36,6 +37,7 @@ def test_what_a_text_says_is_not_said_again(texts: list[str], structured: object
     [
         (["Found 2 rows."], {"result": ROWS}),
         ([json.dumps(ROWS[0])], {"result": ROWS}),
+        ([json.dumps(row) for row in reversed(ROWS)], {"result": ROWS}),
         (["Mina"], {"name": "Mina", "id": 1}),
         (["Nothing."], {"result": []}),
         ([], {"content": "only here"}),
@@ -43,3 +45,79 @@ def test_what_a_text_says_is_not_said_again(texts: list[str], structured: object
 )
 def test_what_no_text_says_stands_behind_them(texts: list[str], structured: object) -> None:
     assert text_of(texts, structured) == "\n\n".join([*texts, json.dumps(structured)])
+
+
+def listed(schema: dict[str, object], name: str = "tool", **fields: object) -> types.Tool:
+    return types.Tool(name=name, input_schema=schema, **fields)  # type: ignore[arg-type]  # pydantic reads them
+
+
+def usable(*tools: types.Tool) -> tuple[list[str], tuple[str, ...]]:
+    found, refused = tools_of("files", tools, allow=(), hide=lambda text: text.replace("hush", "•••"))
+    return [tool.name for tool in found], refused
+
+
+def nested(depth: int) -> dict[str, object]:
+    return {"type": "object", "properties": {"a": nested(depth - 1)}} if depth else {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array"},
+        {"type": "object", "properties": {"a": {"type": "strin"}}},
+        {"type": "object", "properties": ["a"]},
+        {"type": "object", "required": "a"},
+        {"type": "object", "x": float("nan")},
+        {"type": "object", "description": "x" * 50_000},
+        nested(400),
+    ],
+)
+def test_a_broken_schema_makes_its_tool_unusable_alone(schema: dict[str, object]) -> None:
+    good = listed({"type": "object"}, "good")
+    assert usable(listed(schema, "bad"), good) == (["good"], ("bad",))
+
+
+def test_schemas_have_a_bound_together() -> None:
+    large = {"type": "object", "description": "x" * 40_000}
+    names, refused = usable(*(listed(large, f"tool-{number:02}") for number in range(20)))
+    assert (len(names), len(refused)) == (12, 8)
+
+
+def test_a_name_is_usable_once_and_if_it_can_be_stored() -> None:
+    plain: dict[str, object] = {"type": "object"}
+    assert usable(*(listed(plain, name) for name in ("a", "a", "", "nul\x00"))) == (["a"], ("a", "", "nul�"))
+
+
+def test_what_a_server_says_of_a_tool_is_shown_in_one_line_without_secrets() -> None:
+    schema: dict[str, object] = {"properties": {"a": {"description": "hush"}}}
+    tool = listed(schema, description="hush\x00" + "d" * 2_000, title="A \x1b[31mred\x1b[0m\n\u202etitle, hush")
+    ((found,), _) = tools_of("files", [tool], allow=(), hide=lambda text: text.replace("hush", "•••"))
+    assert found.title == "A red title, •••"
+    assert found.description == "•••�" + "d" * 1_019 + "…"
+    assert found.schema == {"type": "object", "properties": {"a": {"description": "•••"}}}
+
+
+def test_a_fingerprint_is_of_all_that_is_told_and_of_the_mark() -> None:
+    reads = types.ToolAnnotations(read_only_hint=True)
+    changed = [
+        listed({"type": "object"}, description="Reads."),
+        listed({"type": "object"}, description="Reads!"),
+        listed({"type": "object", "properties": {"a": {}}}, description="Reads."),
+        listed({"type": "object"}, description="Reads.", annotations=reads),
+        listed({"type": "object"}, "other", description="Reads."),
+    ]
+    prints = [tools_of("files", [tool], allow=(), hide=str)[0][0].fingerprint for tool in (*changed, changed[0])]
+    assert len(set(prints)) == len(changed)
+    assert prints[0] == prints[-1]
+
+
+def test_each_offered_name_is_unique_and_of_plain_characters() -> None:
+    pairs = [
+        (server, tool)
+        for server in ("a", "a_", "a__b", "파일", "한글", "s" * 64)
+        for tool in ("b", "_b", "b__c", "b c", "b.c", "읽기", "쓰기", "t" * 64, "t" * 65)
+    ]
+    names = {offered_name(*pair) for pair in pairs}
+    assert len(names) == len(pairs)
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in names)
+    assert offered_name("files", "read_file") == "files__read_file"
