@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -205,7 +206,8 @@ class _Server:
             return _no_result(tool.server, error.reason, error.detail, language, limit=error.limit)
         except McpError as error:
             return _no_result(tool.server, "not_started", error.reason, language)
-        return result_of(result, language=language, hide=self._hide)
+        # Pictures are scaled, which may take longer than other servers' calls should wait.
+        return await anyio.to_thread.run_sync(partial(result_of, result, language=language, hide=self._hide))
 
     async def _call_once(
         self,

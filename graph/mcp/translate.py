@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import re
@@ -15,8 +14,10 @@ from jsonschema.exceptions import SchemaError
 from jsonschema.validators import validator_for
 from mcp import types
 
+from graph.attachment.image import MAX_IMAGES, read_image
 from graph.core.text import plain_text, plain_value
 from graph.mcp.config import asks_first
+from graph.value.error import AttachmentError
 from graph.value.mcp import McpResult, ToolInfo
 from prompt.system.framing import Language
 from prompt.tool import mcp as words
@@ -32,12 +33,7 @@ _LINE_CHARS: Final = 300
 _NOT_OFFERED: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _ESCAPE: Final = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)")
 _UNPRINTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
-_PICTURES: Final = {
-    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
-    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/gif": re.compile(rb"GIF8[79]a"),
-    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
-}
+_PICTURES: Final = {"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"}
 
 Hide = Callable[[str], str]
 
@@ -125,43 +121,55 @@ def _clipped(text: str, most_chars: int) -> str:
 
 
 def result_of(result: types.CallToolResult, *, language: Language, hide: Hide) -> McpResult:
-    """Returns a result's text and pictures; what is neither is named in the text."""
+    """Returns a result's text and pictures, scaled; what is neither, or one picture too many, is named in the text."""
     texts: list[str] = []
     images: list[str] = []
+    tries = 0
     for part in result.content:
-        match part:
-            case types.TextContent():
-                texts.append(part.text)
-            case types.ImageContent() if image := _picture(part.data, part.mime_type):
+        text = _text_of(part)
+        if text is None:
+            name, kind, data = _data_of(part)
+            tries += kind in _PICTURES
+            if kind in _PICTURES and tries <= MAX_IMAGES and (image := _picture(data)):
                 images.append(image)
-            case types.ResourceLink():
-                texts.append(str(part.uri))
-            case types.EmbeddedResource(resource=types.TextResourceContents() as resource):
-                texts.append(resource.text)
-            case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
-                if image := _picture(resource.blob, resource.mime_type or ""):
-                    images.append(image)
-                else:
-                    texts.append(words.left_out(f"{resource.uri} {resource.mime_type or ''}".strip(), language))
-            case types.ImageContent() | types.AudioContent():
-                texts.append(words.left_out(part.mime_type, language))
+                continue
+            text = words.left_out(f"{name} {kind}".strip(), language)
+        texts.append(text)
     if result.structured_content is not None and not _says(texts, result.structured_content):
         texts.append(json.dumps(result.structured_content, ensure_ascii=False))
     text = hide(plain_text("\n\n".join(text for text in texts if text.strip())))
     return McpResult(text or ("" if images else words.EMPTY[language]), tuple(images), result.is_error is True)
 
 
-def _picture(data: str, kind: str) -> str:
-    """Returns a picture as a data URL; "" if its data isn't of a kind that models take."""
-    kind = "image/jpeg" if kind.lower() == "image/jpg" else kind.lower()
-    signature = _PICTURES.get(kind)
+def _text_of(part: types.ContentBlock) -> str | None:
+    match part:
+        case types.TextContent():
+            return part.text
+        case types.ResourceLink():
+            return str(part.uri)
+        case types.EmbeddedResource(resource=types.TextResourceContents() as resource):
+            return resource.text
+        case _:
+            return None
+
+
+def _data_of(part: types.ContentBlock) -> tuple[str, str, str]:
+    """Returns the name, the kind and the Base64 of what isn't text."""
+    match part:
+        case types.ImageContent() | types.AudioContent():
+            return "", part.mime_type.lower(), part.data
+        case types.EmbeddedResource(resource=types.BlobResourceContents() as resource):
+            return str(resource.uri), (resource.mime_type or "").lower(), resource.blob
+        case _:
+            return "", part.type, ""
+
+
+def _picture(data: str) -> str:
+    """Returns a picture as a data URL; "" if it isn't one that models take."""
     try:
-        content = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
+        return read_image("", base64.b64decode(data, validate=True)).url
+    except (AttachmentError, ValueError):
         return ""
-    if signature is None or not signature.match(content):
-        return ""
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def _says(texts: Sequence[str], value: object) -> bool:

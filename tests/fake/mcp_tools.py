@@ -1,33 +1,34 @@
-"""A server of tools by the Model Context Protocol, as a process, made with the official package.
+"""A server of tools by the Model Context Protocol, made with the official package: as a process, or behind a URL.
 
-python -m tests.fake.mcp_tools           # over standard input and output
-python -m tests.fake.mcp_tools 18080     # by streamable HTTP on that port of loopback, at /mcp
+python -m tests.fake.mcp_tools    # over standard input and output
 
-`good_server(folder)` and `hostile_server(folder)` are the entries of this one and of `mcp_hostile`. What
-they do they note in files of the folder, for a test to read.
+`good_server(folder)` and `hostile_server(folder)` are the entries of this one and of `mcp_hostile`. What they do they
+note in files of the folder, for a test to read.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
+import socket
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import anyio
+import uvicorn
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.types import EmbeddedResource, ResourceLink, TextContent, TextResourceContents, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from graph.mcp.config import ServerConfig
 from tests.fake.picture import picture as drawn
-from tests.fake.port import free_port, wait_for_port
 from tests.fake.served_app import ROOT
 
 SECRET: Final = "hush-4f9c1e77aa"  # noqa: S105  # of no service
+_END_SECONDS: Final = 60.0
 _FOLDER: Final = "MCP_TOOLS_FOLDER"
 
 
@@ -53,20 +54,20 @@ def _config(name: str, entry: Mapping[str, Any]) -> ServerConfig:
 
 
 @contextmanager
-def served_by_url(folder: Path, port: int = 0) -> Iterator[str]:
-    """Serves the good tools by streamable HTTP; yields the URL."""
-    port = port or free_port()
-    entry, log = entry_of(folder), folder / "http.log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [entry["command"], *entry["args"], str(port)], env=os.environ | entry["env"], stdout=output, stderr=output
-        )
+def served_by_url(folder: Path, port: int) -> Iterator[None]:
+    """Serves the good tools by streamable HTTP, in a thread, on a port of 127.0.0.1 at /mcp."""
+    app = server_of(folder).streamable_http_app()
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+    listening = socket.create_server(("127.0.0.1", port))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
     try:
-        wait_for_port(port, process, log)
-        yield f"http://127.0.0.1:{port}/mcp"
+        yield
     finally:
-        process.kill()
-        process.wait()
+        server.should_exit = server.force_exit = True
+        thread.join(_END_SECONDS)
+        listening.close()
+        assert not thread.is_alive()
 
 
 def noted(folder: Path, name: str) -> list[str]:
@@ -75,30 +76,30 @@ def noted(folder: Path, name: str) -> list[str]:
     return path.read_text("utf-8").splitlines() if path.exists() else []
 
 
-def _note(name: str, line: object) -> None:
-    with (Path(os.environ[_FOLDER]) / f"{name}.txt").open("a", encoding="utf-8") as file:
-        file.write(f"{line}\n")
-
-
 class _Answer(BaseModel):
     name: str
 
 
-def _serve(port: int | None) -> None:  # noqa: C901 - one function a tool
+def server_of(folder: Path) -> MCPServer[Any]:  # noqa: C901 - one function a tool
     server: MCPServer[Any] = MCPServer("notes")
     reads = ToolAnnotations(read_only_hint=True)
-    _note("started", os.getpid())
+
+    def note(name: str, line: object) -> None:
+        with (folder / f"{name}.txt").open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+    note("started", os.getpid())
 
     @server.tool(title="Look up", annotations=reads, structured_output=False)
     def look(subject: Annotated[str, Field(description="What to look up.")]) -> str:
         """Reads what is noted of a subject."""
-        _note("look", subject)
+        note("look", subject)
         return f"{subject}: 서울 R-4711, /srv/data/budget.csv"
 
     @server.tool(structured_output=False)
     def write_note(text: str) -> str:
         """Writes a note."""
-        _note("notes", text)
+        note("notes", text)
         return f"noted: {text}"
 
     @server.tool(annotations=reads)
@@ -125,13 +126,13 @@ def _serve(port: int | None) -> None:  # noqa: C901 - one function a tool
     @server.tool(annotations=reads, structured_output=False)
     async def slow(steps: int, seconds: float, ctx: Context[Any, Any]) -> str:
         """Takes its time and tells how far it is."""
-        _note("slow", "began")
+        note("slow", "began")
         try:
             for step in range(steps):
                 await ctx.report_progress(step, steps, f"step {step + 1} of {steps} with {SECRET}")
                 await anyio.sleep(seconds)
         except anyio.get_cancelled_exc_class():
-            _note("slow", "cancelled")
+            note("slow", "cancelled")
             raise
         return "at last"
 
@@ -147,11 +148,8 @@ def _serve(port: int | None) -> None:  # noqa: C901 - one function a tool
         answer = await ctx.elicit("Your password?", _Answer)
         return str(answer)
 
-    if port is None:
-        server.run()
-    else:
-        server.run("streamable-http", host="127.0.0.1", port=port)
+    return server
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]) if sys.argv[1:] else None)
+    server_of(Path(os.environ[_FOLDER])).run()

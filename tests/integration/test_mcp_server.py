@@ -202,7 +202,6 @@ def test_progress_puts_off_the_deadline_of_silence(tmp_path: Path) -> None:
         assert len(servers.progress) == 5
 
 
-@pytest.mark.slow
 def test_a_server_behind_a_url_is_used_alike_and_found_again(tmp_path: Path) -> None:
     port = free_port()
     with opened(ServerConfig("remote", url=f"http://127.0.0.1:{port}/mcp")) as servers:

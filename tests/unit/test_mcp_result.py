@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import base64
 import json
 import re
 
 import pytest
 from mcp import types
 
+from graph.attachment import MAX_IMAGES
 from graph.mcp.translate import offered_name, result_of, tools_of
+from graph.value.mcp import McpResult
+from tests.fake.picture import bomb, opened, picture
 
 ROWS = [{"id": 1, "name": "Mina"}, {"id": 2, "name": "Jun"}]
 
@@ -47,6 +51,42 @@ def test_what_no_text_says_stands_behind_them(texts: list[str], structured: obje
     assert text_of(texts, structured) == "\n\n".join([*texts, json.dumps(structured)])
 
 
+def image(data: bytes, kind: str = "image/png") -> types.ImageContent:
+    return types.ImageContent(type="image", data=base64.b64encode(data).decode(), mime_type=kind)
+
+
+def result(*content: types.ContentBlock) -> McpResult:
+    return result_of(types.CallToolResult(content=list(content)), language="ko", hide=lambda text: text)
+
+
+def test_pictures_are_scaled_and_what_is_none_is_named() -> None:
+    large = result(image(picture("JPEG", (4_000, 1_000), told={}), "image/jpg"))
+    assert (large.text, [opened(url).size for url in large.images]) == ("", [(2_048, 512)])
+    for part in (
+        image(bomb(60_000)),
+        image(b"\x89PNG\r\n\x1a\n and no more"),
+        image(b"<svg/>", "image/svg+xml"),
+        types.ImageContent(type="image", data="no Base64!", mime_type="image/png"),
+        types.AudioContent(type="audio", data="", mime_type="audio/wav"),
+    ):
+        assert result(part) == McpResult(f"[표시할 수 없는 내용: {part.mime_type}]")
+    report = types.BlobResourceContents(uri="file:///a/report.pdf", mime_type="application/pdf", blob="JVBERi0=")
+    embedded = types.EmbeddedResource(type="resource", resource=report)
+    assert result(embedded).text == "[표시할 수 없는 내용: file:///a/report.pdf application/pdf]"
+    drawn = types.BlobResourceContents(uri="a:b", mime_type="image/gif", blob=image(picture("GIF")).data)
+    assert len(result(types.EmbeddedResource(type="resource", resource=drawn)).images) == 1
+
+
+def test_a_result_has_as_many_pictures_as_a_message() -> None:
+    many = result(*[image(picture("PNG"))] * (MAX_IMAGES + 2))
+    assert len(many.images) == MAX_IMAGES
+    assert many.text.count("image/png") == 2
+
+
+def test_a_result_without_content_says_so() -> None:
+    assert result() == result(types.TextContent(type="text", text=" \n")) == McpResult("(도구가 내용 없이 끝났습니다.)")
+
+
 def listed(schema: dict[str, object], name: str = "tool", **fields: object) -> types.Tool:
     return types.Tool(name=name, input_schema=schema, **fields)  # type: ignore[arg-type]  # pydantic reads them
 
@@ -78,7 +118,7 @@ def test_a_broken_schema_makes_its_tool_unusable_alone(schema: dict[str, object]
 
 
 def test_schemas_have_a_bound_together() -> None:
-    large = {"type": "object", "description": "x" * 40_000}
+    large: dict[str, object] = {"type": "object", "description": "x" * 40_000}
     names, refused = usable(*(listed(large, f"tool-{number:02}") for number in range(20)))
     assert (len(names), len(refused)) == (12, 8)
 
