@@ -19,12 +19,14 @@ from graph.value.error import AttachmentError, BusyError, InputError, NotFoundEr
 
 if TYPE_CHECKING:
     from graph.service import ChatService
-    from graph.value.view import TurnView
+    from graph.value.view import TurnView, Word
 
 _LEFT: Final = "left_by_deletion"  # the chat that was open when it was deleted
 HELP_DIALOG: Final = "help"
 _SLASH: Final = re.compile(r"\s*/([^\W\d_]+)\s*")
 _ASKED_ABOUT: Final = "asked_about_command"
+_GIVEN: Final = "words_given"  # to the calls of one turn that ask first
+TurnPlace = tuple[str, int, int]  # session, turn, attempt
 
 
 def take_files() -> None:
@@ -50,7 +52,7 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool, is_que
     Returns the session's id, "" for a command without a session; None if refused.
 
     Raises:
-        BusyError: It has to wait for an answer, or, if `is_queued`, for the user, as the answer before it failed.
+        BusyError: It has to wait for an answer; or, if `is_queued`, for the user, as the one before it failed or asks.
     """
     service = _service()
     if service is None:
@@ -122,7 +124,8 @@ def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool, 
         if any(turn.user_message_id == message_id for turn in newest):
             return
         raise AttachmentError("lost")
-    if is_queued and newest and newest[-1].status == "failed" and newest[-1].user_message_id != message_id:
+    is_held = is_queued and newest and newest[-1].status in {"failed", "asking"}
+    if is_held and newest[-1].user_message_id != message_id:
         raise BusyError
     message, images = attaching.message_of(text, files), attaching.images_of(files)
     service.turns.send(identifier, message, message_id=message_id, options=page_state.options(), images=images)
@@ -171,6 +174,50 @@ def _send_here(text: str) -> bool:
 
 def stop(identifier: str) -> None:
     _try(lambda: service_provider.current().turns.stop(identifier))
+
+
+def choose_tools(names: Sequence[str], *, is_on: bool) -> None:
+    """Switches tools of MCP servers on or off in the open chat, or in the one that the next message begins."""
+    identifier = page_state.session_id()
+
+    def choose() -> None:
+        mcp, new = service_provider.current().mcp, page_state.new_tools()
+        chosen = {*mcp.choices(identifier or "", chosen=new).chosen}
+        chosen = chosen.union(names) if is_on else chosen.difference(names)
+        if identifier is None:
+            st.session_state[page_state.NEW_TOOLS] = tuple(sorted(chosen))
+        else:
+            mcp.choose(identifier, chosen)
+
+    _try(choose)
+
+
+def start_server(name: str) -> None:
+    _try(lambda: service_provider.current().mcp.start(name))
+
+
+def words_given(place: TurnPlace) -> dict[str, Word]:
+    """Returns what the user has said so far to the calls that a turn asks about."""
+    said_at, given = st.session_state.get(_GIVEN, (None, {}))
+    return given if said_at == place else {}
+
+
+@delivery.once
+def answer_call(place: TurnPlace, call_id: str, word: Word) -> None:
+    """Says a word to a call; the turn goes on when each of its calls has one."""
+    given = {**words_given(place), call_id: word}
+    st.session_state[_GIVEN] = place, given
+
+    def answer() -> None:
+        mcp = service_provider.current().mcp
+        asked = [call.call_id for call in mcp.pending(place[0])]
+        if given.keys() >= {*asked}:
+            if asked:
+                mcp.answer(place[0], {call: given[call] for call in asked}, options=page_state.options())
+            del st.session_state[_GIVEN]
+
+    if not _try(answer) or _GIVEN not in st.session_state:  # else a call has no word yet, and its turn is drawn again
+        redraw.changed()
 
 
 def retry(identifier: str) -> None:

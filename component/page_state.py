@@ -54,6 +54,7 @@ ASK, FILES, SEARCH, FIND, NEW_TITLE, SELECTING = "ask", "files", "search", "find
 _SETTINGS = (RATE, STRATEGY, MODEL, THINKING, project_choice.ROOT, project_choice.HAS_MEMORY)
 settings_of = attrgetter(*_SETTINGS)
 NEW_INSTRUCTIONS = "new_instructions"  # saved for the chat that the next message begins
+NEW_TOOLS = "new_tools"  # chosen for it
 _WANTED_TURN, _LANDING, _FINDING = "wanted_turn", "landing", "finding_in"
 _SHOWN_ATTEMPTS = "shown_attempts"
 _NOTICE, _PASSING, SHOWN_TURNS = "notice", "passing", "shown_turns"
@@ -142,7 +143,7 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
     _name_in_url(identifier)
     if identifier is None:
         project_choice.begin(has_memory=True)
-    for key in (SHOWN_TURNS, _SHOWN_ATTEMPTS, NEW_INSTRUCTIONS):
+    for key in (SHOWN_TURNS, _SHOWN_ATTEMPTS, NEW_INSTRUCTIONS, NEW_TOOLS):
         st.session_state.pop(key, None)
     st.session_state[_WANTED_TURN] = turn
     st.session_state[_OPENED] = opened_count() + 1
@@ -189,7 +190,13 @@ def landing() -> tuple[int, int]:
 
 def options() -> TurnOptions:
     own = st.session_state.get(NEW_INSTRUCTIONS) if session_id() is None else None
-    return TurnOptions(**changed_settings(), instructions=own or None, time_zone=st.context.timezone or "")
+    settings, zone = changed_settings(), st.context.timezone or ""
+    return TurnOptions(**settings, instructions=own or None, mcp_tools=new_tools(), time_zone=zone)
+
+
+def new_tools() -> tuple[str, ...] | None:
+    """Returns the tools chosen for the chat that the next message begins; None for those of the newest chat."""
+    return st.session_state.get(NEW_TOOLS) if session_id() is None else None
 
 
 def changed_settings() -> dict[str, Any]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SESSIONS_PER_PAGE = 30
 SHOWN, _LISTED = "shown_sessions", "listed_sessions"
-_shown_of = attrgetter("session_id", "title", "is_pinned", "found_turn", "found_text", "found_count")
+_shown_of = attrgetter("session_id", "title", "is_pinned", "found_turn", "found_text", "found_count", "is_asking")
 
 
 def read(service: ChatService) -> Sequence[SessionItem]:

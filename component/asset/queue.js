@@ -32,12 +32,13 @@ function moveQueue() {
   drawQueue();
 }
 
-// Of another chat nothing is known here: it is tried. After a failed answer a message waits for a click.
+// Of another chat nothing is known here: it is tried. After a failed answer a message waits for a click; to calls that
+// ask first it would be a no.
 function isDue({ id, session, text, waits }, before) {
   if (waits !== "turn" || edited === id || before.some((message) => message.session === session)) return false;
   if (performance.now() - (tried.get(id) ?? -Infinity) < TRY_MILLISECONDS) return false;
   const turn = turnOf(session);
-  return turn === null ? !text.startsWith("/") : turn !== "running" && turn !== "failed";
+  return turn === null ? !text.startsWith("/") : !["running", "asking", "failed"].includes(turn);
 }
 
 function sendNow({ id, text, session }, isQueued) {

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from component import action, attaching, background, page_state, redraw, turn_buttons, widget
 from component.bridge import delivery, service_provider
-from component.chat import model_menu
+from component.chat import model_menu, tool_menu
 from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
 from component.panel import record_action, summary_panel
@@ -131,7 +131,7 @@ def _draw(page: PageState) -> None:
     # The message field below must be drawn even if reading fails.
     with bar, widget.error_box(page.words):
         now = page_state.look_again(page)
-        redraw.note(redraw.COMPOSER, now.session is not None and now.session.is_running)
+        redraw.note(redraw.COMPOSER, now.session is not None and now.session.can_stop)
         _draw_bar(now)
     # Placed explicitly: with a field at its default place, Streamlit also scrolls the page, against scroll.js.
     st.chat_input(page.words.ask, key=page_state.ASK, on_submit=action.send_typed)
@@ -159,8 +159,9 @@ def _draw_bar(now: PageState) -> None:
         spoken = st.session_state[page_state.LANGUAGE]
         gauge = now.service.folds.gauge(identifier, options=page_state.options(), language=spoken)
         model_menu.draw(now, gauge)
+        tool_menu.draw(now)
         _draw_gauge(now, gauge)
-    if now.session is not None and (now.session.is_running or background.can_stop()):
+    if now.session is not None and (now.session.can_stop or background.can_stop()):
         st.button(
             now.words.stop,
             key="stop",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
@@ -16,6 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from component import dialog, page_state, redraw, widget
 from component.bridge import delivery
+from component.chat import picture
 from component.format import escape_label, format_turns
 from component.markdown import answer_markdown
 from component.page_state import PageState
@@ -23,7 +26,7 @@ from component.widget import error_box
 from component.words.words import Words
 from graph.value.error import NotFoundError
 from graph.value.event import CallRetried
-from graph.value.view import LiveTurn, SessionView, StepStatus, ToolStep, TurnView
+from graph.value.view import LiveTurn, NamedImage, SessionView, StepStatus, ToolStep, TurnView
 
 _ICONS = {"running": ":material/pending:", "done": ":material/check_circle:"}
 _THOUGHT_ICON: Final = "psychology"
@@ -45,13 +48,13 @@ def _thought_label(words: Words, seconds: float) -> str:
 
 
 @delivery.fragment()
-def draw_steps(words: Words, turn: TurnView) -> None:
+def draw_steps(words: Words, identifier: str, turn: TurnView) -> None:
     """Draws a finished turn's steps, sent to the browser when opened, and the turns that it looked up."""
     if not all(step.turns for step in turn.steps):
         label, key = _count(words, turn.steps), f"steps_{turn.number}_{turn.attempt}"
         if box := widget.open_box(label, key, "build"):
             with box:
-                draw_step_list(words, turn.steps)
+                draw_step_list(words, turn.steps, identifier)
     draw_recalled(words, turn.steps)
 
 
@@ -67,7 +70,8 @@ def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
     st.html(f'<p class="recalled">{_describe_turns(words, buttons)}</p>')
 
 
-def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
+def draw_step_list(words: Words, steps: Iterable[ToolStep], identifier: str = "") -> None:
+    """Draws each step in a box; the pictures of its result only with the session's `identifier`."""
     for step in steps:
         seconds = "" if step.seconds is None else f" · {words.tool_seconds.format(seconds=f'{step.seconds:.1f}')}"
         with _box(f"{_label(words, step)}{seconds}", step.status):
@@ -77,6 +81,8 @@ def draw_step_list(words: Words, steps: Iterable[ToolStep]) -> None:
                 st.markdown(f":small[:gray[{words.tool_result}]]")
                 cut = step.result[:_SHOWN_CHARS]
                 st.code(cut if cut == step.result else f"{cut}…", language=None, wrap_lines=True)
+            if step.images and identifier:
+                picture.draw(words, identifier, [NamedImage("", url) for url in step.images], f"step_{step.call_id}")
 
 
 def _label(words: Words, step: ToolStep) -> str:
@@ -84,7 +90,8 @@ def _label(words: Words, step: ToolStep) -> str:
         return _describe_turns(words, [words.recalled_turn.format(turn=turn) for turn in step.turns])
     # The name may be invented by the model, including Markdown.
     name = step.name.replace("`", "'")
-    return f"`{name}` {escape_label(_brief(step.arguments))}"
+    shown = f"{escape_label(step.server)} · **{escape_label(step.title)}**" if step.server else f"`{name}`"
+    return f"{shown} {escape_label(_brief(step.arguments))}"
 
 
 def _describe_turns(words: Words, turns: Sequence[str]) -> str:
@@ -273,7 +280,7 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
             redraw.ask(redraw.stale_parts())
             return
         turn = following
-        if turn.steps != seen.steps or _thoughts_label(now.words, turn) != label:
+        if _calls(turn) != _calls(seen) or _thoughts_label(now.words, turn) != label:
             break
         began = time.monotonic()
         if thoughts is not None:
@@ -284,7 +291,9 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
             if parts := redraw.stale_parts():  # a fold is finished
                 redraw.ask(parts)
                 break
-        if turn != seen and (seen.text or seen.thoughts):  # no pause after the first delta, which may be half a word
+        if turn != seen and (
+            seen.text or seen.thoughts or seen.steps
+        ):  # no pause after the first delta, which may be half a word
             time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # drawing a very long answer takes longer
     delivery.draw_next()
 
@@ -294,9 +303,17 @@ def _is_over() -> bool:
     return delivery.is_wanted()
 
 
+def _calls(turn: LiveTurn) -> list[ToolStep]:
+    return [replace(step, progress="") for step in turn.steps]
+
+
 def _phase_key(turn: LiveTurn) -> tuple[object, ...]:
     """Returns what the phase's line depends on; the style sheet counts its seconds."""
-    return turn.stop_requested, turn.phase, turn.phase_turns, turn.phase_percent, turn.phase_since
+    return turn.stop_requested, turn.phase, turn.phase_turns, turn.phase_percent, turn.phase_since, _progress(turn)
+
+
+def _progress(turn: LiveTurn) -> str:
+    return next((step.progress for step in reversed(turn.steps) if step.progress and step.status == "running"), "")
 
 
 def _phase(words: Words, turn: LiveTurn) -> str:
@@ -314,7 +331,7 @@ def _phase(words: Words, turn: LiveTurn) -> str:
     texts = {
         "folding": words.phase_folding.format(turns=format_turns(turn.phase_turns or (0,))),
         "reading": words.phase_reading.format(percent=turn.phase_percent),
-        "tool": words.phase_tool,
+        "tool": html.escape(_progress(turn)) or words.phase_tool,
     }
     since = f" · {_seconds(words, int(seconds), 'up')}" if turn.phase_since else ""
     attempt = f" {_attempt(words, retry)}" if retry is not None else ""

@@ -14,7 +14,7 @@ import streamlit as st
 
 from component import action, page_state, project_choice, redraw, turn_buttons, widget
 from component.bridge import delivery
-from component.chat import live, picture
+from component.chat import live, picture, tool_question
 from component.chat.live import draw_step_list, draw_steps, draw_thoughts
 from component.format import count_lines, escape_label, format_count, format_turns, zone_of
 from component.markdown import answer_markdown
@@ -299,10 +299,11 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
             draw_thoughts(now, identifier, turn)
         pending = [step for step in turn.steps if step.status == "running"]
         if ended := tuple(step for step in turn.steps if step.status != "running"):
-            draw_steps(now.words, replace(turn, steps=ended))
+            draw_steps(now.words, identifier, replace(turn, steps=ended))
         if turn.answer_text:
             st.markdown(answer_markdown(turn.answer_text), anchors=False)
         draw_step_list(now.words, pending)
+        tool_question.draw(now.words, identifier, turn)
         _draw_outcome(now.words, turn)
     _draw_actions(now, identifier, turn, shown, is_aside=turn.attempt != live_attempt)
 
@@ -353,11 +354,11 @@ def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown,
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key=f"{row}_{turn.number}"):
         zone = zone_of(now.time_zone)
         turn_buttons.draw_answer(now.words, identifier, turn, zone, is_pinned=is_pinned, is_aside=is_aside)
-        if not turn.is_last or is_aside or turn.status == "requires_action":
+        if not turn.is_last or is_aside:
             return
         if turn.status == "finished":
             widget.draw_action(now.words.regenerate, "regenerate", "refresh", action.regenerate, identifier)
-        else:
+        elif turn.status in {"failed", "stopped"}:
             icon, again = ":material/refresh:", action.retry
             st.button(now.words.retry, key="retry", icon=icon, on_click=again, args=(identifier,))
 

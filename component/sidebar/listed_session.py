@@ -96,16 +96,19 @@ def draw(now: PageState, item: SessionItem) -> None:
 def _icon(item: SessionItem) -> str | None:
     if session_list.is_marked(item):
         return ":material/pending:"
+    if item.is_asking:
+        return ":material/front_hand:"
     if item.forked_from:
         return ":material/alt_route:"
     return widget.PROGRAM_ICON if item.client else None
 
 
 def _hint(words: Words, item: SessionItem, title: str) -> str | None:
-    """Returns what the row has no room for: a long title, the project, and the program that began the chat."""
+    """Returns what the row has no room for: a long title, what it waits for, its project, the program that began it."""
     hint = title if len(item.title) > _ROW_CHARS else ""
     client = words.program.format(name=escape_label(item.client)) if item.client else ""
-    return " · ".join(filter(None, (hint, escape_label(item.project_root), client))) or None
+    asks = words.tools.waits if item.is_asking else ""
+    return " · ".join(filter(None, (hint, asks, escape_label(item.project_root), client))) or None
 
 
 def _draw_menu(now: PageState, item: SessionItem, title: str) -> None:

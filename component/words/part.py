@@ -572,3 +572,38 @@ class SteeringWords(Group):
         "목표 {target}, 사실이 많아 {needed} 필요 → 실제 {achieved}",
     )
     tokens = Both("≈{before} → ≈{after} tokens", "토큰 ≈{before} → ≈{after}")
+
+
+class ToolWords(Group):
+    menu = Both("Tools", "도구")
+    menu_on = Both("Tools {count}", "도구 {count}")
+    none = Both(
+        "Open a server to choose which of its tools the model may use in this chat.",
+        "서버를 펼치면 이 대화에서 모델이 쓸 도구를 고를 수 있습니다.",
+    )
+    sum = Both(
+        "{count} on · ≈{tokens} tokens in each request. A change applies from your next message on.",
+        "{count}개 사용 · 요청마다 ≈{tokens}토큰. 바꾸면 다음 메시지부터 적용됩니다.",
+    )
+    too_much = Both(
+        (
+            "These are more than 40 tools, or more than 8% of the model's context window. A model often picks the "
+            "wrong one of so many."
+        ),
+        "도구가 40개를 넘거나 설명이 컨텍스트 창의 8%를 넘습니다. 모델이 엉뚱한 도구를 고르기 쉽습니다.",
+    )
+    starting = Both("Starting…", "시작하는 중…")
+    failed = Both("Not available.", "사용할 수 없습니다.")
+    all = Both("All tools", "모든 도구")
+    asks = Both("asks first", "실행 전에 물음")
+    allowed = Both("always allowed in this chat", "이 대화에서 항상 허용됨")
+    asks_not = Both("runs without asking", "묻지 않고 실행")
+    changed = Both("changed since you chose it: choose it again", "고른 뒤에 바뀌었습니다. 다시 골라 주세요")
+
+    wants = Both("**{server}** wants to run **{tool}**", "**{server}** 서버의 **{tool}** 도구를 실행하려고 합니다")
+    words = table(
+        ("once", "Allow once", "이번만 허용"),
+        ("always", "Always in this chat", "이 대화에서 항상 허용"),
+        ("no", "Don't allow", "허용 안 함"),
+    )
+    waits = Both("waiting for your permission", "허용을 기다리는 중")

@@ -12,6 +12,7 @@ from component.words.part import (
     SessionWords,
     SignInWords,
     SteeringWords,
+    ToolWords,
 )
 from component.words.reason import DETAILED_ERRORS, ERRORS, INPUT_REASONS, PATH_REASONS
 from component.words.text import Both, Group, Language, table
@@ -516,3 +517,4 @@ class Words(Group):
         self.sessions = SessionWords(language)
         self.sign_in = SignInWords(language)
         self.steering = SteeringWords(language)
+        self.tools = ToolWords(language)

@@ -220,6 +220,7 @@ class Sessions:
             forked_from=origin,
             forked_after=row.forked_after if origin else 0,
             thinking=row.thinking,
+            is_asking=row.is_asking,
         )
 
     def siblings(self, session_id: str) -> Mapping[int, tuple[str, ...]]:

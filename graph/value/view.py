@@ -80,6 +80,7 @@ class SessionView:
         forked_from: The owner's session that this is a branch of; "" for none, or one since deleted.
         forked_after: The last turn shared with it; 0 without one.
         thinking: How much the model is to think, "" for its own measure.
+        is_asking: True while the newest turn waits for the user's word on tool calls.
     """
 
     session_id: str
@@ -101,6 +102,12 @@ class SessionView:
     forked_from: str = ""
     forked_after: int = 0
     thinking: Thinking = ""
+    is_asking: bool = False
+
+    @property
+    def can_stop(self) -> bool:
+        """Returns whether Stop ends something: a turn that is answered, or one that waits for the user's word."""
+        return self.is_running or self.is_asking
 
 
 @dataclass(frozen=True)

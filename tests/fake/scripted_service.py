@@ -39,6 +39,7 @@ from graph.value.view import (
 )
 from tests.fake.scripted_branches import ScriptedBranches
 from tests.fake.scripted_instructions import ScriptedInstructions
+from tests.fake.scripted_mcp import ScriptedMcp
 from tests.fake.scripted_programs import ScriptedPrograms
 from tests.fake.scripted_projects import ScriptedProjects
 from tests.fake.scripted_session import COMMANDS, OFFLINE, START, ScriptedSession, chart_of, echo
@@ -93,6 +94,7 @@ class ScriptedService:
         self.projects = ScriptedProjects()
         self.programs = ScriptedPrograms()
         self.instructions = ScriptedInstructions()
+        self.mcp = ScriptedMcp(self)
         self.costs = self
         self.cost: CostView | None = None
         self.saved_money: SavingsMoney | None = None

@@ -107,6 +107,7 @@ class ScriptedSession:
             is_pinned=self.is_pinned,
             forked_from=self.forked_from,
             project_root=self.project_root,
+            is_asking=bool(self.turns) and self.turns[-1].status == "asking",
         )
 
     def view(self, session_id: str) -> SessionView:
@@ -129,6 +130,7 @@ class ScriptedSession:
             forked_from=self.forked_from,
             forked_after=self.forked_after,
             thinking=self.thinking,
+            is_asking=bool(self.turns) and self.turns[-1].status == "asking",
         )
 
     def statistics(self) -> Statistics:

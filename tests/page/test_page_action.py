@@ -33,8 +33,9 @@ from graph.value.error import SignInError, TurnfoldError
 from graph.value.project_view import PlanView
 from graph.value.record import Record
 from tests.fake.chat import Chat
+from tests.fake.mcp_servers import WRITE, ScriptedServers
 from tests.fake.open_chat import chat_opener, settings_maker
-from tests.fake.openai_reply import hang
+from tests.fake.openai_reply import Body, Reply, ScriptedCall, hang, tools
 from tests.fake.openai_responder import answer_body, asked_in
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.owners import sign_in_of
@@ -45,6 +46,8 @@ COMPONENTS: Final = Path(action.__file__).parent
 CLAIMS: Final[dict[str, Any]] = {"is_logged_in": True, "iss": PROVIDER["oidc_issuer"], "sub": "visitor-1"}
 TURNS: Final = 6
 WAIT: Final = "Say nothing until you are stopped."
+NOTE: Final = "Write a note."
+SERVERS: Final = ScriptedServers()
 TABLES: Final = METADATA.tables.keys() - {"lease", "sign_in"}  # each visit is a sign-in
 
 
@@ -93,6 +96,13 @@ class About(Chat):
         self.ask(TURNS + 1, TURNS + 1)  # behind it no fold is due
         self.start(WAIT)
         self.wait_until_live(lambda live: live.number == TURNS + 2)
+
+    def begin_to_ask(self) -> str:
+        """Has a turn ask the user about a call of a tool; returns the call's id."""
+        self.service.mcp.choose(self.session_id, [WRITE.offered])
+        self.start(NOTE)
+        self.wait_until(lambda: self.last_turn.status == "asking")
+        return self.last_turn.pending[0].call_id
 
     def end(self) -> None:
         """Ends what still runs, so that nothing is written any more."""
@@ -241,6 +251,28 @@ def stop(about: About) -> Iterator[Press]:
     about.begin_turn()
     yield partial(action.stop, about.session_id)
     assert ended(about).last_turn.status == "stopped"
+
+
+@shows("tool_menu._choose", "action.choose_tools")
+def choose_a_tool(about: About) -> Iterator[Press]:
+    about.fields["box"] = True
+    yield partial(handler("tool_menu._choose"), "box", [WRITE.offered])
+    assert about.service.mcp.choices(about.session_id).chosen == (WRITE.offered,)
+
+
+@shows("action.start_server", refusal=None)
+def start_a_server(_: About) -> Iterator[Press]:
+    SERVERS.started.clear()
+    yield partial(action.start_server, "notes")
+    assert SERVERS.started == ["notes"]
+
+
+@shows("action.answer_call")
+def allow_a_call(about: About) -> Iterator[Press]:
+    call_id = about.begin_to_ask()
+    SERVERS.calls.clear()
+    yield partial(action.answer_call, (about.session_id, TURNS + 1, 1), call_id, "once")
+    assert (ended(about).last_turn.status, len(SERVERS.calls)) == ("finished", 1)
 
 
 @shows("action.retry")
@@ -459,14 +491,21 @@ class Site(NamedTuple):
         return About(service, session_id, self.visitor)
 
 
+def responded(body: Body) -> Reply:
+    asked = asked_in(body)
+    if NOTE in asked and body["messages"][-1]["role"] == "user":
+        return tools(ScriptedCall(WRITE.offered, "{}", "call-1"))
+    return hang() if WAIT in asked else answer_body(body)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     root = tmp_path_factory.mktemp("projects")
     with FakeOpenAI() as endpoint:
-        endpoint.respond_with(lambda body: hang() if WAIT in asked_in(body) else answer_body(body))
+        endpoint.respond_with(responded)
         settings = settings_maker(tmp_path_factory.mktemp("server") / "data", endpoint.url)
         with chat_opener(settings) as open_chat:
-            chat = open_chat(project_roots=(root,), **PROVIDER)
+            chat = open_chat(project_roots=(root,), mcp=SERVERS, **PROVIDER)
             chat.ask(1, TURNS)
             visitor = chat.service.for_owner(owner_of(CLAIMS["iss"], CLAIMS["sub"]))
             service_provider.provide(chat.service)

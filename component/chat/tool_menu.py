@@ -1,0 +1,95 @@
+"""The menu of the tools of MCP servers: which of them the model may use in this chat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+
+from component import action, page_state, redraw, widget
+from component.bridge import delivery
+from component.format import escape_label, format_count
+from component.page_state import PageState
+from component.words.words import Words
+from graph.value.view import McpChoice, McpServer, McpTool
+
+_WIDTH_PIXELS: Final = 400
+_AWAIT_SECONDS: Final = 1.0
+
+
+def draw(now: PageState) -> None:
+    labels, choice = now.words.tools, _choice(now)
+    if not choice.servers:
+        return
+    has_failed = any(server.state == "failed" for server in choice.servers)
+    label = labels.menu_on.format(count=choice.count) if choice.count else labels.menu
+    icon = f":material/{'warning' if has_failed else 'build'}:"
+    # Not one that tells when it is opened: Streamlit would close it whenever its label changes.
+    menu = st.popover(label, key="tool_menu", type="tertiary", icon=icon)
+    with menu, st.container(width=_WIDTH_PIXELS, gap="small"):
+        told = (
+            labels.sum.format(count=choice.count, tokens=format_count(choice.tokens)) if choice.count else labels.none
+        )
+        st.markdown(f":small[:gray[{told}]]")
+        if choice.is_too_much:
+            st.markdown(f":small[:orange[:material/report: {labels.too_much}]]")
+        are_to_come = [_draw_server(now, server) for server in choice.servers]
+        if any(are_to_come):
+            _await(now, choice)
+
+
+def _choice(now: PageState) -> McpChoice:
+    model = st.session_state[page_state.MODEL]
+    return now.service.mcp.choices(page_state.session_id() or "", chosen=page_state.new_tools(), model=model)
+
+
+@delivery.fragment(run_every=_AWAIT_SECONDS)
+def _await(now: PageState, drawn: McpChoice) -> None:
+    # Without a widget: a press in a fragment with a timer would count as an early one.
+    with widget.error_box(now.words):
+        if _choice(now) != drawn:
+            redraw.ask([redraw.COMPOSER])
+
+
+def _draw_server(now: PageState, server: McpServer) -> bool:
+    """Draws a server and, in its open box, its tools; returns True if they are still to come."""
+    labels = now.words.tools
+    box = widget.open_box(f"**{escape_label(server.name)}**", f"server_{server.name}", "dns")
+    if server.state == "failed":
+        told = " ".join(filter(None, (labels.failed, escape_label(server.detail))))
+        st.markdown(f":small[:gray[:material/error: {told}]]")
+    if box is None:
+        return False
+    with box, widget.error_box(now.words):
+        if server.state == "idle":
+            now.service.mcp.start(server.name)
+        if server.state in {"idle", "starting"}:
+            st.markdown(f":small[:gray[{labels.starting}]]")
+        elif server.state == "failed":
+            widget.draw_action(now.words.retry, f"start_{server.name}", "refresh", action.start_server, server.name)
+        if len(server.tools) > 1:
+            _draw_box(labels.all, server.name, server.tools)
+        for tool in server.tools:
+            _draw_box(_label(now.words, tool), tool.offered, [tool], hint=escape_label(tool.description))
+    return server.state in {"idle", "starting"}
+
+
+def _draw_box(label: str, name: str, tools: Sequence[McpTool], hint: str | None = None) -> None:
+    key, is_on = f"tool_{page_state.session_id()}_{name}", all(tool.is_on for tool in tools)
+    if st.session_state.get(key) != is_on:  # it was changed elsewhere, or the change was refused
+        st.session_state[key] = is_on
+    st.checkbox(label, key=key, help=hint, on_change=_choose, args=(key, [tool.offered for tool in tools]))
+
+
+@delivery.once
+def _choose(key: str, tools: Sequence[str]) -> None:
+    action.choose_tools(tools, is_on=st.session_state[key])
+
+
+def _label(words: Words, tool: McpTool) -> str:
+    labels = words.tools
+    asks = labels.asks_not if not tool.asks else labels.allowed if tool.is_allowed else labels.asks
+    tokens = words.steering.pin_tokens.format(tokens=format_count(tool.tokens))
+    changed = f" :small[:orange[{labels.changed}]]" if tool.is_changed else ""
+    return f"{escape_label(tool.title or tool.name)} :small[:gray[{tokens} · {asks}]]{changed}"
