@@ -179,7 +179,7 @@ class PlottedSession:
         if self.turn_count == 0:
             return
         before = self.chat.last_turn
-        is_right = (before.status == "finished") == (action == self.chat.regenerate)
+        is_right = before.status == "asking" or (before.status == "finished") == (action == self.chat.regenerate)
         if is_right:
             self._started = min(self._started, self.turn_count - 1)
             self._resets = [(turn, started) for turn, started in self._resets if turn < self.turn_count]

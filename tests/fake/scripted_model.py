@@ -26,13 +26,17 @@ from graph.value.view import Thinking
 
 @dataclass(frozen=True)
 class ScriptedAnswer:
-    """What one call of the model does: stream `pieces`, then call `tool`, and end as `ending` says."""
+    """What one call of the model does: stream `pieces`, then call `tool`, and end as `ending` says.
+
+    `beside` are further calls, each a tool and its arguments.
+    """
 
     pieces: Sequence[str] = ()
     tool: str = ""
     arguments: str = "{}"
     call_id: str = ""
     ending: Literal["stop", "fail", "hang"] = "stop"
+    beside: Sequence[tuple[str, str]] = ()
 
 
 class ScriptedChat(BaseChatModel):
@@ -91,8 +95,11 @@ class ScriptedChat(BaseChatModel):
             await anyio.sleep_forever()
         if answer.tool:
             call_id = answer.call_id or f"call-{len(self._inputs)}"
-            call = tool_call_chunk(name=answer.tool, args=answer.arguments, id=call_id, index=0)
-            yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[call]))
+            calls = [
+                tool_call_chunk(name=tool, args=arguments, id=f"{call_id}-{index}" if index else call_id, index=index)
+                for index, (tool, arguments) in enumerate([(answer.tool, answer.arguments), *answer.beside])
+            ]
+            yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=calls))
         reason = "tool_calls" if answer.tool else "stop"
         yield ChatGenerationChunk(message=AIMessageChunk(content="", response_metadata={"finish_reason": reason}))
 

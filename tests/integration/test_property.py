@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
+from tests.fake.asked_plot import AskedPlot
 from tests.fake.drawn import at_most
 from tests.fake.kind_plot import KindPlot
 from tests.fake.openai_server import FakeOpenAI
@@ -70,11 +71,15 @@ def open_plot(engine: str, request: pytest.FixtureRequest) -> OpenPlot:
     template: str = request.getfixturevalue("postgres_template") if is_postgres else ""
 
     @contextmanager
-    def opened(*, words: str = "", kind: ServerKind | None = None, **changes: object) -> Iterator[Plot]:
+    def opened(
+        *, words: str = "", kind: ServerKind | None = None, asks: bool = False, **changes: object
+    ) -> Iterator[Plot]:
         url = server.make_database(template) if server else ""
         with tempfile.TemporaryDirectory() as folder:
             here, database = Path(folder), SecretStr(url) if url else None
-            if kind is None:
+            if asks:
+                plot: Plot = AskedPlot(here, database, words=words, **changes)
+            elif kind is None:
                 plot = Plot(here, database, words=words, **changes)
             else:
                 endpoint: FakeOpenAI = request.getfixturevalue("server")
@@ -313,3 +318,48 @@ def test_no_input_passes_the_limit_of_the_model_that_is_asked(tmp_path: Path, st
             play(plot, steps)
         finally:
             plot.close()
+
+
+WORDS: Final = st.lists(st.sampled_from(["once", "always", "no"]), min_size=1, max_size=2)
+CALLED: Final = st.lists(st.sampled_from(["look", "write_note", "erase"]), min_size=1, max_size=3)
+ASKED_STEPS = st.one_of(
+    CALLED.map(lambda names: ("want", *names)),
+    CALLED.map(lambda names: ("want", *names)),
+    WORDS.map(lambda words: ("answer", words)),
+    st.tuples(WORDS, CALLED).map(lambda drawn: ("answer", drawn[0], *drawn[1])),
+    st.tuples(st.sampled_from(["die_in_call", "stop_in_call"]), WORDS),
+    st.sampled_from([("stop_asking",), ("die",), ("restart",), ("lose_checkpoints",), ("regenerate",), ("retry",)]),
+    st.sampled_from([("ask",), ("thank",), ("compact",), ("reset",), ("undo_reset",), ("use_tools", 1)]),
+    st.tuples(st.just("fork"), st.integers(0, 2)),
+    st.tuples(st.just("choose"), st.integers(0, 3)),
+    st.tuples(st.just("switch"), st.sampled_from(STRATEGIES)),
+)
+WANT: Final = ("want", "look", "write_note")
+ONCE: Final = ("answer", ["once"])
+
+
+ASKED_STORIES: Final[list[list[Step]]] = [
+    [WANT, ("restart",), ONCE, WANT, ("lose_checkpoints",), ONCE, WANT, ("die",), ONCE, ("ask",), WANT, ("ask",)],
+    [WANT, ("stop_asking",), WANT, ("answer", ["no"], "erase"), ("answer", ["always"], "write_note"), ONCE, ("ask",)],
+    [WANT, ("die_in_call", ["once"]), ("retry",), WANT, ("stop_in_call", ["once"]), WANT, ("regenerate",), ("ask",)],
+    [*ASKS, WANT, ("compact",), ONCE, WANT, ("reset",), ("ask",), WANT, ("fork", 0), ONCE, WANT, ("fork", 1), ("ask",)],
+    [("ask",), ("regenerate",), WANT, ("choose", 0), ONCE, WANT, ("switch", "rolling"), ONCE, *ASKS],
+]
+
+
+def decide(open_plot: OpenPlot, steps: list[Step]) -> None:
+    with open_plot(asks=True, **EARLY) as plot:
+        play(plot, steps)
+        end_well(plot)
+
+
+@some_quick(ASKED_STORIES)
+def test_every_call_is_made_once_if_the_user_allows_it_in_a_story(open_plot: OpenPlot, steps: list[Step]) -> None:
+    decide(open_plot, steps)
+
+
+@pytest.mark.sqlite
+@repeatable(24)
+@given(st.lists(ASKED_STEPS, min_size=4, max_size=14))
+def test_every_call_is_made_once_if_the_user_allows_it_whatever_happens(open_plot: OpenPlot, steps: list[Step]) -> None:
+    decide(open_plot, steps)
