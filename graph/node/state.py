@@ -86,7 +86,7 @@ class TurnContext:
         thinking: How much the model is to think, "" for its own measure.
         looked_up: Turns set before the question for a model that can't call `recall`.
         mcp_tools: Tools of MCP servers offered in this turn, by server and name.
-        mcp_allowed: Offered names of those whose calls the user has allowed in this chat.
+        mcp_allowed: Those whose calls the user has allowed in this chat, by `allowance_of`.
         words: The user's word on calls that waited for it, by id: whether they may be made.
         tools_off: Tools of ours that a program has replaced by its own of the same name, in this session for good.
     """

@@ -23,6 +23,7 @@ from graph.core.turn import MARK, RECALL_TOOL
 from graph.node.model_call import tools_of
 from graph.node.state import ChatState, NodeDeps, TurnContext, archive_messages
 from graph.tool.recall import opened_turns
+from graph.tool.registry import allowance_of
 from graph.value.error import TurnStoppedSignal
 from graph.value.event import ToolFinished, ToolProgress, ToolStarted
 from graph.value.mcp import ToolInfo
@@ -69,8 +70,9 @@ def _asking(
     tools = {tool.offered: tool for tool in turn.mcp_tools} if turn.client is None else {}
     for call in calls:
         tool = tools.get(call["name"])
-        is_settled = call["id"] in unreadable or call["id"] in turn.words or call["name"] in turn.mcp_allowed
-        if tool is not None and not is_settled and deps.mcp.asks(tool):
+        if tool is None or call["id"] in unreadable or call["id"] in turn.words:
+            continue
+        if allowance_of(tool) not in turn.mcp_allowed and deps.mcp.asks(tool):
             yield call, tool
 
 

@@ -27,7 +27,7 @@ from graph.store.session import SessionRow
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies
-from graph.tool.registry import TOOL_NAMES, mcp_tools
+from graph.tool.registry import TOOL_NAMES, allowance_of, mcp_tools
 from graph.value.client import ClientOptions
 from graph.value.error import BusyError, InputError, McpError, SignInError
 from graph.value.mcp import ToolInfo
@@ -199,23 +199,26 @@ class Choices:
         if off := TOOL_NAMES.intersection(options.client.tool_names if options.client else ()) - {*session.tools_off}:
             changes["tools_off"] = (*session.tools_off, *sorted(off))
         if options.mcp_tools is not None:
-            chosen = self.mcp_chosen(options.mcp_tools, session.mcp_tools)
-            if chosen != session.mcp_tools:
-                changes["mcp_tools"] = chosen
+            chosen = self.mcp_chosen(options.mcp_tools, session)
+            changes |= {name: value for name, value in chosen.items() if value != getattr(session, name)}
         return changes
 
-    def mcp_chosen(
-        self, offered: Collection[str], stored: Sequence[Mapping[str, Any]] = ()
-    ) -> tuple[Mapping[str, Any], ...]:
-        """Returns the fields of the tools with these offered names, as their servers have them now.
+    def mcp_chosen(self, offered: Collection[str], session: SessionRow) -> dict[str, tuple[Any, ...]]:
+        """Returns the columns of a session that chooses the tools with these names, as their servers have them now.
 
-        While a server isn't ready, those of `stored` count. Raises `InputError` `unknown_tool`.
+        While a server isn't ready, those that the session has already count. Calls stay allowed of tools that stay
+        chosen as they are. Raises `InputError` `unknown_tool`.
         """
-        known = {tool.offered: tool for tool in mcp_tools(stored)}
+        known = {tool.offered: tool for tool in mcp_tools(session.mcp_tools)}
         known |= {tool.offered: tool for status in self.mcp.statuses() for tool in status.tools}
         if unknown := [name for name in offered if name not in known]:
             raise InputError("unknown_tool", ", ".join(sorted(unknown)))
-        return tuple(tool._asdict() for tool in mcp_tools(known[name]._asdict() for name in {*offered}))
+        chosen = mcp_tools(known[name]._asdict() for name in {*offered})
+        stay = {allowance_of(tool) for tool in chosen}
+        return {
+            "mcp_tools": tuple(tool._asdict() for tool in chosen),
+            "mcp_allowed": tuple(allowance for allowance in session.mcp_allowed if allowance in stay),
+        }
 
     def mcp_named(self, client: ClientOptions) -> tuple[Mapping[str, Any], ...]:
         """Returns the fields of the tools that a program's token names; starts the servers that may have them.

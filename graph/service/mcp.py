@@ -8,7 +8,7 @@ from typing import Any, Final
 from graph.core.text import estimate_tokens
 from graph.service.access import Choices, SessionAccess
 from graph.service.turns import Turns, newest_mcp_tools
-from graph.tool.registry import mcp_schema, mcp_tools, schema_text
+from graph.tool.registry import allowance_of, mcp_schema, mcp_tools, schema_text
 from graph.value.event import PendingCall
 from graph.value.mcp import ServerStatus, ToolInfo
 from graph.value.view import McpChoice, McpServer, McpTool, TurnOptions, Word
@@ -77,7 +77,7 @@ class McpChat:
                     self._servers.asks(tool),
                     is_on=was is not None and not is_changed,
                     is_changed=is_changed,
-                    is_allowed=tool.offered in allowed,
+                    is_allowed=allowance_of(was or tool) in allowed,
                 )
             )
         views.sort(key=lambda view: view.name)
@@ -86,13 +86,15 @@ class McpChat:
     def choose(self, session_id: str, offered: Collection[str]) -> None:
         """Chooses these tools, in place of the chat's, from the next turn on.
 
-        A tool that its server has changed is chosen as it is now.
+        A tool that its server has changed is chosen as it is now. A call of one that is left out asks again, once the
+        tool is chosen again.
 
         Raises `InputError` `unknown_tool`: no server here that is ready has a tool of that name.
         """
         session = self._access.own(session_id)
-        chosen = self._choices.mcp_chosen(offered, session.mcp_tools)
-        self._access.stores.sessions.update(session_id, self._access.owner, mcp_tools=chosen)
+        self._access.stores.sessions.update(
+            session_id, self._access.owner, **self._choices.mcp_chosen(offered, session)
+        )
 
     def start(self, server: str) -> None:
         """Begins to start a server in the background, so that `choices` has its tools soon; ignores unknown names."""
@@ -111,7 +113,8 @@ class McpChat:
     def answer(self, session_id: str, words: Mapping[str, Word], *, options: TurnOptions | None = None) -> int:
         """Gives the user's word on all pending calls by their ids, continues the turn, and returns its number.
 
-        "always" allows all calls of the tool in this chat. A call that gets "no" isn't made, and the model is told.
+        "always" allows all calls of the tool, as it is now, in this chat. A call that gets "no" isn't made, and the
+        model is told.
 
         Raises:
             InputError: `unanswered_call` or `unknown_call`, with their ids: nothing was done.

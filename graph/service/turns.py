@@ -32,7 +32,7 @@ from graph.store.fork import copy_session
 from graph.store.session import SessionRow, SessionStore
 from graph.store.session_import import insert_turns
 from graph.store.turn import TurnRow
-from graph.tool.registry import mcp_text, mcp_tools, read_mcp, schema_text
+from graph.tool.registry import allowance_of, mcp_text, mcp_tools, read_mcp, schema_text
 from graph.value.client import ClientMessage, ClientOptions, is_image_url
 from graph.value.error import BusyError, InputError, InputReason, NotFoundError
 from graph.value.event import Event
@@ -620,9 +620,11 @@ class Turns:
             if last is None or (missing := [call.call_id for call in pending if call.call_id not in words]):
                 raise InputError("unanswered_call", ", ".join(missing) if last else "")
             self._access.recovery.reconcile(lease, session, keeps_waiting=True)
-            names = {str(call["id"]): call["name"] for call in newest_calls(messages)}
-            always = {names[call_id] for call_id, word in words.items() if word == "always"} - {*session.mcp_allowed}
-            allowed = (*session.mcp_allowed, *sorted(always))
+            always = {call["name"] for call in newest_calls(messages) if words.get(str(call["id"])) == "always"}
+            begun = self._stores.blocks.newest(session_id, "mcp")
+            tools = read_mcp(begun.text) if begun else ()
+            added = (allowance_of(tool) for tool in tools if tool.offered in always)
+            allowed = tuple(dict.fromkeys((*session.mcp_allowed, *added)))
             turn = self._stores.turns.resume(
                 lease, last.number, owner=self._owner, messages=(), model=last.model, settings={"mcp_allowed": allowed}
             )

@@ -165,7 +165,7 @@ session_table = Table(
     Column("language", PlainText, nullable=False, server_default=""),  # of a program's system message
     Column("instructions", PlainText, nullable=False, server_default=""),  # the user's own, for this chat
     Column("mcp_tools", JsonTuple, nullable=False, server_default="[]"),  # as they were when they were chosen
-    Column("mcp_allowed", JsonTuple, nullable=False, server_default="[]"),  # names whose calls don't ask any more
+    Column("mcp_allowed", JsonTuple, nullable=False, server_default="[]"),  # those whose calls don't ask any more
     Index("session_by_owner", "owner", "updated_at"),
     Index("session_by_origin", "forked_from"),
 )

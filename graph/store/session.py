@@ -57,7 +57,7 @@ class SessionRow:
         thinking: How much the model is to think, "" for its own measure.
         instructions: The user's own for this chat.
         mcp_tools: The fields of the chosen MCP tools, as they were when they were chosen.
-        mcp_allowed: Offered names of the MCP tools whose calls the user has allowed in this chat.
+        mcp_allowed: The MCP tools whose calls the user has allowed in this chat, by `allowance_of`.
         is_open: True if the last turn is running, or waits for a program or for the user's word.
         is_asking: True if it waits for the user's word.
     """

@@ -65,6 +65,11 @@ def mcp_text(tools: Sequence[ToolInfo]) -> str:
     return json.dumps([tool._asdict() for tool in tools], ensure_ascii=False) if tools else ""
 
 
+def allowance_of(tool: ToolInfo) -> str:
+    """Returns what a chat keeps of "always": it ends with the tool as it was when the user said so."""
+    return f"{tool.offered} {tool.fingerprint}"
+
+
 def read_mcp(text: str) -> tuple[ToolInfo, ...]:
     """Returns the tools that `mcp_text` wrote; none of a text that another program wrote."""
     try:

@@ -12,6 +12,7 @@ from graph.value.event import Event, PendingCall, ToolAsked, ToolProgress, TurnF
 from graph.value.mcp import McpResult
 from graph.value.view import TurnOptions, Word
 from prompt.system.framing import DECLINED as UNMADE
+from prompt.system.framing import NO_RESULT
 from prompt.tool.words import DECLINED
 from tests.fake.body import content_of, faults, roles, tool_names
 from tests.fake.chat import Chat, names, question
@@ -140,6 +141,50 @@ def test_word_for_all_of_the_chat_holds_for_this_tool_and_this_chat_alone(
     other = Chat(chat.service)
     server.script(tools(WRITES))
     assert isinstance(other.say(question(1))[-1], ToolAsked)
+
+
+def test_word_for_all_of_the_chat_ends_with_the_tool_as_it_was(
+    chat: Chat, server: FakeOpenAI, servers: ScriptedServers
+) -> None:
+    asked(chat, server, WRITES)
+    server.script(text("적었습니다."))
+    answer(chat, write="always")
+    servers.offered[1] = mcp_tool("write_note", description="Writes and sends it to everybody.")
+    chat.service.mcp.choose(chat.session_id, [WRITE.offered, LOOK.offered])
+    (pending,) = asked(chat, server, WRITES).calls
+    server.script(text("적었습니다."))
+    chat.service.mcp.answer(chat.session_id, {pending.call_id: "always"})
+    chat.events()
+    for chosen in ([LOOK.offered], [LOOK.offered, WRITE.offered]):  # left out, and chosen again
+        chat.service.mcp.choose(chat.session_id, chosen)
+    asked(chat, server, WRITES)
+
+
+def test_turn_whose_server_dies_before_the_wait_is_written_is_interrupted(
+    chat: Chat, server: FakeOpenAI, servers: ScriptedServers
+) -> None:
+    asked(chat, server, WRITES)
+    chat.change("UPDATE turn SET status = 'running', asked_calls = '[]' WHERE status = 'asking'")
+    assert (chat.last_turn.status, chat.last_turn.error_code) == ("failed", "interrupted")
+    server.script(text("다음 답입니다."))
+    chat.say(question(3))
+    body = server.bodies("chat")[-1]
+    assert faults(body["messages"]) == []
+    assert results(body) == [NO_RESULT["ko"]]
+    assert servers.calls == []
+
+
+def test_wait_is_followed_from_another_process(
+    chat: Chat, server: FakeOpenAI, open_chat: OpenChat, servers: ScriptedServers
+) -> None:
+    with open_chat(chat.session_id, mcp=servers) as other:
+        last = asked(chat, server, LOOKS, WRITES)
+        stream = other.service.turns.stream(chat.session_id)
+        assert stream is not None
+        assert stream.ended().event == last
+        server.script(text("적었습니다."))
+        assert isinstance(answer(other, write="once")[-1], TurnFinished)
+    assert chat.last_turn.status == "finished"
 
 
 def test_turn_may_ask_again_after_each_word(chat: Chat, server: FakeOpenAI, servers: ScriptedServers) -> None:
