@@ -24,6 +24,7 @@ _RESULT_MEGABYTES: Final = 8
 _RESULT_BYTES: Final = _RESULT_MEGABYTES * 1024 * 1024
 _LONGEST_CALL_SECONDS: Final = 3_600.0
 _LIST_SECONDS: Final = 30.0
+_CHANGE_SECONDS: Final = 0.5
 _PAGES: Final = 50
 _MOST_TOOLS: Final = 500
 _PROGRESS_SECONDS: Final = 0.25
@@ -130,8 +131,12 @@ class Connection:
         return open_url(self._config, self, most_bytes=_RESULT_BYTES)
 
     async def _hear(self, message: object) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
+        """Reads a changed list soon, for the menu; a call that comes before reads it first."""
+        if isinstance(message, types.ToolListChangedNotification) and not self.is_outdated:
             self.is_outdated = True
+            await anyio.sleep(_CHANGE_SECONDS)
+            if self.is_outdated:
+                await self.refresh()
 
     async def refresh(self) -> None:
         """Lists the tools anew. Raises `MCPError`, `TimeoutError`, or what an answer that can't be read causes."""

@@ -6,6 +6,8 @@ import json
 import logging
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +29,7 @@ from tests.fake.openai_reply import ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.picture import opened as opened_picture
 from tests.fake.port import free_port
+from tests.fake.served_app import ROOT
 
 _WAIT: Final = 60.0
 _LONG: Final = 60.0
@@ -333,7 +336,7 @@ def test_a_secret_that_is_told_is_hidden(wild: Opened, caplog: pytest.LogCapture
 def test_a_tool_that_has_changed_isnt_called(wild: Opened, wild_folder: Path) -> None:
     calm = wild.tool("calm")
     wild.call("changing")
-    until(lambda: wild.tool("calm").fingerprint != calm.fingerprint)
+    until(lambda: calm not in wild.servers.statuses()[0].tools)
     calls = noted(wild_folder, "calls")
     assert wild.call(calm).text == (
         "Error: this tool has changed since it was chosen, so it wasn't run. The user has to choose it again."
@@ -360,6 +363,21 @@ def test_a_server_that_ignores_its_end_is_killed(tmp_path: Path) -> None:
         servers.call("calm")
         processes = noted(tmp_path, "started")
     until(lambda: not any(map(is_running, processes)))
+
+
+@pytest.mark.slow
+def test_servers_of_a_killed_process_end(tmp_path: Path) -> None:
+    opening = (
+        "import pathlib, sys, time; from tests.integration.test_mcp_server import hostile_server, opened\n"
+        "with opened(hostile_server(pathlib.Path(sys.argv[1]))) as servers:\n"
+        "    servers.call('calm')\n"
+        "    time.sleep(600)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", opening, str(tmp_path)], cwd=ROOT)
+    until(lambda: noted(tmp_path, "calls") == ["calm"])
+    process.kill()
+    process.wait()
+    until(lambda: not any(map(is_running, noted(tmp_path, "started"))))
 
 
 def test_a_server_that_doesnt_start_is_named_with_its_last_line(
