@@ -14,7 +14,7 @@ from graph.service import open_service
 from graph.value.event import TurnFinished
 from tests.fake.body import faults, summaries
 from tests.fake.rows import read_rows
-from tests.fault.child import fault_settings, question
+from tests.fault.child import CALLS, fault_settings, question
 from tests.fault.location import damaged_files
 from tests.fault.mark import Silent
 from tests.fault.model import WorkingChat, working_models, working_tools
@@ -46,6 +46,9 @@ class Ledger:
 def check_folder(folder: Path, ledger: Ledger) -> list[str]:
     """Looks at the files themselves, then has one more turn in every session; returns all that is wrong."""
     wrong = ledger.wrong + [f"{name}: damaged" for name in damaged_files(folder)]
+    calls = folder / CALLS
+    made = Counter(calls.read_text(encoding="utf-8").split() if calls.exists() else ())
+    wrong += [f"the call of {message_id} was made {times} times" for message_id, times in made.items() if times > 1]
     for session_id, messages in ledger.acknowledged.items():
         wrong += check_rows(folder, session_id, messages, ledger.shown.get(session_id, {}))
     return wrong + _check_next_turns(folder, ledger)

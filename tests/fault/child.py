@@ -14,14 +14,17 @@ from graph.server.settings import Settings
 from graph.service import ChatService, open_service
 from graph.value.error import NotFoundError, StoreError, TurnfoldError
 from graph.value.event import Event, TurnFailed, TurnFinished
-from graph.value.view import TurnOptions
+from graph.value.view import TurnOptions, Word
+from tests.fake.mcp_servers import WRITE
 from tests.fault.location import url_of
 from tests.fault.mark import Marker
-from tests.fault.model import TOOL_SIGN, working_models, working_tools
+from tests.fault.model import ASK_SIGN, TOOL_SIGN, WritingServers, working_models, working_tools
 from tests.fault.store import marked_stores
 
 _PATIENCE_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 0.05
+_WORDS: Final[Sequence[Word]] = ("once", "once", "always", "no")
+CALLS: Final = "calls.txt"
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,9 @@ def fault_settings(folder: Path, **changes: object) -> Settings:
 
 
 def question(message_id: str) -> str:
-    """A message that names its id; every other one has a tool called."""
-    sign = f" {TOOL_SIGN}" if int(message_id.rpartition("-")[2]) % 2 else ""
+    """A message that names its id; every other one has a tool called, and half of these one that asks first."""
+    number = int(message_id.rpartition("-")[2])
+    sign = {1: f" {TOOL_SIGN}", 3: f" {ASK_SIGN}"}.get(number % 4, "")
     return (
         f"{message_id}{sign}: 서버 이전은 10월 3일에 하기로 했고 담당자는 김민수입니다. 예산은 120만 원이며 "
         "데이터베이스를 먼저 복제한 뒤에 트래픽을 옮기고, 이틀 동안은 옛 서버도 켜 두려고 합니다. "
@@ -69,6 +73,7 @@ def chat(
         models=working_models(marker),
         tools=working_tools(marker),
         stores=marked_stores(marker),
+        mcp=lambda _: WritingServers(folder / CALLS, marker),
     ) as service:
         if pending is not None:
             say(service, pending, marker, draw)
@@ -81,7 +86,7 @@ def chat(
 def say(service: ChatService, message: Pending, marker: Marker, draw: random.Random) -> bool:
     """Sends one message and follows its turn to the end; False if it was refused."""
     marker.say("try", message.session_id, message.message_id)
-    options = TurnOptions(compression_rate=draw.randrange(10, 51) / 100)
+    options = TurnOptions(compression_rate=draw.randrange(10, 51) / 100, mcp_tools=(WRITE.offered,))
     try:
         with marker.phase("accept"):
             number = service.turns.send(
@@ -95,12 +100,29 @@ def say(service: ChatService, message: Pending, marker: Marker, draw: random.Ran
     except TurnfoldError as error:
         marker.say("refused", message.session_id, message.message_id, error.code)
         return False
-    for event in _events(service, message.session_id):
-        if isinstance(event, TurnFinished) and event.turn == number:
-            marker.say("shown", message.session_id, number, event.message_id)
-        elif isinstance(event, TurnFailed) and event.turn == number:
-            marker.say("failed", message.session_id, number, event.code)
+    is_over = False
+    while not is_over:
+        for event in _events(service, message.session_id):
+            if isinstance(event, TurnFinished) and event.turn == number:
+                marker.say("shown", message.session_id, number, event.message_id)
+            elif isinstance(event, TurnFailed) and event.turn == number:
+                marker.say("failed", message.session_id, number, event.code)
+        is_over = not _has_answered(service, message.session_id, marker, draw)
     return True
+
+
+def _has_answered(service: ChatService, session_id: str, marker: Marker, draw: random.Random) -> bool:
+    """Gives the user's word if it is waited for, maybe since before a kill; False if nothing goes on by it."""
+    try:
+        with marker.phase("word"):
+            pending = service.mcp.pending(session_id)
+            time.sleep(_PAUSE_SECONDS * bool(pending))
+            words: dict[str, Word] = {call.call_id: draw.choice(_WORDS) for call in pending}
+            if pending:
+                service.mcp.answer(session_id, words)
+    except TurnfoldError:  # somebody else has answered, or gone on
+        return False
+    return bool(pending)
 
 
 def _events(service: ChatService, session_id: str) -> Iterable[Event]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -18,6 +20,8 @@ from graph.model.factory import ChatModels
 from graph.model.summariser import ExtractiveSummariser, SummaryDraft
 from graph.server.settings import Settings
 from graph.tool.tool_context import ToolContext
+from graph.value.mcp import McpResult, ToolInfo
+from tests.fake.mcp_servers import WRITE, ScriptedServers
 from tests.fake.scripted_model import ScriptedAnswer, ScriptedChat, scripted_models
 from tests.fault.mark import Marker
 
@@ -26,11 +30,15 @@ ANSWER: Final = (
     "예산 120만 원 안에서 이틀이면 되고, 지켜볼 사람 한 사람이 있으면 충분하고, 알릴 곳에는 하루 전에 알리면 됩니다"
 )
 TOOL_SIGN: Final = "[tool]"
+ASK_SIGN: Final = "[ask]"
 _WORK_SECONDS: Final = 0.004
 
 
 class WorkingChat(ScriptedChat):
-    """Answers with a few pieces and a short pause before each; a question with `[tool]` makes it call a tool first."""
+    """Answers with a few pieces and a short pause before each.
+
+    A question with `[tool]` makes it call a tool first, one with `[ask]` a tool that waits for the user's word.
+    """
 
     _marker: Marker = PrivateAttr()
     _pause_seconds: float = PrivateAttr()
@@ -44,6 +52,9 @@ class WorkingChat(ScriptedChat):
         last, pieces = messages[-1], [f"{piece}, " for piece in ANSWER.split(", ")]
         if isinstance(last, HumanMessage) and TOOL_SIGN in last.text:
             return ScriptedAnswer(pieces, tool="look_up", arguments='{"name": "x"}', call_id=f"call-{last.id}")
+        if isinstance(last, HumanMessage) and ASK_SIGN in last.text:
+            arguments = json.dumps({"text": last.id})
+            return ScriptedAnswer(pieces, tool=WRITE.offered, arguments=arguments, call_id=f"call-{last.id}")
         return ScriptedAnswer(pieces)
 
     async def _astream(
@@ -90,3 +101,19 @@ def working_tools(marker: Marker) -> Callable[[ToolContext], list[BaseTool]]:
             return f"{name}: 10월 3일, 예산 120만 원"
 
     return lambda _: [StructuredTool.from_function(look_up, description="Looks something up.")]
+
+
+class WritingServers(ScriptedServers):
+    """Has one tool, which writes each of its calls to a file and takes a moment."""
+
+    def __init__(self, file: Path, marker: Marker) -> None:
+        super().__init__((WRITE,))
+        self._file = file
+        self._marker = marker
+
+    def call(self, tool: ToolInfo, arguments: Mapping[str, Any], **rest: Any) -> McpResult:  # noqa: ANN401  # handed on as it came
+        with self._marker.phase("call"):
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(f"{arguments['text']}\n")
+            time.sleep(_WORK_SECONDS)
+            return super().call(tool, arguments, **rest)

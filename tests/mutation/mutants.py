@@ -632,6 +632,23 @@ _STORE: Final = (
 _ACCESS: Final = (
     *_group(
         "access",
+        "graph/node/tool.py",
+        "integration/test_mcp_turn",
+        ('call["id"] in unreadable or call["id"] in turn.words:', 'call["id"] in unreadable:'),
+        ("allowance_of(tool) not in turn.mcp_allowed and deps.mcp.asks(tool)", "deps.mcp.asks(tool)"),
+        ("allowance_of(tool) not in turn.mcp_allowed and deps.mcp.asks(tool)", "False"),
+        ("if not turn.words.get(call_id, is_allowed):", "if False:"),
+    ),
+    *_group(
+        "access",
+        "graph/service/access.py",
+        "integration/test_mcp_turn",
+        ("if is_named(tool, client) and not self.mcp.asks(tool)", "if is_named(tool, client)"),
+        ("any(fnmatchcase(tool.offered, each) for each in patterns)", "True"),
+        ("for allowance in session.mcp_allowed if allowance in stay)", "for allowance in session.mcp_allowed)"),
+    ),
+    *_group(
+        "access",
         "graph/service/access.py",
         "integration/test_session integration/test_owner",
         (
