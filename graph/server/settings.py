@@ -36,7 +36,7 @@ LongSeconds = Annotated[float, Field(gt=0, le=86_400)]
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,5})?", re.ASCII)
 _POSTGRES: Final = re.compile(r"postgresql(\+psycopg)?://(?=[^/?#]*/[^/?#])", re.ASCII)
 _PORT: Final = re.compile(r":\d+$")
-_TOOL_PATTERN: Final = re.compile(r"!?[^:!]+:[^:]+")
+_TOOL_PATTERN: Final = re.compile(r"!?[^:!]+:.+")
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*]+", re.ASCII)
 
 
