@@ -21,6 +21,7 @@ from graph.server.settings import Settings
 from graph.service import ChatService, open_service
 from tests.browser.visitor import PATIENCE_MILLISECONDS, Visitor
 from tests.fake.identity_provider import IdentityProvider
+from tests.fake.mcp_tools import entry_of
 from tests.fake.openai_server import FakeOpenAI
 
 ROOT = Path(__file__).parents[2]
@@ -261,6 +262,12 @@ def target(journey: str, request: pytest.FixtureRequest, fake_openai: FakeOpenAI
             changes = {"project": {"PROJECT_ROOTS": str(tmp_path / "projects/shop")}}.get(journey, NARROW_LIMITS)
             address = stack.enter_context(started(tmp_path, {**scripted_settings(fake_openai), **changes}))
             yield Target(address, stack.enter_context(preparing(tmp_path, fake_openai, **changes)))
+        elif journey == "tools":
+            entries = {"mcpServers": {"notes": entry_of(tmp_path), "gone": {"command": "no-such-command"}}}
+            (tmp_path / "servers.json").write_text(json.dumps(entries))
+            changes = {"MCP_SERVERS": str(tmp_path / "servers.json")}
+            address = stack.enter_context(started(tmp_path, {**scripted_settings(fake_openai), **changes}))
+            yield Target(address, stack.enter_context(preparing(tmp_path, fake_openai)))
         else:
             address = request.getfixturevalue("offline_address" if journey == "first chat" else "address")
             yield Target(address, request.getfixturevalue("other_server"))

@@ -25,6 +25,7 @@ from tests.browser import (
     state_sign_in,
     state_steering,
     state_strategy,
+    state_tools,
     state_trouble,
 )
 from tests.browser.axe import Themes, walk_without_violation
@@ -59,6 +60,7 @@ JOURNEYS: Final = {
     "project": state_project,
     "sign-in": state_sign_in,
     "full context": state_full,
+    "tools": state_tools,
 }
 # In both themes alone, so in `make test-all`: settings, what goes wrong, and chats that outgrow their context.
 _LATER: Final = ("settings", "reset and compaction", "trouble", "full context")
