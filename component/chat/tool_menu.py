@@ -56,23 +56,23 @@ def _draw_server(now: PageState, server: McpServer) -> bool:
     """Draws a server and, in its open box, its tools; returns True if they are still to come."""
     labels = now.words.tools
     box = widget.open_box(f"**{escape_label(server.name)}**", f"server_{server.name}", "dns")
-    if server.state == "failed":
+    is_coming = server.state == "starting" or (box is not None and server.state == "idle")
+    if is_coming:
+        st.markdown(f":small[:gray[{labels.starting}]]")
+    elif server.state == "failed":
         told = " ".join(filter(None, (labels.failed, escape_label(server.detail))))
-        st.markdown(f":small[:gray[:material/error: {told}]]")
-    if box is None:
-        return False
-    with box, widget.error_box(now.words):
-        if server.state == "idle":
-            now.service.mcp.start(server.name)
-        if server.state in {"idle", "starting"}:
-            st.markdown(f":small[:gray[{labels.starting}]]")
-        elif server.state == "failed":
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.markdown(f":small[:gray[:material/error: {told}]]", width="content")
             widget.draw_action(now.words.retry, f"start_{server.name}", "refresh", action.start_server, server.name)
-        if len(server.tools) > 1:
-            _draw_box(labels.all, server.name, server.tools)
-        for tool in server.tools:
-            _draw_box(_label(now.words, tool), tool.offered, [tool], hint=escape_label(tool.description))
-    return server.state in {"idle", "starting"}
+    if box is not None:
+        with box, widget.error_box(now.words):
+            if server.state == "idle":
+                now.service.mcp.start(server.name)
+            if len(server.tools) > 1:  # no tool's offered name has a space
+                _draw_box(labels.all, f"all {server.name}", server.tools)
+            for tool in server.tools:
+                _draw_box(_label(now.words, tool), tool.offered, [tool], hint=escape_label(tool.description))
+    return is_coming
 
 
 def _draw_box(label: str, name: str, tools: Sequence[McpTool], hint: str | None = None) -> None:

@@ -11,7 +11,7 @@ from tests.browser.stage import Stage
 from tests.fake.mcp_tools import noted
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, text, tools
 
-WRITE, ASK, DRAW = "notes__write_note", "notes__ask_back", "notes__picture"
+WRITE, ASK, DRAW, SLOW = "notes__write_note", "notes__ask_back", "notes__picture", "notes__slow"
 QUEUED: Final = "기다리는 다음 말"
 
 
@@ -41,6 +41,15 @@ def menu_open(stage: Stage) -> None:
     menu.get_by_text("notes", exact=True).click()
     expect(menu).to_contain_text("write_note")
     expect(menu).to_contain_text(stage.words.tools.asks)
+
+
+def server_failed(stage: Stage) -> None:
+    """What has gone wrong stands at the server's name; the others can be used."""
+    menu = stage.visitor.page.get_by_test_id("stPopoverBody")
+    menu.get_by_text("gone", exact=True).click()
+    expect(menu).to_contain_text(stage.words.tools.failed)
+    expect(menu).to_contain_text("no-such-command")
+    expect(stage.visitor.find("start_gone")).to_be_visible()
 
 
 def all_chosen(stage: Stage) -> None:
@@ -91,7 +100,8 @@ def always_allowed(stage: Stage) -> None:
 
 
 def picture_shown(stage: Stage) -> None:
-    stage.write("그림을 그려 주세요.", tools(ScriptedCall(DRAW, "{}", "draw-1")), text("그렸습니다."))
+    # The model is shown the picture as a message, which the endpoint answers by itself.
+    stage.write("그림을 그려 주세요.", tools(ScriptedCall(DRAW, "{}", "draw-1")))
     stage.visitor.wait_for_end(4)
     box = stage.visitor.page.locator('[class*="st-key-steps_4_"]')
     box.locator("summary").first.click()
@@ -129,3 +139,16 @@ def stopped(stage: Stage) -> None:
     stage.button("stop").click()
     expect(stage.visitor.turn(7)).to_contain_text(stage.words.stopped_empty)
     expect(_card(stage, "ask-2")).to_have_count(0)
+
+
+def progress_told(stage: Stage) -> None:
+    call = ScriptedCall(SLOW, '{"steps": 6000, "seconds": 0.1}', "slow-1")
+    stage.write("천천히 해 주세요.", tools(call))
+    expect(stage.visitor.page.locator("p.phase")).to_contain_text(re.compile(r"step \d+ of 6000"))
+
+
+def slow_stopped(stage: Stage) -> None:
+    """The server is told that nobody waits any more."""
+    stage.button("stop").click()
+    stage.visitor.wait_for_end(8)
+    stage.endpoint.wait_until(lambda _: noted(stage.folder, "slow")[-1:] == ["cancelled"])

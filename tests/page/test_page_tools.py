@@ -62,7 +62,7 @@ def test_the_menu_has_tools_of_opened_servers_alone(page: AppTest, service: Scri
     service.mcp.servers = (FILES._replace(state="starting", tools=()),)
     assert KOREAN.tools.starting in page_text(page.run())
     service.mcp.servers = (FILES,)
-    assert boxes(page.run()) == {"files": False, READ.offered: False, WRITE.offered: False}
+    assert boxes(page.run()) == {"all files": False, READ.offered: False, WRITE.offered: False}
 
 
 def test_a_tool_tells_its_size_and_whether_it_asks(page: AppTest, service: ScriptedService) -> None:
@@ -82,13 +82,13 @@ def test_a_tool_tells_its_size_and_whether_it_asks(page: AppTest, service: Scrip
 def test_tools_are_chosen_for_a_chat(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     opened(page, service, identifier)
-    page.checkbox(key=f"tool_{identifier}_files").check().run()
-    assert boxes(page) == {"files": True, READ.offered: True, WRITE.offered: True}
+    page.checkbox(key=f"tool_{identifier}_all files").check().run()
+    assert boxes(page) == {"all files": True, READ.offered: True, WRITE.offered: True}
     assert menu_label(page) == "도구 2"
     assert "2개 사용 · 요청마다 ≈1,200토큰" in page_text(page)
     page.checkbox(key=f"tool_{identifier}_{READ.offered}").uncheck().run()
     assert set(service.mcp.chosen[identifier]) == {WRITE.offered}
-    assert boxes(page) == {"files": False, READ.offered: False, WRITE.offered: True}
+    assert boxes(page) == {"all files": False, READ.offered: False, WRITE.offered: True}
     assert KOREAN.tools.too_much not in page_text(page)
     service.mcp.is_too_much = True
     service.refusal = BusyError()
@@ -106,7 +106,7 @@ def test_a_new_chat_begins_with_the_tools_chosen_before_it(page: AppTest, servic
     say(page, "안녕하세요")
     assert service.sent[-1].mcp_tools == (READ.offered, WRITE.offered)
     page.button(key="new_chat").click().run()
-    assert boxes(page) == {"files": False, READ.offered: False, WRITE.offered: True}
+    assert boxes(page) == {"all files": False, READ.offered: False, WRITE.offered: True}
     say(page, "안녕하세요")
     assert service.sent[-1].mcp_tools is None
 
@@ -120,6 +120,8 @@ def test_a_server_that_failed_is_named_with_its_last_line_and_started_again(
     assert "no such \\*file\\*" in page_text(page)
     page.button(key="start_files").click().run()
     assert service.mcp.started == ["files"]
+    service.mcp.servers = (FILES._replace(state="starting", tools=()),)
+    assert KOREAN.tools.starting in page_text(page.run())
 
 
 @pytest.mark.parametrize("word", ["once", "always", "no"])
