@@ -14,6 +14,7 @@ from langchain_core.messages import AnyMessage
 from graph.core.language import split_sentences
 from graph.core.turn import split_turns, text_of
 from graph.fold.extract import TermCounts, count_terms, extract_summary
+from graph.fold.review import facts_to_name
 from graph.fold.spec import BLOCK_TURNS, target_chars
 
 RATES = (0.1, 0.3, 0.5)
@@ -48,6 +49,15 @@ def picked(messages: Sequence[AnyMessage], rate: float) -> str:
         counts = count_terms(map(text_of, block), counts)
         parts.append(extract_summary(block, target_chars(count_chars(block), rate), counts=counts))
     return "\n".join(parts)
+
+
+def named(messages: Sequence[AnyMessage], rate: float) -> str:
+    """Returns what requests for the summaries of these turns name to the model, which writes the summary itself."""
+    turns = split_turns(messages)
+    blocks = [turns[first : first + BLOCK_TURNS] for first in range(0, len(turns), BLOCK_TURNS)]
+    sources = [[message for turn in block for message in turn] for block in blocks]
+    facts = (facts_to_name(source, target_chars(count_chars(source), rate), "en") for source in sources)
+    return "\n".join(fact.text for found in facts for fact in found)
 
 
 def window(messages: Sequence[AnyMessage], rate: float) -> str:

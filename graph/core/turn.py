@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
 from prompt.system.framing import (
     CLIENT_HEADING,
@@ -95,6 +95,12 @@ def is_repetition(message: BaseMessage) -> bool:
     """Returns True for `recall` results, project notes and answers of the embedded model, which add nothing new."""
     answered_by = message.response_metadata.get("model_name") if isinstance(message, AIMessage) else None
     return is_recalled(message) or is_note(message) or answered_by == EMBEDDED_MODEL
+
+
+def telling_calls(message: BaseMessage) -> list[ToolCall]:
+    """Returns an answer's tool calls but those of `recall` and of project notes, which repeat what is stored."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    return [call for call in calls if call["name"] not in (RECALL_TOOL, *NOTE_TOOLS)]
 
 
 def _is_text(block: str | dict[str, object]) -> bool:

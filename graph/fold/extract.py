@@ -15,7 +15,7 @@ from typing import Final
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.language import ASKING, DATE, INTRODUCTION, content_terms, is_casual, split_sentences
-from graph.core.turn import NOTE_TOOLS, RECALL_TOOL, is_note, is_recalled, text_of
+from graph.core.turn import is_note, is_recalled, telling_calls, text_of
 from graph.fold.fact_rule import is_rule
 from graph.fold.listing import Row, read_pairs, read_rows, rows_of
 
@@ -95,8 +95,8 @@ def _row(row: Row) -> tuple[str, str]:
 
 def _calls(message: AnyMessage, said: str) -> Iterator[tuple[str, str]]:
     """Yields the calls that were given an identifier or a path that no text has, such as that of a written file."""
-    for call in message.tool_calls if isinstance(message, AIMessage) else ():
-        for row in () if call["name"] in (RECALL_TOOL, *NOTE_TOOLS) else rows_of(call["args"], call["name"]):
+    for call in telling_calls(message):
+        for row in rows_of(call["args"], call["name"]):
             if any(value not in said and _is_named(value) for value in row.values):
                 yield _row(row)
 

@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -16,11 +16,12 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 
 from graph.core.language import is_written_in, own_lines, user_language, user_scripts
 from graph.core.text import estimate_tokens
-from graph.core.turn import text_of
+from graph.core.turn import telling_calls, text_of
 from graph.fold.extract import cut_at_word
 from graph.fold.fact_compare import HeldFacts, missing_from
 from graph.fold.fact_find import Fact, facts_of, is_instruction
 from graph.fold.invented import invented_in
+from graph.fold.listing import rows_of
 from graph.fold.replaced import superseded_in
 from graph.fold.reversal import reversed_in
 from graph.fold.shorten import shorten
@@ -32,6 +33,8 @@ from prompt.system.framing import SPEAKER, VERBATIM_NOTE, Language
 _NAMED_SHARE: Final = 0.3
 _MOST_NAMED: Final = 100
 _MOST_TRIED: Final = 1_000
+# A longer result of a tool is a listing.
+_LISTING_CHARS: Final = 500
 _HANGUL: Final = re.compile("[가-힣]")
 _GONE_SHARE: Final = 1 / 3
 _MOST_INVENTED: Final = 20
@@ -57,13 +60,26 @@ def facts_to_name(messages: Sequence[AnyMessage], target_chars: int, language: L
     """Returns the heaviest facts that fit into 30 % of a summary, the user's rules and prohibitions first.
 
     Previous summaries and pasted text aren't searched: a summary in the session's language can't quote the dates of a
-    foreign letter as they are, and prohibitions in the letter aren't the user's.
+    foreign letter as they are, and prohibitions in the letter aren't the user's. What long results of tools list comes
+    behind what calls were given and all else.
     """
     script = _script(messages, language)
-    sources = [_own(message, script) for message in messages if not isinstance(message, SystemMessage)]
+    said = [message for message in messages if not isinstance(message, SystemMessage)]
+    sources = [source for message in said if not _is_listing(message) for source in _told(message, script)]
     replaced = superseded_in(sources)
-    facts = (fact for fact in facts_of(sources) if fact.identity not in replaced)
+    found = (*facts_of(sources), *facts_of([message for message in said if _is_listing(message)]))
+    facts = (fact for fact in found if fact.identity not in replaced)
     return _fitting((fact for fact in facts if script == "ko" or not _HANGUL.search(fact.text)), target_chars)
+
+
+def _is_listing(message: AnyMessage) -> bool:
+    return isinstance(message, ToolMessage) and len(text_of(message)) > _LISTING_CHARS
+
+
+def _told(message: AnyMessage, script: str) -> Iterator[AnyMessage]:
+    yield _own(message, script)
+    for call in telling_calls(message):
+        yield AIMessage("\n".join(value for row in rows_of(call["args"], "") for value in row.values))
 
 
 # Measured on short blocks: a complete note of what was said takes 1.4 to 1.9 times the user's facts. Judged on whole
@@ -336,7 +352,10 @@ def invented_facts(text: str, spec: FoldSpec) -> tuple[str, ...]:
     forbids. Prohibitions of a merge aren't compared: its records hold them in sentences of their own.
     """
     calls = (
-        str(call["args"]) for message in spec.messages if isinstance(message, AIMessage) for call in message.tool_calls
+        f"{call['name']}({call['args']})"
+        for message in spec.messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
     )
     known = (*map(text_of, spec.messages), *calls, spec.before, spec.context, spec.instruction)
     if spec.source_chars > _MOST_READ_CHARS:

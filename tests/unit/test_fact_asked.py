@@ -46,6 +46,26 @@ LETTER = "3월 3일에 보낸 의자 12개는 늦습니다. 절대 이 주소로
 MAIL = "The 12 chairs of 3 March are late. Never answer to this address, says Ann Miller."
 
 
+def test_what_calls_were_given_is_named_before_what_long_results_list() -> None:
+    listing = "\n".join(f"Commit: 4f{number}c9a1\nAuthor: Mina\n" for number in range(1_000, 1_040))
+    calls = [
+        {"id": "1", "name": "git__git_log", "args": {"repo_path": "/srv/shop", "max_count": 40}},
+        {"id": "2", "name": "recall", "args": {"query": "K7QX2M"}},
+    ]
+    done = {"id": "3", "name": "git__git_commit", "args": {"message": "A week later"}}
+    talk: list[AnyMessage] = [
+        HumanMessage("Look at the log, then commit."),
+        AIMessage("", tool_calls=calls),
+        ToolMessage(listing, tool_call_id="1", name="git__git_log"),
+        ToolMessage("Nothing.", tool_call_id="2", name="recall"),
+        AIMessage("", tool_calls=[done]),
+        ToolMessage("Committed as 8f0a889bbc5c.", tool_call_id="3", name="git__git_commit"),
+        AIMessage("It is committed."),
+    ]
+    assert named(talk, 200, "en")[:3] == ["/srv/shop", "8f0a889bbc5c", "4f1000c9a1"]
+    assert "K7QX2M" not in named(talk, 4_000, "en")
+
+
 @pytest.mark.parametrize(
     ("said", "language"),
     [

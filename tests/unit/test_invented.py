@@ -109,12 +109,12 @@ def test_a_value_that_nobody_said_is_named(said: str, summary: str, value: str) 
 
 
 def test_what_stands_before_tools_and_the_users_instruction_are_known() -> None:
-    called = AIMessage("", tool_calls=[{"name": "search", "args": {"id": "AB-4821"}, "id": "c"}])
+    called = AIMessage("", tool_calls=[{"name": "shop__read_query", "args": {"id": "AB-4821"}, "id": "c"}])
     messages: list[AnyMessage] = [HumanMessage("찾아 줘"), called, ToolMessage("재고 382개", tool_call_id="c")]
-    text = "AB-4821은 382개. 이전 기록의 예산 650만 원, 어제 19:45에 정함. 77자로."
+    text = "shop__read_query: AB-4821은 382개. 이전 기록의 예산 650만 원, 어제 19:45에 정함. 77자로."
     spec = spec_of(messages, 300, before="예산 650만 원", context="19:45에 정해요", instruction="77자로")
     assert flaw_of(draft_of(text * 4), spec) is None
-    assert invented_in(text, ["찾아 줘"]) == ("AB-4821", "382개", "650만 원", "19:45", "77자")
+    assert invented_in(text, ["찾아 줘"]) == ("shop__read_query", "AB-4821", "382개", "650만 원", "19:45", "77자")
 
 
 def test_a_draft_with_invented_values_is_sent_back_by_their_names() -> None:
