@@ -53,7 +53,7 @@ class ToolNode:
         ]
         if not calls:
             return {}
-        # Before anything runs: the node begins again when the user has given his word.
+        # Before anything runs: the node begins again when the user has given his word, and this returns at once.
         if asked := [_asked(call, tool) for call, tool in _asking(calls, unreadable, turn, deps)]:
             interrupt({"calls": asked})
         tools: dict[str, BaseTool | ToolInfo] = {tool.name: tool for tool in tools_of(deps, turn)}
@@ -70,10 +70,14 @@ def _asking(
     tools = {tool.offered: tool for tool in turn.mcp_tools} if turn.client is None else {}
     for call in calls:
         tool = tools.get(call["name"])
-        if tool is None or call["id"] in unreadable or call["id"] in turn.words:
-            continue
-        if allowance_of(tool) not in turn.mcp_allowed and deps.mcp.asks(tool):
+        if tool is not None and call["id"] not in unreadable and _needs_word(tool, turn, deps):
             yield call, tool
+
+
+def _needs_word(tool: ToolInfo, turn: TurnContext, deps: NodeDeps) -> bool:
+    """Returns whether a call is only made if the user allows it, which nobody can in a program's turn."""
+    is_allowed = turn.client is None and allowance_of(tool) in turn.mcp_allowed
+    return deps.mcp.asks(tool) and not is_allowed
 
 
 def _asked(call: ToolCall, tool: ToolInfo) -> dict[str, str]:
@@ -201,8 +205,7 @@ def _run_one(call: ToolCall, tools: Mapping[str, BaseTool | ToolInfo], turn: Tur
 
 def _call_server(call: ToolCall, tool: ToolInfo, turn: TurnContext, deps: NodeDeps) -> _Outcome:
     call_id = str(call["id"])
-    is_allowed = turn.client is None or not deps.mcp.asks(tool)
-    if not turn.words.get(call_id, is_allowed):
+    if not turn.words.get(call_id, not _needs_word(tool, turn, deps)):
         return _Outcome(words.DECLINED[turn.language], is_error=True)
     result = deps.mcp.call(
         tool,

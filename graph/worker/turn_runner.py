@@ -233,7 +233,7 @@ class TurnRunner:
             context.emit(ToolFinished(call_id, RECALL_TOOL, "", is_error=False, seconds=0.0, turns=context.looked_up))
         if self._projects is not None:  # behind what the session begins with, or this message would be part of it
             self._projects.begin(job.request)
-        given: Any = Command(resume=dict(context.words)) if context.words else cast("ChatState", update)
+        given: Any = Command(resume=True) if context.words else cast("ChatState", update)
         ended = self._graph.invoke(given, config_of(job.session_id), context=context, durability="sync")
         return [call for asking in ended.get("__interrupt__", ()) for call in asking.value["calls"]]
 

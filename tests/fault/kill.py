@@ -14,7 +14,7 @@ from tests.fault.mark import PHASES
 from tests.fault.process import in_own_process
 
 _KILLS_PER_FOLDER: Final = 40
-_PATIENCE_SECONDS: Final = 30.0
+_PATIENCE_SECONDS: Final = 60.0
 
 
 class Killer:

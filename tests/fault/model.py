@@ -32,6 +32,7 @@ ANSWER: Final = (
 TOOL_SIGN: Final = "[tool]"
 ASK_SIGN: Final = "[ask]"
 _WORK_SECONDS: Final = 0.004
+_CALL_SECONDS: Final = 0.1  # a call is rare: it is to be caught when there is one
 
 
 class WorkingChat(ScriptedChat):
@@ -115,5 +116,5 @@ class WritingServers(ScriptedServers):
         with self._marker.phase("call"):
             with self._file.open("a", encoding="utf-8") as file:
                 file.write(f"{arguments['text']}\n")
-            time.sleep(_WORK_SECONDS)
+            time.sleep(_CALL_SECONDS)
             return super().call(tool, arguments, **rest)

@@ -450,6 +450,18 @@ def test_operator_decides_what_asks_at_each_call(chat: Chat, server: FakeOpenAI,
     assert pending.tool == "look"
 
 
+@pytest.mark.parametrize(("allow", "word"), [((), "no"), (("notes:*",), "no"), (("!notes:look",), "once")])
+def test_call_is_made_only_with_a_word_whatever_the_operator_changes_meanwhile(
+    chat: Chat, server: FakeOpenAI, servers: ScriptedServers, allow: tuple[str, ...], word: Word
+) -> None:
+    asked(chat, server, WRITES, LOOKS)
+    servers.allow = allow
+    server.script(text("그러지요."))
+    assert isinstance(answer(chat, write=word)[-1], TurnFinished)
+    assert [name for name, _ in servers.calls] == (["write_note"] if word == "once" else ["look"])
+    assert DECLINED["ko"] in results(server.bodies("chat")[-1])
+
+
 def allowed_to(*tools: str) -> TurnOptions:
     return TurnOptions(client=ClientOptions("editor", allowed_tools=frozenset(tools) if tools else None))
 
