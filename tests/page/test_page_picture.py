@@ -12,7 +12,7 @@ from component.words.text import LANGUAGES, Language
 from component.words.wording import words_of
 from graph.attachment import MAX_FILES, MAX_IMAGES
 from graph.value.error import BusyError, InputError
-from graph.value.view import NamedImage, TurnOptions
+from graph.value.view import NamedImage, TurnOptions, TurnStatus
 from tests.fake.picture import bomb, opened, picture
 from tests.fake.scripted_service import ScriptedService
 from tests.page.reading import NEW, as_tab, keys, open_page, raw_html, store_session
@@ -141,13 +141,16 @@ def test_files_of_a_message_that_waits_are_kept_for_it(page: AppTest, service: S
     assert "detach_0" in keys(page)
 
 
-def test_a_queued_message_waits_behind_an_answer_that_failed(page: AppTest, service: ScriptedService) -> None:
-    service.status = "failed"
+@pytest.mark.parametrize("status", ["failed", "asking"])
+def test_a_queued_message_waits_behind_an_answer_that_failed_or_asks(
+    page: AppTest, service: ScriptedService, status: TurnStatus
+) -> None:
+    service.status = status
     send(page, "실패할 말", 1, has_files=False)
     for is_queued, count in ((True, 2), (False, 3)):
         send(page, "기다리던 말", 2, has_files=False, is_queued=is_queued)
         assert len(service.stored["session-1"].turns) == count
-    assert 'data-turn="failed"' in raw_html(page)
+    assert f'data-turn="{status}"' in raw_html(page)
 
 
 def test_an_image_that_cannot_be_drawn_is_told_by_its_name(page: AppTest, service: ScriptedService) -> None:
