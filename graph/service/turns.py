@@ -133,6 +133,7 @@ class Turns:
         check_history((*imported, *brought))
         if decision is not None and decision.stop_first:
             self._stop_and_wait(session_id)
+        first_tools = self._first_mcp_tools(session_id, options)  # may wait for a server: nothing is reserved yet
         try:
             opening = _opening_of(text_of(message), options, decision)
             with self._reserve(session_id, wait_seconds, opening=opening) as lease:
@@ -142,7 +143,7 @@ class Turns:
                         self._import(lease, imported, options.client_name)
                     before = options.client.preamble if options.client else ()
                     sent = [*urls, *(plain_text(url) for earlier in before for url in earlier.images)]
-                    turn, session = self._begin(lease, message, options, decision, data_urls(sent))
+                    turn, session = self._begin(lease, message, options, decision, data_urls(sent), first_tools)
                     messages = [message, *self._add(lease, turn, [message], brought)]
                 self._start(lease, turn, session, options, decision, messages=messages)
                 return turn.number
@@ -294,6 +295,7 @@ class Turns:
         options: TurnOptions,
         decision: Decision | None,
         images: Mapping[str, str],
+        first_tools: Sequence[Mapping[str, Any]],
     ) -> tuple[TurnRow, SessionRow]:
         """Commits the message with its turn and changed settings; returns the turn and the session.
 
@@ -304,8 +306,8 @@ class Turns:
         """
         session = self._access.own(lease.session_id)
         changes = self._choices.changes_of(session, options)
-        if session.turn_count == 0 and options.mcp_tools is None and (first := self._first_mcp_tools(options.client)):
-            changes["mcp_tools"] = first
+        if first_tools:
+            changes["mcp_tools"] = tuple(first_tools)
         session = replace(session, **changes)
         self._access.recovery.reconcile(lease, session)
         text = text_of(message)
@@ -324,10 +326,18 @@ class Turns:
             raise BusyError  # the same message was sent twice at once, and the other call committed it
         return turn, session
 
-    def _first_mcp_tools(self, client: ClientOptions | None) -> tuple[Mapping[str, Any], ...]:
-        """Returns the MCP tools that a new session begins with: the newest chat's, or those that a token names."""
-        if client is not None:
-            return self._choices.mcp_named(client)
+    def _first_mcp_tools(self, session_id: str, options: TurnOptions) -> Sequence[Mapping[str, Any]]:
+        """Returns the MCP tools that a new session begins with: the newest chat's, or those that a token names.
+
+        None if the message brings its own, or the session isn't new.
+        """
+        if options.mcp_tools is not None:
+            return ()
+        with suppress(NotFoundError):
+            if self._access.own(session_id).turn_count:
+                return ()
+        if options.client is not None:
+            return self._choices.mcp_named(options.client)
         return newest_mcp_tools(self._stores.sessions, self._owner)
 
     def _last_answer(self, session_id: str) -> str:
@@ -731,8 +741,8 @@ class Turns:
 
 def newest_mcp_tools(sessions: SessionStore, owner: str) -> tuple[Mapping[str, Any], ...]:
     """Returns the MCP tools of the owner's newest chat on the page, which a new one begins with."""
-    newest = sessions.list(owner, limit=_NEWEST_SESSIONS)
-    return next((session.mcp_tools for session in newest if not session.client), ())
+    newest = (session.session_id for session in sessions.list(owner, limit=_NEWEST_SESSIONS) if not session.client)
+    return sessions.get(session_id, owner).mcp_tools if (session_id := next(newest, "")) else ()
 
 
 def take_back_notes(

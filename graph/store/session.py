@@ -22,6 +22,7 @@ from sqlalchemy import (
     exists,
     false,
     func,
+    literal,
     or_,
     select,
     update,
@@ -30,7 +31,7 @@ from sqlalchemy import (
 from graph.search.term import QUERY_CHARS
 from graph.server.identity import SignIn
 from graph.store.access import IS_SIGNED_OUT, parameters_of
-from graph.store.column import add_once, database_time
+from graph.store.column import JsonTuple, add_once, database_time
 from graph.store.database import Database, Lease
 from graph.store.project import end_front
 from graph.store.schema import session_table, turn_table, withdrawn_owner_table
@@ -91,13 +92,20 @@ class SessionRow:
 
 # Only a session's last turn can be open, so one look-up by key is enough.
 _LAST_TURN = and_(turn_table.c.session_id == _session.session_id, turn_table.c.number == _session.turn_count)
-ROWS: Select[Any] = select(
-    *(_session[field.name] for field in fields(SessionRow) if field.name not in ("is_open", "is_asking")),
-    case((turn_table.c.status.in_(OPEN), True), else_=False),
-    case((turn_table.c.status == "asking", True), else_=False),
-).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
 
 
+def _select(*, is_listed: bool = False) -> Select[Any]:
+    """Selects rows; without the tools of a list's, which may be long."""
+    stored = {field.name: _session.get(field.name) for field in fields(SessionRow)}
+    stored["is_open"] = case((turn_table.c.status.in_(OPEN), True), else_=False)
+    stored["is_asking"] = case((turn_table.c.status == "asking", True), else_=False)
+    if is_listed:
+        stored["mcp_tools"] = literal((), JsonTuple())
+    return select(*stored.values()).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
+
+
+ROWS: Select[Any] = _select()
+_LISTED: Final = _select(is_listed=True)
 _IS_THERE = _session.deleted_at.is_(None)
 # In the order of their making.
 _BRANCHES: Final = select(
@@ -197,13 +205,13 @@ class SessionStore:
         before: tuple[datetime, str] | None = None,
         pinned_first: bool = False,
     ) -> tuple[SessionRow, ...]:
-        """Returns the owner's sessions with a turn, most recently updated first.
+        """Returns the owner's sessions with a turn, most recently updated first, without their `mcp_tools`.
 
         `search` is a part of the title, `%` and `_` literal; `found` are sessions listed whatever their title. `also`
         is appended if only the limit excludes it. `before` (time of update and id) starts behind a position; not with
         `pinned_first`.
         """
-        query = ROWS.where(*_with_turns(owner, search, found))
+        query = _LISTED.where(*_with_turns(owner, search, found))
         behind = query if before is None else query.where(_is_behind(*before))
         pinned = (_session.is_pinned.desc(),) if pinned_first else ()
         newest = behind.order_by(*pinned, _session.updated_at.desc(), _session.session_id).limit(limit)
