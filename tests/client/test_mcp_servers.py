@@ -242,7 +242,9 @@ def test_twelve_turns_with_thirty_calls_fold_four_times(folder: Path, tmp_path: 
         offered = [tool.offered for server in chat.service.mcp.choices().servers for tool in server.tools]
         for number, (rounds, words) in enumerate(story(str(notes), str(repository)), 1):
             endpoint.script(*(tools(*calls) for calls in rounds), text(f"Number {number}. " + "It is done. " * 30))
-            last = chat.say(question(number), options=TurnOptions(mcp_tools=offered) if number == 1 else None)[-1]
+            last = chat.say(question(number), options=TurnOptions(mcp_tools=tuple(offered)) if number == 1 else None)[
+                -1
+            ]
             for word in words:
                 assert isinstance(last, ToolAsked)
                 chat.service.mcp.answer(chat.session_id, {call.call_id: word for call in last.calls})
