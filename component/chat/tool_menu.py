@@ -91,5 +91,5 @@ def _label(words: Words, tool: McpTool) -> str:
     labels = words.tools
     asks = labels.asks_not if not tool.asks else labels.allowed if tool.is_allowed else labels.asks
     tokens = words.steering.pin_tokens.format(tokens=format_count(tool.tokens))
-    changed = f" :small[:orange[{labels.changed}]]" if tool.is_changed else ""
-    return f"{escape_label(tool.title or tool.name)} :small[:gray[{tokens} · {asks}]]{changed}"
+    # Without colours: a screen reader reads their Markdown.
+    return " · ".join([escape_label(tool.title or tool.name), tokens, asks, *([labels.changed] * tool.is_changed)])

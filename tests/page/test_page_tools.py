@@ -74,7 +74,7 @@ def test_a_tool_tells_its_size_and_whether_it_asks(page: AppTest, service: Scrip
     assert "≈1,120토큰 · 묻지 않고 실행" in told[READ.offered]
     assert KOREAN.tools.asks in told[WRITE.offered]
     assert KOREAN.tools.allowed in told[allowed.offered]
-    assert told[changed.offered].startswith("move ")
+    assert told[changed.offered].startswith("move · ")
     assert KOREAN.tools.changed in told[changed.offered]
     assert next(box for box in page.checkbox if "files__read" in str(box.key)).help == "Reads \\_all\\_ of it."
 
