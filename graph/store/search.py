@@ -59,6 +59,8 @@ _NEWEST: Final = select(func.max(_message.position)).where(_message.session_id =
 _LENGTH_SHARE: Final = 0.3
 # Of a word that nearly every message has: joining them all would take longer than the search itself.
 _RANKED_MESSAGES: Final = 500
+# Of a tool's result, which is indexed while nobody else can write; 8 MB would take five seconds.
+_INDEXED_CHARS: Final = 1_000_000
 _TEXT: Final = (_message.role, _message.message_id, _message.content, _message.whole_text)
 _READ: Final = (
     select(*_TEXT)
@@ -230,9 +232,12 @@ def weigh_messages(found: Mapping[str, Collection[int]], message_count: int) -> 
 
 
 def _text_of(role: str, message_id: str, content: str, whole_text: str = "") -> str:
-    """Returns the indexed text, that of a cut result whole; "" for an unreadable row, so that others can be indexed."""
+    """Returns the indexed text; "" for an unreadable row, so that the others can be indexed.
+
+    That of a result which `content` has cut is whole, up to a length that takes half a second.
+    """
     try:
         message = decode_message(role, message_id, content)
     except (ValueError, TypeError, LookupError, AttributeError):
         return ""
-    return whole_text or searchable_text(message)
+    return whole_text[:_INDEXED_CHARS] or searchable_text(message)
