@@ -187,6 +187,8 @@ class TurnLog:
     def append(self, event: Event) -> None:
         """Appends an event and wakes the subscribers; text after a tool call starts a paragraph, as on the page."""
         with self._changed:
+            if self.is_over and isinstance(event, ToolProgress):
+                return  # of a call that was given up
             awaited = _awaited(self._view)
             self._apply(event)
             if _awaited(self._view) != awaited:

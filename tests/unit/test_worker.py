@@ -19,6 +19,7 @@ from graph.value.event import (
     ThoughtDelta,
     TokenDelta,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
     TurnFinished,
     TurnStarted,
@@ -347,6 +348,18 @@ def test_thoughts_of_all_calls_are_joined_and_those_of_a_failed_one_are_void(log
     assert log.view_behind(len(log.events())).thoughts == view.thoughts
     told = "".join(event.text for event in log.events() if isinstance(event, ThoughtDelta))
     assert told == "I look it up.\n\nLost\n\nFound."
+
+
+def test_progress_is_that_of_a_running_call_and_none_comes_behind_the_end(log: TurnLog) -> None:
+    log.append(ToolStarted("t", "notes__look", "{}", "notes", "Look"))
+    log.append(ToolProgress("t", "half"))
+    assert [(step.title, step.progress) for step in log.view().steps] == [("Look", "half")]
+    log.append(ToolFinished("t", "notes__look", "x", is_error=False, seconds=0.1, images=("image:1",)))
+    log.append(ToolProgress("t", "late"))
+    assert [(step.progress, step.images) for step in log.view().steps] == [("", ("image:1",))]
+    log.append(LAST)
+    log.append(ToolProgress("t", "much later"))
+    assert log.is_over
 
 
 def test_what_was_sent_is_what_a_program_has(log: TurnLog) -> None:
