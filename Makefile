@@ -159,7 +159,7 @@ $(CLIENTS) $(MCP_SERVERS_OF_PYPI): | $(BIN)/python
 	touch $@
 
 $(MCP_SERVERS_OF_NPM): | $(BIN)/python
-	npm install --prefix $(@D) --no-audit --no-fund --loglevel error @modelcontextprotocol/server-filesystem@2026.8.31
+	$(if $(shell command -v timeout),timeout 300) npm install --prefix $(@D) --no-audit --no-fund --loglevel error @modelcontextprotocol/server-filesystem@2026.8.31
 	touch $@
 
 # Needs uv. Writes the pins with their hashes and without any index's address: those of all that is done here, and of these
