@@ -96,12 +96,15 @@ _LAST_TURN = and_(turn_table.c.session_id == _session.session_id, turn_table.c.n
 
 def _select(*, is_listed: bool = False) -> Select[Any]:
     """Selects rows; without the tools of a list's, which may be long."""
-    stored = {field.name: _session.get(field.name) for field in fields(SessionRow)}
-    stored["is_open"] = case((turn_table.c.status.in_(OPEN), True), else_=False)
-    stored["is_asking"] = case((turn_table.c.status == "asking", True), else_=False)
+    own: dict[str, ColumnElement[Any]] = {
+        "is_open": case((turn_table.c.status.in_(OPEN), True), else_=False),
+        "is_asking": case((turn_table.c.status == "asking", True), else_=False),
+    }
     if is_listed:
-        stored["mcp_tools"] = literal((), JsonTuple())
-    return select(*stored.values()).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
+        own["mcp_tools"] = literal((), JsonTuple())
+    names = [field.name for field in fields(SessionRow)]
+    columns = [own[name] if name in own else _session[name] for name in names]
+    return select(*columns).select_from(session_table.outerjoin(turn_table, _LAST_TURN))
 
 
 ROWS: Select[Any] = _select()
