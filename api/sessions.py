@@ -80,6 +80,7 @@ class SessionAnswer(BaseModel):
     forked_from: str
     forked_after: int
     thinking: Thinking
+    is_asking: bool
 
 
 class ChangeSession(Exact):

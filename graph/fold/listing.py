@@ -15,9 +15,8 @@ from prompt.system.framing import CUT_NOTE
 _LONG_CHARS: Final = 120
 _Scalar = str | int | float | bool
 _OPENING: Final = re.compile(r"^[ \t]*([\[{])", re.MULTILINE)
-_TOKEN: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|[\"'\[\]{},]", re.DOTALL)
+_TOKEN: Final = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+'|[\[\]{},]|(?P<unclosed>[\"']).*", re.DOTALL)
 _CLOSING: Final = {"[": "]", "{": "}"}
-_QUOTES: Final = ('"', "'")
 _LINE_END: Final = re.compile(r"[ \t]*(?:\n|\Z)")
 _MOST_DEPTH: Final = 20
 _PAIR: Final = re.compile(
@@ -92,8 +91,8 @@ def _endings(text: str, start: int) -> list[tuple[int, str]]:
             last = [(token.end(), "".join(reversed(open_brackets)))]
         elif mark == ",":
             last = [(token.start(), "".join(reversed(open_brackets)))]
-        elif mark in _QUOTES:
-            return [(len(text), mark + "".join(reversed(open_brackets))), *last]
+        elif quote := token["unclosed"]:
+            return [(len(text), quote + "".join(reversed(open_brackets))), *last]
     return last
 
 

@@ -19,7 +19,7 @@ _SECRET_NAME: Final = re.compile(r"auth|cookie|credential|dsn|key|pass|private|p
 _PATH: Final = re.compile(r"(~|\.{0,2})/[^?#@]*|[A-Za-z]:\\.*")
 _ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?/?")
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z_.-]{0,15}")
-_SCHEME: Final = re.compile(r"[A-Za-z0-9_-]+ +(?=\S)")
+_SCHEME: Final = re.compile(r"\A[A-Za-z0-9_-]+ +(?=\S)")
 
 
 class ServerConfig(NamedTuple):
