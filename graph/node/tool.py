@@ -58,9 +58,12 @@ class ToolNode:
             interrupt({"calls": asked})
         tools: dict[str, BaseTool | ToolInfo] = {tool.name: tool for tool in tools_of(deps, turn)}
         tools |= {tool.offered: tool for tool in turn.mcp_tools}
-        results, whole_texts, images = _run_all(calls, unreadable, tools, turn, deps)
-        archive_messages(deps, turn, results, whole_texts=whole_texts, images=images)
-        return {"messages": results, "tool_rounds": state["tool_rounds"] + 1}
+        results = _run_all(calls, unreadable, tools, turn, deps)
+        # Also on Stop: what has been done must not look undone, or it is done again.
+        archive_messages(deps, turn, results.messages, whole_texts=results.whole_texts, images=results.images)
+        if turn.stop.is_set():
+            raise TurnStoppedSignal
+        return {"messages": results.messages, "tool_rounds": state["tool_rounds"] + 1}
 
 
 def _asking(
@@ -88,6 +91,18 @@ class _Outcome(NamedTuple):
     text: str
     is_error: bool = False
     images: tuple[str, ...] = ()
+    is_stopped: bool = False
+
+
+class _Results(NamedTuple):
+    """The results of an answer's calls, in their order; the whole texts of cut ones by message id, images by reference.
+
+    On Stop only those of calls that have ended by themselves.
+    """
+
+    messages: list[ToolMessage]
+    whole_texts: dict[str, str]
+    images: dict[str, str]
 
 
 def _run_all(
@@ -96,12 +111,8 @@ def _run_all(
     tools: Mapping[str, BaseTool | ToolInfo],
     turn: TurnContext,
     deps: NodeDeps,
-) -> tuple[list[ToolMessage], dict[str, str], dict[str, str]]:
-    """Runs at most sixteen calls at once, ours under one deadline; returns the results in the order of the calls.
-
-    Also returns the whole texts of cut results by message id, and the images of results by reference. Raises
-    `TurnStoppedSignal` on Stop.
-    """
+) -> _Results:
+    """Runs at most sixteen calls at once, ours under one deadline."""
     language = turn.language
     began = time.monotonic()
     pool = ThreadPoolExecutor(max_workers=_MAX_THREADS, thread_name_prefix="tool")
@@ -128,6 +139,8 @@ def _run_all(
     images: dict[str, str] = {}
     for future, call in futures.items():
         outcome = future.result() if future in done else _Outcome(words.TOO_LONG[language], is_error=True)
+        if turn.stop.is_set() and (future not in done or outcome.is_stopped):
+            continue
         text, most_chars = plain_text(outcome.text), deps.settings.tool_result_chars
         message_id = f"tool-{uuid.uuid4().hex}"
         if len(text) > most_chars:
@@ -153,7 +166,7 @@ def _run_all(
                 additional_kwargs={MARK: {"seconds": round(seconds, 3), **origin}},
             )
         )
-    return results, whole_texts, images
+    return _Results(results, whole_texts, images)
 
 
 def _origin(tool: BaseTool | ToolInfo | None) -> tuple[str, str]:
@@ -164,7 +177,7 @@ def _origin(tool: BaseTool | ToolInfo | None) -> tuple[str, str]:
 def _await(
     futures: Collection[Future[_Outcome]], own: Collection[Future[_Outcome]], turn: TurnContext, deadline_seconds: float
 ) -> dict[Future[_Outcome], float]:
-    """Waits until all calls are done or the deadline of our `own` ones passes; those of servers have their own.
+    """Waits until all calls are done, Stop, or the deadline of our `own` ones; those of servers have their own.
 
     Returns the finished ones with the time they ended.
     """
@@ -176,12 +189,10 @@ def _await(
             open_calls.difference_update(own)
         if turn.stop.is_set():
             # A tool's own model call ends by this stop too; its row is written while the turn has the lease.
-            wait(open_calls, timeout=_END_SECONDS)
-            raise TurnStoppedSignal
+            ended, _ = wait(open_calls, timeout=_END_SECONDS)
+            return done | dict.fromkeys(ended, time.monotonic())
         finished, open_calls = wait(open_calls, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
         done |= dict.fromkeys(finished, time.monotonic())
-    if turn.stop.is_set():
-        raise TurnStoppedSignal  # the same stop may end a tool just before it is seen here
     return done
 
 
@@ -194,7 +205,7 @@ def _run_one(call: ToolCall, tools: Mapping[str, BaseTool | ToolInfo], turn: Tur
             return _call_server(call, tool, turn, deps)
         result = tool.invoke(call)
     except TurnStoppedSignal:
-        return _Outcome(words.STOPPED[language], is_error=True)
+        return _Outcome(words.STOPPED[language], is_error=True, is_stopped=True)
     except BaseException as error:  # noqa: BLE001 - the edge of a worker: whatever a tool raises becomes its result, even an exit or a cancellation
         _LOG.warning("tool %s failed: %s", call["name"], type(error).__name__)
         return _Outcome(words.failed(error, language), is_error=True)

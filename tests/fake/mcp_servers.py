@@ -40,7 +40,7 @@ class ScriptedServers(McpServers):
     """One server "notes", that is ready at once.
 
     Attributes:
-        calls: The name and arguments of each call that was made.
+        calls: The name and arguments of each call that was made; `ended` has the names of those that have ended.
         results: What the tools return, by name; a function gets the arguments and what stops it and tells progress.
     """
 
@@ -49,6 +49,7 @@ class ScriptedServers(McpServers):
         self.offered = list(tools)
         self.calls: list[tuple[str, Mapping[str, Any]]] = []
         self.results: dict[str, McpResult | Callable[..., McpResult]] = {}
+        self.ended: list[str] = []
         self.started: list[str] = []
         self.failure = ""
         self.allow = allow
@@ -85,7 +86,9 @@ class ScriptedServers(McpServers):
             return McpResult("changed", is_error=True)
         self.calls.append((tool.name, dict(arguments)))
         result = self.results.get(tool.name, McpResult(f"{tool.name} is done."))
-        return result if isinstance(result, McpResult) else result(arguments, stop, on_progress)
+        made = result if isinstance(result, McpResult) else result(arguments, stop, on_progress)
+        self.ended.append(tool.name)
+        return made
 
 
 def picture(text: str = "A picture.") -> McpResult:

@@ -331,6 +331,23 @@ def test_stop_cancels_a_call_and_its_progress_is_shown(
     assert faults(server.bodies("chat")[-1]["messages"]) == []
 
 
+def test_stop_keeps_the_results_of_calls_that_have_ended(
+    chat: Chat, server: FakeOpenAI, servers: ScriptedServers
+) -> None:
+    asked(chat, server, LOOKS, WRITES)
+    servers.results["look"] = until_stopped
+    chat.service.mcp.answer(chat.session_id, {"call-write": "once"})
+    chat.wait_until(lambda: len(servers.calls) == len(servers.ended) + 1 == 2)
+    chat.service.turns.stop(chat.session_id)
+    assert isinstance(chat.events()[-1], TurnStopped)
+    assert [step.status for step in chat.last_turn.steps] == ["error", "done"]
+    server.script(text("다음 답입니다."))
+    chat.say(question(3))
+    body = server.bodies("chat")[-1]
+    assert sorted(results(body)) == sorted([NO_RESULT["ko"], "write_note is done."])
+    assert faults(body["messages"]) == []
+
+
 def test_long_result_is_cut_in_the_input_whole_in_the_archive_and_found_by_recall(
     open_chat: OpenChat, server: FakeOpenAI, servers: ScriptedServers
 ) -> None:
