@@ -29,6 +29,7 @@ from graph.service.completions import Completions
 from graph.service.folds import Folds
 from graph.service.inputs import Inputs
 from graph.service.instructions import Instructions
+from graph.service.mcp import McpChat
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
@@ -65,6 +66,9 @@ ARGUMENTS: Final[dict[str, object]] = {
     "options": TurnOptions(),
     "is_pinned": True,
     "decision": Decision("regenerate", "history"),
+    "offered": (),
+    "words": {},
+    "call_id": "call-1",
 }
 PARTS: Final = {
     "turns": Turns,
@@ -77,6 +81,7 @@ PARTS: Final = {
     "programs": Programs,
     "completions": Completions,
     "summaries": Summaries,
+    "mcp": McpChat,
 }
 # Methods without a session's id: the server's, the same for every owner ...
 OF_THE_SERVER: Final = {
@@ -97,6 +102,7 @@ OF_THE_SERVER: Final = {
     "folds.uses_rate",
     "instructions.checked",
     "instructions.tokens",
+    "mcp.start",
     "programs.are_let_in",
     "programs.find",
     "projects.roots",

@@ -376,7 +376,7 @@ _RECOGNITION: Final = (
         "graph/fold/listing.py",
         "unit/test_listing",
         ("if closing or _LINE_END.match(text, end) else None", "if True else None"),
-        ("return [(len(text), mark + ", "return [(len(text), "),
+        ("return [(len(text), quote + ", "return [(len(text), "),
         ('or pair["key"] in pairs:', ":"),
         ("len(value) <= _LONG_CHARS", "len(value) <= 9 * _LONG_CHARS"),
         ('name if name not in row else f"{key}.{name}"', "name"),
