@@ -34,7 +34,9 @@ LOOK: Final = """async (options) => {
 HALF_A_PAGE_ON: Final = """() => {
     const chat = document.querySelector("[data-testid='stMain']");
     const room = chat.scrollHeight - chat.clientHeight - chat.scrollTop;
-    chat.scrollBy({top: room > 100 ? Math.min(room, innerHeight / 2) : -innerHeight / 2, behavior: "instant"});
+    const top = room > 100 ? Math.min(room, innerHeight / 2) : -innerHeight / 2;
+    chat.dispatchEvent(new WheelEvent("wheel", {deltaY: top, bubbles: true})); // else the page would scroll back
+    chat.scrollBy({top, behavior: "instant"});
 }"""
 THEME: Final = "getComputedStyle(document.querySelector(\"[data-testid='stApp']\")).colorScheme"
 
@@ -71,12 +73,14 @@ def _violations(page: Page, rules: Mapping[str, Any]) -> list[str]:
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE.axe_script)
     found = page.evaluate(LOOK, rules)
-    small = [rule for rule in found if rule["id"] == "target-size"]
-    if small:
+    if any(rule["id"] == "target-size" for rule in found):
         # The message field lies over the end of the chat: what is half behind it counts only if scrolling doesn't help.
+        found = page.evaluate(LOOK, {**rules, "selectors": True})
         page.evaluate(HALF_A_PAGE_ON)
-        again = {node["html"] for rule in page.evaluate(LOOK, rules) for node in rule["nodes"]}
-        for rule in small:
-            rule["nodes"] = [node for node in rule["nodes"] if node["html"] in again]
+        after = page.evaluate(LOOK, {**rules, "selectors": True})
+        again = {str(node["target"]) for rule in after for node in rule["nodes"]}
+        for rule in found:
+            if rule["id"] == "target-size":
+                rule["nodes"] = [node for node in rule["nodes"] if str(node["target"]) in again]
     nodes = [(rule["id"], node) for rule in found for node in rule["nodes"]]
     return [f"{name}: {node['html'][:300]}\n{node['failureSummary']}" for name, node in nodes]
