@@ -78,7 +78,7 @@ function onFocus({ target }) {
 function onBlur({ target }) {
   requestAnimationFrame(() => {
     // The user has pressed beside it; what lies over the page fades, and then its opener is to have the focus again.
-    const isLeft = document.activeElement === document.body && target.isConnected;
+    const isLeft = document.activeElement === document.body && target.isConnected && focused?.element === target;
     if (isLeft && !target.closest(OVER) && !target.matches(DISABLED_TAB)) focused = null;
   });
 }

@@ -258,6 +258,7 @@ def test_a_press_counts_though_the_column_is_scrolled_and_is_none_when_it_is_dra
     wait_until_moved(visitor, programs, y)
     visitor.page.mouse.up()
     expect(visitor.page.get_by_role("dialog")).to_be_visible()
+    visitor.settle()
     visitor.page.keyboard.press("Escape")
     expect(visitor.page.get_by_role("dialog")).to_have_count(0)
     visitor.page.set_viewport_size({"width": 1280, "height": 800})

@@ -239,7 +239,7 @@ def test_words_are_found_in_turns_that_are_not_drawn_and_marked_there(
     field.press_sequentially("암호가")
     field.press("Enter")  # waits for the list of these words, and begins at the end, which is in view
     expect(at).to_have_text("2 / 2")
-    visitor.page.wait_for_function(f"String(({MARKED})('found-here')) === '암호'")
+    visitor.page.wait_for_function(f"() => String(({MARKED})('found-here')) === '암호'")
     field.press("Enter")
     expect(visitor.turn(2)).to_be_in_viewport()
     expect(at).to_have_text("1 / 2")
@@ -273,7 +273,7 @@ def test_a_line_that_was_found_leads_to_its_turn_again_and_again(visitor: Visito
     line.click()
     expect(visitor.turn(2)).to_be_in_viewport()
     assert visitor.session_id == long_session
-    visitor.page.wait_for_function(f"String(({MARKED})('found-here')) === '낙하산'")
+    visitor.page.wait_for_function(f"() => String(({MARKED})('found-here')) === '낙하산'")
     expect(visitor.find("find").locator("input")).to_have_value("낙하산")
     stays_in_view(visitor, visitor.turn(2))
     visitor.turn(2).hover()
