@@ -39,13 +39,13 @@ _KEY = "browser"
 PRESSES: Final[turn_buttons.Acts] = {"add_fact": record_action.add_fact}
 
 
-@delivery.fragment()
 def draw(now: PageState) -> None:
-    """Mounts the scripts as an invisible component; its requests are handled without drawing the rest of the page."""
+    """Mounts the scripts as an invisible component, and one that makes their requests."""
+    _draw_requests()
     turn, landing = page_state.landing()
     component = st.components.v2.component("turnfold_browser", js=script())
     component(
-        key=_KEY,
+        key="scripts",
         data={
             "language": now.words.language,
             "session": now.session.session_id if now.session else "",
@@ -68,6 +68,15 @@ def draw(now: PageState) -> None:
             "panel_cookie": page_state.PANEL_COOKIE,
             "skip": now.words.skip_to_chat,
         },
+    )
+
+
+@delivery.fragment()
+def _draw_requests() -> None:
+    """Hears the scripts' requests without drawing the rest of the page; each has this component sent again."""
+    component = st.components.v2.component("turnfold_requests", js=widget.read_assets("request.js"))
+    component(
+        key=_KEY,
         on_sent_change=_hearing("sent", take_sent),
         on_taken_back_change=_hearing("taken_back", _take_back),
         on_refused_files_change=_hearing("refused_files", _refuse_files),

@@ -170,9 +170,8 @@ let landing = 0;
 // Streamlit may call the function again before it runs the cleanup returned by the previous call.
 let mounted = 0;
 
-export default function ({ data, setTriggerValue }) {
+export default function ({ data }) {
   words = data;
-  askServer = setTriggerValue;
   document.documentElement.lang = data.language;
   document.documentElement.toggleAttribute("data-listens", true);
   if (data.cookie) setCookie(data.cookie, data.language);

@@ -9,7 +9,7 @@ const SETTLE_MILLISECONDS = 1500;
 const JUMP_MILLISECONDS = 15000;
 
 // Set by the page's component: requests the drawing of a missing element.
-let askServer = null;
+const askServer = (...request) => globalThis.turnfoldAsk(...request);
 let jumpNumber = 0;
 
 function isSeen(element) {

@@ -58,7 +58,7 @@ function onPlainPress(event) {
 function sendOutbox() {
   if (outbox.length || presses.length) looking ??= setInterval(lookAtOutbox, LOOK_MILLISECONDS);
   const messages = outbox.filter(({ waits, has_files, tries }) => !waits || (waits === "turn" && has_files && !tries));
-  if (!messages.length && !presses.length) return;
+  if (!globalThis.turnfoldAsk || (!messages.length && !presses.length)) return;
   askedAt = performance.now();
   askServer("sent", { messages, presses });
 }

@@ -25,6 +25,7 @@ def page_with(chromium: Browser, address: str, content: str, script: str) -> Ite
                 const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
                 window.script = (await import(url)).default;
                 window.sent = [];
+                window.turnfoldAsk = (name, value) => sent.push([name, value]);
             }""",
             script,
         )
@@ -44,7 +45,6 @@ def hear(page: Page, session: str, opened: int) -> None:
     page.evaluate(
         """([session, opened]) => script({
             data: { language: "ko", theme: "light", session, opened, visitor: "", turn: 0, landing: 0 },
-            setTriggerValue: (name, value) => sent.push([name, value]),
         })""",
         [session, opened],
     )
@@ -194,7 +194,7 @@ def test_a_call_that_is_taken_back_behind_the_next_one_leaves_the_page_its_keys(
     page.evaluate(
         """() => {
             const data = { language: "ko", theme: "light", session: "", opened: 0, visitor: "", turn: 0, landing: 0 };
-            const [leave] = [script({ data, setTriggerValue: () => {} }), script({ data, setTriggerValue: () => {} })];
+            const [leave] = [script({ data }), script({ data })];
             leave();
             document.activeElement.blur();
         }"""
