@@ -23,7 +23,7 @@ from graph.server.settings import Settings
 from graph.store.access import SignInStore
 from graph.store.database import Lease
 from graph.store.owner import OwnerStore
-from graph.store.session import SessionRow
+from graph.store.session import SessionRow, SessionStore
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
 from graph.strategy.strategies import Strategies
@@ -41,6 +41,7 @@ AFTERMATH_SECONDS: Final = 5.0
 # Between server and tool in the names that models and tokens of programs have for MCP tools.
 MCP_SEPARATOR: Final = "__"
 _NAMED_SECONDS: Final = 10.0
+_NEWEST_SESSIONS: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +252,12 @@ def is_named(tool: ToolInfo, client: ClientOptions) -> bool:
     """Returns whether a program's token names an MCP tool, which it does by a pattern such as `files__*`."""
     patterns = (pattern for pattern in client.allowed_tools or () if MCP_SEPARATOR in pattern)
     return tool.offered not in client.tool_names and any(fnmatchcase(tool.offered, each) for each in patterns)
+
+
+def newest_mcp_tools(sessions: SessionStore, owner: str) -> tuple[Mapping[str, Any], ...]:
+    """Returns the MCP tools of the owner's newest chat on the page, which a new one begins with."""
+    newest = (session.session_id for session in sessions.list(owner, limit=_NEWEST_SESSIONS) if not session.client)
+    return sessions.get(session_id, owner).mcp_tools if (session_id := next(newest, "")) else ()
 
 
 def new_session_id() -> str:

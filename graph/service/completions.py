@@ -30,6 +30,7 @@ from graph.recognise.client_turns import join_questions, newest_calls, said_by, 
 from graph.recognise.decide import Decision, decide, is_side_request
 from graph.recognise.match import Case, is_started_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
+from graph.service.program_input import tokens_beside
 from graph.service.sessions import Sessions
 from graph.service.turn_stream import (
     NO_END,
@@ -41,7 +42,7 @@ from graph.service.turn_stream import (
     response_id,
     stored_log,
 )
-from graph.service.turns import Turns, tokens_beside
+from graph.service.turns import Turns
 from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores, ProgramStores
 from graph.store.turn import TurnRow

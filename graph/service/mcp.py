@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from graph.core.text import estimate_tokens
-from graph.service.access import Choices, SessionAccess
-from graph.service.turns import Turns, newest_mcp_tools
+from graph.service.access import Choices, SessionAccess, newest_mcp_tools
+from graph.service.turns import Turns
 from graph.tool.registry import allowance_of, mcp_schema, mcp_tools, schema_text
 from graph.value.event import PendingCall
 from graph.value.mcp import ServerStatus, ToolInfo

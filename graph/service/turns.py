@@ -13,27 +13,26 @@ from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
-from graph.core.attached import data_urls, images_of, question_of, references_in, url_of, urls_of
+from graph.core.attached import data_urls, images_of, question_of, url_of, urls_of
 from graph.core.language import is_casual, system_language
 from graph.core.pin import ContextRequest
-from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, plain_value, title_of
+from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, title_of
 from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
 from graph.node.state import TurnContext
 from graph.recognise.client_chain import OpenFingerprint
-from graph.recognise.client_turns import check_history, continued, new_prefix, newest_calls, results_of, turns_of
+from graph.recognise.client_turns import check_history, continued, new_prefix, newest_calls, results_of
 from graph.recognise.decide import Decision
 from graph.server.metrics import Metrics
-from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id
+from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id, newest_mcp_tools
 from graph.service.deletion import SessionEraser
+from graph.service.program_input import cleaned_options, import_history, tokens_beside
 from graph.service.turn_stream import TurnStream, view_aside, views_of
-from graph.store.archive import keep_images
 from graph.store.database import Lease
 from graph.store.fork import copy_session
-from graph.store.session import SessionRow, SessionStore
-from graph.store.session_import import insert_turns
+from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
-from graph.tool.registry import allowance_of, mcp_text, mcp_tools, read_mcp, schema_text
-from graph.value.client import ClientMessage, ClientOptions, is_image_url
+from graph.tool.registry import allowance_of, mcp_text, mcp_tools, read_mcp
+from graph.value.client import ClientMessage, is_image_url
 from graph.value.error import BusyError, InputError, InputReason, NotFoundError
 from graph.value.event import Event
 from graph.value.mcp import ToolInfo
@@ -47,7 +46,6 @@ from graph.worker.vector_worker import VectorWorker
 from prompt.system.framing import Language
 
 _SMALLEST_WINDOW_TOKENS: Final = 1_000
-_NEWEST_SESSIONS: Final = 20
 
 
 class _Opening(NamedTuple):
@@ -396,7 +394,7 @@ class Turns:
             time_zone=options.time_zone,
             language=language,
             project=None if projects is None else projects.access(self._owner, session.project_root),
-            client=None if options.client is None else _cleaned(options.client),
+            client=None if options.client is None else cleaned_options(options.client),
             is_resumed=bool(resumed),
             tools_off=frozenset(session.tools_off),
             pins=pins,
@@ -739,12 +737,6 @@ class Turns:
         return self._stores.images.get(session_id, {reference}).get(reference, "")
 
 
-def newest_mcp_tools(sessions: SessionStore, owner: str) -> tuple[Mapping[str, Any], ...]:
-    """Returns the MCP tools of the owner's newest chat on the page, which a new one begins with."""
-    newest = (session.session_id for session in sessions.list(owner, limit=_NEWEST_SESSIONS) if not session.client)
-    return sessions.get(session_id, owner).mcp_tools if (session_id := next(newest, "")) else ()
-
-
 def take_back_notes(
     access: SessionAccess, projects: ProjectTurns | None, session: SessionRow, turn: int, *, roles: Collection[str]
 ) -> None:
@@ -759,35 +751,6 @@ def _fingerprint_of(decision: Decision | None) -> OpenFingerprint | None:
     return decision.fingerprint if decision else None
 
 
-def _opening_of(text: str, options: TurnOptions, decision: Decision | None) -> _Opening:
-    """Returns the fields of a session to create; an imported one is titled after its first question."""
-    language = system_language(options.client.system or "") if options.client else None
-    if decision is None:
-        return _Opening(text, options.client_name, "", language)
-    questions = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
-    return _Opening(plain_text(next(questions, text)), options.client_name, decision.group, language)
-
-
-def _cleaned(client: ClientOptions) -> ClientOptions:
-    """Returns the options as every endpoint accepts them; the texts are cleaned where they are kept."""
-    return replace(
-        client,
-        tools=tuple(plain_value(tool) for tool in client.tools),
-        tool_choice=plain_value(client.tool_choice),
-        sampling=plain_value(client.sampling),
-    )
-
-
-def tokens_beside(client: ClientOptions) -> int:
-    """Estimates what a program sends beside its messages and what stands in front of them."""
-    texts = (
-        client.system or "",
-        schema_text([dict(tool) for tool in client.tools]),
-        *(message.text for message in client.preamble),
-    )
-    return sum(map(estimate_tokens, texts))
-
-
 def _without_marks(text: str, count: int) -> str:
     """Returns the text without the last `count` lines that only stand for an image."""
     lines = text.split("\n")
@@ -796,29 +759,10 @@ def _without_marks(text: str, count: int) -> str:
     return "\n".join(line for number, line in enumerate(lines) if number not in left_out)
 
 
-def import_history(
-    access: SessionAccess, lease: Lease, messages: Sequence[ClientMessage], *, client: str, model: str
-) -> int:
-    """Stores a foreign history as turns after the session's last one, in one transaction; returns the last number.
-
-    Invalid sequences are mended (`recognise.client_turns`). Raises `LeaseLostError`; nothing is written then.
-    """
-    asked = [HumanMessage(message.text) for message in messages if message.role == "user"]
-    language = access.stores.language(lease.session_id, before=asked)
-    turns = turns_of(messages, id_prefix=new_prefix(), language=language)
-    images = data_urls(plain_text(url) for message in messages for url in message.images)
-    referred = references_in(message for turn in turns for message in turn)
-    with access.stores.database.write(lease) as connection:
-        session = access.own(lease.session_id)
-        retained = {reference: url for reference, url in images.items() if reference in referred}
-        keep_images(connection, session.session_id, retained, owner=access.owner)
-        return insert_turns(
-            connection,
-            turns,
-            session_id=session.session_id,
-            owner=access.owner,
-            turn_count=session.turn_count,
-            client=client,
-            model=model,
-            now=access.clock(),
-        )
+def _opening_of(text: str, options: TurnOptions, decision: Decision | None) -> _Opening:
+    """Returns the fields of a session to create; an imported one is titled after its first question."""
+    language = system_language(options.client.system or "") if options.client else None
+    if decision is None:
+        return _Opening(text, options.client_name, "", language)
+    questions = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
+    return _Opening(plain_text(next(questions, text)), options.client_name, decision.group, language)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from graph.service.turns import import_history
+from graph.service.program_input import import_history
 from graph.value.client import ClientMessage
 from graph.value.event import ClientCall
 from tests.fake.chat import Chat
