@@ -291,9 +291,8 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
             if parts := redraw.stale_parts():  # a fold is finished
                 redraw.ask(parts)
                 break
-        if turn != seen and (
-            seen.text or seen.thoughts or seen.steps
-        ):  # no pause after the first delta, which may be half a word
+        # No pause after the first delta, which may be half a word.
+        if turn != seen and (seen.text or seen.thoughts or seen.steps):
             time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # drawing a very long answer takes longer
     delivery.draw_next()
 
