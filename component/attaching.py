@@ -123,13 +123,8 @@ def draw(words: Words) -> None:
                 with st.container(width="content", gap=None, key=f"kept_{number}"):
                     if isinstance(attachment, NamedImage):
                         st.html(widget.picture(_small(attachment), attachment.name), width="content")
-                    st.button(
-                        words.attachment.remove.format(name=escape_label(attachment.name)),
-                        key=f"detach_{number}",
-                        icon=":material/close:",
-                        on_click=_remove,
-                        args=(_KEPT, attachment),
-                    )
+                    label, key = words.attachment.remove.format(name=escape_label(attachment.name)), f"detach_{number}"
+                    widget.draw_action(label, key, "close", _remove, _KEPT, attachment, type="secondary")
 
 
 def _attached() -> tuple[Kept, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -19,18 +19,10 @@ from component.words.words import Words
 from graph.value.error import TurnfoldError
 
 
-def draw_action(
-    label: str,
-    key: str,
-    icon: str,
-    act: Callable[..., None],
-    *arguments: object,
-    disabled: bool = False,
-    help: str | None = None,  # noqa: A002  # as Streamlit calls it
-) -> None:
-    """Draws a button without a frame, with an icon of Material Symbols, "" for none; a press calls `act`."""
+def draw_action(label: str, key: str, icon: str, act: Callable[..., None], *arguments: object, **options: Any) -> None:  # noqa: ANN401  # those of `st.button`
+    """Draws a button, by itself without a frame, with an icon of Material Symbols, "" for none; a press calls `act`."""
     shown = f":material/{icon}:" if icon else None
-    st.button(label, key=key, type="tertiary", icon=shown, on_click=act, args=arguments, disabled=disabled, help=help)
+    st.button(label, key=key, icon=shown, on_click=act, args=arguments, **{"type": "tertiary", **options})
 
 
 def draw_note(text: str) -> None:
@@ -111,10 +103,6 @@ def show_error(words: Words, error: TurnfoldError | None) -> None:
     """Draws an error's sentence; nothing without an error."""
     if error is not None:
         st.error(explain_error(words, error), icon=":material/error:")
-
-
-def draw_copy_button(label: str, text: str) -> None:
-    st.html(copy_button(label, text), width="content")
 
 
 def copy_button(label: str, text: str) -> str:

@@ -228,7 +228,7 @@ def _draw_body(words: Words, body: str, key: str, file_name: str) -> None:
     if len(shown) < len(body):
         widget.draw_note(labels.request_cut)
     with st.container(horizontal=True, gap="small"):
-        widget.draw_copy_button(words.copy, body)
+        st.html(widget.copy_button(words.copy, body), width="content")
         st.download_button(
             labels.request_file,
             body,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import streamlit as st
 
@@ -35,8 +35,9 @@ def draw_rate(now: PageState) -> None:
     widget.draw_note(note)
 
 
-def draw_scale(words: Words, place: str) -> None:
-    """Draws the words below a rate slider: its ends and its middle."""
+def draw_slider(words: Words, place: str, rate: float, key: str, **options: Any) -> None:  # noqa: ANN401  # those of `st.slider`
+    """Draws a rate slider, and below it the words of its ends and its middle."""
+    st.slider(words.rate, min_value=0.1, max_value=0.5, value=rate, step=0.05, key=key, **options)
     with st.container(horizontal=True, wrap=False, gap=None, key=f"rate_scale_{place}"):
         for text, alignment in zip(words.rate_scale, _ALIGNMENTS, strict=True):
             st.markdown(f":small[:gray[{text}]]", text_alignment=alignment)
@@ -66,22 +67,13 @@ def draw(page: PageState, *, has_records: bool) -> None:
 def _draw_slider(page: PageState) -> None:
     if page_state.is_moved():
         st.rerun()
-    words, key = page.words, page_state.slider_key()
-    if not is_used(page):
+    key, is_off = page_state.slider_key(), not is_used(page)
+    if is_off:
         key += "_unused"  # another key: until it is gone, the enabled slider's reports still count
-    with st.container(key="rate", gap=None):
-        st.slider(
-            words.rate,
-            min_value=0.1,
-            max_value=0.5,
-            # Not set through session_state: such a value is sent once, and a slider that misses it shows 0.1.
-            value=st.session_state[page_state.RATE],
-            step=0.05,
-            key=key,
-            label_visibility="collapsed",  # the text above is its label
-            disabled=not is_used(page),
-        )
-        draw_scale(words, "panel")
+    # Not set through session_state: such a value is sent once, and a slider that misses it shows 0.1.
+    rate = st.session_state[page_state.RATE]
+    with st.container(key="rate", gap=None):  # the text above is its label
+        draw_slider(page.words, "panel", rate, key, label_visibility="collapsed", disabled=is_off)
 
 
 # Separate from the slider, which needn't be redrawn: each answer changes the forecast.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
@@ -14,6 +13,7 @@ from component.format import format_count, format_turns
 from component.page_state import PageState
 from component.words.part import SteeringWords
 from component.words.wording import words_of
+from component.words.words import Words
 from graph.value.error import TurnfoldError
 from graph.value.record import Record
 
@@ -67,9 +67,8 @@ def target() -> Target | None:
     return opened
 
 
-def refusal() -> TurnfoldError | None:
-    error: TurnfoldError | None = st.session_state.get(_REFUSAL)
-    return error
+def show_refusal(words: Words) -> None:
+    widget.show_error(words, st.session_state.get(_REFUSAL))
 
 
 def instruction_of(record: Record) -> str:
@@ -112,20 +111,24 @@ def use_version(about: Target, version: Record) -> None:
 @delivery.once
 def remake(about: Target) -> None:
     rate = round(float(st.session_state[about.key("rate")]), 2)
-    instruction = str(st.session_state[about.key("wish")]).strip()
-    st.session_state[_INSTRUCTION] = about.record.id, instruction
+    wish = str(st.session_state[about.key("wish")]).strip()
+    st.session_state[_INSTRUCTION] = about.record.id, wish
     dialog.close()
-    _make(
-        about,
-        lambda folds: folds.remake(about.session_id, about.record.id, rate=rate, instruction=instruction),
-        _report_remade,
-    )
+
+    def done(made: Record) -> str:
+        st.session_state.pop(_INSTRUCTION, None)
+        before, after = format_count(about.record.summary_chars), format_count(made.summary_chars)
+        return _labels().remake_done.format(turns=_turns(made), before=before, after=after)
+
+    _make(about, lambda folds: folds.remake(about.session_id, about.record.id, rate=rate, instruction=wish), done)
 
 
 @delivery.once
 def fold_again(session_id: str, record: Record) -> None:
-    about = Target(session_id, record)
-    _make(about, lambda folds: folds.fold_again(session_id, record.id), _report_folded)
+    def done(made: Record) -> str:
+        return _labels().fold_again_done.format(turns=_turns(made))
+
+    _make(Target(session_id, record), lambda folds: folds.fold_again(session_id, record.id), done)
     redraw.page()
 
 
@@ -153,19 +156,11 @@ def _change_in_dialog(about: Target, change: Callable[[Folds], Record], done: st
     dialog.close()
 
 
-def _make(about: Target, make: Callable[[Folds], Record], report: Callable[[Target, Record], None]) -> None:
-    background.start(_labels().making.format(turns=_turns(about.record)), make, partial(report, about))
+def _make(about: Target, make: Callable[[Folds], Record], done: Callable[[Record], str]) -> None:
+    def report(made: Record) -> None:
+        background.keep(about.session_id, done(made), back_to=about.record.id)
 
-
-def _report_remade(about: Target, made: Record) -> None:
-    before, after = format_count(about.record.summary_chars), format_count(made.summary_chars)
-    st.session_state.pop(_INSTRUCTION, None)
-    text = _labels().remake_done.format(turns=_turns(made), before=before, after=after)
-    background.keep(about.session_id, text, back_to=about.record.id)
-
-
-def _report_folded(about: Target, made: Record) -> None:
-    background.keep(about.session_id, _labels().fold_again_done.format(turns=_turns(made)), back_to=about.record.id)
+    background.start(_labels().making.format(turns=_turns(about.record)), make, report)
 
 
 def _labels() -> SteeringWords:

@@ -128,24 +128,10 @@ def _draw_remake(now: PageState, about: Target) -> None:
     labels, record = now.words.steering, about.record
     with st.form("remake_record", border=False):
         with st.container(gap=None):
-            st.slider(
-                now.words.rate,
-                min_value=0.1,
-                max_value=0.5,
-                value=min(0.5, max(0.1, record.compression_rate)),
-                step=0.05,
-                key=about.key("rate"),
-                help=now.words.rate_help,
-            )
-            panel_head.draw_scale(now.words, "dialog")
-        instruction = record_action.instruction_of(record)
-        st.text_input(
-            labels.instruction,
-            value=instruction,
-            key=about.key("wish"),
-            max_chars=_INSTRUCTION_CHARS,
-            placeholder=labels.instruction_hint,
-        )
+            rate = min(0.5, max(0.1, record.compression_rate))
+            panel_head.draw_slider(now.words, "dialog", rate, about.key("rate"), help=now.words.rate_help)
+        wish, key, hint = record_action.instruction_of(record), about.key("wish"), labels.instruction_hint
+        st.text_input(labels.instruction, value=wish, key=key, max_chars=_INSTRUCTION_CHARS, placeholder=hint)
         _end_form(now, about, labels.make, record_action.remake)
 
 
@@ -168,12 +154,12 @@ def _draw_versions(now: PageState, about: Target) -> None:
             key=about.key("version"),
         )
         draw_version_view(now.words, versions[chosen], in_use)
-        widget.show_error(now.words, record_action.refusal())
+        record_action.show_refusal(now.words)
         use, version = record_action.use_version, versions[chosen]
         dialog.draw_choice(labels.use, use, about, version, cancel=labels.close, is_form=False)
 
 
 def _end_form(now: PageState, about: Target, label: str, save: Callable[[Target], None]) -> None:
     widget.draw_note(now.words.steering.from_next_turn)
-    widget.show_error(now.words, record_action.refusal())
+    record_action.show_refusal(now.words)
     dialog.draw_choice(label, save, about, cancel=now.words.cancel)

@@ -46,13 +46,8 @@ def draw_restore(part: Part, _number: int, snapshot: SnapshotView, *, is_first: 
         return
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", wrap=False):
         st.markdown(f"{time}  \n:small[:gray[{format_bytes(snapshot.bytes)}]]" if not is_first else time)
-        st.button(
-            labels.restore,
-            key=part.key(f"ask_{name}"),
-            icon=":material/settings_backup_restore:",
-            type="secondary" if is_first else "tertiary",
-            on_click=part.opening(f"restore_{name}"),
-        )
+        kind, act = "secondary" if is_first else "tertiary", part.opening(f"restore_{name}")
+        widget.draw_action(labels.restore, part.key(f"ask_{name}"), "settings_backup_restore", act, type=kind)
 
 
 _SURFACE, _KNOWN = "chat", "project_is_known"

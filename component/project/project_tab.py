@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
@@ -14,6 +15,9 @@ from component.page_state import PageState
 from component.project import project_card, project_form
 from component.project.project_form import Field, Part
 from graph.value.project_view import DecisionView, PlanView, RuleFileView, TaskView
+
+if TYPE_CHECKING:
+    from graph.service.projects import Projects
 
 _T = TypeVar("_T")
 
@@ -26,13 +30,8 @@ def draw(now: PageState) -> None:
     if not root:
         widget.draw_note(labels.not_chosen)
         for number, allowed in enumerate(now.service.projects.roots()):
-            st.button(
-                escape_label(project_choice.label(allowed)),
-                key=f"choose_project_{number}",
-                icon=":material/folder_open:",
-                on_click=_choose,
-                args=(allowed,),
-            )
+            label, key = escape_label(project_choice.label(allowed)), f"choose_project_{number}"
+            widget.draw_action(label, key, "folder_open", _choose, allowed, type="secondary")
         return
     view = now.service.projects.get(root, language=now.words.language)
     redraw.note(redraw.PROJECT, view)
@@ -76,13 +75,29 @@ def _draw_name(part: Part) -> None:
 
 
 @contextmanager
-def _section(part: Part, name: str, title: str, new: str = "") -> Iterator[None]:
+def _section(
+    part: Part, name: str, title: str, new: str = "", fields: Sequence[Field] = (), note: str = ""
+) -> Iterator[None]:
+    """Draws a section; `new` is the label of the button that opens the form of a new item, with these fields."""
     with st.container(border=True, gap="xsmall", key=part.key(name)):
         with part.row(f"head_of_{name}"):
             st.markdown(f"**{title}**")
             if new:
                 part.icon(new, f"new_{name}", "add", part.opening(f"new_{name}"))
+        if new:
+            project_form.draw(part, f"new_{name}", fields, partial(_add, name, part.view.root), note)
         yield
+
+
+def _add(name: str, root: str, projects: Projects, typed: Sequence[str]) -> None:
+    if name == "plan":
+        projects.workflow(root).open_plan(*typed)
+    elif name == "tasks":
+        projects.workflow(root).open_task(*typed)
+    elif name == "decisions":
+        projects.context(root).record_decision(*typed)
+    else:
+        projects.context(root).note_open_files(typed)
 
 
 def _draw_folded(
@@ -106,14 +121,7 @@ def _draw_folded(
 def _draw_plans(part: Part) -> None:
     labels, view, plan = part.labels, part.view, part.view.active_plan
     fields = [Field(labels.plan_title), Field(labels.plan_description, is_long=True)]
-    with _section(part, "plan", labels.plan, new=labels.new_plan):
-        project_form.draw(
-            part,
-            "new_plan",
-            fields,
-            lambda projects, typed: projects.workflow(view.root).open_plan(*typed),
-            labels.switch_note,
-        )
+    with _section(part, "plan", labels.plan, labels.new_plan, fields, labels.switch_note):
         if plan is None:
             widget.draw_note(labels.no_plan)
         else:
@@ -136,13 +144,7 @@ def _draw_tasks(part: Part) -> None:
     labels, plan = part.labels, part.view.active_plan
     if plan is None:
         return
-    with _section(part, "tasks", labels.tasks, new=labels.new_task):
-        project_form.draw(
-            part,
-            "new_tasks",
-            [Field(labels.new_task)],
-            lambda projects, typed: projects.workflow(part.view.root).open_task(*typed),
-        )
+    with _section(part, "tasks", labels.tasks, labels.new_task, [Field(labels.new_task)]):
         waiting = [task for task in plan.tasks if not task.is_done]
         if not waiting:
             widget.draw_note(labels.no_tasks)
@@ -172,13 +174,7 @@ def _draw_task(part: Part, number: int, task: TaskView) -> None:
 
 def _draw_decisions(part: Part) -> None:
     labels = part.labels
-    with _section(part, "decisions", labels.decisions, new=labels.new_decision):
-        project_form.draw(
-            part,
-            "new_decisions",
-            [Field(labels.new_decision, is_long=True)],
-            lambda projects, typed: projects.context(part.view.root).record_decision(*typed),
-        )
+    with _section(part, "decisions", labels.decisions, labels.new_decision, [Field(labels.new_decision, is_long=True)]):
         newest_first = part.view.decisions[::-1]
         in_force = [each for each in newest_first if each.is_in_force]
         if not in_force:
@@ -202,13 +198,7 @@ def _draw_decision(part: Part, number: int, decision: DecisionView) -> None:
 
 def _draw_files(part: Part) -> None:
     labels = part.labels
-    with _section(part, "files", labels.files, new=labels.new_file):
-        project_form.draw(
-            part,
-            "new_files",
-            [Field(labels.file_path)],
-            lambda projects, typed: projects.context(part.view.root).note_open_files(typed),
-        )
+    with _section(part, "files", labels.files, labels.new_file, [Field(labels.file_path)]):
         if not part.view.open_files:
             widget.draw_note(labels.no_files)
         for number, file in enumerate(reversed(part.view.open_files)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import streamlit as st
 
@@ -28,25 +28,17 @@ def draw_session_export(now: PageState, item: SessionItem) -> None:
     with_images = True
     name = file_name(item.title) or file_name(now.words.untitled)
     draw_download = partial(st.download_button, width="stretch", on_click="ignore")
-    draw_download(
-        labels.as_markdown,
-        lambda: sessions.export_markdown(identifier),
-        file_name=f"{name}.md",
-        mime="text/markdown",
-        key="export_markdown",
-        icon=":material/description:",
-    )
+    kind: dict[str, Any] = {"mime": "text/markdown", "key": "export_markdown", "icon": ":material/description:"}
+    draw_download(labels.as_markdown, lambda: sessions.export_markdown(identifier), file_name=f"{name}.md", **kind)
     if size.whole > OPENED_BYTES and size.without_images < size.whole:
         sizes = {"whole": format_bytes(size.whole), "without": format_bytes(size.without_images)}
         with_images = not st.checkbox(labels.without_images.format(**sizes), key="export_without_images")
-    draw_download(
-        labels.as_json,
-        lambda: "\n".join(sessions.export(identifier, with_images=with_images)),
-        file_name=f"{name}.jsonl",
-        mime="application/jsonl",
-        key="export_json",
-        icon=":material/data_object:",
-    )
+    kind = {"mime": "application/jsonl", "key": "export_json", "icon": ":material/data_object:"}
+
+    def read() -> str:
+        return "\n".join(sessions.export(identifier, with_images=with_images))
+
+    draw_download(labels.as_json, read, file_name=f"{name}.jsonl", **kind)
     chosen = size.whole if with_images else size.without_images
     note = labels.json_note
     if chosen > OPENED_BYTES:
@@ -65,42 +57,27 @@ def draw(now: PageState, item: SessionItem) -> None:
     state = "open" if item.session_id == page_state.session_id() else "row"
     with st.container(horizontal=True, gap=None, wrap=False, key=f"{state}_session_{item.session_id}"):
         # Both buttons use callbacks: if another fragment of the run reruns the page, a press without one is lost.
-        st.button(
-            title,
-            key=f"session_{item.session_id}",
-            type="tertiary",
-            icon=_icon(item),
-            width="stretch",
-            wrap=False,
-            help=_hint(words, item, title),
-            on_click=page_state.open_session,
-            args=(item.session_id,),
-        )
+        key, act, hint = f"session_{item.session_id}", page_state.open_session, _hint(words, item, title)
+        widget.draw_action(title, key, _icon(item), act, item.session_id, width="stretch", wrap=False, help=hint)
         _draw_menu(now, item, title)
     if item.found_turn is not None:
         found = words.found_in_turn if item.found_count == 1 else words.found_in_turns
         count, text = format_count(item.found_count), escape_label(item.found_text)
-        st.button(
-            found.format(count=count, turn=item.found_turn, text=text),
-            key=f"found_{item.session_id}",
-            type="tertiary",
-            width="stretch",
-            wrap=True,
-            on_click=page_state.open_at,
-            args=(item.session_id, item.found_turn),
-        )
+        label, key = found.format(count=count, turn=item.found_turn, text=text), f"found_{item.session_id}"
+        place = item.session_id, item.found_turn
+        widget.draw_action(label, key, "", page_state.open_at, *place, width="stretch", wrap=True)
     dialog.draw(f"rename_{item.session_id}", words.rename_title, _draw_rename, now, item)
     dialog.draw(f"export_{item.session_id}", words.sessions.export_title, draw_session_export, now, item)
 
 
-def _icon(item: SessionItem) -> str | None:
+def _icon(item: SessionItem) -> str:
     if session_list.is_marked(item):
-        return ":material/pending:"
+        return "pending"
     if item.is_asking:
-        return ":material/front_hand:"
+        return "front_hand"
     if item.forked_from:
-        return ":material/alt_route:"
-    return widget.PROGRAM_ICON if item.client else None
+        return "alt_route"
+    return "terminal" if item.client else ""
 
 
 def _hint(words: Words, item: SessionItem, title: str) -> str | None:

@@ -64,14 +64,9 @@ def _draw_token(words: Words, token: ProgramToken, zone: tzinfo) -> None:
             horizontal=True, gap="small", wrap=False, vertical_alignment="center", horizontal_alignment="distribute"
         ):
             st.markdown(f"**{name}**  \n:small[:gray[{_facts(words, token, zone)}]]")
-            st.button(
-                labels.withdraw,
-                key=f"withdraw_{token.id}",
-                disabled=st.session_state.get(_ASKED) == token.id,
-                on_click=_ask,
-                args=(token.id,),
-            )
-        if st.session_state.get(_ASKED) == token.id:
+            key, is_asked = f"withdraw_{token.id}", st.session_state.get(_ASKED) == token.id
+            widget.draw_action(labels.withdraw, key, "", _ask, token.id, disabled=is_asked, type="secondary")
+        if is_asked:
             st.markdown(labels.withdraw_question.format(name=name))
             with st.container(key="danger"):
                 leave = partial(_ask, "")
@@ -100,7 +95,7 @@ def _draw_made(words: Words) -> None:
         st.markdown(labels.made.format(name=escape_label(made.shown.name)))
         with st.container(horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(f"`{secret}`")
-            widget.draw_copy_button(labels.copy, secret)
+            st.html(widget.copy_button(labels.copy, secret), width="content")
 
 
 def _draw_form(words: Words) -> None:
@@ -207,12 +202,6 @@ def _draw_strategy(now: PageState) -> None:
     name = st.session_state[page_state.STRATEGY]
     widget.draw_note(describe_strategy(words, name, now.service.settings.window_turns))
     if now.session is not None and name == "compaction":
-        st.button(
-            words.compact_now,
-            key="compact",
-            icon=":material/compress:",
-            width="stretch",
-            disabled=now.session.is_running,
-            on_click=background.start_compaction,
-            args=(now.session.session_id,),
-        )
+        act, options = background.start_compaction, {"type": "secondary", "width": "stretch"}
+        is_running, identifier = now.session.is_running, now.session.session_id
+        widget.draw_action(words.compact_now, "compact", "compress", act, identifier, disabled=is_running, **options)

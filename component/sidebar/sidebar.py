@@ -26,14 +26,8 @@ def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
         return
     ticked = [item.session_id for item in items if st.session_state.get(_key(item.session_id))]
     with st.container(horizontal=True, gap="xsmall", wrap=False, key="danger_selection"):
-        st.button(
-            words.sessions.delete_ticked.format(count=len(ticked)),
-            key="delete_ticked",
-            type="primary",
-            disabled=not ticked,
-            on_click=action.delete,
-            args=(ticked,),
-        )
+        label = words.sessions.delete_ticked.format(count=len(ticked))
+        widget.draw_action(label, "delete_ticked", "", action.delete, ticked, type="primary", disabled=not ticked)
         st.button(words.cancel, key="cancel_selection", on_click=_switch, args=(False,))
 
 
@@ -72,15 +66,8 @@ def draw(now: PageState) -> None:
         skips = {"field": now.words.skip_to_field, "panel": now.words.skip_to_panel}
         buttons = (f'<button type="button" data-skip="{to}">{label}</button>' for to, label in skips.items())
         st.html(f'<nav class="skip">{"".join(buttons)}</nav>')
-        st.button(
-            now.words.new_chat,
-            key="new_chat",
-            icon=":material/edit_square:",
-            width="stretch",
-            shortcut="Ctrl+Shift+O",
-            on_click=page_state.open_session,
-            args=(None,),
-        )
+        options = {"type": "secondary", "width": "stretch", "shortcut": "Ctrl+Shift+O"}
+        widget.draw_action(now.words.new_chat, "new_chat", "edit_square", page_state.open_session, None, **options)
         _draw_sessions(now)
         with st.container(key="sidebar_end"):
             setting_box.draw(now)

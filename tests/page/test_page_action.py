@@ -406,7 +406,7 @@ def take_a_change_back(about: About) -> Iterator[Press]:
     assert about.record.id == first.id
 
 
-@shows("record_action.remake", "record_action._report_remade")
+@shows("record_action.remake")
 def remake(about: About) -> Iterator[Press]:
     target = Target(about.session_id, about.record)
     about.fields |= {target.key("rate"): 0.2, target.key("wish"): "The prices"}
@@ -420,7 +420,7 @@ def undo_a_fold(about: About) -> Iterator[Press]:
     assert about.record.kind == "verbatim"
 
 
-@shows("record_action.fold_again", "record_action._report_folded")
+@shows("record_action.fold_again")
 def fold_again(about: About) -> Iterator[Press]:
     quoted = about.service.folds.undo(about.session_id, about.record.id)
     assert quoted is not None
