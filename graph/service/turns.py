@@ -546,7 +546,7 @@ class Turns:
         return StartedTurn(branch, number)
 
     def fork(self, session_id: str, *, after_turn: int, group: str = "", client: str = "") -> str:
-        """Copies the turns up to `after_turn`, in their last attempts, into a new session, and returns its id.
+        """Copies the turns up to `after_turn`, with all their attempts, into a new session, and returns its id.
 
         Records that reach further give way to their sources or to raw turns. Folds cost in the origin only.
 

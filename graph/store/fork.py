@@ -11,8 +11,9 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, f
 from graph.core.attached import references_in
 from graph.store.active import IS_COMPLETED, IS_PREPARED, invalidate_from
 from graph.store.column import database_time, next_sequence
-from graph.store.row import IS_LIVE, WITH_TURN, decode_message
+from graph.store.row import decode_message
 from graph.store.schema import (
+    attempt_table,
     context_block_table,
     image_table,
     message_table,
@@ -30,6 +31,7 @@ _record = record_table.c
 _pin = pin_table.c
 _reset = reset_table.c
 _turn = turn_table.c
+_attempt = attempt_table.c
 _block = context_block_table.c
 # The cost of a fold or of a lost cache counts in the original session alone.
 _PAID: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "seconds": 0.0}
@@ -38,7 +40,7 @@ _PAID: Final = {"input_tokens": 0, "output_tokens": 0, "is_usage": False, "secon
 def copy_session(
     connection: Connection, origin_id: str, new_id: str, *, after_turn: int, client: str, group: str
 ) -> None:
-    """Creates a session with the turns up to `after_turn`, each in its last attempt, and with their records and pins.
+    """Creates a session with the turns up to `after_turn`, with all their attempts, records and pins.
 
     Records that reach further are replaced by their sources or by raw turns. Positions and message ids are preserved;
     records get new ids. Model calls and response fingerprints aren't copied: they belong to the origin.
@@ -68,6 +70,7 @@ def copy_session(
         return
     key = {"session_id": new_id}
     _copy(connection, turn_table, and_(_turn.session_id == origin_id, _turn.number <= after_turn), key)
+    _copy(connection, attempt_table, and_(_attempt.session_id == origin_id, _attempt.turn <= after_turn), key)
     _copy(connection, reset_table, and_(_reset.session_id == origin_id, _reset.turn <= after_turn), key)
     _copy(connection, context_block_table, _is_newest_block(origin_id), {**key, "lost_tokens": 0})
     rows = _copy_messages(connection, origin_id, new_id, after_turn)
@@ -120,8 +123,7 @@ def _is_newest_block(session_id: str) -> ColumnElement[bool]:
 
 
 def _copy_messages(connection: Connection, origin_id: str, new_id: str, after_turn: int) -> list[dict[str, Any]]:
-    live = select(message_table).select_from(WITH_TURN).where(IS_LIVE)
-    of_turns = live.where(_message.session_id == origin_id, _message.turn <= after_turn)
+    of_turns = select(message_table).where(_message.session_id == origin_id, _message.turn <= after_turn)
     rows = [
         {**row, "session_id": new_id}
         for row in connection.execute(of_turns.order_by(_message.position)).mappings().all()

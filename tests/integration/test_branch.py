@@ -19,7 +19,18 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import asked_by
 
 PNG, WEB = "data:image/png;base64,iVBORw0K", "https://example.org/floor.png"
-TABLES = ("session", "turn", "message", "record", "context_reset", "context_block", "model_call", "image", "pin")
+TABLES = (
+    "session",
+    "turn",
+    "attempt",
+    "message",
+    "record",
+    "context_reset",
+    "context_block",
+    "model_call",
+    "image",
+    "pin",
+)
 OTHER = "서버를 11월 20일에 옮기면 무엇이 달라지는지 설명해 주세요."
 
 
@@ -103,7 +114,7 @@ def test_context_of_a_fork_begins_behind_the_last_reset_there(chat: Chat, server
         assert shape(server.bodies("chat")[-1]) == sent
 
 
-def test_fork_has_the_newest_attempt_of_each_turn_title_settings_and_origin(chat: Chat, server: FakeOpenAI) -> None:
+def test_fork_has_the_attempts_of_each_turn_title_settings_and_origin(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 1)
     server.script(text("코끼리를 고르세요."), text("기린을 고르세요."))
     chat.say("무슨 동물이 좋을까요?")
@@ -112,9 +123,9 @@ def test_fork_has_the_newest_attempt_of_each_turn_title_settings_and_origin(chat
     chat.service.sessions.configure(chat.session_id, compression_rate=0.45, strategy="rolling")
     forked = fork(chat, 2, group="branches", client="editor")
     assert (forked.turns[1].answer_text, forked.turns[1].attempt) == ("기린을 고르세요.", 2)
-    found = {item.session_id for item in forked.service.sessions.list(search="기린")}
-    assert found == {chat.session_id, forked.session_id}
-    assert forked.rows("SELECT count(*) FROM message WHERE session_id = ?", forked.session_id) == [(4,)]
+    found = [forked.service.sessions.list(search=word) for word in ("코끼리", "기린")]
+    assert [{item.session_id for item in items} for items in found] == [set(), {chat.session_id, forked.session_id}]
+    assert forked.rows("SELECT count(*) FROM message WHERE session_id = ?", forked.session_id) == [(5,)]
     view = forked.view
     assert (view.title, view.compression_rate, view.strategy) == (chat.view.title, 0.45, "rolling")
     columns = "client, family, forked_from, forked_after, turn_count"

@@ -170,7 +170,7 @@ def test_choosing_is_refused_while_a_turn_runs_and_for_what_is_no_attempt(chat: 
 
 
 @pytest.mark.both_engines
-def test_versions_are_exported_and_left_behind_by_a_branch(chat: Chat, server: FakeOpenAI) -> None:
+def test_versions_go_along_with_an_export_and_a_branch(chat: Chat, server: FakeOpenAI) -> None:
     answered_twice(chat, server, 1)
     (copied,) = chat.service.sessions.import_session(chat.service.sessions.export(chat.session_id))
     copy = Chat(chat.service, copied)
@@ -179,7 +179,12 @@ def test_versions_are_exported_and_left_behind_by_a_branch(chat: Chat, server: F
     copy.ask(2, 2)
     assert "코끼리" in sent(server)
     branch = Chat(chat.service, chat.service.turns.fork(chat.session_id, after_turn=1))
-    assert (branch.last_turn.answer_text, branch.last_turn.attempts) == (SECOND, ())
+    chat.service.sessions.delete(chat.session_id)
+    assert (branch.last_turn.answer_text, branch.last_turn.attempts) == (SECOND, (1, 2))
+    choose(branch, 1, 1)
+    branch.ask(2, 2)
+    assert "코끼리" in sent(server)
+    assert [turn.attempts for turn in branch.turns] == [(1, 2), ()]
 
 
 def test_the_sessions_that_part_at_a_turn_are_known_to_each_of_them(chat: Chat) -> None:
