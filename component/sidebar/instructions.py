@@ -1,56 +1,56 @@
-"""The settings' form of the user's own instructions, for all chats and for the open one."""
+"""The user's own instructions in the settings, for all chats and for the open one; kept as they are typed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import streamlit as st
 
 from component import page_state, widget
-from component.bridge import delivery, service_provider
 from component.format import format_count
 from component.page_state import PageState
-from component.words.wording import words_of
 from graph.value.error import TurnfoldError
 
-_ALL: Final = "instructions_all"
-_READ, _REFUSED = "read_instructions", "refused_instructions"
+_READ: Final = "read_instructions"
 
 
 def draw(now: PageState) -> None:
-    words, identifier = now.words, now.session.session_id if now.session else ""
-    own, chat = now.service.instructions, f"instructions_{identifier or 'new'}"
-    new = st.session_state.get(page_state.NEW_INSTRUCTIONS, "")
-    with st.form("own_instructions", border=False), widget.error_box(words):
-        kept = {_ALL: own.for_all(), chat: own.of_session(identifier) if identifier else new}
-        read = st.session_state.get(_READ, {})
-        for key, label in ((_ALL, words.instructions_all), (chat, words.instructions_chat)):
-            # What another tab has saved is shown, unless something else is typed here. An assignment without need would
-            # take away what the browser has and hasn't sent.
-            if st.session_state.setdefault(key, kept[key]) == read.get(key, kept[key]) != kept[key]:
-                st.session_state[key] = kept[key]
-            st.text_area(label, key=key, height=96, help=words.instructions_help if key == _ALL else None)
-            if tokens := own.tokens(kept[key]):
-                widget.draw_note(words.steering.pin_tokens.format(tokens=format_count(tokens)))
-        st.session_state[_READ] = kept
-        widget.show_error(words, st.session_state.pop(_REFUSED, None))
-        st.form_submit_button(words.save, key="save_instructions", on_click=_save, args=(identifier, chat))
+    words, own, state = now.words, now.service.instructions, st.session_state
+    with widget.error_box(words):
+        key: str = page_state.NEW_INSTRUCTIONS
+        keep: Callable[[str], object] = own.checked
+        kept: str = state.get(key, "")  # the first message takes it along from here
+        if now.session is not None:
+            identifier = now.session.session_id
+            key, keep = f"instructions_{identifier}", partial(own.keep_of_session, identifier)
+            kept = own.of_session(identifier)
+        of_all = "instructions_all", own.for_all(), own.keep_for_all, words.instructions_all, words.instructions_help
+        of_chat = key, kept, keep, words.instructions_chat, None
+        state[_READ] = {text[0]: _draw_text(now, *text) for text in (of_all, of_chat)}
 
 
-@delivery.once
-def _save(identifier: str, chat: str) -> None:
-    read, state = st.session_state.get(_READ, {}), st.session_state
-    try:
-        own = service_provider.current().instructions
-        # Only what was changed here: another tab may have saved the other one meanwhile.
-        if state[_ALL] != read.get(_ALL):
-            own.keep_for_all(state[_ALL])
-        if state[chat] != read.get(chat):
-            if identifier:
-                own.keep_of_session(identifier, state[chat])
-            else:
-                state[page_state.NEW_INSTRUCTIONS] = own.checked(state[chat])
-    except TurnfoldError as error:
-        state[_REFUSED] = error
-    else:
-        page_state.queue_toast(words_of(state[page_state.LANGUAGE]).instructions_saved)
+def _draw_text(
+    now: PageState, key: str, kept: str, keep: Callable[[str], object], label: str, about: str | None
+) -> str:
+    """Keeps what was typed, here and not in a callback: an interrupted run may skip that. Returns what was kept."""
+    own, state, error = now.service.instructions, st.session_state, None
+    typed, read = state.setdefault(key, kept), state.get(_READ, {}).get(key, kept)
+    if typed not in {read, kept}:
+        try:
+            keep(typed)
+        except TurnfoldError as refusal:
+            error = refusal
+        else:
+            kept = own.checked(typed)
+            page_state.queue_toast(now.words.instructions_saved)
+    # What another tab has saved is shown. An assignment without need would take away what the browser has and hasn't
+    # sent.
+    if error is None and typed != kept:
+        state[key] = kept
+    st.text_area(label, key=key, height=96, help=about)
+    if tokens := own.tokens(kept):
+        widget.draw_note(now.words.steering.pin_tokens.format(tokens=format_count(tokens)))
+    widget.show_error(now.words, error)
+    return read if error else kept

@@ -428,14 +428,6 @@ def fold_again(about: About) -> Iterator[Press]:
     assert (about.record.version, about.record.kind) == (3, "interval")
 
 
-@shows("instructions._save")
-def keep_own_instructions(about: About) -> Iterator[Press]:
-    chat, unchanged = f"instructions_{about.session_id}", {"instructions_all": ""}
-    about.fields |= {**unchanged, chat: "In metres.", "read_instructions": unchanged}
-    yield partial(handler("instructions._save"), about.session_id, chat)
-    assert about.service.instructions.of_session(about.session_id) == "In metres."
-
-
 @shows("setting_box._make", refusal=None)
 def let_a_program_in(about: About) -> Iterator[Press]:
     about.fields |= {"program_name": f"editor {about.session_id}"[:32], "program_tools": True}
