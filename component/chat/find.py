@@ -12,8 +12,9 @@ import streamlit as st
 
 from component import page_state, redraw, widget
 from component.bridge import delivery
+from component.format import zone_of
 from component.page_state import PageState
-from component.words.words import Words
+from component.words.wording import day_line
 from graph.value.view import Outline
 
 
@@ -28,7 +29,7 @@ def draw(page: PageState) -> None:
                 sessions, identifier = page.service.sessions, page.session.session_id
                 search = widget.draw_search(page.words.find, page_state.FIND)
                 redraw.note(redraw.FIND, redraw.places_of(sessions.get(identifier)))
-                st.html(_list(page.words, search, sessions.outline(identifier, search=search)))
+                st.html(_list(page, search, sessions.outline(identifier, search=search)))
         label, icon = (page.words.find_close, "close") if is_open else (page.words.find, "manage_search")
         widget.draw_action(label, "icon_find", icon, _switch)
 
@@ -38,14 +39,17 @@ def _switch() -> None:
     page_state.find(None if page_state.is_finding() else "")
 
 
-def _list(words: Words, search: str, outline: Outline) -> str:
+def _list(page: PageState, search: str, outline: Outline) -> str:
+    words, zone = page.words, zone_of(page.time_zone)
     marks = html.escape(json.dumps(outline.marks, ensure_ascii=False))
     steps = widget.icon_button("step", "keyboard_arrow_up", words.find_previous, **{"data-step": "-1"})
     steps += widget.icon_button("step", "keyboard_arrow_down", words.find_next, **{"data-step": "1"})
+    before = (None, *(place.started_at for place in outline.places))
     places = "".join(
-        f'<li><button type="button" class="place" data-turn="{place.turn}">'
+        f"<li>{day_line(words, place.started_at, last, zone)}"
+        f'<button type="button" class="place" data-turn="{place.turn}">'
         f"<b>{place.turn}</b> <span>{html.escape(place.text)}</span></button></li>"
-        for place in outline.places
+        for place, last in zip(outline.places, before, strict=False)
     )
     none = "" if outline.places else f"<li>{words.find_none}</li>"
     return (

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 import streamlit as st
@@ -22,7 +21,7 @@ from component.page_state import PageState
 from component.panel.card import draw_summary
 from component.project import project_card
 from component.redraw import Shown
-from component.words.wording import describe_compaction, describe_day, describe_strategy, explain, explain_error
+from component.words.wording import day_line, describe_compaction, describe_strategy, explain, explain_error
 from component.words.words import Words
 from graph.attachment import Attachment, split_attached
 from graph.value.record import Record
@@ -275,16 +274,12 @@ def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) ->
 
 
 def _draw_day(now: PageState, turn: TurnView, shown: Shown) -> None:
-    """Draws a line above the first turn of a day; none above the first of all if that is today's."""
     if turn.started_at is None:
         return
     index = turn.number - shown.transcript.turns[0].number
     before = shown.transcript.turns[index - 1].started_at if index else shown.transcript.previous_at
-    zone = zone_of(now.time_zone)
-    day, last = turn.started_at.astimezone(zone).date(), before or datetime.now(UTC)
-    if day != last.astimezone(zone).date():
-        told = describe_day(now.words, turn.started_at, datetime.now(UTC), zone)
-        st.html(f'<p class="day"><time datetime="{day}">{told}</time></p>')
+    if line := day_line(now.words, turn.started_at, before, zone_of(now.time_zone)):
+        st.html(line)
 
 
 def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:

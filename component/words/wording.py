@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from component.format import day_group, escape_label, format_count, format_tokens
@@ -87,6 +87,15 @@ def describe_day(words: Words, moment: datetime, now: datetime, zone: tzinfo) ->
     """Returns the day of a time in the reader's zone: today, yesterday, or its date."""
     group = day_group(moment, now, zone)
     return words.days[group] if group in {"today", "yesterday"} else describe_date(words, moment.astimezone(zone))
+
+
+def day_line(words: Words, moment: datetime, before: datetime | None, zone: tzinfo) -> str:
+    """Returns a line, as HTML, above the first turn of a day; none above the first of all if that is today's."""
+    now = datetime.now(UTC)
+    day = moment.astimezone(zone).date()
+    if day == (before or now).astimezone(zone).date():
+        return ""
+    return f'<p class="day"><time datetime="{day}">{describe_day(words, moment, now, zone)}</time></p>'
 
 
 def describe_attempt(words: Words, turn: TurnView, zone: tzinfo) -> str:

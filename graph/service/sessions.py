@@ -182,13 +182,15 @@ class Sessions:
     def outline(self, session_id: str, *, search: str = "") -> Outline:
         """Returns all turns by their questions, or by a sentence those with every word of `search` in one message."""
         self._access.own(session_id)
-        if not search:
-            questions = self._stores.archive.questions(session_id)
-            return Outline(tuple(Place(entry.turn, title_of(text_of(entry.message))) for entry in questions))
         words = strict_words(search)
-        texts = self._stores.search.found([session_id], search).get(session_id, {})
+        with self._stores.database.reading():
+            started = self._stores.turns.started(session_id)
+            questions = () if search else self._stores.archive.questions(session_id)
+            texts = self._stores.search.found([session_id], search).get(session_id, {}) if search else {}
         marks = set[str]().union(*(written_words(text, words) for text in texts.values()))
-        places = (Place(turn, excerpt(text, words, _PLACE_CHARS)) for turn, text in sorted(texts.items()))
+        found = {turn: excerpt(text, words, _PLACE_CHARS) for turn, text in sorted(texts.items())}
+        found |= {entry.turn: title_of(text_of(entry.message)) for entry in questions}
+        places = (Place(turn, text, started[turn]) for turn, text in found.items())
         return Outline(tuple(places), tuple(sorted(marks)))
 
     def get(self, session_id: str) -> SessionView:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
@@ -390,6 +391,12 @@ class TurnStore:
         """
         with self._database.read() as connection:
             return seen_by_programs(connection, session_id, last)
+
+    def started(self, session_id: str) -> dict[int, datetime]:
+        """Returns when each turn began, by its number."""
+        query = select(_turn.number, _turn.started_at).where(_turn.session_id == session_id)
+        with self._database.read() as connection:
+            return {row.number: row.started_at for row in connection.execute(query)}
 
     def imported(self, session_id: str, first: int, last: int) -> frozenset[int]:
         """Returns those of these turns that were imported."""

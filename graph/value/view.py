@@ -209,6 +209,7 @@ class Place(NamedTuple):
 
     turn: int
     text: str
+    started_at: datetime
 
 
 class Outline(NamedTuple):

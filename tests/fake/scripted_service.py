@@ -283,7 +283,11 @@ class ScriptedService:
 
     def outline(self, session_id: str, *, search: str = "") -> Outline:
         turns = self.session_of(session_id).turns
-        found = [Place(turn.number, turn.user_text) for turn in turns if search in turn.user_text]
+        found = [
+            Place(turn.number, turn.user_text, turn.started_at or self.now)
+            for turn in turns
+            if search in turn.user_text
+        ]
         return Outline(tuple(found), (search,) if search else ())
 
     def strategies(self) -> tuple[str, ...]:

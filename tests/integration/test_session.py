@@ -15,7 +15,7 @@ from graph.service import ChatService
 from graph.service.deletion import RETENTION_SECONDS, SessionEraser
 from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnfoldError
 from graph.value.event import TurnFinished, TurnStopped
-from graph.value.view import Outline, Place, TurnOptions
+from graph.value.view import Outline, TurnOptions
 from tests.fake.body import raw_turns, shape
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
@@ -235,18 +235,20 @@ def test_all_turns_of_a_chat_with_the_words_are_counted_and_found_in_order(alone
     (item,) = sessions.list(search="예산이")
     assert (item.found_count, item.found_turn) == (2, 3)
     identifier = alone.session_id
-    assert sessions.outline(identifier, search="budget") == Outline(
-        (Place(1, "The budgets were cut."), Place(3, "It's a budget of 30."), Place(4, "Is budgeting hard?")),
-        ("budget", "budgeting", "budgets"),
-    )
+    found = sessions.outline(identifier, search="budget")
+    lines = [(1, "The budgets were cut."), (3, "It's a budget of 30."), (4, "Is budgeting hard?")]
+    assert [(place.turn, place.text) for place in found.places] == lines
+    assert found.marks == ("budget", "budgeting", "budgets")
     assert [place.turn for place in sessions.outline(identifier, search="예산은").places] == [1, 3]
     assert sessions.outline(identifier, search="예산은 숙소") == Outline(())
-    assert [place.text for place in sessions.outline(identifier).places] == [
+    questions = sessions.outline(identifier).places
+    assert [place.text for place in questions] == [
         "예산은 120만 원이야.",
         "숙소는 어디지?",
         "예산의 절반은?",
         "Is budgeting hard?",
     ]
+    assert [place.started_at for place in questions] == [turn.started_at for turn in alone.turns]
     stranger = alone.service.for_owner("stranger").sessions
     with pytest.raises(NotFoundError):
         stranger.outline(identifier, search="예산")

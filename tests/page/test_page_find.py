@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from datetime import timedelta
 
 from streamlit.testing.v1 import AppTest
 
@@ -11,6 +13,11 @@ from tests.page.reading import open_page, raw_html, store_session
 def places(page: AppTest) -> list[tuple[str, str]]:
     found = re.findall(r'class="place" data-turn="(\d+)"><b>\d+</b> <span>(.*?)</span>', raw_html(page))
     return [(number, text) for number, text in found]
+
+
+def days(page: AppTest) -> list[tuple[str, str]]:
+    found = re.findall(r'<li><p class="day"><time datetime="(\S+?)">.*?data-turn="(\d+)"', raw_html(page))
+    return [(day, number) for day, number in found]
 
 
 def fields(page: AppTest) -> list[str]:
@@ -32,8 +39,11 @@ def test_questions_are_listed_until_words_narrow_them_to_the_turns_that_have_the
     assert (places(page), "찾은 내용 없음" in raw_html(page)) == ([], True)
     page.button(key="icon_find").click().run()
     assert fields(page) == []
+    turns = service.stored[identifier].turns
+    turns[5:] = [replace(turn, started_at=service.now + timedelta(days=2)) for turn in turns[5:]]
     page.button(key="icon_find").click().run()
     assert len(places(page)) == 12
+    assert days(page) == [("2026-11-20", "1"), ("2026-11-22", "6")]
 
 
 def test_line_found_in_the_sidebar_opens_the_search_in_its_chat_with_the_same_words(
