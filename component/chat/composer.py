@@ -104,19 +104,30 @@ def _messages(sent: object) -> Iterator[_Sent]:
 
 def draw(now: PageState) -> None:
     with st.bottom:
-        _draw(now)
+        st.html(
+            f"{widget.icon_button('to-end', 'arrow_downward', now.words.to_end)}"
+            f'<p class="disconnected" role="alert">{now.words.disconnected}</p>'
+            f'<p class="reading" role="status">{now.words.attachment.reading}</p>{_commands(now.words)}'
+        )
+        _draw_above(now)
+        _draw_field(now)
         draw_outbox()
 
 
+@delivery.fragment()
+def _draw_field(now: PageState) -> None:
+    # Placed explicitly: with a field at its default place, Streamlit also scrolls the page, against scroll.js.
+    st.chat_input(now.words.ask, key=page_state.ASK, on_submit=action.send_typed)
+    st.html(widget.icon_button("attach", "add", now.words.attachment.attach))
+    # Hidden: it uploads files by themselves, whatever is being written in the field.
+    st.chat_input("", key=page_state.FILES, accept_file="multiple", on_submit=action.take_files)
+
+
 @delivery.fragment(key=redraw.COMPOSER)
-def _draw(page: PageState) -> None:
+def _draw_above(page: PageState) -> None:
+    """Draws what changes with each answer: notices and attached files, and the bar with the gauge."""
     # Always one container, so that notices above the bar don't shift the positions of the bar's elements.
     with st.container(key="told", gap="small"):
-        st.html(
-            f"{widget.icon_button('to-end', 'arrow_downward', page.words.to_end)}"
-            f'<p class="disconnected" role="alert">{page.words.disconnected}</p>'
-            f'<p class="reading" role="status">{page.words.attachment.reading}</p>{_commands(page.words)}'
-        )
         error = page_state.notice()
         if error is not None:
             with st.container(horizontal=True, wrap=False, gap="xsmall", vertical_alignment="center", key="notice"):
@@ -128,16 +139,10 @@ def _draw(page: PageState) -> None:
             background.draw()
         attaching.draw(page.words)
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar")
-    # The message field below must be drawn even if reading fails.
     with bar, widget.error_box(page.words):
         now = page_state.look_again(page)
         redraw.note(redraw.COMPOSER, now.session is not None and now.session.can_stop)
         _draw_bar(now)
-    # Placed explicitly: with a field at its default place, Streamlit also scrolls the page, against scroll.js.
-    st.chat_input(page.words.ask, key=page_state.ASK, on_submit=action.send_typed)
-    st.html(widget.icon_button("attach", "add", page.words.attachment.attach))
-    # Hidden: it uploads files by themselves, whatever is being written in the field.
-    st.chat_input("", key=page_state.FILES, accept_file="multiple", on_submit=action.take_files)
     page_state.draw_in_passing()
     # Drawn last: an answer received meanwhile may have outdated other parts.
     if not delivery.is_whole():
