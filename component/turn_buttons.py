@@ -95,7 +95,7 @@ def draw_question(words: Words, identifier: str, turn: TurnView, *, is_pinned: b
     parts = [markup("edit", words.sessions.edit, about, icon="edit")]
     if turn.user_message_id and turn.user_text:
         parts.append(pin(words, turn.user_message_id, is_pinned=is_pinned))
-    _draw(parts)
+    draw(parts)
 
 
 def draw_siblings(words: Words, identifier: str, turn: int, siblings: Sequence[str]) -> None:
@@ -104,10 +104,10 @@ def draw_siblings(words: Words, identifier: str, turn: int, siblings: Sequence[s
     st.html(f'<div class="siblings">{"".join(_pager("sibling", labels, siblings, identifier, turn, identifier))}</div>')
 
 
-def draw_answer(
+def answer(
     words: Words, identifier: str, turn: TurnView, zone: tzinfo, *, is_pinned: bool, is_aside: bool
-) -> None:
-    """Draws the buttons of an answer; one `is_aside` that another attempt gave than the one that counts."""
+) -> list[str]:
+    """Returns the buttons of an answer; one `is_aside` that another attempt gave than the one that counts."""
     labels, about = words.sessions, {"session": identifier, "turn": str(turn.number)}
     parts: list[str] = []
     if turn.answer_text:
@@ -131,7 +131,7 @@ def draw_answer(
         )
     elif not turn.is_last:
         parts.append(markup("branch", labels.regenerate, about, icon="alt_route", text=words.regenerate))
-    _draw(parts)
+    return parts
 
 
 def pin(words: Words, message_id: str, *, is_pinned: bool, text: str = "", about: str = "") -> str:
@@ -142,9 +142,9 @@ def pin(words: Words, message_id: str, *, is_pinned: bool, text: str = "", about
     return markup("pin", label, {"message": message_id}, icon="keep", hint=hint, is_on=is_pinned, text=text)
 
 
-def _draw(parts: list[str]) -> None:
-    if parts:
-        st.html(f'<div class="turn-buttons">{"".join(parts)}</div>', width="content")
+def draw(buttons: Sequence[str], place: str = "") -> None:
+    if buttons:
+        st.html(f'<div class="turn-buttons {place}">{"".join(buttons)}</div>', width="content")
 
 
 def press(asked: Sequence[_Press], others: Acts = MappingProxyType({})) -> None:

@@ -180,7 +180,6 @@ export default function ({ data }) {
   markPopovers();
   nameSkip();
   panelRoom.observe(document.querySelector(SCROLLER));
-  fitPanel();
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));
   const attributeFilter = ["class", "aria-disabled", "disabled", CONNECTION];

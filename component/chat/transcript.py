@@ -345,11 +345,14 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
 
 
 def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown, *, is_aside: bool) -> None:
-    row, is_pinned = "last_actions" if turn.is_last else "actions", turn.answer_message_id in shown.pinned
-    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key=f"{row}_{turn.number}"):
-        zone = zone_of(now.time_zone)
-        turn_buttons.draw_answer(now.words, identifier, turn, zone, is_pinned=is_pinned, is_aside=is_aside)
-        if not turn.is_last or is_aside:
+    is_pinned, zone = turn.answer_message_id in shown.pinned, zone_of(now.time_zone)
+    buttons = turn_buttons.answer(now.words, identifier, turn, zone, is_pinned=is_pinned, is_aside=is_aside)
+    if not turn.is_last:
+        turn_buttons.draw(buttons, "actions")
+        return
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key=f"last_actions_{turn.number}"):
+        turn_buttons.draw(buttons)
+        if is_aside:
             return
         if turn.status == "finished":
             widget.draw_action(now.words.regenerate, "regenerate", "refresh", action.regenerate, identifier)
