@@ -31,6 +31,7 @@ _PROGRESS_SECONDS: Final = 0.25
 _PROGRESS_CHARS: Final = 200
 _SESSION_LOST: Final = "Session terminated"
 _CLOSED: Final = "Connection closed"
+_ENDED: Final = "the server has ended"
 _TOO_LARGE: Final = "byte limit"
 # The library writes to the log, beside what can't be read of a message, parts of the message.
 _LOUD: Final = ("client", "mcp.client.client", "mcp.client.streamable_http", "mcp.shared.jsonrpc_dispatcher")
@@ -113,7 +114,7 @@ class Connection:
             if scope.cancelled_caught:
                 self._fail(f"no answer within {start_seconds:g} s")
             elif self.opened.is_set():
-                self._fail("the server has ended")
+                self._fail(_ENDED)
         except Exception as error:  # noqa: BLE001 - the edge of a task: a library's groups of errors, whatever a server does
             self._fail(_reason_of(error))
         finally:
@@ -123,7 +124,9 @@ class Connection:
             self.opened.set()
 
     def _fail(self, reason: str) -> None:
-        self.failure = self._end_reason or self._last_line or one_line(reason, self._hide)
+        """Keeps why it can't be used: a server's last words if it has ended, else the reason with these behind it."""
+        told = "" if reason == _ENDED and self._last_line else one_line(reason, self._hide)
+        self.failure = self._end_reason or ": ".join(filter(None, (told, self._last_line)))
 
     def _transport(self) -> Any:  # noqa: ANN401 - the library's Transport, which it doesn't export
         if self._config.command:
@@ -245,9 +248,10 @@ def _reason_of(error: BaseException) -> str:
         case OSError():
             return error.strerror or type(error).__name__
         case ValidationError():
-            return "an answer of the server breaks the protocol"
-        case MCPError():
-            return error.message
+            place = ".".join(map(str, error.errors(include_input=False, include_url=False)[0]["loc"]))
+            return f"an answer of the server breaks the protocol at {place}"
+        case MCPError() | RuntimeError():  # the client's own, for versions of the protocol that don't fit
+            return _ENDED if str(error) == _CLOSED else str(error)
         case httpx2.HTTPError():
             return f"{type(error).__name__}: {error}"
     return type(error).__name__

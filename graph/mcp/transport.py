@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -16,9 +17,9 @@ from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.os.posix.utilities import terminate_posix_process_tree
 from mcp.shared.message import SessionMessage
-from mcp.types import jsonrpc_message_adapter
-from pydantic import ValidationError
+from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
 
+from graph.core.text import plain_value
 from graph.mcp.config import ServerConfig
 
 _END_SECONDS: Final = 2.0
@@ -103,16 +104,22 @@ async def _read(
     try:
         async for line in _lines(process.stdout, listener, most_bytes):
             await pace.pay(len(line))
-            try:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except (ValidationError, ValueError):
-                continue  # some servers print greetings
-            await to_session.send(SessionMessage(message))
+            if (message := _message_of(line)) is not None:  # some servers print greetings
+                await to_session.send(SessionMessage(message))
     except (OSError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         pass
     finally:
         to_session.close()
         listener.hear_end()
+
+
+def _message_of(line: bytes) -> JSONRPCMessage | None:
+    with suppress(ValueError):
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    # That refuses half of an emoji, which a text that is cut at some length may end with.
+    with suppress(ValueError, RecursionError):
+        return jsonrpc_message_adapter.validate_python(plain_value(json.loads(line)), by_name=False)
+    return None
 
 
 async def _lines(stream: ByteReceiveStream, listener: Listener, most_bytes: int) -> AsyncIterator[bytes]:

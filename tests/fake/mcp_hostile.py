@@ -54,12 +54,14 @@ class _Hostile:
         params, method = message.get("params", {}), message["method"]
         if method == "initialize":
             result: dict[str, Any] = {
-                "protocolVersion": params["protocolVersion"],
+                "protocolVersion": "1999-01-01" if (_FOLDER / "old").exists() else params["protocolVersion"],
                 "capabilities": {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "wild", "version": "1"},
             }
         elif method == "tools/list":
             result = {"tools": self._tools()}
+            if (_FOLDER / "odd").exists():
+                del result["tools"][2]["inputSchema"]
         elif method == "tools/call":
             _note("calls", params["name"])
             called = getattr(self, f"_call_{params['name']}")(params, message)
@@ -96,6 +98,9 @@ class _Hostile:
 
     def _call_calm(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
         return _text("calm")
+
+    def _call_cut(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> dict[str, Any]:
+        return _text("cut \ud83d")
 
     def _call_silent(self, _params: Mapping[str, Any], _message: Mapping[str, Any]) -> None:
         return None

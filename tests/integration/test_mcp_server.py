@@ -256,7 +256,7 @@ def test_a_call_that_a_restarted_server_never_heard_is_made_again(web: tuple[Mis
 def test_a_hostile_server_is_listed(wild: Opened) -> None:
     tools = {tool.name: tool for tool in wild.servers.tools("wild", wait_seconds=_WAIT)}
     assert "broken" not in tools
-    assert wild.state == ("ready", "unusable: broken")
+    assert wild.state == ("ready", "broken")
     odd = tools["a b/한글"]
     assert odd.offered.startswith("wild__a_b")
     assert odd.offered.isascii()
@@ -280,6 +280,7 @@ def test_a_message_without_end_ends_the_server(wild: Opened, wild_folder: Path) 
 
 def test_results_that_lie_about_their_schema_are_data(wild: Opened) -> None:
     assert wild.call("lying").text == '{"a": "' + "a" * 60 + '!"}'
+    assert wild.call("cut") == McpResult("cut �")
     assert wild.call("nonsense") == McpResult(
         "Error: the answer of the tool server wild breaks the protocol. The call may have taken effect.", is_error=True
     )
@@ -378,6 +379,15 @@ def test_servers_of_a_killed_process_end(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     until(lambda: not any(map(is_running, noted(tmp_path, "started"))))
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("old", "1999-01-01"), ("odd", "tools.2.inputSchema")])
+def test_a_server_that_speaks_otherwise_is_told_what_is_wrong(tmp_path: Path, kind: str, reason: str) -> None:
+    (tmp_path / kind).touch()
+    with opened(hostile_server(tmp_path)) as servers:
+        servers.servers.start("wild")
+        until(lambda: servers.state[0] == "failed")
+        assert reason in servers.state[1]
 
 
 def test_a_server_that_doesnt_start_is_named_with_its_last_line(
