@@ -27,7 +27,7 @@ def draw(now: PageState) -> None:
     icon = f":material/{'warning' if has_failed else 'build'}:"
     # Not one that tells when it is opened: Streamlit would close it whenever its label changes.
     menu = st.popover(label, key="tool_menu", type="tertiary", icon=icon)
-    with menu, st.container(width=_WIDTH_PIXELS, gap="small"):
+    with menu, st.container(width=_WIDTH_PIXELS, gap="small", key="tool_list"):
         told = (
             labels.sum.format(count=choice.count, tokens=format_count(choice.tokens)) if choice.count else labels.none
         )
@@ -72,6 +72,10 @@ def _draw_server(now: PageState, server: McpServer) -> bool:
                 _draw_box(labels.all, f"all {server.name}", server.tools)
             for tool in server.tools:
                 _draw_box(_label(now.words, tool), tool.offered, [tool], hint=escape_label(tool.description))
+            if server.state == "ready" and (server.detail or not server.tools):
+                names = escape_label(server.detail)
+                told = labels.unusable.format(names=names) if names else labels.none_offered
+                st.markdown(f":small[:gray[{told}]]")
     return is_coming
 
 

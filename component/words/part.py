@@ -594,6 +594,11 @@ class ToolWords(Group):
     )
     starting = Both("Starting…", "시작하는 중…")
     failed = Both("Not available.", "사용할 수 없습니다.")
+    none_offered = Both("This server has no tools.", "도구가 없는 서버입니다.")
+    unusable = Both(
+        "Can't be used, because of their name or their schema: {names}",
+        "이름이나 스키마 때문에 사용할 수 없는 도구: {names}",
+    )
     all = Both("All tools", "모든 도구")
     asks = Both("asks first", "실행 전에 물음")
     allowed = Both("always allowed in this chat", "이 대화에서 항상 허용됨")

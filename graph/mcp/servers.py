@@ -262,9 +262,8 @@ class _Server:
 
         name = self._config.name
         tools, refused = tools_of(name, listed, allow=self._allow, hide=self._hide)
-        detail = f"unusable: {', '.join(refused)}"[:_DETAIL_CHARS] if refused else ""
         self._listed_at = time.monotonic()
-        self.status = ServerStatus(name, "ready", detail, tools)
+        self.status = ServerStatus(name, "ready", ", ".join(filter(None, refused))[:_DETAIL_CHARS], tools)
 
 
 def _no_result(server: str, reason: words.NoResult, detail: str, language: Language, *, limit: float = 0) -> McpResult:

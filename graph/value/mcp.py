@@ -33,7 +33,11 @@ class ToolInfo(NamedTuple):
 
 
 class ServerStatus(NamedTuple):
-    """What is known of a server at the moment; `detail` is the reason of a failure, without secrets, or ""."""
+    """What is known of a server at the moment.
+
+    Attributes:
+        detail: Why it has failed, without secrets; of one that is ready the names of tools that can't be used.
+    """
 
     name: str
     state: ServerState = "idle"

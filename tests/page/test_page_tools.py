@@ -124,6 +124,12 @@ def test_a_server_that_failed_is_named_with_its_last_line_and_started_again(
     assert KOREAN.tools.starting in page_text(page.run())
 
 
+def test_what_a_server_has_but_nobody_can_choose_is_named(page: AppTest, service: ScriptedService) -> None:
+    opened(page, service, "", FILES._replace(detail="a*b, c"), FILES._replace(name="empty", tools=()))
+    assert KOREAN.tools.unusable.format(names="a\\*b, c") in page_text(page)
+    assert KOREAN.tools.none_offered in page_text(page)
+
+
 @pytest.mark.parametrize("word", ["once", "always", "no"])
 def test_a_turn_asks_and_goes_on_with_a_word(page: AppTest, service: ScriptedService, word: str) -> None:
     identifier = asking(
