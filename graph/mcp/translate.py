@@ -15,7 +15,7 @@ from jsonschema.validators import validator_for
 from mcp import types
 
 from graph.attachment.image import MAX_IMAGES, read_image
-from graph.core.text import plain_text, plain_value
+from graph.core.text import HIDING, plain_text, plain_value
 from graph.mcp.config import asks_first
 from graph.value.error import AttachmentError
 from graph.value.mcp import McpResult, ToolInfo
@@ -32,7 +32,8 @@ _READ_LINES: Final = 20
 _LINE_CHARS: Final = 300
 _NOT_OFFERED: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _ESCAPE: Final = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)")
-_UNPRINTED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_UNPRINTED: Final = re.compile(rf"(?:[\x00-\x1f\x7f-\x9f]|{HIDING.pattern})+")
+_JSON_ESCAPE: Final = re.compile(r"\\(?:u[0-9a-fA-F]{4}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?|.)")
 _PICTURES: Final = {"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"}
 
 Hide = Callable[[str], str]
@@ -54,14 +55,15 @@ def tools_of(
     room = _SCHEMAS_CHARS
     for tool in listed:
         text = _text_of_schema(tool.input_schema, hide)
-        room -= len(text)
-        schema = _read_schema(text) if room >= 0 else None
-        if schema is None or tool.name in tools or plain_text(tool.name) != tool.name or not tool.name:
+        schema = _read_schema(text) if len(text) <= min(room, _SCHEMA_CHARS) else None
+        if schema is None or tool.name in tools or plain_text(tool.name) != tool.name or not tool.name.strip():
             refused.append(one_line(tool.name, hide, most_chars=_TITLE_CHARS))
             continue
+        room -= len(text)
         mark = tool.annotations
         is_read_only = mark is not None and mark.read_only_hint is True
-        description = _clipped(hide(plain_text(tool.description or "")).strip(), _DESCRIPTION_CHARS)
+        told = HIDING.sub("", plain_text(tool.description or ""))
+        description = _clipped(hide(told).strip(), _DESCRIPTION_CHARS)
         title = tool.title or (mark.title if mark else None) or tool.name
         tools[tool.name] = ToolInfo(
             server,
@@ -102,8 +104,6 @@ def _read_schema(text: str) -> Mapping[str, Any] | None:
 
     Kept, because a large one takes a second.
     """
-    if len(text) > _SCHEMA_CHARS:
-        return None
     try:
         schema: dict[str, Any] = json.loads(text)
         validator_for(schema).check_schema(schema)
@@ -144,13 +144,31 @@ def result_of(result: types.CallToolResult, *, language: Language, hide: Hide) -
 def _text_of(part: types.ContentBlock) -> str | None:
     match part:
         case types.TextContent():
-            return part.text
+            return _with_letters(part.text)
         case types.ResourceLink():
             return str(part.uri)
         case types.EmbeddedResource(resource=types.TextResourceContents() as resource):
-            return resource.text
+            return _with_letters(resource.text)
         case _:
             return None
+
+
+def _with_letters(text: str) -> str:
+    """Returns JSON with its letters as such: many servers escape all but ASCII, and nobody finds a word in that."""
+    if "\\u" not in text:
+        return text
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return _JSON_ESCAPE.sub(_letter, text)
+
+
+def _letter(escape: re.Match[str]) -> str:
+    if not escape[0].startswith("\\u"):
+        return escape[0]
+    letter = bytes.fromhex(escape[0].replace("\\u", "")).decode("utf-16-be", "ignore")
+    return letter if len(letter) == 1 and letter.isprintable() and not letter.isascii() else escape[0]
 
 
 def _data_of(part: types.ContentBlock) -> tuple[str, str, str]:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 
 from graph.core.attached import urls_of
+from graph.core.text import HIDING
 from graph.core.turn import LOOKED_UP, MARK, RECALL_TOOL, closed_mark, text_of, words_of
 from graph.recognise.client_turns import newest_calls, waiting_calls
 from graph.server.metrics import Metrics, TurnEnd
@@ -442,11 +443,16 @@ def pending_in(row: TurnRow, messages: Sequence[AnyMessage]) -> tuple[PendingCal
             str(asked[call["id"]].get("server", "")),
             str(asked[call["id"]].get("tool", call["name"])),
             str(asked[call["id"]].get("title", call["name"])),
-            json.dumps(call["args"], ensure_ascii=False, indent=2),
+            _shown_arguments(call),
         )
         for call in newest_calls(messages)
         if call["id"] in asked
     )
+
+
+def _shown_arguments(call: ToolCall) -> str:
+    """Returns the arguments so that what is allowed is what is seen: signs that would hide some of it are escaped."""
+    return HIDING.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(call["args"], ensure_ascii=False, indent=2))
 
 
 def last_event(row: TurnRow, messages: Sequence[AnyMessage]) -> Event:

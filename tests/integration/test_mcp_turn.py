@@ -113,6 +113,12 @@ def test_call_that_asks_waits_and_nothing_of_its_answer_runs_before(
     assert faults(body["messages"]) == []
 
 
+def test_what_is_asked_reads_as_it_is(chat: Chat, server: FakeOpenAI) -> None:
+    call = ScriptedCall(WRITE.offered, '{"text": "우유\u202etxt\U000e0061"}', "call-write")
+    (pending,) = asked(chat, server, call).calls
+    assert pending.arguments == '{\n  "text": "우유\\u202etxt\\udb40\\udc61"\n}'
+
+
 def test_call_that_is_declined_is_not_made_and_the_model_is_told(
     chat: Chat, server: FakeOpenAI, servers: ScriptedServers
 ) -> None:

@@ -51,6 +51,20 @@ def test_what_no_text_says_stands_behind_them(texts: list[str], structured: obje
     assert text_of(texts, structured) == "\n\n".join([*texts, json.dumps(structured)])
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (r'{"city": "\uc11c\uc6b8 \ud83d\ude00", "at": 1}', '{"city": "서울 😀", "at": 1}'),
+        (r'["caf\u00e9", "a\\u00e9", "\u0022", "\u0009", "\u202e", "\ud83d"]', None),
+        (r"See \uc11c.", None),
+    ],
+)
+def test_letters_that_json_escapes_are_read_as_letters(text: str, read: str | None) -> None:
+    expected = read or text.replace(r"caf\u00e9", "café")
+    assert text_of([text], None) == expected
+    assert read is None or json.loads(text) == json.loads(expected)
+
+
 def image(data: bytes, kind: str = "image/png") -> types.ImageContent:
     return types.ImageContent(type="image", data=base64.b64encode(data).decode(), mime_type=kind)
 
@@ -108,7 +122,7 @@ def nested(depth: int) -> dict[str, object]:
         {"type": "object", "properties": ["a"]},
         {"type": "object", "required": "a"},
         {"type": "object", "x": float("nan")},
-        {"type": "object", "description": "x" * 50_000},
+        {"type": "object", "description": "x" * 1_000_000},
         nested(400),
     ],
 )
@@ -125,15 +139,16 @@ def test_schemas_have_a_bound_together() -> None:
 
 def test_a_name_is_usable_once_and_if_it_can_be_stored() -> None:
     plain: dict[str, object] = {"type": "object"}
-    assert usable(*(listed(plain, name) for name in ("a", "a", "", "nul\x00"))) == (["a"], ("a", "", "nul�"))
+    assert usable(*(listed(plain, name) for name in ("a", "a", " ", "nul\x00"))) == (["a"], ("a", "", "nul�"))
 
 
 def test_what_a_server_says_of_a_tool_is_shown_in_one_line_without_secrets() -> None:
     schema: dict[str, object] = {"properties": {"a": {"description": "hush"}}}
-    tool = listed(schema, description="hush\x00" + "d" * 2_000, title="A \x1b[31mred\x1b[0m\n\u202etitle, hush")
+    description = "hush\x00\n\u202e\U000e0061" + "d" * 2_000
+    tool = listed(schema, description=description, title="A \x1b[31mred\x1b[0m\n\u202etitle, hush")
     ((found,), _) = tools_of("files", [tool], allow=(), hide=lambda text: text.replace("hush", "•••"))
     assert found.title == "A red title, •••"
-    assert found.description == "•••�" + "d" * 1_019 + "…"
+    assert found.description == "•••�\n" + "d" * 1_018 + "…"
     assert found.schema == {"type": "object", "properties": {"a": {"description": "•••"}}}
 
 
