@@ -1,8 +1,10 @@
 // Files for the next message: chosen, dropped or pasted anywhere. A hidden field of Streamlit's uploads them, and the
-// server reads each at once, before anything is written.
+// server reads each at once, before anything is written. And the file of a chat, whose text is sent to the server.
 const UPLOAD = ".st-key-files";
 const UPLOADED = `${UPLOAD} [data-testid='stFileChip']`;
 const READ_MILLISECONDS = 60000;
+const FILE_BYTES = 10 * 1024 * 1024;
+const FILE_KINDS = ".jsonl,.json,application/jsonl,application/json";
 
 let readCount = 0; // as the server has told
 let unreadCount = 0;
@@ -68,8 +70,14 @@ function chooseFiles(multiple, act, accept = "") {
   input.click();
 }
 
+async function sendFile([file]) {
+  // A larger message would close the connection: only the size is sent.
+  if (file) askServer("file", { text: file.size <= FILE_BYTES ? await file.text() : null, size: file.size });
+}
+
 function onAttach(event) {
   if (event.target.closest?.("button.attach")) chooseFiles(true, attach);
+  if (event.target.closest?.("button.open-file")) chooseFiles(false, sendFile, FILE_KINDS);
 }
 
 function onDrag(event) {

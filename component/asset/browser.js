@@ -191,7 +191,7 @@ export default function ({ data }) {
   }
   const isOther = data.session !== openSession;
   // A user who opens a chat and returns at once is in the same chat, perhaps without a call in between.
-  if (isOther || data.opened !== opened) openDraft(data.session, performance.now() + WAIT_MILLISECONDS);
+  if (isOther || data.opened !== opened) waitFor(() => document.querySelector(FIELD), (field) => openDraft(data.session, field));
   if (isOther) scrollToEnd();
   if (isOther) find.turn = focused = opener = null;
   if (isOther && openSession && data.session) uncover(); // a branch or an imported chat

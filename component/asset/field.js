@@ -1,6 +1,6 @@
 // The message field: focuses it and stores a draft for each session.
 const FIELD = ".st-key-ask textarea";
-const SUBMIT = ".st-key-ask [data-testid='stChatInputSubmitButton']";
+const CONNECTION = "data-test-connection-state";
 const WAIT_MILLISECONDS = 5000;
 
 // `early`: the session already in the URL, if the field's text was typed for it.
@@ -56,7 +56,7 @@ function onSend(event) {
   if (!field.value.trim() && !isReading() && !hasKept()) return;
   const isEnter = event.type === "keydown" && event.target === field && event.key === "Enter";
   const isPlain = !event.shiftKey && !event.ctrlKey && !event.metaKey;
-  const isClick = event.type === "click" && event.target.closest?.(SUBMIT);
+  const isClick = event.type === "click" && event.target.closest?.(".st-key-ask [data-testid='stChatInputSubmitButton']");
   if (!(isEnter && isPlain) && !isClick) return;
   // Streamlit would send the message, too, and may lose it.
   event.stopPropagation();
@@ -69,12 +69,13 @@ function onSend(event) {
   scrollToEnd();
 }
 
-function openDraft(session, until) {
-  const field = document.querySelector(FIELD);
-  if (!field) {
-    if (performance.now() < until) requestAnimationFrame(() => openDraft(session, until));
-    return;
-  }
+function waitFor(find, act, until = performance.now() + WAIT_MILLISECONDS) {
+  const found = find();
+  if (found) act(found);
+  else if (performance.now() < until) requestAnimationFrame(() => waitFor(find, act, until));
+}
+
+function openDraft(session, field) {
   const hasBegun = begun !== null && session === begun;
   // The user may have typed before this script ran.
   const isEarly = draft.early === session || (draft.session === null && field.value !== "");
@@ -86,6 +87,17 @@ function openDraft(session, until) {
   if (hasBegun || isEarly) keepDraft(field.value);
   else if (field.value !== kept) setField(field, kept);
   focusField(field);
+}
+
+// While the server is away the style sheet shows the page's own sentence.
+function onConnection() {
+  if (document.querySelector(`[data-testid='stApp'][${CONNECTION}='CONNECTED']`)) return;
+  // Streamlit disables every widget: nothing could be written meanwhile, and what is sent stays in the outbox.
+  const field = document.querySelector(FIELD);
+  if (field?.disabled) field.disabled = false;
+  // Its dialog is in English, and about Streamlit; closed once, it doesn't come again before the next loss.
+  const dialog = [...document.querySelectorAll("[role='dialog']")].find((one) => one.textContent.startsWith("Connection error"));
+  dialog?.querySelector("[aria-label='Close']")?.click();
 }
 
 listen("input", onInput, false);

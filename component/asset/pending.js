@@ -1,8 +1,5 @@
 // Shows a message at once in its turn's place, until the server has committed or refused it.
 const CHAT = ".st-key-chat";
-const EMPTY_PAGE = ".st-key-empty";
-const WRAPPER = "[data-testid='stLayoutWrapper']";
-const LAST_ROW = "[class*='st-key-last_actions_']";
 const BEFORE_PENDING = "data-before-pending";
 const PENDING_CHARS = 2000;
 
@@ -19,7 +16,7 @@ function lastTurnNumber() {
 }
 
 function showPending(text, id) {
-  const container = document.querySelector(`${CHAT}, ${EMPTY_PAGE}`);
+  const container = document.querySelector(`${CHAT}, .st-key-empty`);
   // Commands have no turn.
   if (!container || !text || pending || text.startsWith("/")) return;
   const bubble = document.createElement("p");
@@ -39,12 +36,12 @@ function followTurn() {
   while (isWithoutWords(bubble.previousElementSibling)) bubble.previousElementSibling.before(bubble);
   // Marked with an attribute: a CSS selector on the message's position would be evaluated for the whole chat at each
   // change.
-  document.querySelector(LAST_ROW)?.toggleAttribute(BEFORE_PENDING, true);
+  document.querySelector("[class*='st-key-last_actions_']")?.toggleAttribute(BEFORE_PENDING, true);
 }
 
 // The turn replaces the message, so its parts drawn before the text must not move the message down.
 function isWithoutWords(part) {
-  if (!part?.matches(WRAPPER)) return false;
+  if (!part?.matches("[data-testid='stLayoutWrapper']")) return false;
   const turn = part.querySelector(TURN);
   return turn ? !hasQuestion(turn) : !part.textContent;
 }

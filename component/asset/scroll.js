@@ -7,7 +7,6 @@ const WIDE = `:is(${TURN}, [class*='st-key-card_']) :is(table, [data-testid='stC
 const FOLD_LINE = "[class*='st-key-fold_']";
 const FOLDED_LINE = `:is([class*='st-key-past_'] ${FOLD_LINE}, ${FOLD_LINE}:not([class*='_whole']))`;
 const MARKED = `${FOLD_LINE}, pre, table`;
-const CLAMPED_QUESTION = "[class*='st-key-clamped_question_']";
 const AWAY_PIXELS = 200;
 const NEAR_PIXELS = 24;
 const GESTURE_MILLISECONDS = 1000;
@@ -136,7 +135,7 @@ function markTurns() {
     const number = turn.className.match(/st-key-turn_(\d+)/)[1];
     if (turn.dataset.turn !== number) turn.dataset.turn = number;
   });
-  document.querySelectorAll(CLAMPED_QUESTION).forEach((question) => {
+  document.querySelectorAll("[class*='st-key-clamped_question_']").forEach((question) => {
     // Nothing is hidden, so the button to show more is.
     question.toggleAttribute("data-fits", question.scrollHeight <= question.clientHeight + 1);
   });

@@ -1,5 +1,4 @@
 // Unsent text in this tab belongs to the user who typed it, and another user may sign in afterwards.
-const OWN_KEYS = "turnfold_";
 const VISITOR = "turnfold_visitor";
 const WAY_BACK = "turnfold_way_back"; // set by sign_in.js
 
@@ -8,7 +7,7 @@ function beginVisit(visitor) {
   if (!visitor || before === visitor) return;
   if (before !== null) {
     Object.keys(sessionStorage)
-      .filter((key) => key.startsWith(OWN_KEYS))
+      .filter((key) => key.startsWith("turnfold_"))
       .forEach((key) => sessionStorage.removeItem(key));
     setOutbox([]);
   }

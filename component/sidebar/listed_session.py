@@ -18,7 +18,7 @@ from graph.value.view import SessionItem
 _NO_FILE_NAME: Final = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 _NAME_CHARS: Final = 60
 _ROW_CHARS: Final = 14  # of wide letters
-# The limit of `asset/open_file.js`: the file is sent as a JSON string in one message of the page's websocket.
+# The limit of `asset/attach.js`: the file is sent as a JSON string in one message of the page's websocket.
 OPENED_BYTES: Final = 10 * 1024 * 1024
 
 

@@ -118,7 +118,7 @@ def test_a_chat_is_renamed_in_a_dialog_that_stays_until_it_is_closed(page: AppTe
 def test_a_file_that_is_too_large_to_be_opened_again_says_so(
     page: AppTest, service: ScriptedService, *, size: ExportSize, is_offered: bool, note: str, note_without: str
 ) -> None:
-    assert f"FILE_BYTES = {OPENED_BYTES // 2**20} * 1024 * 1024;" in widget.read_assets("open_file.js")
+    assert f"FILE_BYTES = {OPENED_BYTES // 2**20} * 1024 * 1024;" in widget.read_assets("attach.js")
     service.size = size
     identifier = store_session(service, 1)
     page.run().menu_button(key=f"menu_{identifier}").click("내보내기").run()
