@@ -19,7 +19,7 @@ from component.bridge import delivery, service_provider
 from component.chat import model_menu, tool_menu
 from component.format import format_count, format_percent, format_tokens
 from component.page_state import PageState
-from component.panel import record_action, summary_panel
+from component.panel import record_dialog, summary_panel
 from component.words.words import Words
 from graph.value.error import BusyError, TurnfoldError
 from graph.value.view import Gauge
@@ -134,7 +134,7 @@ def _draw_above(page: PageState) -> None:
                 widget.show_error(page.words, error)
                 widget.draw_action(page.words.steering.close, "icon_close_notice", "close", page_state.set_notice, None)
         with widget.error_box(page.words):
-            record_action.draw(page, "bar")
+            record_dialog.draw_undo(page, "bar")
         if background.is_pending():
             background.draw()
         attaching.draw(page.words)

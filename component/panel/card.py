@@ -20,8 +20,8 @@ from component.format import (
 )
 from component.markdown import summary_markdown
 from component.page_state import PageState
-from component.panel import record_action
-from component.panel.record_action import EDIT, REMAKE, VERSIONS
+from component.panel import record_dialog
+from component.panel.record_dialog import EDIT, REMAKE, VERSIONS
 from component.words.part import SteeringWords
 from component.words.wording import describe_compaction
 from component.words.words import Words
@@ -30,15 +30,15 @@ from graph.value.record import Record
 
 def _choices(labels: SteeringWords, session_id: str, record: Record) -> dict[str, Callable[[], None]]:
     def opening(name: str) -> Callable[[], None]:
-        return partial(record_action.open_dialog, name, session_id, record)
+        return partial(record_dialog.open_dialog, name, session_id, record)
 
     versions = {labels.versions: opening(VERSIONS)}
     if record.kind == "verbatim":
-        again = {labels.fold_again: partial(record_action.fold_again, session_id, record)} if record.version > 1 else {}
+        again = {labels.fold_again: partial(record_dialog.fold_again, session_id, record)} if record.version > 1 else {}
         return {**again, **versions}
     choices = {labels.edit: opening(EDIT), labels.remake: opening(REMAKE), **versions}
     if record.kind != "compaction":  # which has an undo button of its own
-        choices[labels.undo_fold] = partial(record_action.undo_fold, session_id, record)
+        choices[labels.undo_fold] = partial(record_dialog.undo_fold, session_id, record)
     return choices
 
 
@@ -99,7 +99,7 @@ def _draw_facts(now: PageState, record: Record, *, is_active: bool) -> None:
         return
     colour = "orange" if now.service.folds.lacks_firm(record) and not record.edited else "gray"
     count = words.facts_kept.format(kept=len(kept), all=len(kept) + len(missing))
-    label, key = f":{colour}[{count}]", record_action.facts_key(record.id)
+    label, key = f":{colour}[{count}]", record_dialog.facts_key(record.id)
     if box := widget.open_box(label, key, "fact_check"):
         with box:
             if missing and now.session is not None:

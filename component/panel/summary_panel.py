@@ -11,7 +11,7 @@ from component import open_form, page_state, project_choice, redraw, turn_button
 from component.bridge import delivery
 from component.format import format_count, format_money, format_tokens
 from component.page_state import PageState
-from component.panel import card, input_tab, panel_head, record_action
+from component.panel import card, input_tab, panel_head, record_dialog
 from component.project import project_tab
 from component.words.words import Words
 from graph.value.view import ChartPoint, CostView, Money, PinView, Savings
@@ -216,7 +216,7 @@ def _draw_history(now: PageState) -> None:
     identifier = now.session.session_id if now.session else ""
     records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
     with st.container():  # shown where the panel covers the message field and its line
-        record_action.draw(now, "panel")
+        record_dialog.draw_undo(now, "panel")
     panel_head.draw(now, has_records=bool(records or following.ready))
     with st.container():
         if identifier:

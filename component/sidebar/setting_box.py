@@ -1,4 +1,4 @@
-"""The sidebar's expander of advanced settings, the dialog of API tokens, and the button to import chats."""
+"""The sidebar's expander of advanced settings, with the dialog of API tokens and the user's own instructions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import streamlit as st
 
 from component import action, background, dialog, page_state, project_choice, redraw, widget
 from component.bridge import delivery, service_provider
-from component.format import escape_label, zone_of
+from component.format import escape_label, format_count, zone_of
 from component.page_state import PageState
 from component.panel import panel_head
-from component.sidebar import instructions
 from component.words.text import LANGUAGE_NAMES, LANGUAGES
 from component.words.wording import describe_strategy, words_of
 from component.words.words import Words
@@ -152,7 +151,7 @@ def draw(now: PageState) -> None:
             project_choice.draw(now.service, now.words)
         panel_head.draw_rate(now)
         _draw_strategy(now)
-        instructions.draw(now)
+        _draw_instructions(now)
         widget.draw_action(now.words.programs.choose, "programs", "terminal", _open)
         if not dialog.is_open():
             _forget()
@@ -205,3 +204,47 @@ def _draw_strategy(now: PageState) -> None:
         act, options = background.start_compaction, {"type": "secondary", "width": "stretch"}
         is_running, identifier = now.session.is_running, now.session.session_id
         widget.draw_action(words.compact_now, "compact", "compress", act, identifier, disabled=is_running, **options)
+
+
+_READ: Final = "read_instructions"
+
+
+def _draw_instructions(now: PageState) -> None:
+    """Draws the user's own instructions, for all chats and for the open one; they are kept as they are typed."""
+    words, own, state = now.words, now.service.instructions, st.session_state
+    with widget.error_box(words):
+        key: str = page_state.NEW_INSTRUCTIONS
+        keep: Callable[[str], object] = own.checked
+        kept: str = state.get(key, "")  # the first message takes it along from here
+        if now.session is not None:
+            identifier = now.session.session_id
+            key, keep = f"instructions_{identifier}", partial(own.keep_of_session, identifier)
+            kept = own.of_session(identifier)
+        of_all = "instructions_all", own.for_all(), own.keep_for_all, words.instructions_all, words.instructions_help
+        of_chat = key, kept, keep, words.instructions_chat, None
+        state[_READ] = {text[0]: _draw_text(now, *text) for text in (of_all, of_chat)}
+
+
+def _draw_text(
+    now: PageState, key: str, kept: str, keep: Callable[[str], object], label: str, about: str | None
+) -> str:
+    """Keeps what was typed, here and not in a callback: an interrupted run may skip that. Returns what was kept."""
+    own, state, error = now.service.instructions, st.session_state, None
+    typed, read = state.setdefault(key, kept), state.get(_READ, {}).get(key, kept)
+    if typed not in {read, kept}:
+        try:
+            keep(typed)
+        except TurnfoldError as refusal:
+            error = refusal
+        else:
+            kept = own.checked(typed)
+            page_state.queue_toast(now.words.instructions_saved)
+    # What another tab has saved is shown. An assignment without need would take away what the browser has and hasn't
+    # sent.
+    if error is None and typed != kept:
+        state[key] = kept
+    st.text_area(label, key=key, height=96, help=about)
+    if tokens := own.tokens(kept):
+        widget.draw_note(now.words.steering.pin_tokens.format(tokens=format_count(tokens)))
+    widget.show_error(now.words, error)
+    return read if error else kept

@@ -190,8 +190,6 @@ class ProgramWords(Group):
 
 
 class ProjectWords(Group):
-    """Texts in one language. Names in braces are placeholders filled in by the caller."""
-
     none = Both("No project", "프로젝트 없음")
     below = Both("Subfolder", "하위 폴더")
     below_hint = Both("this folder", "이 폴더")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import re
 from datetime import UTC, datetime, tzinfo
+from functools import cache
 from typing import Final
 
 from component.format import day_group, escape_label, format_count, format_tokens
-from component.words.text import LANGUAGES, Language
+from component.words.text import Language
 from component.words.words import Words
 from graph.value.error import AttachmentError, BusyError, InputError, PathError, TurnfoldError
 from graph.value.record import Record
@@ -34,11 +35,9 @@ _WITH_FIGURES: Final = {"instructions_too_long", "not_shorter", "over_guessed_wi
 _FIGURE: Final = re.compile(r"\d+")
 
 
-_WORDS: Final = {language: Words(language) for language in LANGUAGES}
-
-
+@cache
 def words_of(language: Language) -> Words:
-    return _WORDS[language]
+    return Words(language)
 
 
 def language_of_locale(locale: str | None) -> Language:

@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from component.words.part import (
-    AttachmentWords,
-    CostWords,
-    InputWords,
-    ProgramWords,
-    ProjectWords,
-    QueueWords,
-    SessionWords,
-    SignInWords,
-    SteeringWords,
-    ToolWords,
-)
+from component.words import part
 from component.words.reason import DETAILED_ERRORS, ERRORS, INPUT_REASONS, PATH_REASONS
 from component.words.text import Both, Group, Language, table
 
 
 class Words(Group):
-    """The page's texts in one language.
-
-    `errors` has the sentences by `code` of `graph.value.error`, `detailed_errors` those with a detail in them;
-    `input_reasons` and `path_reasons` by `reason`.
-    """
-
     new_chat = Both("New chat", "새 대화")
     search_chats = Both("Search chats", "대화 검색")
     no_chats = Both("No chats yet.", "아직 대화가 없습니다.")
@@ -508,13 +491,13 @@ class Words(Group):
 
     def __init__(self, language: Language) -> None:
         super().__init__(language)
-        self.cost = CostWords(language)
-        self.project = ProjectWords(language)
-        self.attachment = AttachmentWords(language)
-        self.queue = QueueWords(language)
-        self.input = InputWords(language)
-        self.programs = ProgramWords(language)
-        self.sessions = SessionWords(language)
-        self.sign_in = SignInWords(language)
-        self.steering = SteeringWords(language)
-        self.tools = ToolWords(language)
+        self.cost = part.CostWords(language)
+        self.project = part.ProjectWords(language)
+        self.attachment = part.AttachmentWords(language)
+        self.queue = part.QueueWords(language)
+        self.input = part.InputWords(language)
+        self.programs = part.ProgramWords(language)
+        self.sessions = part.SessionWords(language)
+        self.sign_in = part.SignInWords(language)
+        self.steering = part.SteeringWords(language)
+        self.tools = part.ToolWords(language)

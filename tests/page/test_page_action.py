@@ -21,8 +21,8 @@ from streamlit.testing.v1 import AppTest
 
 from component import action, background, browser, page_state
 from component.bridge import service_provider
-from component.panel import record_action
-from component.panel.record_action import Target
+from component.panel import record_dialog
+from component.panel.record_dialog import Target
 from component.project import project_form
 from component.sidebar import setting_box
 from graph.server.identity import owner_of
@@ -372,59 +372,59 @@ def undo_delete(about: About) -> Iterator[Press]:
     assert about.is_listed()
 
 
-@shows("record_action.edit")
+@shows("record_dialog.edit")
 def edit_a_summary(about: About) -> Iterator[Press]:
     target = Target(about.session_id, about.record)
     about.fields[target.key("text")] = "The move is on 3 October."
-    yield partial(record_action.edit, target)
+    yield partial(record_dialog.edit, target)
     assert about.record.summary == "The move is on 3 October."
 
 
-@shows("record_action.add_fact")
+@shows("record_dialog.add_fact")
 def add_a_missing_fact(about: About) -> Iterator[Press]:
     bare = about.service.folds.edit(about.session_id, about.record.id, "The move.")
     fact = bare.missing_facts[0]
     asked = {"session": about.session_id, "record": bare.id, "fact": fact}
-    yield partial(record_action.add_fact, asked)
+    yield partial(record_dialog.add_fact, asked)
     assert fact in about.record.kept_facts
 
 
-@shows("record_action.use_version")
+@shows("record_dialog.use_version")
 def use_a_version(about: About) -> Iterator[Press]:
     first = about.record
     edited = about.service.folds.edit(about.session_id, first.id, "The move is on 3 October.")
-    yield partial(record_action.use_version, Target(about.session_id, edited), first)
+    yield partial(record_dialog.use_version, Target(about.session_id, edited), first)
     assert about.record.id == first.id
 
 
-@shows("record_action._take_back")
+@shows("record_dialog._take_back")
 def take_a_change_back(about: About) -> Iterator[Press]:
     first = about.record
     about.service.folds.edit(about.session_id, first.id, "The move is on 3 October.")
     change = SimpleNamespace(session_id=about.session_id, back_to=first.id, is_compaction=False)
-    yield partial(handler("record_action._take_back"), change)
+    yield partial(handler("record_dialog._take_back"), change)
     assert about.record.id == first.id
 
 
-@shows("record_action.remake")
+@shows("record_dialog.remake")
 def remake(about: About) -> Iterator[Press]:
     target = Target(about.session_id, about.record)
     about.fields |= {target.key("rate"): 0.2, target.key("wish"): "The prices"}
-    yield partial(record_action.remake, target)
+    yield partial(record_dialog.remake, target)
     assert (about.record.version, about.record.wish) == (2, "The prices")
 
 
-@shows("record_action.undo_fold")
+@shows("record_dialog.undo_fold")
 def undo_a_fold(about: About) -> Iterator[Press]:
-    yield partial(record_action.undo_fold, about.session_id, about.record)
+    yield partial(record_dialog.undo_fold, about.session_id, about.record)
     assert about.record.kind == "verbatim"
 
 
-@shows("record_action.fold_again")
+@shows("record_dialog.fold_again")
 def fold_again(about: About) -> Iterator[Press]:
     quoted = about.service.folds.undo(about.session_id, about.record.id)
     assert quoted is not None
-    yield partial(record_action.fold_again, about.session_id, quoted)
+    yield partial(record_dialog.fold_again, about.session_id, quoted)
     assert (about.record.version, about.record.kind) == (3, "interval")
 
 
