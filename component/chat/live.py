@@ -28,7 +28,7 @@ from graph.value.error import NotFoundError
 from graph.value.event import CallRetried
 from graph.value.view import LiveTurn, NamedImage, SessionView, StepStatus, ToolStep, TurnView
 
-_ICONS = {"running": ":material/pending:", "done": ":material/check_circle:"}
+_ICONS = {"running": ":material/pending:", "done": ":material/check_circle:", "declined": ":material/block:"}
 _THOUGHT_ICON: Final = "psychology"
 _SHOWN_CHARS = 2_000
 
@@ -73,8 +73,7 @@ def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
 def draw_step_list(words: Words, steps: Iterable[ToolStep], identifier: str = "") -> None:
     """Draws each step in a box; the pictures of its result only with the session's `identifier`."""
     for step in steps:
-        seconds = "" if step.seconds is None else f" · {words.tool_seconds.format(seconds=f'{step.seconds:.1f}')}"
-        with _box(f"{_label(words, step)}{seconds}", step.status):
+        with _box(" · ".join([_label(words, step), *_end(words, step)]), step.status):
             st.markdown(f":small[:gray[{words.tool_arguments}]]")
             st.code(step.arguments, language="json", wrap_lines=True)
             if step.result:
@@ -94,6 +93,12 @@ def _label(words: Words, step: ToolStep) -> str:
     return f"{shown} {escape_label(_brief(step.arguments))}"
 
 
+def _end(words: Words, step: ToolStep) -> list[str]:
+    if step.status == "declined":
+        return [words.tool_declined]
+    return [] if step.seconds is None else [words.tool_seconds.format(seconds=f"{step.seconds:.1f}")]
+
+
 def _describe_turns(words: Words, turns: Sequence[str]) -> str:
     if not turns:
         return words.recalled_none
@@ -102,8 +107,9 @@ def _describe_turns(words: Words, turns: Sequence[str]) -> str:
 
 def _count(words: Words, steps: Sequence[ToolStep]) -> str:
     used = words.tool_used_once if len(steps) == 1 else words.tools_used.format(count=len(steps))
-    failed = sum(step.status == "error" for step in steps)
-    return f"{used} · {words.tools_failed.format(count=failed)}" if failed else used
+    told = {"error": words.tools_failed, "declined": words.tools_declined}
+    counts = {status: sum(step.status == status for step in steps) for status in told}
+    return " · ".join([used, *(told[status].format(count=count) for status, count in counts.items() if count)])
 
 
 def _box(label: str, status: StepStatus) -> DeltaGenerator:

@@ -240,6 +240,8 @@ class Words(Group):
     tool_used_once = Both("1 tool call", "도구 1회 사용")
     tools_used = Both("{count} tool calls", "도구 {count}회 사용")
     tools_failed = Both("{count} failed", "{count}회 실패")
+    tools_declined = Both("{count} not allowed", "{count}회 허용 안 함")
+    tool_declined = Both("not allowed", "허용 안 함")
     tool_arguments = Both("Input", "입력")
     tool_result = Both("Result", "결과")
     tool_seconds = Both("{seconds} s", "{seconds}초")

@@ -19,7 +19,8 @@ from graph.value.record import Record
 EXAMPLE_MODEL: Final = "example"
 # "requires_action": a program must answer the calls of its own tools. "asking": the user must allow calls or not.
 TurnStatus = Literal["running", "requires_action", "asking", "finished", "failed", "stopped"]
-StepStatus = Literal["running", "done", "error"]
+# "declined": the user didn't allow the call, so it wasn't made.
+StepStatus = Literal["running", "done", "error", "declined"]
 Phase = Literal["folding", "waiting", "reading", "thinking", "tool", "answering"]
 ContextNotice = Literal["", "nearly_full", "full"]
 Thinking = Literal["", "off", "low", "high"]

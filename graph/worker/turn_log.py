@@ -43,10 +43,13 @@ from graph.value.event import (
     TurnStopped,
 )
 from graph.value.view import LiveTurn, StepStatus, ToolStep
+from prompt.system import framing
+from prompt.tool import words
 
 _LOG = logging.getLogger(__name__)
 _STARTS: Final = 2**30
 _FAR: Final = 10**6
+_DECLINED: Final = {*words.DECLINED.values(), *framing.DECLINED.values()}
 
 
 @dataclass(eq=False)
@@ -354,16 +357,22 @@ def _awaited(view: LiveTurn) -> tuple[object, ...]:
 
 
 def _finished(step: ToolStep, event: ToolFinished) -> ToolStep:
-    status: StepStatus = "error" if event.is_error else "done"
     return replace(
         step,
         result=event.result,
-        status=status,
+        status=_status(event.result, is_error=event.is_error),
         seconds=event.seconds,
         turns=event.turns,
         progress="",
         images=event.images,
     )
+
+
+def _status(result: str, *, is_error: bool) -> StepStatus:
+    """Returns how a call ended; one that the user didn't allow is known by the sentence in place of its result."""
+    if not is_error:
+        return "done"
+    return "declined" if result in _DECLINED else "error"
 
 
 _ENDS: Final[Mapping[type[Event], TurnEnd]] = {
@@ -417,13 +426,12 @@ def steps_in(messages: Sequence[AnyMessage]) -> Iterable[ToolStep]:
                 yield ToolStep(str(call["id"]), call["name"], arguments, "", "running", None)
                 continue
             mark = result.additional_kwargs.get(MARK, {})
-            status: StepStatus = "error" if result.status == "error" else "done"
             yield ToolStep(
                 str(call["id"]),
                 call["name"],
                 arguments,
                 words_of(result),
-                status,
+                _status(words_of(result), is_error=result.status == "error"),
                 mark.get("seconds"),
                 opened_turns(call["name"], words_of(result)),
                 str(mark.get("server", "")),

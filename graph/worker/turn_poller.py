@@ -79,7 +79,7 @@ class DistantTurn:
     def _add(self, message: AnyMessage, steps: dict[str, ToolStep]) -> None:
         if isinstance(message, ToolMessage):
             step = steps[message.tool_call_id]
-            is_error, seconds = step.status == "error", step.seconds or 0.0
+            is_error, seconds = step.status in {"error", "declined"}, step.seconds or 0.0
             self.log.append(
                 ToolFinished(step.call_id, step.name, step.result, is_error, seconds, step.turns, step.images)
             )

@@ -255,7 +255,7 @@ def test_twelve_turns_with_thirty_calls_fold_four_times(folder: Path, tmp_path: 
                 chat.close()
                 chat = opened(chat.session_id)
         steps = [step for turn in chat.turns for step in turn.steps]
-        assert [(step.status, step.result) for step in steps if step.status != "done"] == [("error", DECLINED["ko"])]
+        assert [(step.status, step.result) for step in steps if step.status != "done"] == [("declined", DECLINED["ko"])]
         assert len(steps) == 30
         bodies = endpoint.bodies("chat")
         assert [found for body in bodies for found in faults(body["messages"])] == []

@@ -127,7 +127,7 @@ def test_call_that_is_declined_is_not_made_and_the_model_is_told(
     assert isinstance(answer(chat, write="once", erase="no")[-1], TurnFinished)
     assert servers.calls == [("write_note", {"text": "우유"})]
     assert results(server.bodies("chat")[-1]) == ["write_note is done.", DECLINED["ko"]]
-    assert [step.status for step in chat.last_turn.steps] == ["done", "error"]
+    assert [step.status for step in chat.last_turn.steps] == ["done", "declined"]
 
 
 def test_word_for_all_of_the_chat_holds_for_this_tool_and_this_chat_alone(
@@ -237,7 +237,7 @@ def test_stop_ends_the_wait_and_nothing_is_made(chat: Chat, server: FakeOpenAI, 
     asked(chat, server, WRITES)
     chat.service.turns.stop(chat.session_id)
     turn = chat.last_turn
-    assert (turn.status, turn.pending, [step.status for step in turn.steps]) == ("stopped", (), ["error"])
+    assert (turn.status, turn.pending, [step.status for step in turn.steps]) == ("stopped", (), ["declined"])
     with pytest.raises(InputError, match="call-write"):
         answer(chat, write="once")
     server.script(text("다음 답입니다."))

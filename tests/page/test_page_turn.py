@@ -61,9 +61,10 @@ def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service
     sent = '{"path": "a.py", "lines": {"from": 1, "all": true}, "말": ["하나", null]}'
     made_up = ToolStep("call-5", "a` ~b~ `c", "{}", "", "error", 0.1)
     look = replace(CLOCK, call_id="call-4", name="look", arguments=sent)
-    service.steps = (CLOCK, SEARCH, replace(SEARCH, call_id="call-3"), look, made_up)
+    declined = ToolStep("call-6", "a__b", "{}", "", "declined", 0.0, server="a", title="b")
+    service.steps = (CLOCK, SEARCH, replace(SEARCH, call_id="call-3"), look, made_up, declined)
     say(page.run(), "찾아 줘")
-    assert "도구 5회 사용 · 3회 실패" in labels(page)
+    assert "도구 6회 사용 · 3회 실패 · 1회 허용 안 함" in labels(page)
     assert "14:32" not in [code.value for code in page.code]
     page.session_state[STEPS] = True
     page.run()
@@ -71,6 +72,7 @@ def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service
     assert [code.value for code in page.code].count("The web search failed") == 2
     failed = [(box.label.split()[0], box.state) for box in page.status]
     assert failed[:2] == [("`web_search`", "error")] * 2
+    assert "a · **b** · 허용 안 함" in [" ".join(label.split()) for label in labels(page)]
     assert page.status[2].label.startswith("`a' ~b~ 'c`")  # cannot leave its code span
     shown_input = escape_label('a.py, {"from": 1, "all": true}, ["하나", null]')
     assert f"`look` {shown_input} · 0.1초" in labels(page)
