@@ -17,7 +17,8 @@ from markdown_it import MarkdownIt
 from streamlit.delta_generator import DeltaGenerator
 
 from component import dialog, page_state, redraw, widget
-from component.bridge import delivery
+from component.action import TurnPlace
+from component.bridge import delivery, service_provider
 from component.chat import picture
 from component.format import escape_label, format_turns
 from component.markdown import answer_markdown
@@ -30,7 +31,7 @@ from graph.value.view import LiveTurn, NamedImage, SessionView, StepStatus, Tool
 
 _ICONS = {"running": ":material/pending:", "done": ":material/check_circle:", "declined": ":material/block:"}
 _THOUGHT_ICON: Final = "psychology"
-_SHOWN_CHARS = 2_000
+_SHOWN_CHARS, _WHOLE_CHARS = 2_000, 200_000
 
 
 @delivery.fragment()
@@ -53,8 +54,8 @@ def draw_steps(words: Words, identifier: str, turn: TurnView) -> None:
     if not all(step.turns for step in turn.steps):
         label, key = _count(words, turn.steps), f"steps_{turn.number}_{turn.attempt}"
         if box := widget.open_box(label, key, "build"):
-            with box:
-                draw_step_list(words, turn.steps, identifier)
+            with box, error_box(words):
+                draw_step_list(words, turn.steps, (identifier, turn.number, turn.attempt))
     draw_recalled(words, turn.steps)
 
 
@@ -70,18 +71,36 @@ def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
     st.html(f'<p class="recalled">{_describe_turns(words, buttons)}</p>')
 
 
-def draw_step_list(words: Words, steps: Iterable[ToolStep], identifier: str = "") -> None:
-    """Draws each step in a box; the pictures of its result only with the session's `identifier`."""
-    for step in steps:
+def draw_step_list(words: Words, steps: Iterable[ToolStep], place: TurnPlace | None = None) -> None:
+    """Draws each step in a box; the pictures of its result, and all of it, only with the `place` of an ended turn."""
+    for number, step in enumerate(steps):
         with _box(" · ".join([_label(words, step), *_end(words, step)]), step.status):
-            st.markdown(f":small[:gray[{words.tool_arguments}]]")
+            widget.draw_note(words.tool_arguments)
             st.code(step.arguments, language="json", wrap_lines=True)
             if step.result:
-                st.markdown(f":small[:gray[{words.tool_result}]]")
-                cut = step.result[:_SHOWN_CHARS]
-                st.code(cut if cut == step.result else f"{cut}…", language=None, wrap_lines=True)
-            if step.images and identifier:
-                picture.draw(words, identifier, [NamedImage("", url) for url in step.images], f"step_{step.call_id}")
+                widget.draw_note(words.tool_result)
+                _draw_result(words, step, place, number)
+            if step.images and place is not None:
+                images, key = [NamedImage("", url) for url in step.images], "_".join(map(str, place[1:]))
+                picture.draw(words, place[0], images, f"step_{key}_{number}")
+
+
+def _draw_result(words: Words, step: ToolStep, place: TurnPlace | None, number: int) -> None:
+    service = service_provider.current()
+    # What the input has of a longer one is the limit, and a note.
+    if place is None or len(step.result) <= min(_SHOWN_CHARS, service.settings.tool_result_chars):
+        _draw_text(step.result, _SHOWN_CHARS)
+        return
+
+    def draw_part(is_whole: bool) -> None:  # noqa: FBT001  # as `draw_clamped` calls it
+        whole = service.turns.whole_result(*place, step.call_id) if is_whole else step.result
+        _draw_text(whole, _WHOLE_CHARS if is_whole else _SHOWN_CHARS)
+
+    widget.draw_clamped(words, f"result_{place[1]}_{place[2]}_{number}", draw_part)
+
+
+def _draw_text(text: str, chars: int) -> None:
+    st.code(text if len(text) <= chars else f"{text[:chars]}…", language=None, wrap_lines=True)
 
 
 def _label(words: Words, step: ToolStep) -> str:

@@ -716,16 +716,16 @@ class Turns:
             turns, rows[0].number - 1, resets.turns(session_id), resets.can_undo(session_id), previous_at=previous_at
         )
 
-    def whole_result(self, session_id: str, turn: int, call_id: str) -> str:
-        """Returns the whole text of a call's result in a turn's last attempt, which the input may have cut."""
+    def whole_result(self, session_id: str, turn: int, attempt: int, call_id: str) -> str:
+        """Returns the whole text of a call's result in an attempt, which the input may have cut."""
         self._access.own(session_id)
-        entries = self._stores.archive.live_turns(session_id, turn, turn)
-        whole = self._stores.archive.whole_texts(session_id, turn, turn)
-        results = (entry.message for entry in entries if isinstance(entry.message, ToolMessage))
+        archive = self._stores.archive
+        of_attempt = (each.message for each in archive.all_of_turn(session_id, turn) if each.attempt == attempt)
+        results = (message for message in of_attempt if isinstance(message, ToolMessage))
         found = next((result for result in results if result.tool_call_id == call_id), None)
         if found is None:
             raise NotFoundError(call_id)
-        return whole.get(str(found.id)) or words_of(found)
+        return archive.whole_text(session_id, str(found.id)) or words_of(found)
 
     def version(self, session_id: str, turn: int, attempt: int) -> TurnView:
         """Returns a turn as one of its `attempts` answered it; raises `NotFoundError` if it isn't one of them."""

@@ -80,6 +80,7 @@ _WHOLE_TEXTS = (
     .select_from(WITH_TURN)
     .where(IS_LIVE, _IS_IN_TURNS, _message.whole_text != "")
 )
+_WHOLE_TEXT = select(_message.whole_text).where(_IS_IT)
 _ALL_OF_TURNS = select(*MESSAGE_COLUMNS).where(_IS_IN_TURNS).order_by(_message.position)
 _FROM = _LIVE_ROWS.where(_IN_SESSION, _message.position >= _FIRST, _message.turn >= bindparam("of_turn")).order_by(
     _message.position
@@ -175,6 +176,12 @@ class Archive:
         with self._database.read() as connection:
             parameters = {"of_session": session_id, "first": first_turn, "last": last_turn}
             return {row.message_id: row.whole_text for row in connection.execute(_WHOLE_TEXTS, parameters)}
+
+    def whole_text(self, session_id: str, message_id: str) -> str:
+        """Returns the whole text of a result that is cut, live or not; "" for any other."""
+        with self._database.read() as connection:
+            parameters = {"of_session": session_id, "of_message": message_id}
+            return str(connection.scalar(_WHOLE_TEXT, parameters) or "")
 
     def all_of_turn(self, session_id: str, turn: int) -> list[ArchivedMessage]:
         """Returns all messages of a turn, earlier attempts included, in order."""

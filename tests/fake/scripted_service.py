@@ -82,6 +82,7 @@ class ScriptedService:
         self.stopped: list[str] = []
         self.sent: list[TurnOptions] = []
         self.images: dict[str, str] = {}
+        self.whole_results: dict[tuple[int, int, str], str] = {}
         self.calls: list[str] = []
         self.deleted_when_asked_for = ""
         self.reset_after = 0
@@ -133,6 +134,10 @@ class ScriptedService:
         session.turns.append(replace(self._turn(number, 1, text_of(asked), session), images=images_of(asked)))
         session.fold_before(number)
         return number
+
+    def whole_result(self, session_id: str, turn: int, attempt: int, call_id: str) -> str:
+        self._look("whole_result", session_id)
+        return self.whole_results[turn, attempt, call_id]
 
     def image(self, session_id: str, reference: str) -> str:
         self._look("image", session_id)

@@ -368,16 +368,23 @@ def test_long_result_is_cut_in_the_input_whole_in_the_archive_and_found_by_recal
     (sent,) = results(server.bodies("chat")[-1])
     assert "무지개독수리" not in sent
     assert len(sent) < 1_200
-    assert chat.service.turns.whole_result(chat.session_id, 2, "call-look") == whole
+    assert chat.service.turns.whole_result(chat.session_id, 2, 1, "call-look") == whole
     with pytest.raises(NotFoundError):
-        chat.service.turns.whole_result(chat.session_id, 2, "call-write")
+        chat.service.turns.whole_result(chat.session_id, 2, 1, "call-write")
+    servers.results["look"] = McpResult("짧습니다.")
+    server.script(tools(LOOKS), text("짧군요."))
+    chat.service.turns.regenerate(chat.session_id)
+    chat.events()
+    attempts = [chat.service.turns.whole_result(chat.session_id, 2, attempt, "call-look") for attempt in (1, 2)]
+    assert attempts == [whole, "짧습니다."]
+    chat.service.sessions.choose_attempt(chat.session_id, 2, 1)
     server.script(tools(ScriptedCall("recall", '{"query": "무지개독수리"}', "call-recall")), text("찾았습니다."))
     chat.say(question(3))
     assert "무지개독수리" in results(server.bodies("chat")[-1])[-1]
     assert [item.found_turn for item in chat.service.sessions.list(search="무지개독수리")] == [2]
     lines = chat.service.sessions.export(chat.session_id)
     (imported,) = chat.service.sessions.import_session(lines)
-    assert chat.service.turns.whole_result(imported, 2, "call-look") == whole
+    assert chat.service.turns.whole_result(imported, 2, 1, "call-look") == whole
     chat.service.sessions.delete(imported)
     assert len(chat.service.sessions.list(search="무지개독수리")) == 1
 

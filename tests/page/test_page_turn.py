@@ -78,6 +78,18 @@ def test_tool_calls_are_counted_and_sent_only_when_opened(page: AppTest, service
     assert f"`look` {shown_input} · 0.1초" in labels(page)
 
 
+def test_all_of_a_long_result_is_read_when_it_is_asked_for(page: AppTest, service: ScriptedService) -> None:
+    service.steps = (replace(CLOCK, result="가" * 10_000), replace(SEARCH, call_id="call-3"))
+    service.whole_results[1, 1, CLOCK.call_id] = "가" * 300_000
+    page.session_state[STEPS] = True
+    say(page.run(), "찾아 줘")
+    for chars in (2_001, 200_001, 2_001):
+        assert max(len(code.value) for code in page.code) == chars
+        page.button(key="more_result_1_1_0").click().run()
+    assert service.calls.count("whole_result") == 2
+    assert "more_result_1_1_1" not in keys(page)
+
+
 @pytest.mark.parametrize(
     ("locale", "turns", "line", "label", "used"),
     [
