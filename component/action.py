@@ -192,6 +192,10 @@ def choose_tools(names: Sequence[str], *, is_on: bool) -> None:
     _try(choose)
 
 
+def ask_again(offered: str) -> None:
+    _try(lambda: service_provider.current().mcp.ask_again(page_state.session_id() or "", offered))
+
+
 def start_server(name: str) -> None:
     _try(lambda: service_provider.current().mcp.start(name))
 

@@ -71,7 +71,11 @@ def _draw_server(now: PageState, server: McpServer) -> bool:
             if len(server.tools) > 1:  # no tool's offered name has a space
                 _draw_box(labels.all, f"all {server.name}", server.tools)
             for tool in server.tools:
-                _draw_box(_label(now.words, tool), tool.offered, [tool], hint=escape_label(tool.description))
+                with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                    _draw_box(_label(now.words, tool), tool.offered, [tool], hint=escape_label(tool.description))
+                    if tool.asks and tool.is_allowed:
+                        key = f"ask_again_{tool.offered}"
+                        widget.draw_action(labels.ask_again, key, "undo", action.ask_again, tool.offered)
             if server.state == "ready" and (server.detail or not server.tools):
                 names = escape_label(server.detail)
                 told = labels.unusable.format(names=names) if names else labels.none_offered

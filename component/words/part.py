@@ -600,6 +600,7 @@ class ToolWords(Group):
     all = Both("All tools", "모든 도구")
     asks = Both("asks first", "실행 전에 물음")
     allowed = Both("always allowed in this chat", "이 대화에서 항상 허용됨")
+    ask_again = Both("Ask again", "다시 묻기")
     asks_not = Both("runs without asking", "묻지 않고 실행")
     changed = Both("changed since you chose it: choose it again", "고른 뒤에 바뀌었습니다. 다시 골라 주세요")
 

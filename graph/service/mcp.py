@@ -96,6 +96,12 @@ class McpChat:
             session_id, self._access.owner, **self._choices.mcp_chosen(offered, session)
         )
 
+    def ask_again(self, session_id: str, offered: str) -> None:
+        """Takes back that all calls of a tool are allowed in this chat, from the next turn on."""
+        session = self._access.own(session_id)
+        allowed = tuple(allowance for allowance in session.mcp_allowed if allowance.split()[0] != offered)
+        self._access.stores.sessions.update(session_id, self._access.owner, mcp_allowed=allowed)
+
     def start(self, server: str) -> None:
         """Begins to start a server in the background, so that `choices` has its tools soon; ignores unknown names."""
         self._access.check_admitted()

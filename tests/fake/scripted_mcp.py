@@ -29,6 +29,7 @@ class ScriptedMcp:
         chosen: Offered names by session, under "" those of the newest chat.
         started: The servers that were to start.
         words: What was answered, by session.
+        asking_again: The tools that are to ask again, by session.
     """
 
     def __init__(self, service: ScriptedService) -> None:
@@ -38,6 +39,7 @@ class ScriptedMcp:
         self.is_too_much = False
         self.started: list[str] = []
         self.words: dict[str, dict[str, Word]] = {}
+        self.asking_again: dict[str, str] = {}
 
     def choices(self, session_id: str = "", *, chosen: Collection[str] | None = None, model: str = "") -> McpChoice:
         assert isinstance(model, str)
@@ -53,6 +55,10 @@ class ScriptedMcp:
         self._service.act("choose")
         self._service.session_of(session_id)
         self.chosen[session_id] = offered
+
+    def ask_again(self, session_id: str, offered: str) -> None:
+        self._service.act("ask_again")
+        self.asking_again[session_id] = offered
 
     def start(self, server: str) -> None:
         self.started.append(server)

@@ -166,6 +166,20 @@ def test_word_for_all_of_the_chat_ends_with_the_tool_as_it_was(
     asked(chat, server, WRITES)
 
 
+def test_word_for_all_of_the_chat_is_taken_back(chat: Chat, server: FakeOpenAI) -> None:
+    asked(chat, server, WRITES, ERASES)
+    server.script(text("했습니다."))
+    answer(chat, write="always", erase="always")
+    chat.service.mcp.ask_again(chat.session_id, WRITE.offered)
+    (shown,) = chat.service.mcp.choices(chat.session_id).servers
+    assert {tool.name: tool.is_on and tool.is_allowed for tool in shown.tools} == {
+        "erase": True,
+        "look": False,
+        "write_note": False,
+    }
+    assert [call.tool for call in asked(chat, server, ERASES, WRITES).calls] == ["write_note"]
+
+
 def test_turn_whose_server_dies_before_the_wait_is_written_is_interrupted(
     chat: Chat, server: FakeOpenAI, servers: ScriptedServers
 ) -> None:

@@ -79,6 +79,14 @@ def test_a_tool_tells_its_size_and_whether_it_asks(page: AppTest, service: Scrip
     assert next(box for box in page.checkbox if "files__read" in str(box.key)).help == "Reads \\_all\\_ of it."
 
 
+def test_a_tool_that_is_always_allowed_can_ask_again(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    opened(page, service, identifier, FILES._replace(tools=(READ, WRITE._replace(is_allowed=True))))
+    assert f"ask_again_{READ.offered}" not in keys(page)
+    page.button(key=f"ask_again_{WRITE.offered}").click().run()
+    assert service.mcp.asking_again == {identifier: WRITE.offered}
+
+
 def test_tools_are_chosen_for_a_chat(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 1)
     opened(page, service, identifier)
