@@ -42,6 +42,7 @@ from graph.service.mcp import McpChat
 from graph.service.projects import Projects
 from graph.service.sessions import Sessions
 from graph.service.summaries import Summaries
+from graph.service.turn_start import TurnStarter
 from graph.service.turns import Turns
 from graph.store.access import ApiTokenStore
 from graph.store.project import RuleAgreementStore
@@ -189,16 +190,16 @@ class ChatService:
         access, choices, stores = engine.access, engine.choices, engine.stores
         settings, models, strategies = choices.settings, choices.models, choices.strategies
         self.settings = settings
-        self.turns = Turns(
+        starter = TurnStarter(
             access,
             choices,
-            eraser=engine.eraser,
             contexts=engine.contexts,
             project_turns=engine.project_turns,
             titles=engine.titles,
             vectors=engine.vectors,
             metrics=engine.spending.metrics,
         )
+        self.turns = Turns(access, choices, eraser=engine.eraser, starter=starter, project_turns=engine.project_turns)
         self.sessions = Sessions(
             access,
             choices,

@@ -7,42 +7,32 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.attached import data_urls, images_of, question_of, url_of, urls_of
 from graph.core.language import is_casual, system_language
-from graph.core.pin import ContextRequest
 from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, title_of
 from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
-from graph.node.state import TurnContext
-from graph.recognise.client_chain import OpenFingerprint
 from graph.recognise.client_turns import check_history, continued, new_prefix, newest_calls, results_of
 from graph.recognise.decide import Decision
-from graph.server.metrics import Metrics
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id, newest_mcp_tools
 from graph.service.deletion import SessionEraser
-from graph.service.program_input import cleaned_options, import_history, tokens_beside
+from graph.service.program_input import import_history, tokens_beside
+from graph.service.turn_start import TurnStarter, fingerprint_of
 from graph.service.turn_stream import TurnStream, view_aside, views_of
 from graph.store.database import Lease
 from graph.store.fork import copy_session
 from graph.store.session import SessionRow
 from graph.store.turn import TurnRow
-from graph.tool.registry import allowance_of, mcp_text, mcp_tools, read_mcp
+from graph.tool.registry import allowance_of, read_mcp
 from graph.value.client import ClientMessage, is_image_url
 from graph.value.error import BusyError, InputError, InputReason, NotFoundError
 from graph.value.event import Event
-from graph.value.mcp import ToolInfo
 from graph.value.view import LiveTurn, NamedImage, StartedTurn, Transcript, TurnOptions, TurnView, Word
-from graph.worker.project_context import SessionContexts
 from graph.worker.project_turns import ProjectTurns
-from graph.worker.title_maker import TitleMaker
-from graph.worker.turn_log import TurnLog, TurnMeter, answers_in, pending_in, steps_in
-from graph.worker.turn_runner import Job
-from graph.worker.vector_worker import VectorWorker
+from graph.worker.turn_log import pending_in
 from prompt.system.framing import Language
 
 _SMALLEST_WINDOW_TOKENS: Final = 1_000
@@ -70,11 +60,8 @@ class Turns:
         choices: Choices,
         *,
         eraser: SessionEraser,
-        contexts: SessionContexts,
+        starter: TurnStarter,
         project_turns: ProjectTurns | None,
-        titles: TitleMaker | None,
-        vectors: VectorWorker | None,
-        metrics: Metrics,
     ) -> None:
         self._access = access
         self._owner = access.owner
@@ -83,11 +70,8 @@ class Turns:
         self._choices = choices
         self._message_chars = choices.settings.message_chars
         self._eraser = eraser
-        self._contexts = contexts
+        self._starter = starter
         self._project_turns = project_turns
-        self._titles = titles
-        self._vectors = vectors
-        self._metrics = metrics
 
     # A message is sent: accepted, reserved, begun, started.
 
@@ -143,7 +127,7 @@ class Turns:
                     sent = [*urls, *(plain_text(url) for earlier in before for url in earlier.images)]
                     turn, session = self._begin(lease, message, options, decision, data_urls(sent), first_tools)
                     messages = [message, *self._add(lease, turn, [message], brought)]
-                self._start(lease, turn, session, options, decision, messages=messages)
+                self._starter.start(lease, turn, session, options, decision, messages=messages)
                 return turn.number
         except BusyError:
             # If the message was sent twice at once, the session may be busy with this very message.
@@ -317,7 +301,7 @@ class Turns:
             is_casual=is_casual(text) and is_casual(text, self._last_answer(lease.session_id)),
             settings=changes,
             client=options.client_name,
-            fingerprint=_fingerprint_of(decision),
+            fingerprint=fingerprint_of(decision),
             images=images,
         )
         if not is_new:
@@ -343,97 +327,6 @@ class Turns:
             last = self._stores.turns.last(session_id)
             entries = self._stores.archive.live_turns(session_id, last.number, last.number) if last else []
         return text_of(entries[-1].message) if entries else ""
-
-    def _start(
-        self,
-        lease: Lease,
-        turn: TurnRow,
-        session: SessionRow,
-        options: TurnOptions,
-        decision: Decision | None,
-        *,
-        messages: Sequence[AnyMessage] = (),
-        resumed: Sequence[AnyMessage] = (),
-        words: Mapping[str, bool] = MappingProxyType({}),
-    ) -> None:
-        """Hands an attempt to a worker, which releases the lease and the slot at its end.
-
-        `messages` aren't in graph state yet; `resumed` are those of the attempt before a program answered its calls, or
-        before the user gave his word on them.
-        """
-        session_id = lease.session_id
-        before = [*messages, *resumed]
-        log = TurnLog(
-            turn.number,
-            turn.attempt,
-            text="\n\n".join(answers_in(before)),
-            steps=tuple(step for step in steps_in(before) if step.status != "running"),
-            thoughts=self._stores.turns.thoughts(session_id, turn.number) if resumed else "",
-            thought_seconds=turn.thought_seconds,
-        )
-        log.watch(TurnMeter(self._metrics).hear)
-        if self._titles is not None:
-            log.watch(partial(self._titles.hear, session))
-        if self._vectors is not None:
-            log.watch(partial(self._vectors.hear, session))
-        strategy, projects = self._choices.strategies.of(session.strategy), self._project_turns
-        with self._stores.database.reading():
-            language = self._stores.language(session_id)
-            pins = self._stores.pinned(session_id) if strategy.sends_records else ()
-            asked = self._stores.archive.get(session_id, turn.user_message_id).message
-            own = self._stores.own_block(session, language)
-        mcp_tools = self._mcp_tools(lease, session, options, is_resumed=bool(resumed))
-        context = TurnContext(
-            lease=lease,
-            owner=self._owner,
-            row=turn,
-            strategy=strategy,
-            emit=log.append,
-            stop=log.stop,
-            give_up=self._runner.give_up,
-            time_zone=options.time_zone,
-            language=language,
-            project=None if projects is None else projects.access(self._owner, session.project_root),
-            client=None if options.client is None else cleaned_options(options.client),
-            is_resumed=bool(resumed),
-            tools_off=frozenset(session.tools_off),
-            pins=pins,
-            thinking=session.thinking,
-            mcp_tools=mcp_tools,
-            mcp_allowed=frozenset(session.mcp_allowed),
-            words=words,
-        )
-        values = {plain_text(key): plain_text(value) for key, value in options.context.items()}
-        request = ContextRequest(
-            session_id=session_id,
-            owner=self._owner,
-            root=session.project_root,
-            has_memory=session.has_memory,
-            language=language,
-            turn=turn.number,
-            message=asked,
-            own=own,
-            # Without a project, what earlier requests said of the context holds on.
-            context=values if session.project_root else self._contexts.apply_context(session_id, values, language),
-        )
-        self._runner.submit(
-            Job(log, context, tuple(messages), session.compression_rate, request, _fingerprint_of(decision))
-        )
-
-    def _mcp_tools(
-        self, lease: Lease, session: SessionRow, options: TurnOptions, *, is_resumed: bool
-    ) -> tuple[ToolInfo, ...]:
-        """Returns the MCP tools that a turn is offered: those of its session, or of its beginning if it is resumed."""
-        blocks = self._stores.blocks
-        if is_resumed:
-            begun = blocks.newest(session.session_id, "mcp")
-            chosen = read_mcp(begun.text) if begun else ()
-        else:
-            chosen = mcp_tools(session.mcp_tools)
-        offered = self._choices.mcp_offered(chosen, options.client)
-        if not is_resumed:
-            blocks.keep(lease, "mcp", mcp_text(offered), owner=self._owner)
-        return offered
 
     # A turn is run again: the last one in its place, an earlier one in a branch.
 
@@ -501,13 +394,13 @@ class Turns:
                 model=session.model,
                 settings=changes,
                 client=options.client_name,
-                fingerprint=_fingerprint_of(decision),
+                fingerprint=fingerprint_of(decision),
             )
             if decision is not None and decision.brought:
                 asked = self._stores.archive.get(session_id, started.user_message_id).message
                 self._add(lease, started, [asked], decision.brought)
             self._access.recovery.rebuild(session)
-            self._start(lease, started, session, options, decision)
+            self._starter.start(lease, started, session, options, decision)
         return started.number
 
     def edit(self, session_id: str, turn: int, text: str, *, options: TurnOptions | None = None) -> str:
@@ -610,10 +503,10 @@ class Turns:
                 model=session.model,
                 settings=changes,
                 client=options.client_name,
-                fingerprint=_fingerprint_of(decision),
+                fingerprint=fingerprint_of(decision),
             )
             self._access.recovery.rebuild(session, goes_on=True)
-            self._start(lease, turn, session, options, decision, resumed=[*messages, *results])
+            self._starter.start(lease, turn, session, options, decision, resumed=[*messages, *results])
         return turn.number
 
     def answer(self, session_id: str, words: Mapping[str, Word], *, options: TurnOptions | None = None) -> int:
@@ -638,7 +531,7 @@ class Turns:
             )
             session = replace(session, mcp_allowed=allowed)
             made = {call_id: word != "no" for call_id, word in words.items()}
-            self._start(lease, turn, session, options or TurnOptions(), None, resumed=messages, words=made)
+            self._starter.start(lease, turn, session, options or TurnOptions(), None, resumed=messages, words=made)
         return turn.number
 
     def _open_turn(self, session_id: str) -> tuple[TurnRow | None, list[AnyMessage]]:
@@ -745,10 +638,6 @@ def take_back_notes(
         entries = access.stores.archive.live_turns(session.session_id, turn, turn)
         ids = [str(entry.message.id) for entry in entries if entry.message.type in roles]
         projects.take_back(access.owner, session.project_root, session.session_id, ids)
-
-
-def _fingerprint_of(decision: Decision | None) -> OpenFingerprint | None:
-    return decision.fingerprint if decision else None
 
 
 def _without_marks(text: str, count: int) -> str:
