@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -41,6 +42,10 @@ AFTERMATH_SECONDS: Final = 5.0
 # Between server and tool in the names that models and tokens of programs have for MCP tools.
 MCP_SEPARATOR: Final = "__"
 _NAMED_SECONDS: Final = 10.0
+# What all offered names of a server begin with, see `graph.mcp.translate.offered_name`.
+_NOT_OFFERED: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_BEGIN_CHARS: Final = 50
+_WILD: Final = re.compile(r"[*?\[]")
 _NEWEST_SESSIONS: Final = 20
 
 
@@ -226,9 +231,10 @@ class Choices:
 
         A server that can't be used has none.
         """
-        patterns = [pattern for pattern in client.allowed_tools or () if MCP_SEPARATOR in pattern]
         found: list[ToolInfo] = []
-        for name in self.mcp.names() if patterns else ():
+        for name in self.mcp.names():
+            if not _may_be_named(name, client):
+                continue
             with suppress(McpError):
                 tools = self.mcp.tools(name, wait_seconds=_NAMED_SECONDS)
                 found += (tool for tool in tools if is_named(tool, client))
@@ -250,8 +256,18 @@ class Choices:
 
 def is_named(tool: ToolInfo, client: ClientOptions) -> bool:
     """Returns whether a program's token names an MCP tool, which it does by a pattern such as `files__*`."""
-    patterns = (pattern for pattern in client.allowed_tools or () if MCP_SEPARATOR in pattern)
-    return tool.offered not in client.tool_names and any(fnmatchcase(tool.offered, each) for each in patterns)
+    return tool.offered not in client.tool_names and any(fnmatchcase(tool.offered, each) for each in _patterns(client))
+
+
+def _patterns(client: ClientOptions) -> list[str]:
+    return [pattern for pattern in client.allowed_tools or () if MCP_SEPARATOR in pattern]
+
+
+def _may_be_named(server: str, client: ClientOptions) -> bool:
+    """Returns False for a server whose tools the token can't name: it would be started, and waited for, in vain."""
+    begin = _NOT_OFFERED.sub("_", f"{server}{MCP_SEPARATOR}")[:_BEGIN_CHARS]
+    heads = [_WILD.split(pattern, maxsplit=1)[0] for pattern in _patterns(client)]
+    return any(begin.startswith(head) or head.startswith(begin) for head in heads)
 
 
 def newest_mcp_tools(sessions: SessionStore, owner: str) -> tuple[Mapping[str, Any], ...]:

@@ -41,6 +41,7 @@ class ScriptedServers(McpServers):
 
     Attributes:
         calls: The name and arguments of each call that was made; `ended` has the names of those that have ended.
+        listed: The servers whose tools were waited for.
         results: What the tools return, by name; a function gets the arguments and what stops it and tells progress.
     """
 
@@ -51,6 +52,7 @@ class ScriptedServers(McpServers):
         self.results: dict[str, McpResult | Callable[..., McpResult]] = {}
         self.ended: list[str] = []
         self.started: list[str] = []
+        self.listed: list[str] = []
         self.failure = ""
         self.allow = allow
 
@@ -69,6 +71,7 @@ class ScriptedServers(McpServers):
         self.started.append(name)
 
     def tools(self, name: str, *, wait_seconds: float) -> tuple[ToolInfo, ...]:  # noqa: ARG002 - the base class's signature
+        self.listed.append(name)
         if self.failure or name != "notes":
             raise McpError(name, self.failure)
         return tuple(self.offered)

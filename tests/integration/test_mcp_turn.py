@@ -530,6 +530,16 @@ def test_program_has_only_tools_that_its_token_names_and_that_need_no_word(
     assert servers.calls == []
 
 
+def test_program_waits_for_no_server_that_its_token_cannot_name(
+    open_chat: OpenChat, server: FakeOpenAI, servers: ScriptedServers
+) -> None:
+    for pattern, listed in (("files__*", []), ("no*__look", ["notes"]), ("notes__look", ["notes"])):
+        servers.listed.clear()
+        server.script(text("답입니다."))
+        Chat(open_chat(mcp=servers).service).say(question(1), options=allowed_to(pattern))
+        assert servers.listed == listed
+
+
 def test_program_cannot_answer_what_asks_the_user(chat: Chat, server: FakeOpenAI) -> None:
     asked(chat, server, WRITES)
     with pytest.raises(InputError) as refused:
