@@ -22,6 +22,9 @@ settings.register_profile("quick", _BASE, max_examples=20)
 settings.register_profile("thorough", _BASE, max_examples=200)
 settings.load_profile("quick")
 
+# Collections of garbage are a tenth of a run: none before all is imported, and few after that.
+gc.disable()
+
 # The product waits for the disk at each commit: a second or two of each chat, beside other work far more.
 if (_memory := fast_folder()) is not None:
     tempfile.tempdir = str(_memory)
@@ -78,8 +81,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Freezes the imported modules, so that garbage collections skip them."""
+    """Freezes the imported modules, so that collections of garbage skip them."""
     gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,11 +10,12 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 import psycopg
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from pydantic import SecretStr
-from sqlalchemy import inspect
+from sqlalchemy import Connection, Engine, event, inspect
 
 from graph.server.settings import Settings
 from graph.store.access import ApiTokenStore, SignInStore
@@ -117,6 +118,25 @@ def leave_behind(settings: Settings, folder: Path) -> None:
     # The lease of a process that is gone is free; the process of this test isn't gone.
     with closing(sqlite3.connect(folder / "turnfold.db")) as dead, dead:
         dead.execute("UPDATE lease SET expires_at = NULL")
+
+
+class SharedStatements(dict[tuple[object, ...], object]):
+    """Compiled statements by all but the database that they were compiled for, which is as good as any of its kind."""
+
+    def get(self, key: tuple[object, ...], default: object = None) -> object:
+        return super().get((type(key[0]), *key[1:]), default)
+
+    def __setitem__(self, key: tuple[object, ...], compiled: object) -> None:
+        super().__setitem__((type(key[0]), *key[1:]), compiled)
+
+
+_STATEMENTS: Final = SharedStatements()
+
+
+@event.listens_for(Engine, "engine_connect")
+def _share_statements(connection: Connection) -> None:
+    """Spares each service that a test opens the compiling of its hundred statements, a fifth of a second."""
+    connection.execution_options(compiled_cache=_STATEMENTS)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,12 @@ from tests.fake.store import MovableClock, StoreSet, empty, open_database, open_
 OpenedDatabase = tuple[Database, MovableClock, Path, SecretStr | None]
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out a file whose tests are all slow: what they try is drawn while they are collected, for seconds."""
+    is_left_out = collection_path.name == "test_api_schema.py" and config.option.markexpr == "not slow"
+    return True if is_left_out else None
+
+
 @pytest.fixture
 def server(endpoint: FakeOpenAI) -> Iterator[FakeOpenAI]:
     with endpoint.lent(is_alone=True) as lent:

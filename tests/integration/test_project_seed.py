@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bpe_openai import get_encoding
 from langchain_core.messages import AnyMessage
 
 from graph.project.context_manager import ContextManager
 from graph.project.roll_up import window_tokens
 from graph.value.error import InputError
+from tests.fake.caching import encoding
 from tests.fake.project import SEED_CONTEXT, SEED_WORKFLOW, Project
 
 ANSWER = "배포 날짜를 3월 {number}일로 정했습니다. 담당은 김민수 님이고 포트는 {port}입니다."
@@ -133,7 +133,7 @@ def test_section_5_budgets_hold_in_true_tokens(project: Project) -> None:
     talk(context, 30)
     for number in range(40):
         context.record_decision(f"{number}번 API의 호환성을 유지하고 for every release we keep the old names")
-    encode = get_encoding("o200k_base").encode
+    encode = encoding().encode
     lines = context.hydrate_prompt()
     dialog = lines[lines.index("RECENT DIALOG:") :]
     assert 200 < len(encode("\n".join(dialog))) <= ContextManager.WINDOW_KEEP

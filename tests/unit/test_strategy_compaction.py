@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from bpe_openai import get_encoding
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.model_input import SystemPart
@@ -13,6 +12,7 @@ from graph.strategy.base import Limits
 from graph.strategy.compaction import CompactionStrategy, compaction_fold, should_compact
 from graph.value.record import Record, to_entry
 from prompt.summary import compaction_generator
+from tests.fake.caching import encoding
 from tests.fake.draft import korean
 from tests.fake.snapshot import adopted, plain_turn, record_of, snapshot_of, tool_turn
 
@@ -80,12 +80,12 @@ def test_the_defaults_are_the_seeds() -> None:
 
 
 def test_the_trigger_fires_within_five_percent_of_the_true_count_in_korean() -> None:
-    encoding, limits = get_encoding("o200k_base"), Limits()
+    encode, limits = encoding().encode_ordinary, Limits()
     turns: list[list[AnyMessage]] = []
     true_tokens, correction = 0, 1.0
     for number in range(1, 1_000):
         turns.append(plain_turn(number, KOREAN * 4))
-        true_tokens += sum(len(encoding.encode_ordinary(text_of(message))) for message in turns[-1])
+        true_tokens += sum(len(encode(text_of(message))) for message in turns[-1])
         if should_compact(snapshot_of(turns, correction=correction), limits):
             break
         # What the provider reports for this call is what corrects the next estimate.

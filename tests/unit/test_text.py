@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from bpe_openai import get_encoding
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage
@@ -23,6 +22,7 @@ from graph.core.text import (
 )
 from graph.fold.fact_key import strip_particle
 from graph.value.error import InputError
+from tests.fake.caching import encoding
 
 UNSEEN = [
     "",
@@ -163,7 +163,7 @@ ESTIMATED = {
 
 def test_estimate_is_near_the_exact_count_also_of_long_numbers() -> None:
     for text, share in ESTIMATED.items():
-        exact = len(get_encoding("o200k_base").encode(text))
+        exact = len(encoding().encode(text))
         assert abs(estimate_tokens(text) - exact) / exact < share, text
     assert len(KOREAN) / 4 < 0.6 * estimate_tokens(KOREAN)  # characters by four would be far too low
     assert (estimate_tokens(""), estimate_tokens(" ")) == (0, 1)
