@@ -12,6 +12,7 @@ from prompt.system.framing import (
     CLIENT_HEADING,
     CLOSED_ANSWER,
     COMPACTION_HEADING,
+    CUT_OFF,
     DECLINED,
     NO_RESULT,
     OWN_CHAT_HEADING,
@@ -183,16 +184,18 @@ def closing_messages(
     language: Language,
     message_id: str,
     declined: Collection[str] = (),
+    had_begun: bool = False,
 ) -> list[AnyMessage]:
     """Returns the messages that complete an open turn: a `ToolMessage` for each open call, then a marked answer.
 
     `code` is the error's, "" for none. `partial_text`, the saved part of the streamed answer, is
     replaced by a fixed sentence if it is blank or already archived in the turn, before a tool call. `declined`
-    are ids of calls that weren't made as the user didn't allow them.
+    are ids of calls that weren't made as the user didn't allow them; `had_begun` is said of the others.
     """
+    unknown = CUT_OFF if had_begun else NO_RESULT
     closing: list[AnyMessage] = [
         ToolMessage(
-            (DECLINED if call_id in declined else NO_RESULT)[language],
+            (DECLINED if call_id in declined else unknown)[language],
             tool_call_id=call_id,
             id=f"{message_id}-{index}",
             status="error",

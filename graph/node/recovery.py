@@ -90,6 +90,7 @@ class StateRecovery:
                 language=self._stores.language(lease.session_id),
                 message_id=f"closed-{uuid.uuid4().hex}",
                 declined=[call["id"] for call in turn.asked_calls],
+                had_begun=turn.status == "running" and not turn.client,
             )
             self._stores.archive.append(lease, owner=owner, turn=turn.number, attempt=turn.attempt, messages=closing)
             self._stores.turns.finish(

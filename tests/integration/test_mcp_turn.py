@@ -11,8 +11,8 @@ from graph.value.error import BusyError, InputError, NotFoundError
 from graph.value.event import Event, PendingCall, ToolAsked, ToolProgress, TurnFinished, TurnStopped
 from graph.value.mcp import McpResult
 from graph.value.view import TurnOptions, Word
+from prompt.system.framing import CUT_OFF
 from prompt.system.framing import DECLINED as UNMADE
-from prompt.system.framing import NO_RESULT
 from prompt.tool.words import DECLINED
 from tests.fake.body import content_of, faults, roles, tool_names
 from tests.fake.chat import Chat, names, question
@@ -190,7 +190,7 @@ def test_turn_whose_server_dies_before_the_wait_is_written_is_interrupted(
     chat.say(question(3))
     body = server.bodies("chat")[-1]
     assert faults(body["messages"]) == []
-    assert results(body) == [NO_RESULT["ko"]]
+    assert results(body) == [CUT_OFF["ko"]]
     assert servers.calls == []
 
 
@@ -364,7 +364,7 @@ def test_stop_keeps_the_results_of_calls_that_have_ended(
     server.script(text("다음 답입니다."))
     chat.say(question(3))
     body = server.bodies("chat")[-1]
-    assert sorted(results(body)) == sorted([NO_RESULT["ko"], "write_note is done."])
+    assert sorted(results(body)) == sorted([CUT_OFF["ko"], "write_note is done."])
     assert faults(body["messages"]) == []
 
 
