@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from component.words.wording import words_of
@@ -30,6 +31,7 @@ LOOKS: Final[dict[str, dict[str, Any]]] = {
 }
 
 WIDE, NARROW = LOOKS
+QUICK_LOOKS: Final = [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)]
 
 
 def words_in(look: str) -> Words:

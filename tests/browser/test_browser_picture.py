@@ -1,4 +1,4 @@
-"""Pictures that are picked, pasted or dropped, in both looks."""
+"""Pictures that are picked, pasted or dropped; in the second look as slow tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import visiting
-from tests.browser.stage import LOOKS, words_in
+from tests.browser.stage import LOOKS, QUICK_LOOKS, words_in
 from tests.browser.state_attach import attach, wait_for_files
 from tests.browser.visitor import Visitor
 from tests.fake.openai_reply import failure
@@ -26,7 +26,7 @@ PASTE = """(target, data) => {
 }"""
 
 
-@pytest.fixture(params=LOOKS)
+@pytest.fixture(params=QUICK_LOOKS)
 def look(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from component.words.wording import words_of
 from tests.browser.conftest import visiting
-from tests.browser.stage import LOOKS
+from tests.browser.stage import LOOKS, QUICK_LOOKS
 from tests.browser.visitor import Visitor
 from tests.fake.openai_reply import Reply, thinking
 from tests.fake.openai_server import FakeOpenAI
@@ -27,7 +27,7 @@ def line(visitor: Visitor, number: int) -> Locator:
     return visitor.turn(number).locator("[data-testid='stExpander']").first
 
 
-@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("look", QUICK_LOOKS)
 def test_the_line_of_the_thoughts_counts_opens_and_stays(
     chromium: Browser, address: str, fake_openai: FakeOpenAI, look: str
 ) -> None:
