@@ -8,14 +8,11 @@ from itertools import pairwise
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from graph.value.event import AnswerRestarted, ThoughtDelta, TokenDelta, TurnFailed, TurnFinished
 from tests.fake import resending
 from tests.fake.body import roles
 from tests.fake.chat import Chat, names, question, text_of
-from tests.fake.drawn import at_most
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import (
     THINKING,
@@ -37,6 +34,7 @@ from tests.fake.program import tool
 WORD: Final = "Zebrafish"
 THOUGHT: Final = f"{WORD} Lane 7777 is the decoy.\n\n- I must keep `9090`.\n"
 CLOCK: Final = ScriptedCall("get_current_time", '{"timezone": "Asia/Seoul"}', "call-1")
+CUTS: Final = (3, 9, 40, 41, 170, 333)  # that no cut changes anything is shown in `test_thinking`
 
 
 def cutter(cuts: Sequence[int]) -> Callable[[str], list[str]]:
@@ -59,37 +57,24 @@ def thinks(form: Thinking, cuts: Sequence[int] = ()) -> Callable[[Body], Reply]:
 
 @pytest.mark.parametrize("form", THINKING)
 def test_thoughts_are_in_nothing_but_their_column(open_chat: OpenChat, server: FakeOpenAI, form: Thinking) -> None:
-    opened = open_chat(auto_titles=True)
-
-    @settings(
-        max_examples=at_most(3),
-        phases=(Phase.explicit, Phase.generate),
-        deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    )
-    @given(st.lists(st.integers(0, 400), min_size=1, max_size=9))
-    def check(cuts: list[int]) -> None:
-        before = len(server.bodies())
-        server.respond_with(thinks(form, cuts))
-        chat = Chat(opened.service)
-        chat.ask(1, 7)
-        chat.wait_until(lambda: chat.view.title in ("시험용 제목", "Title of the test"))
-        assert len(chat.covered) == 2
-        assert {kind_of(body) for body in server.bodies()[before:]} == {"chat", "summary", "title"}
-        assert WORD not in json.dumps([dict(body) for body in server.bodies()[before:]], ensure_ascii=False)
-        for table in ("message", "record", "session"):
-            assert WORD not in repr(chat.rows(f"SELECT * FROM {table} WHERE session_id = ?", chat.session_id))  # noqa: S608  # names of our own
-        records = chat.service.folds.records(chat.session_id)
-        assert WORD not in repr(records)  # with the facts of its source
-        assert "7777" not in repr([(record.kept_facts, record.missing_facts) for record in records])
-        assert chat.service.sessions.list(search=WORD) == ()
-        for turn in chat.turns:
-            assert WORD not in turn.answer_text
-            assert "think" not in turn.answer_text
-            assert chat.service.turns.thoughts(chat.session_id, turn.number, attempt=turn.attempt) == THOUGHT.strip()
-            assert turn.thought_seconds > 0
-
-    check()
+    server.respond_with(thinks(form, CUTS))
+    chat = open_chat(auto_titles=True)
+    chat.ask(1, 7)
+    chat.wait_until(lambda: chat.view.title in ("시험용 제목", "Title of the test"))
+    assert len(chat.covered) == 2
+    assert {kind_of(body) for body in server.bodies()} == {"chat", "summary", "title"}
+    assert WORD not in json.dumps([dict(body) for body in server.bodies()], ensure_ascii=False)
+    for table in ("message", "record", "session"):
+        assert WORD not in repr(chat.rows(f"SELECT * FROM {table} WHERE session_id = ?", chat.session_id))  # noqa: S608  # names of our own
+    records = chat.service.folds.records(chat.session_id)
+    assert WORD not in repr(records)  # with the facts of its source
+    assert "7777" not in repr([(record.kept_facts, record.missing_facts) for record in records])
+    assert chat.service.sessions.list(search=WORD) == ()
+    for turn in chat.turns:
+        assert WORD not in turn.answer_text
+        assert "think" not in turn.answer_text
+        assert chat.service.turns.thoughts(chat.session_id, turn.number, attempt=turn.attempt) == THOUGHT.strip()
+        assert turn.thought_seconds > 0
 
 
 def test_events_tell_thoughts_before_the_answer_and_take_text_back(chat: Chat, server: FakeOpenAI) -> None:

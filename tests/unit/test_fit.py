@@ -265,7 +265,7 @@ def test_what_goes_once_no_memory_is_left_goes_in_the_order_of_its_weight(strate
     session.is_failing = True
     steps = set()
     whole_tokens = session.build(session.history, session.messages).sent_tokens
-    for allowed_tokens in range(least_tokens(session), whole_tokens, 20):
+    for allowed_tokens in range(least_tokens(session), whole_tokens, 45):
         sent = session.fit(allowed_tokens).model_input
         pins = [item.id for item in sent.items if item.kind == "pin"]
         results = [len(message.text.partition("\n\n[cut: ")[0]) for message in sent.messages if message.type == "tool"]

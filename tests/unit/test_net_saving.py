@@ -10,9 +10,10 @@ from tests.fake.saving_chat import SHARES, play
 TURNS = 40
 DICE = random.Random(38)  # noqa: S311  # the same drafts each time
 DRAWN = [[round(DICE.uniform(1.04, 1.6), 2) for _ in range(TURNS // 3)] for _ in range(3)]
+DRAFTS = [SHARES, (1.04,), (1.3,), DRAWN[0], *(pytest.param(shares, marks=pytest.mark.slow) for shares in DRAWN[1:])]
 
 
-@pytest.mark.parametrize("shares", [SHARES, (1.04,), (1.3,), *DRAWN], ids=lambda shares: f"{shares[0]}-{len(shares)}")
+@pytest.mark.parametrize("shares", DRAFTS, ids=lambda shares: f"{shares[0]}-{len(shares)}")
 @pytest.mark.parametrize("language", ["ko", "en"])
 def test_folds_have_saved_more_than_they_cost_from_turn_13_on(language: Language, shares: tuple[float, ...]) -> None:
     played = play(language, shares, turns=TURNS)
