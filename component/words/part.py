@@ -48,10 +48,7 @@ class CostWords(Group):
     less = Both("Cost down by {amount}", "비용 {amount} 감소")
     more = Both("Cost up by {amount}", "비용 {amount} 증가")
     saved_note = Both(
-        (
-            "Where the provider has a cache, tokens that weren't sent count at the price of cached ones: nearly all of "
-            "them would have been read there."
-        ),
+        "If the provider has a cache, unsent tokens count at its price: nearly all of them would have been read there.",
         "제공자가 캐시를 지원하면 보내지 않은 토큰은 캐시 단가로 계산합니다. 대부분 캐시에서 읽혔을 것입니다.",
     )
 
@@ -584,10 +581,7 @@ class ToolWords(Group):
         "{count}개 사용 · 요청마다 ≈{tokens}토큰. 바꾸면 다음 메시지부터 적용됩니다.",
     )
     too_much = Both(
-        (
-            "These are more than 40 tools, or more than 8% of the model's context window. A model often picks the "
-            "wrong one of so many."
-        ),
+        "More than 40 tools, or more than 8% of the context window. A model often picks the wrong one of so many.",
         "도구가 40개를 넘거나 설명이 컨텍스트 창의 8%를 넘습니다. 모델이 엉뚱한 도구를 고르기 쉽습니다.",
     )
     starting = Both("Starting…", "시작하는 중…")

@@ -18,10 +18,7 @@ ERRORS: Final = Both(
         "sign_in": "You're signed out. Reload the page to sign in.",
         "busy": "An answer is still being written. Send when it's done, or stop it.",
         "server_busy": "The server is busy right now. Please send it again in a moment.",
-        "user_busy": (
-            "You have as many answers under way as one user may have at once. Please send it again when one of them "
-            "has ended."
-        ),
+        "user_busy": "You have as many answers under way as one user may. Please send it again when one has ended.",
         "turn_rate": "That's too many messages within a minute. Please send it again in a little while.",
         "user_rate": "You've reached this server's per-minute limit. Please send it again shortly.",
         "user_tokens": "Your tokens for today are used up. The limit resets at midnight UTC.",
@@ -45,13 +42,9 @@ ERRORS: Final = Both(
         "project_newer": "A newer version wrote this project's memory. Please update Turnfold.",
         "mcp": "This tool server can't be used at the moment.",
         "model": "The model couldn't be called.",
-        "authentication": (
-            "The API key is missing or wrong. Put it into `.env` as `OPENAI_API_KEY` and restart the server."
-        ),
+        "authentication": "The API key is missing or wrong. Set `OPENAI_API_KEY` in `.env` and restart the server.",
         "access_denied": "This key may not use this model.",
-        "model_missing": (
-            "There is no model of this name. Choose another one at the model's name above the message box."
-        ),
+        "model_missing": "There is no model of this name. Choose another one above the message box.",
         "rate_limit": "The provider refused: too many requests for now. Please try again in a moment.",
         "quota": "The account at the model provider has no credit left.",
         "context_length": "The question and all that goes with it are longer than the model's context window. "
@@ -63,10 +56,7 @@ ERRORS: Final = Both(
         "empty_answer": "The model sent an empty answer.",
         "thought_limit": "The model used all its tokens for thinking and had none left for an answer.",
         "refused": "The model refused to answer.",
-        "no_images": (
-            "This model takes no pictures. Choose another model above the message box and retry: the message and its "
-            "pictures are kept."
-        ),
+        "no_images": "This model takes no pictures. The message and its pictures are kept: retry with another model.",
         "bad_response": "The model's server sent a reply that can't be read.",
         "tools_refused": "This model takes no tools.",
         "provider": "The model's server failed.",
@@ -204,10 +194,7 @@ INPUT_REASONS: Final = Both(
         "secret": "This looks like a secret, so it isn't stored.",
         "bad_rate": "The summary length must be between 0.1 and 0.5.",
         "bad_strategy": "There is no summary strategy of this name.",
-        "no_images": (
-            "This model takes no pictures, so nothing was sent. Choose another model above the message box, or remove "
-            "the pictures."
-        ),
+        "no_images": "This model takes no pictures, so nothing was sent. Choose another model, or remove the pictures.",
         "no_reset": "This can no longer be undone: the chat has gone on since.",
         "not_an_export": "This isn't an exported chat.",
         "import_too_large": "This file is too large to be imported here.",

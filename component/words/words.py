@@ -283,10 +283,7 @@ class Words(Group):
         "메시지 {count}개는 아직 요약되지 않았고 모델에 보내지도 않습니다. 기록에는 남아 있습니다.",
     )
     fold_warning = Both(
-        (
-            "No summary could be made {count} times in a row. From the next turn on, sentences picked from the "
-            "original stand in for the summary."
-        ),
+        "No summary could be made {count} times in a row. From the next turn on, key sentences stand in for it.",
         "요약을 {count}번 연속 만들지 못했습니다. 다음 턴부터는 원문의 핵심 문장이 요약을 대신합니다.",
     )
     failed_title = Both("Couldn't get an answer", "답변을 받지 못했습니다")
