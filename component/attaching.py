@@ -122,7 +122,10 @@ def draw(words: Words) -> None:
             for number, attachment in enumerate(_attached()):
                 with st.container(width="content", gap=None, key=f"kept_{number}"):
                     if isinstance(attachment, NamedImage):
-                        st.html(widget.picture(_small(attachment), attachment.name), width="content")
+                        small = st.session_state.setdefault(_SMALL, {})
+                        if attachment.url not in small:  # made once, since the field is drawn often
+                            small[attachment.url] = thumbnail(attachment.url)
+                        st.html(widget.picture(small[attachment.url], attachment.name), width="content")
                     label, key = words.attachment.remove.format(name=escape_label(attachment.name)), f"detach_{number}"
                     widget.draw_action(label, key, "close", _remove, _KEPT, attachment, type="secondary")
 
@@ -137,14 +140,6 @@ def _aside() -> Mapping[str, tuple[Kept, ...]]:
 
 def _refused() -> tuple[AttachmentError, ...]:
     return tuple(st.session_state.get(_REFUSED, ()))
-
-
-def _small(image: NamedImage) -> str:
-    """Returns the small picture; made once, since the field is drawn often."""
-    made: dict[str, str] = st.session_state.setdefault(_SMALL, {})
-    if image.url not in made:
-        made[image.url] = thumbnail(image.url)
-    return made[image.url]
 
 
 @delivery.once

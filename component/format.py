@@ -118,9 +118,5 @@ def group_sessions(
 
 def escape_label(text: str) -> str:
     line = _INLINE_MARKS.sub(r"\\\1", " ".join(text.split()))
-    return _LEADING_MARK.sub(_escape_leading, line)
-
-
-def _escape_leading(found: re.Match[str]) -> str:
     # In a list number the dot or bracket is escaped, not the digits.
-    return f"{found[1]}\\" if found[1].isdigit() else f"\\{found[1]}"
+    return _LEADING_MARK.sub(lambda mark: f"{mark[1]}\\" if mark[1].isdigit() else f"\\{mark[1]}", line)

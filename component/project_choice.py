@@ -59,16 +59,12 @@ def settings_of(session: SessionView | None) -> dict[str, Any]:
 
 
 def preset(service: ChatService) -> dict[str, Any]:
-    return {ROOT: last(service), HAS_MEMORY: st.session_state.get(_DRAFT_MEMORY, True)}
-
-
-def last(service: ChatService) -> str:
-    """Returns the project last chosen in this tab, or else the newest chat's; "" for none."""
+    """Returns the settings of a new chat: the project last chosen in this tab, or else the newest chat's."""
     if _LAST not in st.session_state:
         newest = service.sessions.list(last=1)
         root = service.sessions.get(newest[0].session_id).project_root if newest else ""
         st.session_state[_LAST] = root if _split(root, service.projects.roots())[1] is not None else ""
-    return str(st.session_state[_LAST])
+    return {ROOT: st.session_state[_LAST], HAS_MEMORY: st.session_state.get(_DRAFT_MEMORY, True)}
 
 
 def begin(*, has_memory: bool) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -121,17 +121,8 @@ def picture(url: str, name: str) -> str:
     return f'<img class="picture" src="{url}" alt="{html.escape(name)}" title="{html.escape(name)}">'
 
 
-PROGRAM_ICON = ":material/terminal:"
-
-
-def draw(words: Words, name: str) -> None:
-    label = words.program.format(name=escape_label(name))
-    st.markdown(f"{PROGRAM_ICON} :small[:gray[{label}]]")
-
-
-def draw_origin(words: Words, name: str) -> None:
-    label = words.started_by_program.format(name=escape_label(name))
-    st.markdown(f"{PROGRAM_ICON} :small[:gray[{label}]]", text_alignment="center")
+def draw_program(told: str, name: str, alignment: Literal["left", "center"] = "left") -> None:
+    st.markdown(f":material/terminal: :small[:gray[{told.format(name=escape_label(name))}]]", text_alignment=alignment)
 
 
 ASSETS: Final = Path(__file__).parent / "asset"

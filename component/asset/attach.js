@@ -102,4 +102,4 @@ function onPaste(event) {
 
 listen("click", onAttach, false);
 listen("paste", onPaste, true);
-["dragenter", "dragover", "dragleave", "drop"].forEach((type) => listen(type, onDrag, true));
+listen("dragenter dragover dragleave drop", onDrag, true);

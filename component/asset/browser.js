@@ -13,8 +13,8 @@ let words = {};
 let press = null;
 const LISTENERS = [];
 
-function listen(...listener) {
-  LISTENERS.push(listener);
+function listen(types, ...how) {
+  types.split(" ").forEach((type) => LISTENERS.push([type, ...how]));
 }
 
 function keyOf(element) {
@@ -140,11 +140,9 @@ function onRowFocus(event) {
   });
 }
 
-listen("pointerover", onHover, false);
-listen("focusin", onHover, false);
+listen("pointerover focusin", onHover, false);
 listen("pointerdown", onPress, true);
-listen("pointerup", onRelease, true);
-listen("click", onRelease, true);
+listen("pointerup click", onRelease, true);
 listen("click", onClick, false);
 listen("click", onChoice, false);
 listen("focusin", onRowFocus, false);

@@ -101,5 +101,4 @@ function onConnection() {
 }
 
 listen("input", onInput, false);
-listen("keydown", onSend, true);
-listen("click", onSend, true);
+listen("keydown click", onSend, true);

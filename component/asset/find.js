@@ -149,5 +149,4 @@ function onFinding(event) {
 
 listen("click", onFindClick, false);
 listen("keydown", onFindKey, true);
-listen("focusin", onFinding, false);
-listen("input", onFinding, false);
+listen("focusin input", onFinding, false);

@@ -182,9 +182,6 @@ const pageResize = new ResizeObserver(onResize);
 // Runs before the browser paints what was drawn.
 const pageChange = new MutationObserver(onChange);
 listen("scroll", onScroll, true);
-listen("wheel", onGesture, { passive: true });
-listen("touchmove", onGesture, { passive: true });
-listen("keydown", onGesture, false);
-listen("pointerdown", onGesture, false);
+listen("wheel touchmove keydown pointerdown", onGesture, { passive: true });
 listen("click", onEarlier, true);
 listen("click", onToEnd, false);

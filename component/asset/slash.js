@@ -44,9 +44,6 @@ function onSlashPress(event) {
   if (event.type === "click") setField(document.querySelector(FIELD), option.dataset.command);
 }
 
-listen("input", onSlashInput, false);
-listen("focusin", onSlashInput, false);
-listen("focusout", onSlashInput, false);
+listen("input focusin focusout", onSlashInput, false);
 listen("keydown", onSlashKey, true);
-listen("mousedown", onSlashPress, false);
-listen("click", onSlashPress, false);
+listen("mousedown click", onSlashPress, false);

@@ -186,7 +186,7 @@ def draw(now: PageState) -> None:
                 widget.draw_more(label, "earlier", page_state.SHOWN_TURNS, more, "history")
         with st.container(key="begun_by"):
             if now.session.client:
-                widget.draw_origin(now.words, now.session.client)
+                widget.draw_program(now.words.started_by_program, now.session.client, "center")
             draw_origin(now)
         if project_choice.is_on(now.service):
             with st.container(), widget.error_box(now.words):
@@ -311,7 +311,7 @@ def _draw_question(now: PageState, identifier: str, turn: TurnView, shown: Shown
     typed, attachments = split_attached(picture.split_pictures(turn.user_text, turn.images))
     with st.chat_message("user"):
         if turn.client and now.session is not None and turn.client != now.session.client:  # that stands above the chat
-            widget.draw(words, turn.client)
+            widget.draw_program(words.program, turn.client)
         if turn.images:
             with widget.error_box(words):
                 picture.draw(words, identifier, turn.images, key)

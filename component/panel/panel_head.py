@@ -28,9 +28,8 @@ def draw_rate(now: PageState) -> None:
     if is_used(now):
         note = words.rate_note
         share = f"<b>{words.rate_share.format(percent=round(st.session_state[page_state.RATE] * 100))}</b>"
-        button = widget.icon_button(
-            "open-panel", "", words.change_rate, words.change_rate, **{"data-to": "[type=range]"}
-        )
+        change = words.change_rate
+        button = widget.icon_button("open-panel", "", change, change, **{"data-to": "[type=range]"})
     st.html(f'<p class="rate"><span>{words.rate}</span>{share}{button}</p>')
     widget.draw_note(note)
 

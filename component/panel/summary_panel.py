@@ -71,7 +71,7 @@ _SHORT_TURNS = 60  # of more, dots and rules would run into each other
 _TEXT_COLOURS = {"light": "#5a6562", "dark": "#a6b1ad"}
 
 
-def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
+def draw_chart(words: Words, points: Sequence[ChartPoint]) -> None:
     """Draws lines for the tokens sent and for the full history, and a rule where a summary was first sent."""
     if not points:
         widget.draw_note(words.chart_empty)
@@ -101,28 +101,21 @@ def draw_chart(words: Words, points: Sequence[ChartPoint], *, key: str) -> None:
     colour_of_kind = alt.Color("kind:N", title=None, sort=kinds, legend=legend)
     dashes = alt.Scale(range=[[1, 0], [4, 2], [1, 3]])
     dash_of_kind = alt.StrokeDash("kind:N", title=None, sort=kinds, scale=dashes, legend=legend)
-    lines = (
-        alt.Chart({"values": rows})
-        .mark_line(point=is_short)
-        .encode(
-            x=turns,
-            y=alt.Y("tokens:Q", title=words.chart_tokens, axis=amounts),
-            color=colour_of_kind,
-            strokeDash=dash_of_kind,
-            tooltip=[
-                alt.Tooltip("turn:Q", title=words.chart_turn),
-                alt.Tooltip("kind:N", title=" "),
-                alt.Tooltip("tokens:Q", title=words.chart_tokens, format=",d"),
-            ],
-        )
-    )
+    common = {"x": turns, "color": colour_of_kind, "strokeDash": dash_of_kind}
+    tooltip = [
+        alt.Tooltip("turn:Q", title=words.chart_turn),
+        alt.Tooltip("kind:N", title=" "),
+        alt.Tooltip("tokens:Q", title=words.chart_tokens, format=",d"),
+    ]
+    tokens = alt.Y("tokens:Q", title=words.chart_tokens, axis=amounts)
+    lines = alt.Chart({"values": rows}).mark_line(point=is_short).encode(y=tokens, tooltip=tooltip, **common)
     folds = [{"turn": point.turn, "kind": words.chart_fold} for point in points if point.has_fold]
-    rules = alt.Chart({"values": folds}).mark_rule().encode(x=turns, color=colour_of_kind, strokeDash=dash_of_kind)
+    rules = alt.Chart({"values": folds}).mark_rule().encode(**common)
     last = points[-1]
     sent, full = format_count(last.sent_tokens), format_count(last.full_tokens)
     slot.altair_chart(
         (rules + lines if has_folds else lines).properties(height=HEIGHT_PIXELS, background="transparent"),
-        key=key,
+        key="chart",
         alt=words.chart_alt.format(turn=last.turn, sent=sent, full=full),
     )
 
@@ -288,4 +281,4 @@ def _draw_statistics(now: PageState) -> None:
     draw_cost_box(now, identifier)
     if has_savings:
         st.subheader(words.chart_title, anchor=False)
-        draw_chart(words, now.service.folds.chart(identifier), key="chart")
+        draw_chart(words, now.service.folds.chart(identifier))

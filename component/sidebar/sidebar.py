@@ -24,7 +24,7 @@ def is_on() -> bool:
 def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
     if not is_on():
         return
-    ticked = [item.session_id for item in items if st.session_state.get(_key(item.session_id))]
+    ticked = [item.session_id for item in items if st.session_state.get(f"tick_{item.session_id}")]
     with st.container(horizontal=True, gap="xsmall", wrap=False, key="danger_selection"):
         label = words.sessions.delete_ticked.format(count=len(ticked))
         widget.draw_action(label, "delete_ticked", "", action.delete, ticked, type="primary", disabled=not ticked)
@@ -55,10 +55,6 @@ def _end_undo(now: PageState, drawn: Sequence[str]) -> None:
 @delivery.once
 def _switch(is_on: bool) -> None:  # noqa: FBT001  # the argument of a widget callback
     st.session_state[page_state.SELECTING] = is_on
-
-
-def _key(identifier: str) -> str:
-    return f"tick_{identifier}"
 
 
 def draw(now: PageState) -> None:
@@ -95,7 +91,7 @@ def _draw_item(now: PageState, item: SessionItem) -> None:
         listed_session.draw(now, item)
         return
     with st.container(horizontal=True, wrap=False, key=f"row_session_{item.session_id}"):
-        st.checkbox(escape_label(item.title) or now.words.untitled, key=_key(item.session_id), width="stretch")
+        st.checkbox(escape_label(item.title) or now.words.untitled, key=f"tick_{item.session_id}", width="stretch")
 
 
 def _draw_list(now: PageState) -> None:
