@@ -9,8 +9,7 @@ import streamlit as st
 from graph.value.error import TurnfoldError
 
 PANEL: Final = "panel"  # a surface
-_OPEN: Final = "open_form"
-_REFUSED: Final = "refused_change"
+_OPEN, _REFUSED = "open_form", "refused_change"
 
 
 class Form(NamedTuple):
@@ -25,8 +24,7 @@ def request(form: Form) -> None:
 
 
 def close() -> None:
-    st.session_state.pop(_OPEN, None)
-    st.session_state.pop(_REFUSED, None)
+    st.session_state.update({_OPEN: None, _REFUSED: (None, None)})
 
 
 def is_open(form: Form) -> bool:
@@ -39,8 +37,7 @@ def is_any_open(surface: str) -> bool:
 
 
 def leave(surface: str, root: str = "") -> None:
-    opened = st.session_state.get(_OPEN)
-    if opened is not None and opened.surface == surface and opened.root != root:
+    if is_any_open(surface) and st.session_state[_OPEN].root != root:
         close()
 
 
@@ -49,5 +46,5 @@ def refuse(surface: str, error: TurnfoldError) -> None:
 
 
 def refusal(surface: str) -> TurnfoldError | None:
-    refused: tuple[str, TurnfoldError] | None = st.session_state.get(_REFUSED)
-    return refused[1] if refused is not None and refused[0] == surface else None
+    refused_on, error = st.session_state.get(_REFUSED, (None, None))
+    return error if refused_on == surface else None

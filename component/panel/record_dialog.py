@@ -67,12 +67,6 @@ def open_dialog(name: str, session_id: str, record: Record) -> None:
     redraw.page()
 
 
-def instruction_of(record: Record) -> str:
-    """Returns the last failed instruction for a record, or else the instruction in the record."""
-    asked_of, instruction = st.session_state.get(_INSTRUCTION, ("", ""))
-    return str(instruction) if asked_of == record.id else record.wish
-
-
 @delivery.once
 def edit(about: Target) -> None:
     text = str(st.session_state[about.key("text")])
@@ -280,7 +274,9 @@ def _draw_remake(now: PageState, about: Target) -> None:
         with st.container(gap=None):
             rate = min(0.5, max(0.1, record.compression_rate))
             panel_head.draw_slider(now.words, "dialog", rate, about.key("rate"), help=now.words.rate_help)
-        wish, key, hint = instruction_of(record), about.key("wish"), labels.instruction_hint
+        asked_of, failed = st.session_state.get(_INSTRUCTION, ("", ""))
+        wish, hint = failed if asked_of == record.id else record.wish, labels.instruction_hint
+        key = about.key("wish")
         st.text_input(labels.instruction, value=wish, key=key, max_chars=_INSTRUCTION_CHARS, placeholder=hint)
         _end_form(now, about, labels.make, remake)
 

@@ -138,21 +138,16 @@ def draw_item_menu(
 
 
 def draw_item(
-    part: Part,
-    kind: PrimedKind,
-    item_id: str,
-    name: str,
-    text: str,
-    shown: str,
-    offered: Choices | None = None,
-    draw_before: Callable[[], None] = lambda: None,
+    part: Part, kind: PrimedKind, item_id: str, name: str, text: str, shown: str, offered: Choices | None = None
 ) -> None:
-    """Draws an item's row with its menu, or the open form."""
+    """Draws an item's row with its menu, and the button to complete a task that is offered; or the open form."""
     if is_edited(part, kind, item_id):
         draw_form(part, kind, item_id)
         return
     with part.row(name):
-        draw_before()
+        if complete := (offered or {}).get(part.labels.complete):
+            label = part.labels.complete_of.format(text=text)
+            part.icon(label, f"complete_{name}", "radio_button_unchecked", complete)
         st.markdown(shown)
         draw_item_menu(part, kind, item_id, name, text, offered)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -18,8 +18,6 @@ from graph.value.project_view import DecisionView, PlanView, RuleFileView, TaskV
 
 if TYPE_CHECKING:
     from graph.service.projects import Projects
-
-_T = TypeVar("_T")
 
 
 def draw(now: PageState) -> None:
@@ -101,13 +99,7 @@ def _add(name: str, root: str, projects: Projects, typed: Sequence[str]) -> None
 
 
 def _draw_folded(
-    part: Part,
-    name: str,
-    label: str,
-    icon: str,
-    items: Sequence[_T],
-    draw_item: Callable[[Part, int, _T], None],
-    note: str = "",
+    part: Part, name: str, label: str, icon: str, items: Sequence[Any], draw_item: Callable[..., None], note: str = ""
 ) -> None:
     """Draws items behind a line that opens, if there are any."""
     if items and (box := widget.open_box(label.format(count=len(items)), part.key(name), icon)):
@@ -163,13 +155,8 @@ def _draw_task(part: Part, number: int, task: TaskView) -> None:
         return
     usual = project_form.choices(part, "task", task.id)
     choices = {**usual} if task.is_active else {labels.start_task: start, **usual}
-
-    def draw_check() -> None:
-        label = labels.complete_of.format(text=title)
-        part.icon(label, f"complete_{number}", "radio_button_unchecked", usual[labels.complete])
-
     shown = f"**{title}** :primary-badge[{labels.is_active}]" if task.is_active else title
-    project_form.draw_item(part, "task", task.id, f"task_{number}", title, shown, choices, draw_check)
+    project_form.draw_item(part, "task", task.id, f"task_{number}", title, shown, choices)
 
 
 def _draw_decisions(part: Part) -> None:

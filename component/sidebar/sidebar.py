@@ -21,9 +21,7 @@ def is_on() -> bool:
     return bool(st.session_state.get(page_state.SELECTING))
 
 
-def draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
-    if not is_on():
-        return
+def _draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
     ticked = [item.session_id for item in items if st.session_state.get(f"tick_{item.session_id}")]
     with st.container(horizontal=True, gap="xsmall", wrap=False, key="danger_selection"):
         label = words.sessions.delete_ticked.format(count=len(ticked))
@@ -101,7 +99,8 @@ def _draw_list(now: PageState) -> None:
     if not items:
         widget.draw_note(words.no_match if search else words.no_chats)
         return
-    draw_bar(words, items)
+    if is_on():
+        _draw_bar(words, items)
     with st.container(key="sessions", gap=None):
         for group, members in group_sessions(items, datetime.now(UTC), zone_of(now.time_zone)):
             widget.draw_note(words.days[group])

@@ -153,7 +153,7 @@ def task_done(stage: Stage) -> None:
     """A task that is noted, the one before it that is done and the next one that is begun: all are stored."""
     save(stage, "공지 쓰기")
     expect(inside(stage, "tasks")).to_contain_text("공지 쓰기")
-    press(stage, "complete_0")
+    press(stage, "complete_task_0")
     expect(inside(stage, "tasks").get_by_text(stage.words.project.done_tasks.format(count=2))).to_be_visible()
     pick_in_tab(stage, "task_0", stage.words.project.start_task)
     expect(inside(stage, "row_of_task_0")).to_contain_text(stage.words.project.is_active)

@@ -487,7 +487,7 @@ def test_a_press_and_a_text_in_the_tab_of_a_project_count_while_an_answer_is_wri
         visitor.field.fill(ASKED)
         assert press_enter(visitor) == ASKED
         expect(visitor.find("stop")).to_be_visible()
-        press(stage, "complete_0")
+        press(stage, "complete_task_0")
         expect(inside(stage, "tasks")).to_contain_text(stage.words.project.done_tasks.format(count=1))
         assert [task.is_done for task in projects.get(str(root)).plans[0].tasks] == [True, False]
         press(stage, "new_decisions")

@@ -78,7 +78,7 @@ def test_each_press_in_the_tab_changes_one_thing_or_says_why_not(page: AppTest, 
     open_project_tab(page)
     assert project.projects.loaded == []  # until it is pressed others may change the file
     presses: tuple[tuple[Callable[[], AppTest], tuple[object, ...]], ...] = (
-        (page.button(key="icon_project_complete_1_panel").click().run, ("complete_task", "task-2")),
+        (page.button(key="icon_project_complete_task_1_panel").click().run, ("complete_task", "task-2")),
         (lambda: pick(page, "task_1_panel", "시작"), ("start_task", "task-2")),
         (lambda: pick(page, "task_1_panel", "메모리에서 삭제"), ("forget", "task-2")),
         (lambda: pick(page, "active_plan_panel", "계획 완료"), ("complete_plan", "plan-1")),
@@ -99,7 +99,7 @@ def test_each_press_in_the_tab_changes_one_thing_or_says_why_not(page: AppTest, 
         (ProjectBusyError("10 s"), "다른 작업이 프로젝트 메모리를 쓰고 있습니다."),
     ):
         project.projects.refusal = error
-        page.button(key="icon_project_complete_0_panel").click().run()
+        page.button(key="icon_project_complete_task_0_panel").click().run()
         assert sentence in page.error[0].value
         assert len(page.error) == 1
 
