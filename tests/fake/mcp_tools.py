@@ -25,8 +25,9 @@ from pydantic import BaseModel, Field
 
 from graph.mcp.config import ServerConfig
 from tests.fake.picture import picture as drawn
-from tests.fake.served_app import ROOT
 
+# That of `served_app` comes with the whole product, which each start of this server would wait for.
+_ROOT: Final = Path(__file__).parents[2]
 SECRET: Final = "hush-4f9c1e77aa"  # noqa: S105  # of no service
 _END_SECONDS: Final = 60.0
 _FOLDER: Final = "MCP_TOOLS_FOLDER"
@@ -37,7 +38,7 @@ def entry_of(folder: Path, module: str = "mcp_tools") -> dict[str, Any]:
     return {
         "command": sys.executable,
         "args": ["-m", f"tests.fake.{module}"],
-        "env": {"API_KEY": SECRET, _FOLDER: str(folder), "PYTHONPATH": str(ROOT)},
+        "env": {"API_KEY": SECRET, _FOLDER: str(folder), "PYTHONPATH": str(_ROOT)},
     }
 
 
