@@ -84,9 +84,9 @@ def _draw_server(now: PageState, server: McpServer) -> bool:
 
 
 def _draw_box(label: str, name: str, tools: Sequence[McpTool], hint: str | None = None) -> None:
-    key, is_on = f"tool_{page_state.session_id()}_{name}", all(tool.is_on for tool in tools)
-    if st.session_state.get(key) != is_on:  # it was changed elsewhere, or the change was refused
-        st.session_state[key] = is_on
+    key = f"tool_{page_state.session_id()}_{name}"
+    # In each drawing: a menu that is closed hears nothing, and a box that it shows later has the newest drawing alone.
+    st.session_state[key] = all(tool.is_on for tool in tools)
     st.checkbox(label, key=key, help=hint, on_change=_choose, args=(key, [tool.offered for tool in tools]))
 
 

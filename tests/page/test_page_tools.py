@@ -105,6 +105,15 @@ def test_tools_are_chosen_for_a_chat(page: AppTest, service: ScriptedService) ->
     assert KOREAN.tools.too_much in page_text(page)
 
 
+def test_a_menu_that_opens_late_shows_what_is_chosen(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 1)
+    opened(page, service, identifier)
+    service.mcp.chosen[identifier] = [READ.offered]
+    page.run()
+    box = page.run().checkbox(key=f"tool_{identifier}_{READ.offered}")
+    assert (box.proto.set_value, box.proto.value) == (True, True)
+
+
 def test_a_new_chat_begins_with_the_tools_chosen_before_it(page: AppTest, service: ScriptedService) -> None:
     service.mcp.chosen[""] = [WRITE.offered]  # of the newest chat
     opened(page, service)
