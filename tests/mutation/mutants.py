@@ -644,7 +644,7 @@ _ACCESS: Final = (
         "graph/service/access.py",
         "integration/test_mcp_turn",
         ("if is_named(tool, client) and not self.mcp.asks(tool)", "if is_named(tool, client)"),
-        ("any(fnmatchcase(tool.offered, each) for each in patterns)", "True"),
+        ("any(fnmatchcase(tool.offered, each) for each in _patterns(client))", "True"),
         ("for allowance in session.mcp_allowed if allowance in stay)", "for allowance in session.mcp_allowed)"),
     ),
     *_group(
