@@ -75,15 +75,8 @@ def _show(key: str, shown: object) -> None:
 
 def draw_menu(label: str, key: str, choices: Mapping[str, Callable[[], None]]) -> None:
     """Draws a menu of widget callbacks; the label is for screen readers, `key` starts with `menu_` for CSS."""
-    st.menu_button(
-        label,
-        tuple(choices),
-        key=key,
-        type="tertiary",
-        icon=":material/more_horiz:",
-        on_click=_choose,
-        args=(key, choices),
-    )
+    names, icon = tuple(choices), ":material/more_horiz:"
+    st.menu_button(label, names, key=key, type="tertiary", icon=icon, on_click=_choose, args=(key, choices))
 
 
 def _choose(key: str, choices: Mapping[str, Callable[[], None]]) -> None:

@@ -176,7 +176,7 @@ export default function ({ data }) {
   setTheme(data.theme, data.theme_cookie);
   LISTENERS.forEach((listener) => document.addEventListener(...listener));
   markPopovers();
-  nameSkip();
+  document.querySelector("[data-testid='stSkipToContent']")?.replaceChildren(words.skip); // Streamlit's own is English
   panelRoom.observe(document.querySelector(SCROLLER));
   pageResize.disconnect();
   document.querySelectorAll(SIZED).forEach((part) => pageResize.observe(part));

@@ -10,12 +10,8 @@ function draftKey(session) {
   return `turnfold_draft_${session}`;
 }
 
-function sessionTypedFor() {
-  return draft.early ?? draft.session;
-}
-
 function keepDraft(text) {
-  const session = sessionTypedFor();
+  const session = draft.early ?? draft.session;
   if (session === null) return;
   if (text) sessionStorage.setItem(draftKey(session), text);
   else sessionStorage.removeItem(draftKey(session));
@@ -65,7 +61,7 @@ function onSend(event) {
   event.preventDefault();
   const text = field.value;
   setField(field, "");
-  putOut(text, sessionTypedFor());
+  putOut(text, draft.early ?? draft.session);
   scrollToEnd();
 }
 

@@ -63,11 +63,6 @@ function onSkip(event) {
   if (to === "panel") toPanel();
 }
 
-// Streamlit's own link is English.
-function nameSkip() {
-  document.querySelector("[data-testid='stSkipToContent']")?.replaceChildren(words.skip);
-}
-
 function onFocus({ target }) {
   const keyed = target.closest(target.dataset.press ? LASTING : "[class*='st-key-']");
   focused = { element: target, key: keyed && keyOf(keyed), isPassing: target.closest(PASSING) !== null };

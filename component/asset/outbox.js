@@ -17,11 +17,6 @@ let presses = []; // recognised by their time when they come again
 let looking = null;
 let askedAt = 0;
 
-function newId() {
-  // `randomUUID` needs a secure context.
-  return [...crypto.getRandomValues(new Uint8Array(ID_BYTES))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
 function setOutbox(messages) {
   outbox = messages;
   if (!outbox.length) return sessionStorage.removeItem(OUTBOX);
@@ -33,7 +28,8 @@ function setOutbox(messages) {
 }
 
 function putOut(text, typedFor) {
-  const id = newId();
+  const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES)); // `randomUUID` needs a secure context
+  const id = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   if (typedFor === "") begun ??= id;
   const session = typedFor || begun;
   const waits = text.trim().toLowerCase() === "/help" ? "" : reasonToWait(session, outbox);

@@ -3,12 +3,6 @@
 const THEME_NAMES = { system: "System", light: "Light", dark: "Dark" };
 let chosenTheme = null;
 
-function keptTheme() {
-  // The key ends with a version number.
-  const key = Object.keys(localStorage).find((name) => name.startsWith(`stActiveTheme-${location.pathname}-`));
-  return key ? JSON.parse(localStorage.getItem(key)) : THEME_NAMES.system;
-}
-
 function setTheme(chosen, cookie) {
   // Streamlit sets the color scheme on the app only; dialogs and menus are outside.
   document.documentElement.style.colorScheme = chosen === "system" ? "light dark" : chosen;
@@ -16,7 +10,9 @@ function setTheme(chosen, cookie) {
   if (chosen === chosenTheme) return;
   chosenTheme = chosen;
   const name = THEME_NAMES[chosen];
-  if (keptTheme() === name) return;
+  // The key ends with a version number.
+  const key = Object.keys(localStorage).find((kept) => kept.startsWith(`stActiveTheme-${location.pathname}-`));
+  if ((key ? JSON.parse(localStorage.getItem(key)) : THEME_NAMES.system) === name) return;
   setCookie(cookie, chosen);
   const menu = document.querySelector("[data-testid='stMainMenuButton']");
   if (!menu) return;

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 import streamlit as st
 
@@ -229,16 +229,9 @@ def _draw_body(words: Words, body: str, key: str, file_name: str) -> None:
         widget.draw_note(labels.request_cut)
     with st.container(horizontal=True, gap="small"):
         st.html(widget.copy_button(words.copy, body), width="content")
-        st.download_button(
-            labels.request_file,
-            body,
-            file_name=file_name,
-            mime="application/json",
-            key=f"input_file_{key}",
-            icon=":material/download:",
-            type="tertiary",
-            on_click="ignore",
-        )
+        kind: dict[str, Any] = {"mime": "application/json", "icon": ":material/download:", "type": "tertiary"}
+        key = f"input_file_{key}"
+        st.download_button(labels.request_file, body, file_name=file_name, key=key, on_click="ignore", **kind)
 
 
 _NEWEST: Final = 0  # selects the newest turn
@@ -251,13 +244,9 @@ def draw(now: PageState) -> None:
     if not turns:
         widget.draw_note(labels.nothing)
         return
-    chosen = st.selectbox(
-        now.words.chart_turn,
-        [_NEWEST, *reversed(turns[:-1])],
-        format_func=lambda turn: labels.newest if turn == _NEWEST else labels.in_turn.format(turn=turn),
-        key=f"input_turn_{identifier}",
-        label_visibility="collapsed",
-    )
+    names = {_NEWEST: labels.newest} | {turn: labels.in_turn.format(turn=turn) for turn in reversed(turns[:-1])}
+    look: dict[str, Any] = {"format_func": names.__getitem__, "label_visibility": "collapsed"}
+    chosen = st.selectbox(now.words.chart_turn, [*names], key=f"input_turn_{identifier}", **look)
     turn = chosen or turns[-1]
     calls = now.service.inputs.of_turn(identifier, turn)
     if not calls:

@@ -291,14 +291,9 @@ def _draw_versions(now: PageState, about: Target) -> None:
         widget.draw_note(labels.only_version)
         st.button(labels.close, key="dialog_cancel", on_click=dialog.close)
     else:
-        names = list(versions)
-        chosen = st.selectbox(
-            labels.other_version,
-            names,
-            index=len(names) - 1,
-            format_func=lambda name: name_of(now.words, versions[name]),
-            key=about.key("version"),
-        )
+        names, key = {name: name_of(now.words, version) for name, version in versions.items()}, about.key("version")
+        last = len(names) - 1
+        chosen = st.selectbox(labels.other_version, [*names], last, format_func=names.__getitem__, key=key)
         draw_version_view(now.words, versions[chosen], in_use)
         widget.show_error(now.words, st.session_state.get(_REFUSAL))
         use, version = use_version, versions[chosen]

@@ -59,9 +59,7 @@ def _draw_programs(now: PageState) -> None:
 def _draw_token(words: Words, token: ProgramToken, zone: tzinfo) -> None:
     labels, name = words.programs, escape_label(token.name)
     with st.container(key=f"token_{token.id}", gap="xsmall"):
-        with st.container(
-            horizontal=True, gap="small", wrap=False, vertical_alignment="center", horizontal_alignment="distribute"
-        ):
+        with st.container(horizontal=True, wrap=False, vertical_alignment="center", horizontal_alignment="distribute"):
             st.markdown(f"**{name}**  \n:small[:gray[{_facts(words, token, zone)}]]")
             key, is_asked = f"withdraw_{token.id}", st.session_state.get(_ASKED) == token.id
             widget.draw_action(labels.withdraw, key, "", _ask, token.id, disabled=is_asked, type="secondary")
@@ -163,23 +161,11 @@ def draw(now: PageState) -> None:
 def draw_foot(now: PageState) -> None:
     """Draws the row of language, theme and help, below the settings."""
     with st.container(key="foot", horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center"):
-        st.segmented_control(
-            now.words.language_label,
-            LANGUAGES,
-            key=page_state.LANGUAGE,
-            format_func=lambda language: LANGUAGE_NAMES[language],
-            required=True,
-            on_change=page_state.keep_language,
-            label_visibility="collapsed",
-        )
-        st.segmented_control(
-            now.words.theme,
-            page_state.THEMES,
-            key=page_state.THEME,
-            format_func=lambda theme: f":material/{_THEME_ICONS[theme]}: {now.words.themes[theme]}",
-            required=True,
-            label_visibility="collapsed",
-        )
+        draw_choice = partial(st.segmented_control, required=True, label_visibility="collapsed")
+        names, keep, key = LANGUAGE_NAMES, page_state.keep_language, page_state.LANGUAGE
+        draw_choice(now.words.language_label, LANGUAGES, key=key, format_func=names.__getitem__, on_change=keep)
+        themes = {theme: f":material/{icon}: {now.words.themes[theme]}" for theme, icon in _THEME_ICONS.items()}
+        draw_choice(now.words.theme, page_state.THEMES, key=page_state.THEME, format_func=themes.__getitem__)
         widget.draw_action(now.words.shortcuts_label, "icon_help", "keyboard", dialog.request, action.HELP_DIALOG)
     dialog.draw(action.HELP_DIALOG, now.words.shortcuts_label, _draw_help, now.words)
 
@@ -192,12 +178,8 @@ def _draw_help(words: Words) -> None:
 
 def _draw_strategy(now: PageState) -> None:
     words = now.words
-    st.selectbox(
-        words.strategy,
-        now.service.sessions.strategies(),
-        key=page_state.STRATEGY,
-        format_func=lambda name: words.strategies.get(name, name),
-    )
+    names = {name: words.strategies.get(name, name) for name in now.service.sessions.strategies()}
+    st.selectbox(words.strategy, [*names], key=page_state.STRATEGY, format_func=names.__getitem__)
     name = st.session_state[page_state.STRATEGY]
     widget.draw_note(describe_strategy(words, name, now.service.settings.window_turns))
     if now.session is not None and name == "compaction":
