@@ -36,7 +36,8 @@ function noteScroll(box) {
   scroll.top = box.scrollTop;
   scroll.height = box.scrollHeight;
   if (scroll.follows) scroll.position = box.scrollTop;
-  document.documentElement.classList.toggle("away-from-end", restOf(box) > AWAY_PIXELS);
+  const isAway = restOf(box) > AWAY_PIXELS && document.querySelector(TURN) !== null;
+  document.documentElement.classList.toggle("away-from-end", isAway);
 }
 
 function scrollToEnd() {

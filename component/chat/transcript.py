@@ -180,8 +180,9 @@ def draw(now: PageState) -> None:
     with st.container(key="chat", gap="medium"):
         st.empty()  # replaces the empty page, which would stay above the turns until the run ends
         with st.container(horizontal=True, horizontal_alignment="center"):
-            if shown.transcript.earlier_count:
-                label = now.words.earlier.format(count=shown.transcript.earlier_count)
+            if count := shown.transcript.earlier_count:
+                st.html(f'<p class="unprinted">{now.words.unprinted.format(count=count)}</p>', width="content")
+                label = now.words.earlier.format(count=count)
                 more = page_state.shown_turns() + page_state.TURNS_PER_PAGE
                 widget.draw_more(label, "earlier", page_state.SHOWN_TURNS, more, "history")
         with st.container(key="begun_by"):

@@ -34,7 +34,7 @@ class Words(Group):
         ("last_week", "Last 7 days", "지난 7일"),
         ("older", "Earlier", "이전"),
     )
-    more_chats = Both("Show {count} more chats", "대화 {count}개 더 보기")
+    more_chats = Both("Show more chats ({count})", "대화 {count}개 더 보기")
     chat_menu = Both("Options for {title}", "{title} 메뉴")
     untitled = Both("Untitled chat", "제목 없는 대화")
     rename = Both("Rename", "이름 바꾸기")
@@ -180,7 +180,11 @@ class Words(Group):
         (":material/schedule:", "What time is it in Seoul?", "지금 서울은 몇 시야?"),
         (":material/unfold_less:", "When and how are summaries made?", "요약은 언제, 어떻게 만들어져?"),
     )
-    earlier = Both("Show earlier ({count} turns)", "이전 대화 더 보기 ({count}턴)")
+    earlier = Both("Show earlier turns ({count})", "이전 대화 더 보기 ({count}턴)")
+    unprinted = Both(
+        "Earlier turns not printed here: {count}. Export, in the chat's menu, saves the whole chat.",
+        "이 앞의 {count}턴은 인쇄되지 않았습니다. 대화 메뉴의 ‘내보내기’로 대화 전체를 저장할 수 있습니다.",
+    )
     ask = Both("Write a message", "메시지를 입력하세요")
     stop = Both("Stop", "중지")
     disconnected = Both(
@@ -279,7 +283,7 @@ class Words(Group):
         "컨텍스트가 한도를 넘었습니다. `/compact`로 압축하거나 `/reset`으로 문맥을 초기화해 주세요.",
     )
     unsent = Both(
-        "{count} messages are neither summarised yet nor sent to the model. They stay in the chat.",
+        "Messages neither summarised yet nor sent to the model: {count}. They stay in the chat.",
         "메시지 {count}개는 아직 요약되지 않았고 모델에 보내지도 않습니다. 기록에는 남아 있습니다.",
     )
     fold_warning = Both(

@@ -9,7 +9,7 @@ from graph.service import ChatService
 from tests.browser.conftest import visiting
 from tests.browser.visitor import Visitor
 from tests.fake.chat import Chat
-from tests.fake.openai_reply import text
+from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
 
 HEAD = "| " + " | ".join(f"아주긴열이름{number}" for number in range(9)) + " |"
@@ -183,14 +183,41 @@ def test_on_a_phone_a_choice_in_the_sidebar_shows_what_was_chosen(phone: Visitor
     expect(phone.turn(1)).to_be_in_viewport()
 
 
+def test_nothing_in_the_bar_of_a_phone_lies_over_the_next_while_the_first_answer_comes(
+    english: Visitor, fake_openai: FakeOpenAI
+) -> None:
+    asked = "What comes first?"
+    fake_openai.script(hang("That depends. "), to=asked)
+    english.page.set_viewport_size({"width": 390, "height": 844})
+    english.open()
+    english.write(asked)
+    english.find("stop").wait_for()
+    for width in (390, 360):
+        english.page.set_viewport_size({"width": width, "height": 844})
+        english.page.wait_for_function(
+            """() => {
+                const places = ["model_menu button", "stop button", "open_panel", "ask"];
+                const parts = `.gauge b, ${places.map((place) => `.st-key-${place}`).join()}`;
+                const boxes = [...document.querySelectorAll(parts)].map((part) => part.getBoundingClientRect());
+                const [field, bar] = [boxes.at(-1), boxes.slice(0, -1).filter((box) => box.width)];
+                const ends = bar.map((box) => box.right);
+                return ends.at(-1) <= field.right + 8 && bar.every((box, at) => !at || ends[at - 1] <= box.left);
+            }"""
+        )
+    english.page.set_viewport_size({"width": 1280, "height": 800})
+    english.page.keyboard.press("Escape")
+
+
 def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     asked = "인쇄할 긴 답을 주세요."
     fake_openai.script(text("\n\n".join(f"{number}번째 줄입니다." for number in range(80))), to=asked)
     visitor.page.emulate_media(color_scheme="dark")
     visitor.open()
     visitor.ask(asked)
+    visitor.page.get_by_test_id("stSidebar").hover()
+    visitor.page.get_by_test_id("stSidebarCollapseButton").locator("button").click()
     visitor.page.emulate_media(media="print")
-    expect(visitor.find("chat_title")).to_be_visible()
+    expect(visitor.find("chat_title")).to_have_css("padding-left", "0px")
     expect(visitor.turn(1).locator(".turn-buttons").first).to_be_hidden()
     expect(visitor.page.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
     for hidden in ("stSidebar", "stHeader", "stBottom"):

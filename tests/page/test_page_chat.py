@@ -135,6 +135,7 @@ def test_a_thousand_turns_show_the_last_thirty_and_cost_no_more_than_forty(
     assert costs[0] == costs[1]
     assert len(costs[1][0]) <= 21
     assert page.button(key="earlier").label == "이전 대화 더 보기 (971턴)"
+    assert "이 앞의 971턴은 인쇄되지 않았습니다." in raw_html(page)
     page.button(key="earlier").click().run()
     assert shown() == [f"질문 {number}" for number in range(942, 1_001)]
 
