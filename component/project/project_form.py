@@ -16,7 +16,6 @@ from component.format import escape_label
 from component.open_form import Form
 from component.page_state import PageState
 from component.words.part import ProjectWords
-from component.words.words import Words
 from graph.value.error import NotFoundError, TurnfoldError
 from graph.value.project_view import PrimedKind, ProjectView
 
@@ -52,10 +51,6 @@ class Part:
     surface: str
 
     @property
-    def words(self) -> Words:
-        return self.now.words
-
-    @property
     def labels(self) -> ProjectWords:
         return self.now.words.project
 
@@ -82,7 +77,7 @@ class Part:
         if isinstance(error, NotFoundError):
             st.error(self.labels.vanished, icon=":material/error:")
         else:
-            widget.show_error(self.words, error)
+            widget.show_error(self.now.words, error)
 
 
 class Field(NamedTuple):
@@ -107,11 +102,11 @@ def draw(
         if note:
             widget.draw_note(note)
         part.show_refusal()
-        _draw_choice(part, part.words.save, partial(save, part.surface, keys, act))
+        _draw_choice(part, part.now.words.save, partial(save, part.surface, keys, act))
 
 
 def _draw_choice(part: Part, label: str, act: Callable[[], None], *, is_form: bool = True) -> None:
-    cancel, key = part.words.cancel, part.key("{}")
+    cancel, key = part.now.words.cancel, part.key("{}")
     dialog.draw_choice(label, act, cancel=cancel, on_cancel=open_form.close, key=key, is_form=is_form)
 
 
@@ -153,7 +148,7 @@ def draw_item(
 
 
 def choices(part: Part, kind: PrimedKind, item_id: str) -> Choices:
-    labels, steering, root, changing = part.labels, part.words.steering, part.view.root, part.changing
+    labels, steering, root, changing = part.labels, part.now.words.steering, part.view.root, part.changing
     ask, forget = asking_to_forget(part, item_id), forgetting(part, item_id)
     changes: Mapping[PrimedKind, Choices] = {
         "plan": {labels.plan_done: changing(lambda projects: projects.workflow(root).complete_plan(item_id)), **ask},

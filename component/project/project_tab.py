@@ -178,7 +178,7 @@ def _draw_decision(part: Part, number: int, decision: DecisionView) -> None:
     shown = f"{text}  \n:small[:gray[{day}]]" if is_in_force else f":gray[{text}  \n:small[{day}]]"
     choices = dict(project_form.choices(part, "decision", decision.id))
     if not is_in_force:
-        choices.pop(part.words.steering.edit)
+        choices.pop(part.now.words.steering.edit)
     key = f"{'decision' if is_in_force else 'replaced'}_{number}"
     project_form.draw_item(part, "decision", decision.id, key, text, shown, choices)
 
@@ -242,17 +242,19 @@ def _draw_rule_file(part: Part, number: int, file: RuleFileView) -> None:
         name = escape_label(file.path) if "`" in file.path else f"`{file.path}`"
         if file.refusal:
             st.markdown(f":material/block: {name}")
-            reason = part.words.path_reasons.get(file.refusal, part.words.errors["path"])
+            reason = part.now.words.path_reasons.get(file.refusal, part.now.words.errors["path"])
             st.markdown(f":small[:orange[{labels.rule_refused.format(reason=reason)}]]")
             return
         is_open = part.view.rules.state == "new"  # rules are shown before they are agreed to
         if box := widget.open_box(name, part.key(f"rule_{number}"), "description", is_open=is_open):
             box.code(file.text, language=None, wrap_lines=True)
-        widget.draw_note(_rule_size(part, file))
+        size, sent = format_bytes(file.size_bytes), format_bytes(file.sent_bytes)
+        told = (labels.rule_size if file.sent_bytes else labels.rule_unsent).format(size=size, sent=sent)
+        widget.draw_note(f"{labels.rule_kinds[file.kind]} · {told}")
         if file.problem:
             st.markdown(f":small[:orange[{labels.rule_problems[file.problem]}]]")
         if file.left_out_bytes:
-            cut = labels.rule_cut.format(left=format_bytes(file.left_out_bytes), size=format_bytes(file.size_bytes))
+            cut = labels.rule_cut.format(left=format_bytes(file.left_out_bytes), size=size)
             st.markdown(f":small[:orange[:material/content_cut: {cut}]]")
         hidden = (
             (labels.rule_comments, file.comment_count),
@@ -263,10 +265,3 @@ def _draw_rule_file(part: Part, number: int, file: RuleFileView) -> None:
         texts = [text.format(count=count) for text, count in hidden if count]
         if texts:
             widget.draw_note(" · ".join(texts))
-
-
-def _rule_size(part: Part, file: RuleFileView) -> str:
-    labels, size = part.labels, format_bytes(file.size_bytes)
-    sent = labels.rule_size.format(size=size, sent=format_bytes(file.sent_bytes))
-    size_text = sent if file.sent_bytes else labels.rule_unsent.format(size=size)
-    return f"{labels.rule_kinds[file.kind]} · {size_text}"
