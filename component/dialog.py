@@ -1,14 +1,15 @@
-"""Shows dialogs. The open dialog is state of the tab, so that interrupted and whole-page runs retain it."""
+"""Shows dialogs, and knows the open form of a project. What is open is state of the tab, which any run retains."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 
 import streamlit as st
 
 from component.bridge import delivery
+from graph.value.error import TurnfoldError
 
 _OPEN, _DRAWN = "open_dialog", "drawn_dialog"
 
@@ -83,3 +84,47 @@ def draw_choice(
 def _dismiss() -> None:
     begin()
     close()
+
+
+PANEL: Final = "panel"  # a surface that forms are drawn on
+_FORM, _REFUSED = "open_form", "refused_change"
+
+
+class Form(NamedTuple):
+    """A form of a project; at most one is open in a tab."""
+
+    surface: str
+    root: str
+    name: str
+
+
+def open_form(form: Form) -> None:
+    close_form()
+    st.session_state[_FORM] = form
+
+
+def close_form() -> None:
+    st.session_state.update({_FORM: None, _REFUSED: (None, None)})
+
+
+def is_form_open(form: Form) -> bool:
+    return bool(st.session_state.get(_FORM) == form)
+
+
+def has_form(surface: str) -> bool:
+    opened = st.session_state.get(_FORM)
+    return opened is not None and opened.surface == surface
+
+
+def leave_form(surface: str, root: str = "") -> None:
+    if has_form(surface) and st.session_state[_FORM].root != root:
+        close_form()
+
+
+def refuse(surface: str, error: TurnfoldError) -> None:
+    st.session_state[_REFUSED] = surface, error
+
+
+def refusal(surface: str) -> TurnfoldError | None:
+    refused_on, error = st.session_state.get(_REFUSED, (None, None))
+    return error if refused_on == surface else None

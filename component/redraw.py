@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from component import dialog, open_form, page_state, session_list
+from component import dialog, page_state, session_list
 from component.bridge import delivery, service_provider
 from graph.value.error import TurnfoldError
 
@@ -236,7 +236,7 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
         parts += [part for part, state in states.items() if _noted(part) != state]
     except TurnfoldError:  # the whole page shows the error
         return None
-    if open_form.is_any_open(open_form.PANEL):  # drawing the panel alone could lose typed text
+    if dialog.has_form(dialog.PANEL):  # drawing the panel alone could lose typed text
         parts = [part for part in parts if part not in {PANEL, HEAD, LACK}]
     return [part for part in parts if part != SESSIONS] if dialog.is_open() else parts
 

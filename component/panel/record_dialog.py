@@ -204,10 +204,8 @@ def draw_version_view(words: Words, other: Record, in_use: Record) -> None:
     compared = differences(other.summary, in_use.summary)
     before, after = compared or ([_unmarked(other)], [_unmarked(in_use)])
     with st.grid(2, min_column_width=_COLUMN_PIXELS, key="versions"):
-        with st.container(border=True, gap="xsmall"):
-            _draw_version(words, other, before, "del")
-        with st.container(border=True, gap="xsmall"):
-            _draw_version(words, in_use, after, "ins", f" :primary-badge[{words.steering.in_force}]")
+        _draw_version(words, other, before, "del")
+        _draw_version(words, in_use, after, "ins", f" :primary-badge[{words.steering.in_force}]")
     if other.summary == in_use.summary:
         widget.draw_note(words.steering.same_text)
     elif compared is None:
@@ -232,9 +230,6 @@ def _unmarked(version: Record) -> Piece:
 def _draw_version(
     words: Words, version: Record, pieces: Iterable[Piece], mark: Literal["del", "ins"], badge: str = ""
 ) -> None:
-    st.markdown(f"**{escape_label(name_of(words, version))}**{badge}")
-    if version.wish:
-        widget.draw_note(f"{words.steering.instruction}: {escape_label(version.wish)}")
     labels = words.steering
     text = "".join(
         f'<{mark}><span class="unseen">{labels.only_here}</span>{html.escape(piece.text)}'
@@ -243,7 +238,11 @@ def _draw_version(
         else html.escape(piece.text)
         for piece in pieces
     )
-    st.html(f'<div class="version">{text}</div>')
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f"**{escape_label(name_of(words, version))}**{badge}")
+        if version.wish:
+            widget.draw_note(f"{labels.instruction}: {escape_label(version.wish)}")
+        st.html(f'<div class="version">{text}</div>')
 
 
 _INSTRUCTION_CHARS = 300
@@ -286,8 +285,7 @@ def _draw_versions(now: PageState, about: Target) -> None:
     versions = {version.id: version for version in now.service.folds.versions(about.session_id, about.record.id)}
     in_use = versions.pop(about.record.id, about.record)
     if not versions:
-        with st.container(border=True, gap="xsmall"):
-            _draw_version(now.words, in_use, [_unmarked(in_use)], "ins")
+        _draw_version(now.words, in_use, [_unmarked(in_use)], "ins")
         widget.draw_note(labels.only_version)
         st.button(labels.close, key="dialog_cancel", on_click=dialog.close)
     else:

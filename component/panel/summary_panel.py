@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from component import open_form, page_state, project_choice, redraw, turn_buttons, widget
+from component import dialog, page_state, project_choice, redraw, turn_buttons, widget
 from component.bridge import delivery
 from component.format import format_count, format_money, format_tokens
 from component.page_state import PageState
@@ -90,12 +90,9 @@ def draw_chart(words: Words, points: Sequence[ChartPoint]) -> None:
     has_folds = is_short and any(point.has_fold for point in points)
     kinds = [words.chart_sent, words.chart_full, words.chart_fold][: 2 + has_folds]
     colour = _TEXT_COLOURS[st.context.theme.type or "light"]
-    turns = alt.X(
-        "turn:Q",
-        title=words.chart_turn,
-        axis=alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=colour, titleColor=colour),
-        scale=alt.Scale(domain=[points[0].turn, max(points[-1].turn, points[0].turn + 1)], nice=False),
-    )
+    axis = alt.Axis(tickMinStep=1, format="d", grid=False, labelColor=colour, titleColor=colour)
+    scale = alt.Scale(domain=[points[0].turn, max(points[-1].turn, points[0].turn + 1)], nice=False)
+    turns = alt.X("turn:Q", title=words.chart_turn, axis=axis, scale=scale)
     amounts = alt.Axis(format=",d", labelColor=colour, titleColor=colour)
     legend = alt.Legend(orient="top", symbolType="stroke", symbolSize=80, columnPadding=8, labelColor=colour)
     colour_of_kind = alt.Color("kind:N", title=None, sort=kinds, legend=legend)
@@ -195,7 +192,7 @@ def _draw_tabs(now: PageState) -> None:
         answered = now.session.turn_count - now.session.is_running
         redraw.note_panel(records, now.following, pins, now.session, answered=None if tabs[0].open else answered)
     if not any(tab.open for tab in tabs[3:]):
-        open_form.leave(open_form.PANEL)
+        dialog.leave_form(dialog.PANEL)
         redraw.note(redraw.PROJECT, None)
     for tab, draw_tab in zip(tabs, (_draw_history, _draw_statistics, input_tab.draw, project_tab.draw), strict=False):
         if tab.open:

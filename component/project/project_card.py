@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from component import action, open_form, project_choice, redraw, widget
+from component import action, dialog, project_choice, redraw, widget
 from component.bridge import delivery
 from component.format import escape_label, format_bytes, zone_of
 from component.page_state import PageState
@@ -130,7 +130,7 @@ def _draw_known(part: Part, *, is_noted: bool) -> None:
     st.markdown(f"**{labels.card_title}**")
     if view.rules.state in {"new", "changed"}:
         st.markdown(f":small[:orange[:material/info: {labels.card_rules}]]")
-    if not open_form.is_any_open(_SURFACE):
+    if not dialog.has_form(_SURFACE):
         part.show_refusal()
     with st.container(gap="xsmall", key="known_lines"):
         today, older = datetime.now(UTC).date(), view.older_decisions

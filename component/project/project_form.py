@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from component import dialog, open_form, redraw, widget
+from component import dialog, redraw, widget
 from component.bridge import delivery, service_provider
+from component.dialog import Form
 from component.format import escape_label
-from component.open_form import Form
 from component.page_state import PageState
 from component.words.part import ProjectWords
 from graph.value.error import NotFoundError, TurnfoldError
@@ -33,9 +33,9 @@ def change(surface: str, act: Callable[[Projects], object]) -> None:
     try:
         act(service_provider.current().projects)
     except TurnfoldError as error:
-        open_form.refuse(surface, error)
+        dialog.refuse(surface, error)
         return
-    open_form.close()
+    dialog.close_form()
     redraw.project_changed()
 
 
@@ -58,10 +58,10 @@ class Part:
         return f"project_{name}_{self.surface}"
 
     def is_open(self, name: str) -> bool:
-        return open_form.is_open(Form(self.surface, self.view.root, name))
+        return dialog.is_form_open(Form(self.surface, self.view.root, name))
 
     def opening(self, name: str) -> Callable[[], None]:
-        return partial(open_form.request, Form(self.surface, self.view.root, name))
+        return partial(dialog.open_form, Form(self.surface, self.view.root, name))
 
     def changing(self, act: Callable[[Projects], object]) -> Callable[[], None]:
         return partial(change, self.surface, act)
@@ -73,7 +73,7 @@ class Part:
         widget.draw_action(label, f"icon_{self.key(name)}", icon, act)
 
     def show_refusal(self) -> None:
-        error = open_form.refusal(self.surface)
+        error = dialog.refusal(self.surface)
         if isinstance(error, NotFoundError):
             st.error(self.labels.vanished, icon=":material/error:")
         else:
@@ -107,7 +107,7 @@ def draw(
 
 def _draw_choice(part: Part, label: str, act: Callable[[], None], *, is_form: bool = True) -> None:
     cancel, key = part.now.words.cancel, part.key("{}")
-    dialog.draw_choice(label, act, cancel=cancel, on_cancel=open_form.close, key=key, is_form=is_form)
+    dialog.draw_choice(label, act, cancel=cancel, on_cancel=dialog.close_form, key=key, is_form=is_form)
 
 
 def draw_question(part: Part, question: str, label: str, act: Callable[[], None], *, is_danger: bool = False) -> None:

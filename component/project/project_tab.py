@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from component import open_form, project_choice, redraw, widget
+from component import dialog, project_choice, redraw, widget
 from component.format import escape_label, format_bytes, format_count, zone_of
 from component.page_state import PageState
 from component.project import project_card, project_form
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def draw(now: PageState) -> None:
     labels = now.words.project
     root = project_choice.root_of(now.service, now.session)
-    open_form.leave(open_form.PANEL, root)
+    dialog.leave_form(dialog.PANEL, root)
     redraw.note(redraw.PROJECT, None)
     if not root:
         widget.draw_note(labels.not_chosen)
@@ -33,8 +33,8 @@ def draw(now: PageState) -> None:
         return
     view = now.service.projects.get(root, language=now.words.language)
     redraw.note(redraw.PROJECT, view)
-    part = Part(now, view, open_form.PANEL)
-    if not open_form.is_any_open(open_form.PANEL):
+    part = Part(now, view, dialog.PANEL)
+    if not dialog.has_form(dialog.PANEL):
         part.show_refusal()
     _draw_name(part)
     if view.damage:
