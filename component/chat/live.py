@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from component import dialog, page_state, redraw, widget
 from component.action import TurnPlace
-from component.bridge import delivery, service_provider
+from component.bridge import delivery
 from component.chat import picture
 from component.format import escape_label, format_turns
 from component.markdown import answer_markdown
@@ -49,14 +49,14 @@ def _thought_label(words: Words, seconds: float) -> str:
 
 
 @delivery.fragment()
-def draw_steps(words: Words, identifier: str, turn: TurnView) -> None:
+def draw_steps(now: PageState, identifier: str, turn: TurnView) -> None:
     """Draws a finished turn's steps, sent to the browser when opened, and the turns that it looked up."""
     if not all(step.turns for step in turn.steps):
-        label, key = _count(words, turn.steps), f"steps_{turn.number}_{turn.attempt}"
+        label, key = _count(now.words, turn.steps), f"steps_{turn.number}_{turn.attempt}"
         if box := widget.open_box(label, key, "build"):
-            with box, error_box(words):
-                draw_step_list(words, turn.steps, (identifier, turn.number, turn.attempt))
-    draw_recalled(words, turn.steps)
+            with box, error_box(now.words):
+                draw_step_list(now, turn.steps, (identifier, turn.number, turn.attempt))
+    draw_recalled(now.words, turn.steps)
 
 
 def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
@@ -71,32 +71,32 @@ def draw_recalled(words: Words, steps: Iterable[ToolStep]) -> None:
     st.html(f'<p class="recalled">{_describe_turns(words, buttons)}</p>')
 
 
-def draw_step_list(words: Words, steps: Iterable[ToolStep], place: TurnPlace | None = None) -> None:
+def draw_step_list(now: PageState, steps: Iterable[ToolStep], place: TurnPlace | None = None) -> None:
     """Draws each step in a box; the pictures of its result, and all of it, only with the `place` of an ended turn."""
+    words = now.words
     for number, step in enumerate(steps):
         with _box(" · ".join([_label(words, step), *_end(words, step)]), step.status):
             widget.draw_note(words.tool_arguments)
             st.code(step.arguments, language="json", wrap_lines=True)
             if step.result:
                 widget.draw_note(words.tool_result)
-                _draw_result(words, step, place, number)
+                _draw_result(now, step, place, number)
             if step.images and place is not None:
                 images, key = [NamedImage("", url) for url in step.images], "_".join(map(str, place[1:]))
                 picture.draw(words, place[0], images, f"step_{key}_{number}")
 
 
-def _draw_result(words: Words, step: ToolStep, place: TurnPlace | None, number: int) -> None:
-    service = service_provider.current()
+def _draw_result(now: PageState, step: ToolStep, place: TurnPlace | None, number: int) -> None:
     # What the input has of a longer one is the limit, and a note.
-    if place is None or len(step.result) <= min(_SHOWN_CHARS, service.settings.tool_result_chars):
+    if place is None or len(step.result) <= min(_SHOWN_CHARS, now.service.settings.tool_result_chars):
         _draw_text(step.result, _SHOWN_CHARS)
         return
 
     def draw_part(is_whole: bool) -> None:  # noqa: FBT001  # as `draw_clamped` calls it
-        whole = service.turns.whole_result(*place, step.call_id) if is_whole else step.result
+        whole = now.service.turns.whole_result(*place, step.call_id) if is_whole else step.result
         _draw_text(whole, _WHOLE_CHARS if is_whole else _SHOWN_CHARS)
 
-    widget.draw_clamped(words, f"result_{place[1]}_{place[2]}_{number}", draw_part)
+    widget.draw_clamped(now.words, f"result_{place[1]}_{place[2]}_{number}", draw_part)
 
 
 def _draw_text(text: str, chars: int) -> None:
@@ -226,7 +226,7 @@ def _follow(now: PageState, identifier: str, number: int) -> None:
                 ended = now.service.turns.transcript(identifier, last=1).turns[-1]
                 if ended.thought_seconds:
                     _draw_line(_thought_label(now.words, ended.thought_seconds))
-                draw_step_list(now.words, ended.steps)
+                draw_step_list(now, ended.steps)
                 draw_recalled(now.words, ended.steps)
                 st.markdown(answer_markdown(ended.answer_text), anchors=False)
                 redraw.ask(redraw.stale_parts())
@@ -291,7 +291,7 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
     thoughts = _draw_thinking(now.words, label, turn)
     if thoughts is not None:
         thoughts.show(turn.thoughts)
-    draw_step_list(now.words, turn.steps)
+    draw_step_list(now, turn.steps)
     draw_recalled(now.words, turn.steps)
     answer = _GrowingText(st.container(key="streaming"))
     answer.show(turn.text)

@@ -295,10 +295,10 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
             draw_thoughts(now, identifier, turn)
         pending = [step for step in turn.steps if step.status == "running"]
         if ended := tuple(step for step in turn.steps if step.status != "running"):
-            draw_steps(now.words, identifier, replace(turn, steps=ended))
+            draw_steps(now, identifier, replace(turn, steps=ended))
         if turn.answer_text:
             st.markdown(answer_markdown(turn.answer_text), anchors=False)
-        draw_step_list(now.words, pending)
+        draw_step_list(now, pending)
         tool_question.draw(now.words, identifier, turn)
         _draw_outcome(now.words, turn)
     _draw_actions(now, identifier, turn, shown, is_aside=turn.attempt != live_attempt)

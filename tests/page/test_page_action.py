@@ -275,6 +275,16 @@ def allow_a_call(about: About) -> Iterator[Press]:
     assert (ended(about).last_turn.status, len(SERVERS.calls)) == ("finished", 1)
 
 
+@shows("action.ask_again")
+def take_back_a_permission(about: About) -> Iterator[Press]:
+    call_id = about.begin_to_ask()
+    about.service.mcp.answer(about.session_id, {call_id: "always"})
+    ended(about)
+    yield partial(action.ask_again, WRITE.offered)
+    about.start(NOTE)
+    about.wait_until(lambda: about.last_turn.status == "asking")
+
+
 @shows("action.retry")
 def retry(about: About) -> Iterator[Press]:
     about.begin_turn()
