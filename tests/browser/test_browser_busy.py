@@ -106,6 +106,7 @@ def test_the_panel_stays_over_the_chat_until_it_is_closed(phone: Visitor, may_an
     expect(panel).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_escape_closes_the_panel_over_the_chat_and_stops_no_answer(phone: Visitor, may_answer: threading.Event) -> None:
     phone.open()
     ask(phone)
@@ -412,6 +413,7 @@ def test_a_message_comes_back_if_the_page_is_left_before_its_file_was_read(visit
     expect(visitor.find("notice")).to_contain_text(words_of("ko").attachment.reasons["lost"])
 
 
+@pytest.mark.slow
 def test_a_message_waits_for_the_answer_of_a_chat_that_was_left(
     visitor: Visitor, fake_openai: FakeOpenAI, may_answer: threading.Event
 ) -> None:

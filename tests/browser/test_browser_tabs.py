@@ -11,6 +11,7 @@ from tests.fake.openai_reply import text
 from tests.fake.openai_server import FakeOpenAI
 
 
+@pytest.mark.slow
 def test_another_tab_follows_by_itself(
     visitor: Visitor, chromium: Browser, address: str, fake_openai: FakeOpenAI
 ) -> None:

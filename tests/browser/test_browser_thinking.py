@@ -62,6 +62,7 @@ def test_the_line_of_the_thoughts_counts_opens_and_stays(
         expect(after_line).to_contain_text("The decoy port is 7777.")
 
 
+@pytest.mark.slow
 def test_text_that_turns_out_to_be_thoughts_is_taken_back(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     asked = "Does only the end come?"
     whole = thinking("end_tag", THOUGHT, ANSWER, most=12)

@@ -1,6 +1,7 @@
 """What people do with a wide page, one journey a subject; no state on the way breaks a rule of axe.
 
-`make test` has each journey on a wide or on a narrow page and in one theme, `make test-all` on both and in both themes.
+`make test` has a few journeys on a wide or on a narrow page and in one theme, `make test-all` all on both and in both
+themes.
 """
 
 from __future__ import annotations
