@@ -12,6 +12,7 @@ from component.bridge import delivery
 from component.format import escape_label, format_count
 from component.page_state import PageState
 from component.words.words import Words
+from graph.value.mcp import Failure
 from graph.value.view import McpChoice, McpServer, McpTool
 
 _WIDTH_PIXELS: Final = 400
@@ -23,15 +24,13 @@ def draw(now: PageState) -> None:
     if not choice.servers:
         return
     has_failed = any(server.state == "failed" for server in choice.servers)
-    label = labels.menu_on.format(count=choice.count) if choice.count else labels.menu
+    count, tokens = choice.count, format_count(choice.tokens)
+    label = labels.menu_on.format(count=count) if count else labels.menu
     icon = f":material/{'warning' if has_failed else 'build'}:"
     # Not one that tells when it is opened: Streamlit would close it whenever its label changes.
     menu = st.popover(label, key="tool_menu", type="tertiary", icon=icon)
     with menu, st.container(width=_WIDTH_PIXELS, gap="small", key="tool_list"):
-        told = (
-            labels.sum.format(count=choice.count, tokens=format_count(choice.tokens)) if choice.count else labels.none
-        )
-        st.markdown(f":small[:gray[{told}]]")
+        widget.draw_note(labels.sum.format(count=count, tokens=tokens) if count else labels.none)
         if choice.is_too_much:
             st.markdown(f":small[:orange[:material/report: {labels.too_much}]]")
         are_to_come = [_draw_server(now, server) for server in choice.servers]
@@ -58,11 +57,10 @@ def _draw_server(now: PageState, server: McpServer) -> bool:
     box = widget.open_box(f"**{escape_label(server.name)}**", f"server_{server.name}", "dns")
     is_coming = server.state == "starting" or (box is not None and server.state == "idle")
     if is_coming:
-        st.markdown(f":small[:gray[{labels.starting}]]")
+        widget.draw_note(labels.starting)
     elif server.state == "failed":
-        told = " ".join(filter(None, (labels.failed, escape_label(server.detail))))
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(f":small[:gray[:material/error: {told}]]", width="content")
+            st.markdown(f":small[:gray[:material/error: {_reason(now.words, server)}]]", width="content")
             widget.draw_action(now.words.retry, f"start_{server.name}", "refresh", action.start_server, server.name)
     if box is not None:
         with box, widget.error_box(now.words):
@@ -76,11 +74,16 @@ def _draw_server(now: PageState, server: McpServer) -> bool:
                     if tool.asks and tool.is_allowed:
                         key = f"ask_again_{tool.offered}"
                         widget.draw_action(labels.ask_again, key, "undo", action.ask_again, tool.offered)
-            if server.state == "ready" and (server.detail or not server.tools):
-                names = escape_label(server.detail)
-                told = labels.unusable.format(names=names) if names else labels.none_offered
-                st.markdown(f":small[:gray[{told}]]")
+            if server.state == "ready" and (server.unusable or not server.tools):
+                names = escape_label(server.unusable)
+                widget.draw_note(labels.unusable.format(names=names) if names else labels.none_offered)
     return is_coming
+
+
+def _reason(words: Words, server: McpServer) -> str:
+    kind, about, said = server.failure or Failure("other")
+    reason = words.tools.failures.get(kind, "").format(about=escape_label(about))
+    return " ".join(filter(None, (words.tools.failed, reason, escape_label(said))))
 
 
 def _draw_box(label: str, name: str, tools: Sequence[McpTool], hint: str | None = None) -> None:

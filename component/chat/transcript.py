@@ -358,8 +358,7 @@ def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown,
         if turn.status == "finished":
             widget.draw_action(now.words.regenerate, "regenerate", "refresh", action.regenerate, identifier)
         elif turn.status in {"failed", "stopped"}:
-            icon, again = ":material/refresh:", action.retry
-            st.button(now.words.retry, key="retry", icon=icon, on_click=again, args=(identifier,))
+            widget.draw_action(now.words.retry, "retry", "refresh", action.retry, identifier, type="secondary")
 
 
 def _ending_with(turn: int, records: Sequence[Record]) -> list[Record]:

@@ -586,6 +586,13 @@ class ToolWords(Group):
     )
     starting = Both("Starting…", "시작하는 중…")
     failed = Both("Not available.", "사용할 수 없습니다.")
+    failures = table(
+        ("ended", "The server has ended.", "서버가 종료되었습니다."),
+        ("not_installed", "{about} isn't installed.", "{about}: 설치되어 있지 않습니다."),
+        ("protocol", "Its answer breaks the protocol at {about}.", "서버의 답이 규격에 맞지 않습니다({about})."),
+        ("silent", "No answer within {about} s.", "{about}초 안에 답이 없습니다."),
+        ("too_large", "It sent more than {about} MB at once.", "한 번에 {about}MB 넘게 보냈습니다."),
+    )
     none_offered = Both("This server has no tools.", "도구가 없는 서버입니다.")
     unusable = Both(
         "Can't be used, because of their name or their schema: {names}",

@@ -16,6 +16,7 @@ from graph.mcp import THREAD_NAME
 from graph.mcp.config import ServerConfig
 from graph.mcp.translate import Hide, one_line
 from graph.mcp.transport import open_process, open_url
+from graph.value.mcp import Failure, FailureKind
 from prompt.tool.mcp import NoResult
 
 _LOG = logging.getLogger(__name__)
@@ -31,7 +32,6 @@ _PROGRESS_SECONDS: Final = 0.25
 _PROGRESS_CHARS: Final = 200
 _SESSION_LOST: Final = "Session terminated"
 _CLOSED: Final = "Connection closed"
-_ENDED: Final = "the server has ended"
 _TOO_LARGE: Final = "byte limit"
 # The library writes to the log, beside what can't be read of a message, parts of the message.
 _LOUD: Final = ("client", "mcp.client.client", "mcp.client.streamable_http", "mcp.shared.jsonrpc_dispatcher")
@@ -60,7 +60,7 @@ class Connection:
     Attributes:
         opened: Set when the server can be used, or can't.
         closed: Set when nothing is left of it.
-        failure: Why it can't be used, for people; "" if it can, or ended as asked.
+        failure: Why it can't be used; None if it can, or ended as asked.
         is_outdated: Whether the server told that it has other tools now.
     """
 
@@ -68,14 +68,14 @@ class Connection:
         self._config = config
         self._hide = hide
         self._on_tools = on_tools
-        self._end_reason = ""
+        self._end_failure: Failure | None = None
         self._last_line = ""
         self._client: Client | None = None
         self._ended = anyio.Event()
         self._calls: set[_Call] = set()
         self.opened = anyio.Event()
         self.closed = anyio.Event()
-        self.failure = ""
+        self.failure: Failure | None = None
         self.is_outdated = False
 
     @property
@@ -87,13 +87,13 @@ class Connection:
 
     def hear_too_large(self) -> None:
         if not self._calls:
-            self.hear_end(f"the server sent more than {_RESULT_MEGABYTES} MB at once")
+            self.hear_end(Failure("too_large", f"{_RESULT_MEGABYTES}"))
         for call in self._calls:
             call.is_too_large = True
             call.scope.cancel()
 
-    def hear_end(self, reason: str = "") -> None:
-        self._end_reason = self._end_reason or reason
+    def hear_end(self, failure: Failure | None = None) -> None:
+        self._end_failure = self._end_failure or failure
         self._ended.set()
 
     async def keep(self, *, start_seconds: float) -> None:
@@ -112,21 +112,22 @@ class Connection:
                     self.opened.set()
                     await self._ended.wait()
             if scope.cancelled_caught:
-                self._fail(f"no answer within {start_seconds:g} s")
+                self._fail(Failure("silent", f"{start_seconds:g}"))
             elif self.opened.is_set():
-                self._fail(_ENDED)
+                self._fail(Failure("ended"))
         except Exception as error:  # noqa: BLE001 - the edge of a task: a library's groups of errors, whatever a server does
-            self._fail(_reason_of(error))
+            self._fail(_failure_of(error))
         finally:
             self._client = None
             self._ended.set()
             self.closed.set()
             self.opened.set()
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, failure: Failure) -> None:
         """Keeps why it can't be used: a server's last words if it has ended, else the reason with these behind it."""
-        told = "" if reason == _ENDED and self._last_line else one_line(reason, self._hide)
-        self.failure = self._end_reason or ": ".join(filter(None, (told, self._last_line)))
+        kind: FailureKind = "other" if failure.kind == "ended" and self._last_line else failure.kind
+        said = ": ".join(filter(None, (one_line(failure.said, self._hide), self._last_line)))
+        self.failure = self._end_failure or Failure(kind, one_line(failure.about, self._hide), said)
 
     def _transport(self) -> Any:  # noqa: ANN401 - the library's Transport, which it doesn't export
         if self._config.command:
@@ -158,7 +159,7 @@ class Connection:
 
     def _open_client(self) -> Client:
         if self._client is None or self._ended.is_set():
-            raise NoResultError("ended", self.failure)
+            raise NoResultError("ended", str(self.failure or ""))
         return self._client
 
     async def call(
@@ -204,7 +205,7 @@ class Connection:
         if error.code == types.CONNECTION_CLOSED and error.message == _CLOSED:
             self._ended.set()
             await self.closed.wait()  # its last words come after its last answer
-            return NoResultError("ended", self.failure)
+            return NoResultError("ended", str(self.failure or ""))
         if self._config.url and error.code == types.INVALID_REQUEST and error.message == _SESSION_LOST:
             self._ended.set()
             return NoResultError("not_started", is_unheard=True)
@@ -238,23 +239,23 @@ class _Call:
         self._on_progress(one_line(message or figure, self._hide, most_chars=_PROGRESS_CHARS))
 
 
-def _reason_of(error: BaseException) -> str:
-    """Returns why a server can't be used: of a group of errors, of the first."""
+def _failure_of(error: BaseException) -> Failure:
+    """Returns why a server can't be used: of a group of errors, by the first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     match error:
         case FileNotFoundError(filename=str() as command):
-            return f"{command} isn't installed"
+            return Failure("not_installed", command)
         case OSError():
-            return error.strerror or type(error).__name__
+            return Failure("other", said=error.strerror or type(error).__name__)
         case ValidationError():
             place = ".".join(map(str, error.errors(include_input=False, include_url=False)[0]["loc"]))
-            return f"an answer of the server breaks the protocol at {place}"
+            return Failure("protocol", place)
         case MCPError() | RuntimeError():  # the client's own, for versions of the protocol that don't fit
-            return _ENDED if str(error) == _CLOSED else str(error)
+            return Failure("ended") if str(error) == _CLOSED else Failure("other", said=str(error))
         case httpx2.HTTPError():
-            return f"{type(error).__name__}: {error}"
-    return type(error).__name__
+            return Failure("other", said=f"{type(error).__name__}: {error}")
+    return Failure("other", said=type(error).__name__)
 
 
 def _is_of_another_thread(record: logging.LogRecord) -> bool:

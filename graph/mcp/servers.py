@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.05
 _LIST_SECONDS: Final = 60.0
 _START_SECONDS: Final = 60.0
-_DETAIL_CHARS: Final = 300
+_NAMES_CHARS: Final = 300
 T = TypeVar("T")
 
 
@@ -243,11 +243,11 @@ class _Server:
             await connection.closed.wait()
         if connection is None or connection.is_over:
             self._connection = connection = Connection(self._config, self._hide, on_tools=self._take_tools)
-            self.status = ServerStatus(self._config.name, "starting", "", self.status.tools)
+            self.status = ServerStatus(self._config.name, "starting", self.status.tools)
             tasks.start_soon(self._keep, connection)
         await connection.opened.wait()
         if connection.is_over:
-            raise McpError(self._config.name, connection.failure)
+            raise McpError(self._config.name, str(connection.failure or ""))
         return connection
 
     async def _keep(self, connection: Connection) -> None:
@@ -255,7 +255,7 @@ class _Server:
         if connection.failure:
             name = self._config.name
             _LOG.warning("the MCP server %s can't be used: %s", name, connection.failure)
-            self.status = ServerStatus(name, "failed", connection.failure, self.status.tools)
+            self.status = ServerStatus(name, "failed", self.status.tools, connection.failure)
 
     def _take_tools(self, listed: Sequence[types.Tool]) -> None:
         from graph.mcp.translate import tools_of  # noqa: PLC0415 - slow to import
@@ -263,7 +263,7 @@ class _Server:
         name = self._config.name
         tools, refused = tools_of(name, listed, allow=self._allow, hide=self._hide)
         self._listed_at = time.monotonic()
-        self.status = ServerStatus(name, "ready", ", ".join(filter(None, refused))[:_DETAIL_CHARS], tools)
+        self.status = ServerStatus(name, "ready", tools, unusable=", ".join(filter(None, refused))[:_NAMES_CHARS])
 
 
 def _no_result(server: str, reason: words.NoResult, detail: str, language: Language, *, limit: float = 0) -> McpResult:

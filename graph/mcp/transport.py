@@ -21,6 +21,7 @@ from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
 
 from graph.core.text import plain_value
 from graph.mcp.config import ServerConfig
+from graph.value.mcp import Failure
 
 _END_SECONDS: Final = 2.0
 _POLL_SECONDS: Final = 0.01
@@ -46,8 +47,8 @@ class Listener(Protocol):
     def hear_too_large(self) -> None:
         """A message was over the bound and isn't delivered."""
 
-    def hear_end(self, reason: str = "") -> None:
-        """Nothing comes any more; `reason` is given if that isn't the server's own doing."""
+    def hear_end(self, failure: Failure | None = None) -> None:
+        """Nothing comes any more; `failure` is given if that isn't the server's own doing."""
 
 
 class Pace:
@@ -139,7 +140,7 @@ async def _lines(stream: ByteReceiveStream, listener: Listener, most_bytes: int)
             parts = []
         size += len(rest)
         if size > _SKIPPED_MESSAGES * most_bytes:
-            listener.hear_end("the server sent a message without end")
+            listener.hear_end(Failure("too_large", f"{_SKIPPED_MESSAGES * most_bytes / 1024**2:g}"))
             return
         if rest and size <= most_bytes:
             parts.append(rest)

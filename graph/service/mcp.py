@@ -81,7 +81,7 @@ class McpChat:
                 )
             )
         views.sort(key=lambda view: view.name)
-        return McpServer(status.name, status.state, status.detail, tuple(views))
+        return McpServer(status.name, status.state, tuple(views), status.failure, status.unusable)
 
     def choose(self, session_id: str, offered: Collection[str]) -> None:
         """Chooses these tools, in place of the chat's, from the next turn on.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 ServerState = Literal["idle", "starting", "ready", "failed"]
 
@@ -32,17 +32,41 @@ class ToolInfo(NamedTuple):
     is_read_only: bool = False
 
 
-class ServerStatus(NamedTuple):
-    """What is known of a server at the moment.
+FailureKind = Literal["ended", "not_installed", "protocol", "silent", "too_large", "other"]
+_FAILURES: Final[Mapping[FailureKind, str]] = {
+    "ended": "the server has ended",
+    "not_installed": "{about} isn't installed",
+    "protocol": "an answer of the server breaks the protocol at {about}",
+    "silent": "no answer within {about} s",
+    "too_large": "the server sent more than {about} MB at once",
+    "other": "",
+}
+
+
+class Failure(NamedTuple):
+    """Why a server can't be used, without secrets; as a string in English.
 
     Attributes:
-        detail: Why it has failed, without secrets; of one that is ready the names of tools that can't be used.
+        about: The command, the place in an answer, the seconds or the megabytes.
+        said: What the server or a library said, or "".
     """
+
+    kind: FailureKind
+    about: str = ""
+    said: str = ""
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (_FAILURES[self.kind].format(about=self.about), self.said)))
+
+
+class ServerStatus(NamedTuple):
+    """What is known of a server at the moment; `unusable` are the names of tools that nobody can choose."""
 
     name: str
     state: ServerState = "idle"
-    detail: str = ""
     tools: tuple[ToolInfo, ...] = ()
+    failure: Failure | None = None
+    unusable: str = ""
 
 
 class McpResult(NamedTuple):

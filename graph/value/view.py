@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from graph.value.client import ClientOptions
 from graph.value.error import TurnfoldError
 from graph.value.event import CallRetried, PendingCall
+from graph.value.mcp import Failure
 from graph.value.record import Record
 
 # Stands where a model's name does in an example chat: no model was called.
@@ -429,13 +430,14 @@ class McpTool(NamedTuple):
 class McpServer(NamedTuple):
     """An MCP server and its tools; while it isn't ready, only those that are chosen.
 
-    `detail` is the last line that a failed one wrote, or why it failed.
+    `unusable` are the names of tools that it has and nobody can choose.
     """
 
     name: str
     state: McpState
-    detail: str
     tools: tuple[McpTool, ...]
+    failure: Failure | None = None
+    unusable: str = ""
 
 
 @dataclass(frozen=True)

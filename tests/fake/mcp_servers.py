@@ -9,7 +9,7 @@ from typing import Any
 from graph.mcp.config import asks_first
 from graph.mcp.servers import McpServers
 from graph.value.error import McpError, TurnStoppedSignal
-from graph.value.mcp import McpResult, ServerStatus, ToolInfo
+from graph.value.mcp import Failure, McpResult, ServerStatus, ToolInfo
 from prompt.system.framing import Language
 
 _PICTURE = "data:image/png;base64,iVBORw0KGgo="
@@ -61,8 +61,8 @@ class ScriptedServers(McpServers):
 
     def statuses(self) -> tuple[ServerStatus, ...]:
         if self.failure:
-            return (ServerStatus("notes", "failed", self.failure),)
-        return (ServerStatus("notes", "ready", "", tuple(self.offered)),)
+            return (ServerStatus("notes", "failed", failure=Failure("other", said=self.failure)),)
+        return (ServerStatus("notes", "ready", tuple(self.offered)),)
 
     def asks(self, tool: ToolInfo) -> bool:
         return asks_first(tool.server, tool.name, is_read_only=tool.is_read_only, allow=self.allow)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 READ: Final = McpTool("read", "files__read", "Read *a* file", "Reads _all_ of it.", tokens=1_120, asks=False)
 WRITE: Final = McpTool("write", "files__write", "Write a file", "", tokens=80, asks=True)
-FILES: Final = McpServer("files", "ready", "", (READ, WRITE))
+FILES: Final = McpServer("files", "ready", (READ, WRITE))
 
 
 def write_call(number: int, arguments: str = '{\n  "path": "a.txt"\n}') -> PendingCall:

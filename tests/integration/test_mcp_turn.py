@@ -473,7 +473,7 @@ def test_new_chat_begins_with_the_choice_of_the_newest_one_unless_it_brings_its_
     assert (drawn.chosen, drawn.count) == ((WRITE.offered,), 1)
     servers.failure = "command not found"
     (shown,) = chat.service.mcp.choices(chat.session_id).servers
-    assert (shown.state, shown.detail, len(shown.tools)) == ("failed", "command not found", 3)
+    assert (shown.state, str(shown.failure), len(shown.tools)) == ("failed", "command not found", 3)
     chat.service.mcp.choose(chat.session_id, [WRITE.offered])  # known from before
 
 

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from component.words.wording import words_of
 from graph.value.error import BusyError
 from graph.value.event import PendingCall
+from graph.value.mcp import Failure
 from graph.value.view import McpServer, ToolStep
 from tests.fake.picture import picture
 from tests.fake.scripted_mcp import FILES, READ, WRITE, write_call
@@ -131,10 +132,9 @@ def test_a_new_chat_begins_with_the_tools_chosen_before_it(page: AppTest, servic
 def test_a_server_that_failed_is_named_with_its_last_line_and_started_again(
     page: AppTest, service: ScriptedService
 ) -> None:
-    opened(
-        page, service, "", FILES._replace(state="failed", detail="no such *file*", tools=()), FILES._replace(name="b")
-    )
-    assert "no such \\*file\\*" in page_text(page)
+    failed = FILES._replace(state="failed", failure=Failure("not_installed", "np*x", "no such *file*"), tools=())
+    opened(page, service, "", failed, FILES._replace(name="b"))
+    assert "np\\*x: 설치되어 있지 않습니다. no such \\*file\\*" in page_text(page)
     page.button(key="start_files").click().run()
     assert service.mcp.started == ["files"]
     service.mcp.servers = (FILES._replace(state="starting", tools=()),)
@@ -142,7 +142,7 @@ def test_a_server_that_failed_is_named_with_its_last_line_and_started_again(
 
 
 def test_what_a_server_has_but_nobody_can_choose_is_named(page: AppTest, service: ScriptedService) -> None:
-    opened(page, service, "", FILES._replace(detail="a*b, c"), FILES._replace(name="empty", tools=()))
+    opened(page, service, "", FILES._replace(unusable="a*b, c"), FILES._replace(name="empty", tools=()))
     assert KOREAN.tools.unusable.format(names="a\\*b, c") in page_text(page)
     assert KOREAN.tools.none_offered in page_text(page)
 
