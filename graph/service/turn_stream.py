@@ -317,7 +317,13 @@ def _as_closed(row: TurnRow, messages: list[AnyMessage], language: Language) -> 
     status, code = ending_of(messages, stop_requested=row.stop_requested)
     if not is_complete(messages) and status != "finished":
         closing = closing_messages(
-            messages, status=status, code=code, partial_text=row.partial_text, language=language, message_id=""
+            messages,
+            status=status,
+            code=code,
+            partial_text=row.partial_text,
+            language=language,
+            message_id="",
+            had_begun=not row.client,
         )
         messages = [*messages, *closing]
     return replace(row, status=status, error_code=code), messages
