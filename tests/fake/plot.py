@@ -13,6 +13,7 @@ from tests.fake.chat import Chat
 from tests.fake.rows import change_rows
 from tests.fake.scripted_model import ScriptedAnswer
 from tests.fake.steered_session import SteeredSession
+from tests.fake.titled import wait_for_title
 
 SESSION = "session-1"
 
@@ -130,6 +131,7 @@ class Plot(SteeredSession):
         origin, after = self._session_id, max(0, self.turn_count - turns_back)
         if self.turn_count == 0:
             return
+        wait_for_title(self.chat)  # which is written behind the turn
         before, resets = self._rows_of(origin), self.chat.service.turns.transcript(origin).reset_after
         self._session_id = self.chat.service.turns.fork(origin, after_turn=after)
         assert self._rows_of(origin) == before
