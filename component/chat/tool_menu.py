@@ -23,12 +23,11 @@ def draw(now: PageState) -> None:
     labels, choice = now.words.tools, _choice(now)
     if not choice.servers:
         return
-    has_failed = any(server.state == "failed" for server in choice.servers)
     count, tokens = choice.count, format_count(choice.tokens)
     label = labels.menu_on.format(count=count) if count else labels.menu
-    icon = f":material/{'warning' if has_failed else 'build'}:"
+    icon = "warning" if any(server.state == "failed" for server in choice.servers) else "build"
     # Not one that tells when it is opened: Streamlit would close it whenever its label changes.
-    menu = st.popover(label, key="tool_menu", type="tertiary", icon=icon)
+    menu = st.popover(label, key="tool_menu", type="tertiary", icon=f":material/{icon}:")
     with menu, st.container(width=_WIDTH_PIXELS, gap="small", key="tool_list"):
         widget.draw_note(labels.sum.format(count=count, tokens=tokens) if count else labels.none)
         if choice.is_too_much:

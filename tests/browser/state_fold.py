@@ -72,6 +72,11 @@ def fold_open(stage: Stage) -> None:
     line, words = fold.locator("summary"), fold.get_by_text(stage.words.fold_text.format(turns="10-12"))
     for sign in ("stExpanderIcon", "stIconMaterial"):
         expect(line.get_by_test_id(sign)).to_be_in_viewport(ratio=1)
+    label = line.locator(":scope > span").bounding_box()
+    whole = line.bounding_box()
+    assert label is not None
+    assert whole is not None
+    assert abs(2 * label["x"] + label["width"] - 2 * whole["x"] - whole["width"]) < 2  # between its two rules
     stage.visitor.note_marks()
     line.click()
     expect(words).to_be_in_viewport()
