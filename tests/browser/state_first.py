@@ -19,8 +19,7 @@ def open_example(stage: Stage) -> str:
 
 def _new_chat(stage: Stage) -> None:
     stage.open_sidebar()
-    stage.button("new_chat").click()
-    expect(stage.visitor.find("suggestions")).to_be_visible()
+    stage.visitor.begin_chat()
     if stage.is_narrow:
         expect(stage.visitor.page.get_by_test_id("stSidebar")).to_have_attribute("data-collapsed", "true")
     else:

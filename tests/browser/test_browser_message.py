@@ -123,8 +123,7 @@ def test_each_session_has_its_own_draft_and_a_reload_keeps_it(visitor: Visitor) 
     visitor.ask("초안을 남길 대화입니다.")
     session_id = visitor.session_id
     visitor.field.fill("아직 보내지 않은 말")
-    visitor.find("new_chat").locator("button").click()
-    expect(visitor.find("suggestions")).to_be_visible()
+    visitor.begin_chat()
     expect(visitor.field).to_have_value("")
     visitor.field.fill("새 대화의 말")
     visitor.find(f"session_{session_id}").locator("button:visible").click()
@@ -249,8 +248,7 @@ def test_on_the_way_through_the_list_only_the_chat_that_has_the_focus_stops_at_i
     visitor.open()
     rows = []
     for number in (1, 2, 3):
-        visitor.find("new_chat").locator("button").click()
-        expect(visitor.find("suggestions")).to_be_visible()
+        visitor.begin_chat()
         visitor.ask(f"목록의 {number}번째 대화입니다.")
         rows.append(visitor.session_id)
     visitor.open()

@@ -193,8 +193,7 @@ def test_a_message_whose_request_is_lost_is_said_in_its_chat_though_the_page_is_
     visitor.ask("첫째 대화")
     session_id = visitor.session_id
     visitor.write("옮겨 다녀도 첫째 대화의 말")
-    visitor.find("new_chat").locator("button").click()
-    expect(visitor.find("suggestions")).to_be_visible()
+    visitor.begin_chat()
     visitor.ask("둘째 대화")
     expect(turns(visitor)).to_have_count(1)
     visitor.find(f"session_{session_id}").locator("button:visible").click()

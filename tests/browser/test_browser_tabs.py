@@ -32,8 +32,7 @@ def test_back_and_forth_open_what_the_address_names(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("뒤로 가서 다시 볼 대화입니다.")
     first = visitor.session_id
-    visitor.find("new_chat").locator("button").click()
-    expect(visitor.find("empty")).to_be_visible()
+    visitor.begin_chat()
     visitor.ask("앞으로 가서 다시 볼 대화입니다.")
     second = visitor.session_id
     visitor.page.go_back()

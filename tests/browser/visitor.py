@@ -62,6 +62,12 @@ class Visitor:
     def session_id(self) -> str:
         return parse_qs(urlsplit(self.page.url).query)["session"][0]
 
+    def begin_chat(self) -> None:
+        """Opens the empty page; the turns of the chat before may stand below it until the run ends."""
+        self.find("new_chat").locator("button").click()
+        expect(self.find("suggestions")).to_be_visible()
+        expect(self.every("turn_1")).to_have_count(0)
+
     def write(self, text: str) -> None:
         self.field.fill(text)
         self.field.press("Enter")
