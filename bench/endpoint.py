@@ -1,21 +1,24 @@
 """An OpenAI-compatible endpoint in a process of its own, whose answers say how long it took for them itself.
 
-    python -m bench.endpoint 8 0.0     # lines and seconds of a summary; prints its port
+    python -m bench.endpoint 0.0     # seconds of a summary; prints its port
 
-The first word of a message tells how it's answered: see `PACES`. Anything else asks for a summary. An answer begins
-with `begin-<word>-<milliseconds>` and ends with `end-<word>-<milliseconds>`.
+The first word of a message tells how it's answered: see `PACES`. Anything else asks for a summary, and gets one of nearly
+the most characters it names, with the names of its turns and no figure of its own: it passes the product's checks. An answer
+begins with `begin-<word>-<milliseconds>` and ends with `end-<word>-<milliseconds>`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +33,17 @@ MODEL = "bench-model"
 SLOW_SECONDS = 2.0
 _SENTENCE = "회의는 10월 14일이며 예산은 1,200만 원입니다. The plan stays as it is, and the tests come first. "
 ANSWER = "\n\n".join([_SENTENCE * 4] * 4)
+_MOST_CHARS = re.compile(r"많아도 ([0-9]+)자")
+_NAME = re.compile(r"\b(?:begin-|end-)?(?:now|ask|endless|load)-[\w-]+")
+_SUMMARY_SHARE = 0.9
+_WHO = ("일정", "예산", "개발", "디자인", "시험", "문서", "운영", "고객", "보안", "품질", "교육", "번역")
+_WHAT = (
+    "담당은 10월 14일 회의까지 지금 계획을 확인합니다.",
+    "담당은 예산 1,200만 원 안에서 비용을 맞춥니다.",
+    "담당은 시험을 먼저 마치고 다음 단계를 정리합니다.",
+    "담당은 계획이 그대로인 것을 팀에 알립니다.",
+)
+_SUMMARY = [f"- {who} {what}" for what in _WHAT for who in _WHO]
 
 
 class Pace(NamedTuple):
@@ -73,9 +87,9 @@ class Endpoint(NamedTuple):
 
 
 @contextmanager
-def serving(*, summary_lines: int = 8, summary_seconds: float = 0.0) -> Iterator[Endpoint]:
+def serving(*, summary_seconds: float = 0.0) -> Iterator[Endpoint]:
     """Serves while the block runs."""
-    command = [sys.executable, "-m", "bench.endpoint", str(summary_lines), str(summary_seconds)]
+    command = [sys.executable, "-m", "bench.endpoint", str(summary_seconds)]
     with subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True) as process:
         try:
             yield Endpoint(f"http://127.0.0.1:{int(process.stdout.readline())}/v1")
@@ -83,11 +97,8 @@ def serving(*, summary_lines: int = 8, summary_seconds: float = 0.0) -> Iterator
             process.kill()
 
 
-def main(summary_lines: int, summary_seconds: float) -> None:
+def main(summary_seconds: float) -> None:
     """Serves until the process is ended."""
-    summary = "\n".join(
-        f"- {day}일 예산 {day}00만 원과 10월 14일 일정을 정했습니다." for day in range(1, summary_lines + 1)
-    )
     may_end = asyncio.Event()
 
     async def list_models(_: Request) -> Response:
@@ -104,6 +115,7 @@ def main(summary_lines: int, summary_seconds: float) -> None:
         pace = next((pace for prefix, pace in PACES.items() if word.startswith(prefix)), None)
         if pace is not None:
             return StreamingResponse(events(word, pace, came_at), media_type="text/event-stream")
+        summary = _summary_for(" ".join(str(message["content"]) for message in body["messages"]))
         await asyncio.sleep(summary_seconds)
         if body.get("stream"):
             return Response(_event(summary) + _END, media_type="text/event-stream")
@@ -136,6 +148,13 @@ def main(summary_lines: int, summary_seconds: float) -> None:
     uvicorn.Server(config).run([listener])
 
 
+def _summary_for(request: str) -> str:
+    most_chars = int((_MOST_CHARS.findall(request) or ["300"])[-1]) * _SUMMARY_SHARE
+    lines = ["- 요청과 답: " + ", ".join(dict.fromkeys(_NAME.findall(request))), *_SUMMARY]
+    lengths = accumulate(len(line) + 1 for line in lines)
+    return "\n".join(line for line, chars in zip(lines, lengths, strict=True) if chars <= most_chars)
+
+
 def _milliseconds_since(came_at: float) -> int:
     return round((time.perf_counter() - came_at) * 1_000)
 
@@ -149,4 +168,4 @@ def _event(text: str, reason: str | None = None) -> bytes:
 _END = _event("", "stop") + b"data: [DONE]\n\n"
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), float(sys.argv[2]))
+    main(float(sys.argv[1]))

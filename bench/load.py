@@ -222,7 +222,7 @@ def _serving(programs: int) -> Iterator[Servers]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="turnfold-load-")))
         database = stack.enter_context(serve_postgres()).make_database()
         # A summary of the length that is asked for: about a third of three turns.
-        endpoint = stack.enter_context(serving(summary_lines=50, summary_seconds=0.5))
+        endpoint = stack.enter_context(serving(summary_seconds=0.5))
         settings = {
             **model_settings(endpoint.url),
             "CHAT_DATABASE_URL": database,

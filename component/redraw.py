@@ -6,7 +6,7 @@ outdated ones run right behind its run.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import streamlit as st
@@ -17,8 +17,6 @@ from component.bridge import delivery, service_provider
 from graph.value.error import TurnfoldError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from graph.service import ChatService
     from graph.value.project_view import ProjectView
     from graph.value.record import Record
@@ -151,7 +149,7 @@ def note_panel(
     records: Sequence[Record], following: NextFold, pins: PinView, session: SessionView, *, answered: int | None
 ) -> None:
     """Stores the state drawn in the panel; `answered` finished turns, None if it shows the head alone."""
-    note(_CARDS, (following.ready, records, pins))
+    note(_CARDS, (cards(records, following), pins))
     note(_ANSWERED, answered)
     note_head(following, session)
 
@@ -242,8 +240,18 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
 
 
 def _are_records_changed(service: ChatService, identifier: str, following: NextFold) -> bool:
-    records = service.folds.records(identifier, last=CARDS_AT_ONCE)
-    return bool(_noted(_CARDS) != (following.ready, records, service.folds.pins(identifier)))
+    drawn = cards(service.folds.records(identifier, last=CARDS_AT_ONCE), following), service.folds.pins(identifier)
+    return bool(_noted(_CARDS) != drawn)
+
+
+def cards(records: Sequence[Record], following: NextFold) -> Sequence[tuple[Record, bool]]:
+    """Returns the records drawn as cards, oldest first, and True for a compaction that no turn has used yet.
+
+    Any other card stays as it is once a turn uses it.
+    """
+    sent = [(record, False) for record in records if following.sent_turns is None]
+    ready = [(record, record.kind == "compaction") for record in following.ready]
+    return [*sent, *ready][-max(CARDS_AT_ONCE, len(ready)) :]
 
 
 def _is_project_changed(service: ChatService) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -43,6 +44,7 @@ def _choices(labels: SteeringWords, session_id: str, record: Record) -> dict[str
 
 
 _CLAMPED_LINES = 6
+_SENT_CHARS = 600  # of a clamped text: more than it shows at any width
 _LINE_EMS = 20.0  # width of the panel's text column
 
 
@@ -55,14 +57,12 @@ def draw_row(now: PageState, record: Record, *, is_active: bool) -> None:
             draw(now, record, is_active=is_active)
 
 
-def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: bool = True) -> None:
-    """Draws the card; `is_ready` for the next turn, which will use it. One that isn't active has no menu."""
+def draw(now: PageState, record: Record, *, is_active: bool = True, can_restore: bool = True) -> None:
+    """Draws the card. One that isn't active has no menu; a compaction is undone from its card."""
     words = now.words
     with st.container(border=True, gap="xsmall", key=f"card_{record.id}"):
         badge = _badge(words, record)
         st.markdown(f"**\\{_title(words, record)[:-1]}\\]**" + (f" :gray-badge[{badge}]" if badge else ""))
-        if is_ready:
-            st.markdown(f":small[:primary[{words.card_ready}]]")
         figures = describe_compaction(words, record) if record.context_messages else _chars(words, record)
         widget.draw_note(figures)
         turns = {"data-first": f"{record.turns[0]}", "data-last": f"{record.turns[-1]}"}
@@ -73,13 +73,14 @@ def draw(now: PageState, record: Record, *, is_ready: bool = False, is_active: b
             widget.draw_menu(label, f"menu_card_{record.id}", choices)
         lines = "\n".join(line for line in record.summary.splitlines() if line.strip())
         is_long = count_lines(lines, _LINE_EMS) > _CLAMPED_LINES + 1  # the button of a clamped text takes a line
-        widget.draw_clamped(words, f"summary_{record.id}", lambda _: draw_summary(record), is_long=is_long)
+        key, begin = f"summary_{record.id}", replace(record, summary=record.summary[:_SENT_CHARS])
+        widget.draw_clamped(words, key, lambda is_whole: draw_summary(record if is_whole else begin), is_long=is_long)
         _draw_facts(now, record, is_active=is_active)
         for warning in _warnings(words, record):
             st.markdown(f":small[:orange[:material/report: {warning}]]")
         with st.expander(words.details, key=f"details_{record.id}", icon=":material/info:", type="compact"):
             st.markdown("  \n".join(f":small[:gray[{line}]]" for line in _details(words, record)))
-        if record.kind == "compaction" and not is_ready and now.session is not None:
+        if record.kind == "compaction" and can_restore and now.session is not None:
             restored = now.session.session_id, record.id
             key, hint = f"restore_{record.id}", words.restore_help
             widget.draw_action(words.undo, key, "undo", action.restore, *restored, help=hint)

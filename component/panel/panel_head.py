@@ -124,7 +124,7 @@ def _note(now: PageState, following: NextFold, *, has_records: bool) -> str:
     if following.sent_turns is not None:
         return words.window_turns.format(count=following.sent_turns) if following.sent_turns else words.window_alone
     if following.ready:
-        return ""
+        return words.fold_ready
     if not following.is_due:
         return "" if has_records else _lack(now, following)
     failures = now.session.fold_failures if now.session else 0

@@ -211,14 +211,12 @@ def _draw_history(now: PageState) -> None:
     with st.container():
         if identifier:
             draw_pin_list(now, now.service.folds.pins(identifier))
-    is_sent = following.sent_turns is None
-    for record in reversed(following.ready):
-        card.draw(now, record, is_ready=True)
-    for record in reversed(records) if is_sent else ():
-        card.draw(now, record)
-    count = now.statistics.record_count if now.statistics else 0
-    if count > len(records) * is_sent:
-        _draw_older(now, identifier, count - len(records) * is_sent, is_sent=is_sent)
+    is_sent, cards = following.sent_turns is None, redraw.cards(records, following)
+    for record, is_unused in reversed(cards):
+        card.draw(now, record, can_restore=not is_unused)
+    count, sent_cards = now.statistics.record_count if now.statistics else 0, len(cards) - len(following.ready)
+    if count > sent_cards:
+        _draw_older(now, identifier, count - sent_cards, sent_cards, is_sent=is_sent)
     if is_sent and any(record.kind == "compaction" for record in records):
         # Those that the newest one has replaced; restoring one undoes every later one.
         earlier = now.service.folds.compactions(identifier)[1:]
@@ -229,12 +227,12 @@ def _draw_history(now: PageState) -> None:
                     card.draw(now, record, is_active=False)
 
 
-def _draw_older(now: PageState, identifier: str, count: int, *, is_sent: bool) -> None:
+def _draw_older(now: PageState, identifier: str, count: int, cards: int, *, is_sent: bool) -> None:
     """Draws the records without a card as lines: the older ones, or all of them where none is sent."""
     words = now.words
     label = (words.older_records if is_sent else words.unsent_records).format(count=count)
     if box := widget.open_box(label, _OLDER, "history"):
-        shown, cards = min(count, st.session_state.get(_SHOWN, ROWS_AT_ONCE)), redraw.CARDS_AT_ONCE * is_sent
+        shown = min(count, st.session_state.get(_SHOWN, ROWS_AT_ONCE))
         with box:
             records = now.service.folds.records(identifier, last=cards + shown)
             for record in records[len(records) - cards - 1 :: -1]:
@@ -249,7 +247,8 @@ def _open_card(now: PageState, identifier: str, record_id: str) -> None:
     if record_id not in newest_first:
         return
     st.session_state[_TABS] = now.words.tab_summaries
-    older = newest_first.index(record_id) - redraw.CARDS_AT_ONCE * (now.following.sent_turns is None)
+    cards = max(0, redraw.CARDS_AT_ONCE - len(now.following.ready)) * (now.following.sent_turns is None)
+    older = newest_first.index(record_id) - cards
     if older >= 0:
         st.session_state[_OLDER] = st.session_state[f"older_{record_id}"] = True
         st.session_state[_SHOWN] = max(older + 1, st.session_state.get(_SHOWN, ROWS_AT_ONCE))

@@ -106,10 +106,7 @@ class InputWords(Group):
         ("call", "Tool's question", "도구의 질문"),
     )
     roles = table(
-        ("user", "User", "사용자"),
-        ("assistant", "Assistant", "모델"),
-        ("tool", "Tool", "도구"),
-        ("", "Text", "글"),
+        ("user", "User", "사용자"), ("assistant", "Assistant", "모델"), ("tool", "Tool", "도구"), ("", "Text", "글")
     )
     contexts = table(
         ("front", "Project and rules", "프로젝트와 규칙"),

@@ -124,11 +124,7 @@ class Words(Group):
     model_offline = Both("{name} · built in", "{name} · 내장")
     language_label = Both("Language", "언어")
     theme = Both("Theme", "테마")
-    themes = table(
-        ("system", "System", "시스템 설정"),
-        ("light", "Light", "라이트"),
-        ("dark", "Dark", "다크"),
-    )
+    themes = table(("system", "System", "시스템 설정"), ("light", "Light", "라이트"), ("dark", "Dark", "다크"))
     no_model = Both("No model", "모델 없음")
     no_model_list = Both(
         "No list of models from `{address}`: {reason} Check `OPENAI_BASE_URL` in `.env` and restart the server.",
@@ -386,7 +382,9 @@ class Words(Group):
     details = Both("Details", "자세히")
     card_title = Both("[Turns {turns}]", "[{turns}턴 요약]")
     card_verbatim = Both("[Turns {turns}, verbatim]", "[{turns}턴 원문]")
-    card_ready = Both("Used from your next message", "다음 메시지부터 적용됩니다")
+    fold_ready = Both(
+        "The summary is ready. It's used from your next message.", "요약이 준비되었습니다. 다음 메시지부터 적용됩니다."
+    )
     card_rate = Both("length {rate}", "압축률 {rate}")
     card_chars = Both(
         "{original} → {summary} chars ({percent}% of the original length)",
@@ -399,8 +397,7 @@ class Words(Group):
     card_merged = Both("{count} summaries merged into one", "요약 {count}개를 하나로 합침")
     card_version = Both("v{version}", "v{version}")
     summarisers = table(
-        ("extractive", "key sentences", "문장 추출"),
-        ("example", "prepared for this example", "예시용으로 작성한 요약"),
+        ("extractive", "key sentences", "문장 추출"), ("example", "prepared for this example", "예시용으로 작성한 요약")
     )
     to_turns = Both("Go to these turns", "이 턴으로 이동")
     card_cost = Both(

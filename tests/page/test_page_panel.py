@@ -260,7 +260,7 @@ def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
     session.next_fold = replace(session.next_fold, ready=(ready,))
     page_shows = page_text(page.run())
     assert "먼저 볼 수 있는 요약" in page_shows
-    assert ":small[:primary[다음 메시지부터 적용됩니다]]" in page_shows
+    assert ":small[:gray[요약이 준비되었습니다. 다음 메시지부터 적용됩니다.]]" in page_shows
     assert menus(page) == ["menu_card_record-1"]
     assert 'aria-label="요약 1">요약 1<' in raw_html(page)
     assert "요약합니다." not in page_shows
@@ -269,16 +269,20 @@ def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
     assert "다음 메시지부터 적용됩니다" not in page_text(page.run())
 
 
-def test_a_summarys_card_is_outdated_once_a_turn_has_used_it(service: ScriptedService) -> None:
+def test_a_summarys_card_stays_once_a_turn_has_used_it(service: ScriptedService) -> None:
     page = page_with_presses()
-    identifier = store_session(service, 4)
-    session, record = service.stored[identifier], make_record((1, 2, 3))
-    session.records, session.next_fold = [], NextFold(turns=(1, 2, 3), is_due=True, ready=(record,))
+    identifier = store_session(service, 13)
+    session = service.stored[identifier]
+    *used, record = [make_record((first, first + 1, first + 2)) for first in (1, 4, 7, 10)]
+    session.records, session.next_fold = used, NextFold(turns=(10, 11, 12), is_due=True, ready=(record,))
     open_page(page, identifier)
+    drawn = menus(page), lines(page)
     assert stale_parts(page) == []
-    session.records, session.next_fold = [record], NextFold(turns=(4, 5, 6), turns_left=2)
-    assert redraw.PANEL in (stale_parts(page) or ())
+    session.records, session.next_fold = [*used, record], NextFold(turns=(13, 14, 15), turns_left=2)
+    assert redraw.PANEL not in (stale_parts(page) or (redraw.PANEL,))
     assert stale_parts(page) == []
+    assert (menus(page.run()), lines(page)) == drawn
+    assert menus(page) == ["menu_card_record-10", "menu_card_record-7", "menu_card_record-4"]
 
 
 def test_summaries_that_arent_sent_are_lines_without_menus(page: AppTest, service: ScriptedService) -> None:
