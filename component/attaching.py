@@ -77,18 +77,13 @@ def _read(file: File) -> Kept:
 
 def set_aside(message_id: str) -> None:
     """Makes the files those of this message, apart from those of the next."""
-    if message_id not in _aside() and _attached():
-        st.session_state.update({_ASIDE: {**_aside(), message_id: _attached()}, _KEPT: (), _REFUSED: ()})
-
-
-def files_of(message_id: str) -> Sequence[Kept]:
-    """Returns the files set aside for a message; none after a reload."""
-    return _aside().get(message_id, ())
+    if message_id not in aside() and _attached():
+        st.session_state.update({_ASIDE: {**aside(), message_id: _attached()}, _KEPT: (), _REFUSED: ()})
 
 
 def take_back(message_id: str) -> None:
     """Makes the files of a message those of the next one again."""
-    st.session_state[_KEPT] = (*_aside().get(message_id, ()), *_attached())
+    st.session_state[_KEPT] = (*aside().get(message_id, ()), *_attached())
     sent(message_id)
 
 
@@ -103,8 +98,8 @@ def images_of(files: Sequence[Kept]) -> list[NamedImage]:
 
 def sent(message_id: str) -> None:
     """Forgets the files of a message that was sent, and the refusals."""
-    aside = {key: files for key, files in _aside().items() if key != message_id}
-    st.session_state.update({_ASIDE: aside, _REFUSED: (), _SMALL: {}})
+    others = {key: files for key, files in aside().items() if key != message_id}
+    st.session_state.update({_ASIDE: others, _REFUSED: (), _SMALL: {}})
 
 
 def draw(words: Words) -> None:
@@ -134,7 +129,8 @@ def _attached() -> tuple[Kept, ...]:
     return tuple(st.session_state.get(_KEPT, ()))
 
 
-def _aside() -> Mapping[str, tuple[Kept, ...]]:
+def aside() -> Mapping[str, tuple[Kept, ...]]:
+    """Returns the files that are set aside, by message; none after a reload."""
     return dict(st.session_state.get(_ASIDE, {}))
 
 

@@ -110,7 +110,7 @@ def _show_turns(count: float) -> None:
 
 
 def _show_record(record_id: str) -> None:
-    summary_panel.want_card(record_id)
+    st.session_state[summary_panel.WANTED] = record_id
     redraw.ask([redraw.PANEL])
 
 

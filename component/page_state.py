@@ -55,7 +55,7 @@ _SETTINGS = (RATE, STRATEGY, MODEL, THINKING, project_choice.ROOT, project_choic
 settings_of = attrgetter(*_SETTINGS)
 NEW_INSTRUCTIONS = "instructions_new"  # the field of those for the chat that the next message begins
 NEW_TOOLS = "new_tools"  # chosen for it
-_WANTED_TURN, _LANDING, _FINDING = "wanted_turn", "landing", "finding_in"
+WANTED_TURN, _LANDING, _FINDING = "wanted_turn", "landing", "finding_in"
 _SHOWN_ATTEMPTS = "shown_attempts"
 _NOTICE, _PASSING, SHOWN_TURNS = "notice", "passing", "shown_turns"
 _SETTINGS_OF, _READ, _OPENED = "settings_of", "read_settings", "opened"
@@ -102,7 +102,7 @@ def begin() -> PageState:
     session = _session(service)
     if session is not None:
         session = _keep_changes(service, session)
-        turn = st.session_state.pop(_WANTED_TURN, None)
+        turn = st.session_state.pop(WANTED_TURN, None)
         if turn is not None:
             show_turns(session.turn_count - turn + 1)
             st.session_state[_LANDING] = (turn, landing()[1] + 1)
@@ -145,7 +145,7 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
         project_choice.begin(has_memory=True)
     for key in (SHOWN_TURNS, _SHOWN_ATTEMPTS, NEW_INSTRUCTIONS, NEW_TOOLS):
         st.session_state.pop(key, None)
-    st.session_state[_WANTED_TURN] = turn
+    st.session_state[WANTED_TURN] = turn
     st.session_state[_OPENED] = opened_count() + 1
     set_notice(None)
 
@@ -175,11 +175,6 @@ def _name_in_url(identifier: str | None) -> None:
 
 def opened_count() -> int:
     return int(st.session_state.get(_OPENED, 0))
-
-
-def is_turn_wanted() -> bool:
-    """Returns True if a session was opened at a turn and the page hasn't scrolled there yet."""
-    return st.session_state.get(_WANTED_TURN) is not None
 
 
 def landing() -> tuple[int, int]:

@@ -7,6 +7,7 @@ outdated ones run right behind its run.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import streamlit as st
@@ -39,6 +40,9 @@ class Shown(NamedTuple):
     pinned: frozenset[str]
     siblings: Mapping[int, Sequence[str]]
 
+    def turn(self, number: int) -> TurnView:
+        return next(turn for turn in self.transcript.turns if turn.number == number)
+
 
 def read(service: ChatService, identifier: str, last: int) -> Shown:
     transcript = service.turns.transcript(identifier, last=last)
@@ -52,8 +56,8 @@ def read(service: ChatService, identifier: str, last: int) -> Shown:
     return Shown(transcript, records, past, pinned, service.sessions.siblings(identifier))
 
 
-def key(number: int) -> str:
-    return f"slot_{number}"
+def key(number: int, part: str = "slot") -> str:
+    return f"{part}_{number}"
 
 
 def begin(shown: Shown, session: SessionView) -> range:
@@ -73,12 +77,14 @@ def has_slot(number: int) -> bool:
     return number in st.session_state.get(_SLOTS, ())
 
 
-def note_drawn(session: SessionView, turn: TurnView, shown: Shown) -> None:
-    st.session_state[_DRAWN][turn.number] = _look(session, turn, shown)
+def note_drawn(session: SessionView, turn: TurnView, shown: Shown, *, has_words: bool) -> None:
+    """Stores what a turn was drawn from, or its tail alone."""
+    drawn, (words, tail) = st.session_state[_DRAWN], _look(session, turn, shown)
+    drawn[turn.number] = words if has_words else drawn[turn.number][0], tail
 
 
-def changed_slots(service: ChatService, session: SessionView) -> list[int] | None:
-    """Returns the turns whose fragments are outdated; None if the whole page is. Raises `TurnfoldError`."""
+def _changed_turns(service: ChatService, session: SessionView) -> list[str] | None:
+    """Returns the outdated fragments of turns; None if the whole page is outdated. Raises `TurnfoldError`."""
     slots: range | None = st.session_state.get(_SLOTS)
     if slots is None or session.turn_count not in slots:
         return None
@@ -87,8 +93,10 @@ def changed_slots(service: ChatService, session: SessionView) -> list[int] | Non
     older = shown.transcript.reset_after, _pinned_before(shown, slots.start)
     if older != (resets, pinned) or _ends_before(shown, slots.start) - folds:
         return None  # older turns changed, too
-    drawn = st.session_state[_DRAWN]
-    return [turn.number for turn in shown.transcript.turns if drawn.get(turn.number) != _look(session, turn, shown)]
+    drawn = {turn.number: (None, None) for turn in shown.transcript.turns} | st.session_state[_DRAWN]
+    looks = {turn.number: _look(session, turn, shown) for turn in shown.transcript.turns}
+    changed = {number: look[0] != drawn[number][0] for number, look in looks.items() if look != drawn[number]}
+    return [key(number, "slot" if has_words else "tail") for number, has_words in changed.items()]
 
 
 def _ends_before(shown: Shown, number: int) -> set[str]:
@@ -100,18 +108,24 @@ def _pinned_before(shown: Shown, number: int) -> frozenset[str]:
     return shown.pinned.difference(*((turn.user_message_id, turn.answer_message_id) for turn in turns))
 
 
-def _look(session: SessionView, turn: TurnView, shown: Shown) -> Hashable:
-    """Returns the turn's render key: everything the drawing depends on."""
-    ending = tuple(
-        record for record in (*shown.records, *shown.past) if record.turns and record.turns[-1] == turn.number
-    )
-    reset = turn.number in shown.transcript.reset_after and (shown.transcript.can_undo_reset, turn.is_last)
+def _look(session: SessionView, turn: TurnView, shown: Shown) -> tuple[Hashable, Hashable]:
+    """Returns what the drawing of a turn depends on, and what that of its tail depends on besides.
+
+    The next message changes the tail alone: the words, which may be long, aren't sent again.
+    """
     problem = session.project_problem and str(session.project_problem)
     notices = (session.fold_failures, session.context_notice, session.unsent_messages, problem) if turn.is_last else ()
-    words = (turn.number, turn.attempt) if turn.status == "running" else turn
+    retried = turn.is_last and turn.status == "failed"
+    words = (turn.number, turn.attempt) if turn.status == "running" else replace(turn, is_last=retried)
     pinned = shown.pinned.intersection((turn.user_message_id, turn.answer_message_id))
-    siblings = shown.siblings.get(turn.number)
-    return words, ending, reset, notices, session.strategy, pinned, siblings
+    ending = ending_with(turn, (*shown.records, *shown.past))
+    reset = turn.number in shown.transcript.reset_after and (shown.transcript.can_undo_reset, turn.is_last)
+    drawn = words, notices if any(notices) else (), pinned, shown.siblings.get(turn.number)
+    return drawn, (turn.is_last, ending, reset, session.strategy)
+
+
+def ending_with(turn: TurnView, records: Sequence[Record]) -> tuple[Record, ...]:
+    return tuple(record for record in records if record.turns and record.turns[-1] == turn.number)
 
 
 COMPOSER: Final = "composer"
@@ -123,7 +137,7 @@ SESSIONS: Final = "sessions"
 TITLE: Final = "title"
 FIND: Final = "find"
 PROJECT: Final = "project"
-_WHOLE, _CARDS, _ANSWERED, _CHANGED = "whole_page", "cards", "answered", "changed"
+_WHOLE, _CARDS, _ANSWERED = "whole_page", "cards", "answered"
 CARDS_AT_ONCE: Final = 3
 
 
@@ -175,12 +189,6 @@ def changed() -> None:
         ask(parts if parts is None else [*parts, COMPOSER])
 
 
-def project_changed() -> None:
-    """Ends a widget callback that changed a project: also redraws the project tab."""
-    note(PROJECT, _CHANGED)
-    changed()
-
-
 def turn_changed(number: int) -> None:
     """Ends a widget callback: redraws a turn and the notices; the whole page if the turn has no fragment."""
     if _can_draw():
@@ -216,12 +224,14 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
     try:
         service = service_provider.current()
         session = service.sessions.get(identifier)
-        turns = changed_slots(service, session)
+        turns = _changed_turns(service, session)
         if turns is None:
             return None
-        parts = [key(turn) for turn in turns]
+        parts = [*turns]
         following = service.folds.next_fold(identifier, strategy=strategy)
-        if _is_project_changed(service) or _are_records_changed(service, identifier, following):
+        records = service.folds.records(identifier, last=CARDS_AT_ONCE)
+        drawn = cards(records, following), service.folds.pins(identifier)
+        if _noted(_CARDS) != drawn or _is_project_changed(service):
             parts.append(PANEL)
         elif _noted(HEAD) != (following, session.fold_failures):
             parts += [HEAD, LACK] if _noted(_ANSWERED) is None else [PANEL]
@@ -237,11 +247,6 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
     if dialog.has_form(dialog.PANEL):  # drawing the panel alone could lose typed text
         parts = [part for part in parts if part not in {PANEL, HEAD, LACK}]
     return [part for part in parts if part != SESSIONS] if dialog.is_open() else parts
-
-
-def _are_records_changed(service: ChatService, identifier: str, following: NextFold) -> bool:
-    drawn = cards(service.folds.records(identifier, last=CARDS_AT_ONCE), following), service.folds.pins(identifier)
-    return bool(_noted(_CARDS) != drawn)
 
 
 def cards(records: Sequence[Record], following: NextFold) -> Sequence[tuple[Record, bool]]:

@@ -296,7 +296,10 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
     answer = _GrowingText(st.container(key="streaming"))
     answer.show(turn.text)
     line = st.html(_phase(now.words, turn))
-    while time.monotonic() < until and not _is_over():
+    while time.monotonic() < until:
+        st.session_state.get(page_state.OPEN)  # Streamlit ends the run here if the whole page is requested
+        if delivery.is_wanted():
+            break
         seen = turn
         following = now.service.turns.live(identifier, seen=seen, wait_seconds=_PAUSE_SECONDS)
         if following is None or following.number != seen.number:
@@ -320,11 +323,6 @@ def _draw_running(now: PageState, identifier: str, turn: LiveTurn, *, waits: boo
         if turn != seen and (seen.text or seen.thoughts or seen.steps):
             time.sleep(max(_DRAW_SECONDS, time.monotonic() - began))  # drawing a very long answer takes longer
     delivery.draw_next()
-
-
-def _is_over() -> bool:
-    st.session_state.get(page_state.OPEN)  # Streamlit ends the run here if the whole page is requested
-    return delivery.is_wanted()
 
 
 def _calls(turn: LiveTurn) -> list[ToolStep]:

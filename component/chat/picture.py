@@ -17,12 +17,6 @@ from graph.value.view import NamedImage
 _WIDTH: Final = 1_000
 
 
-def split_pictures(text: str, images: Sequence[NamedImage]) -> str:
-    """Returns a question's text without the lines at its end that stand for its images."""
-    lines = text.split("\n")
-    return "\n".join(lines[: len(lines) - len(images)])
-
-
 @delivery.fragment()
 def draw(words: Words, identifier: str, images: Sequence[NamedImage], key: str) -> None:
     with st.container(horizontal=True, gap="xsmall", key=f"pictures_{key}"):

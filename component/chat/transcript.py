@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -202,22 +202,19 @@ def draw(now: PageState) -> None:
 
 def _draw_slot(page: PageState, identifier: str, number: int, shown: Shown) -> None:
     """Draws a turn in the reserved fragment; nothing before the turn exists."""
-    is_followed = False
     with widget.error_box(page.words):
         now = page_state.look_again(page)
         if now.session is None or now.session.turn_count < number:
             return
         if not delivery.is_whole():
             shown = redraw.read_slots(now.service, now.session)
-        turn = next(turn for turn in shown.transcript.turns if turn.number == number)
+        turn = shown.turn(number)
         _draw_turn(now, identifier, turn, shown)
         if turn.is_last:
             _draw_notices(now.words, now.session)
-        redraw.note_drawn(now.session, turn, shown)
-        is_followed = turn.status == "running" or not turn.is_last
-    if page.session is not None and not is_followed:
-        with st.container(key="watch"):
-            live.watch(page, page.session)
+        redraw.note_drawn(now.session, turn, shown, has_words=True)
+        return
+    _draw_watch(page)
 
 
 def _draw_notices(words: Words, session: SessionView) -> None:
@@ -259,19 +256,41 @@ def _draw_empty(now: PageState) -> None:
 
 
 def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
-    is_sent = now.session is not None and now.session.strategy != _WITHOUT_RECORDS
     _draw_day(now, turn, shown)
     with st.container(key=f"turn_{turn.number}", gap="small"):
         _draw_words(now, identifier, turn, shown)
-        for record in _ending_with(turn.number, shown.records):
+        draw_tail = delivery.fragment(key=redraw.key(turn.number, "tail"))(_draw_tail)
+        (draw_tail if redraw.has_slot(turn.number) else _draw_tail)(now, identifier, turn, shown)
+
+
+def _draw_tail(page: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
+    """Draws what stands below a turn's words and changes with the next message: its actions and dividers."""
+    with widget.error_box(page.words):
+        now = page_state.look_again(page)
+        if now.session is not None and delivery.is_asked_for():
+            shown = redraw.read_slots(now.service, now.session)
+            turn = shown.turn(turn.number)
+            redraw.note_drawn(now.session, turn, shown, has_words=False)
+        if turn.status != "running":
+            _draw_actions(now, identifier, turn, shown)
+        is_sent = now.session is not None and now.session.strategy != _WITHOUT_RECORDS
+        for record in redraw.ending_with(turn, shown.records):
             draw_fold_line(now.words, record, is_sent=is_sent)
-        for record in _ending_with(turn.number, shown.past):
+        for record in redraw.ending_with(turn, shown.past):
             with st.container(key=f"past_{record.id}"):  # dimmed by the style sheet
                 draw_fold_line(now.words, record, is_sent=False)
         if turn.number in shown.transcript.reset_after:
             with _centred(f":material/restart_alt: {now.words.reset_divider}", f"reset_{turn.number}"):
                 if shown.transcript.can_undo_reset and turn.is_last:
                     widget.draw_action(now.words.undo, "undo_reset", "undo", action.undo_reset, identifier)
+    if turn.is_last and turn.status != "running":
+        _draw_watch(page)
+
+
+def _draw_watch(page: PageState) -> None:
+    if page.session is not None:
+        with st.container(key="watch"):
+            live.watch(page, page.session)
 
 
 def _draw_day(now: PageState, turn: TurnView, shown: Shown) -> None:
@@ -288,7 +307,6 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
     if turn.status == "running":
         live.draw(now, identifier, turn.number)
         return
-    live_attempt = turn.attempt
     turn = page_state.shown_version(now.service, identifier, turn)
     with st.chat_message("assistant"):
         if turn.thought_seconds:
@@ -301,7 +319,6 @@ def _draw_words(now: PageState, identifier: str, turn: TurnView, shown: Shown) -
         draw_step_list(now, pending)
         tool_question.draw(now.words, identifier, turn)
         _draw_outcome(now.words, turn)
-    _draw_actions(now, identifier, turn, shown, is_aside=turn.attempt != live_attempt)
 
 
 def _draw_question(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
@@ -309,7 +326,8 @@ def _draw_question(now: PageState, identifier: str, turn: TurnView, shown: Shown
     if turn_buttons.is_open(identifier, turn.number):
         turn_buttons.draw_question_form(words, identifier, turn)
         return
-    typed, attachments = split_attached(picture.split_pictures(turn.user_text, turn.images))
+    lines = turn.user_text.split("\n")  # the last ones stand for the pictures
+    typed, attachments = split_attached("\n".join(lines[: len(lines) - len(turn.images)]))
     with st.chat_message("user"):
         if turn.client and now.session is not None and turn.client != now.session.client:  # that stands above the chat
             widget.draw_program(words.program, turn.client)
@@ -345,7 +363,9 @@ def _draw_outcome(words: Words, turn: TurnView) -> None:
         st.markdown(f":material/content_cut: :small[:gray[{note}]]")
 
 
-def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown, *, is_aside: bool) -> None:
+def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
+    live_attempt, turn = turn.attempt, page_state.shown_version(now.service, identifier, turn)
+    is_aside = turn.attempt != live_attempt
     is_pinned, zone = turn.answer_message_id in shown.pinned, zone_of(now.time_zone)
     buttons = turn_buttons.answer(now.words, identifier, turn, zone, is_pinned=is_pinned, is_aside=is_aside)
     if not turn.is_last:
@@ -359,7 +379,3 @@ def _draw_actions(now: PageState, identifier: str, turn: TurnView, shown: Shown,
             widget.draw_action(now.words.regenerate, "regenerate", "refresh", action.regenerate, identifier)
         elif turn.status in {"failed", "stopped"}:
             widget.draw_action(now.words.retry, "retry", "refresh", action.retry, identifier, type="secondary")
-
-
-def _ending_with(turn: int, records: Sequence[Record]) -> list[Record]:
-    return [record for record in records if record.turns and record.turns[-1] == turn]

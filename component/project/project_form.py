@@ -36,7 +36,8 @@ def change(surface: str, act: Callable[[Projects], object]) -> None:
         dialog.refuse(surface, error)
         return
     dialog.close_form()
-    redraw.project_changed()
+    redraw.note(redraw.PROJECT, "changed")
+    redraw.changed()
 
 
 def save(surface: str, keys: tuple[str, ...], act: Callable[[Projects, Sequence[str]], object]) -> None:

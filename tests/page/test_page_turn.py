@@ -16,7 +16,17 @@ from component.words.wording import words_of
 from graph.value.event import CallRetried
 from graph.value.view import LiveTurn, ToolStep
 from tests.fake.scripted_service import ScriptedService
-from tests.page.reading import keys, open_page, page_text, raw_html, say, store_session
+from tests.page.reading import (
+    OPTIONS,
+    keys,
+    open_page,
+    page_text,
+    page_with_presses,
+    raw_html,
+    say,
+    stale_parts,
+    store_session,
+)
 
 CLOCK = ToolStep("call-1", "get_current_time", '{"timezone": "Asia/Seoul"}', "14:32", "done", 0.1)
 SEARCH = ToolStep("call-2", "web_search", "{}", "The web search failed", "error", 0.1)
@@ -288,3 +298,18 @@ def test_an_answer_tells_its_model_time_and_tokens(page: AppTest, service: Scrip
     told = re.findall(r'<details class="about" name="about">.*?<p>(.*?)</p>', raw_html(page))
     time = '<time datetime="2026-11-20T12:00:00+09:00">2026년 11월 20일 금요일 12:00</time>'
     assert told == [f"offline-mini<br>{time}<br>2.3초<br>입력 ≈1,238 · 출력 ≈45 토큰"] * 2
+
+
+def test_the_next_message_draws_the_tail_of_a_turn_and_its_words_only_if_they_change(service: ScriptedService) -> None:
+    page = page_with_presses()
+    identifier = store_session(service, 4)
+    open_page(page, identifier)
+    service.send(identifier, "질문 5", message_id="user-5", options=OPTIONS)
+    parts = stale_parts(page) or []
+    assert [part for part in parts if part.startswith(("slot_", "tail_"))] == ["tail_4", "slot_5"]
+    turns = service.stored[identifier].turns
+    turns[-1] = replace(turns[-1], status="failed", error_code="model", is_last=True)
+    stale_parts(page)
+    service.send(identifier, "질문 6", message_id="user-6", options=OPTIONS)  # the failed one can't be retried any more
+    parts = stale_parts(page) or []
+    assert [part for part in parts if part.startswith(("slot_", "tail_"))] == ["slot_5", "slot_6"]
