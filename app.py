@@ -35,6 +35,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
             settings = load_settings()
             set_up_logging(settings.turnfold_log_level)
             delivery.quieten()
+            delivery.shorten_hashes()
             host, port, is_chosen = security.listening_at()
             if not is_chosen and (running := running_at(settings)):
                 message = f"Turnfold already runs at {running} over {settings.turnfold_data_dir.resolve()}."

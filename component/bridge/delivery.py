@@ -24,16 +24,20 @@ from typing import TYPE_CHECKING, ParamSpec
 import streamlit as st
 from streamlit import runtime
 from streamlit.delta_generator_singletons import context_dg_stack, get_default_dg_stack_value
+from streamlit.runtime.forward_msg_cache import populate_hash_if_needed
 from streamlit.runtime.scriptrunner import RerunData, ScriptRunnerEvent, get_script_run_ctx
+from streamlit.runtime.scriptrunner_utils import script_run_context
 from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
 
 from component.bridge import service_provider
 
 if TYPE_CHECKING:
+    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
     from streamlit.runtime.app_session import AppSession
 
 _PATIENCE_SECONDS = 30.0
 _LOOK_SECONDS = 0.002
+_HASH_CHARS = 8
 _ENDS = {
     ScriptRunnerEvent.SCRIPT_STOPPED_WITH_SUCCESS,
     ScriptRunnerEvent.FRAGMENT_STOPPED_WITH_SUCCESS,
@@ -60,6 +64,19 @@ def quieten() -> None:
 
 def _is_of_a_living_fragment(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith(_GONE)
+
+
+def shorten_hashes() -> None:
+    """Cuts the hash of each drawing to 8 of its 32 characters: they don't compress, and are a third of what is sent.
+
+    The browser compares it with that of the drawing before in the same place.
+    """
+
+    def populate(msg: ForwardMsg) -> None:
+        populate_hash_if_needed(msg)
+        msg.hash = msg.hash[:_HASH_CHARS]
+
+    script_run_context.populate_hash_if_needed = populate  # type: ignore[attr-defined]  # has no public name
 
 
 def use_loop(loop: asyncio.AbstractEventLoop | None) -> None:

@@ -142,7 +142,18 @@ def _draw_above(page: PageState) -> None:
     with bar, widget.error_box(page.words):
         now = page_state.look_again(page)
         redraw.note(redraw.COMPOSER, now.session is not None and now.session.can_stop)
-        _draw_bar(now)
+        with widget.error_box(now.words):
+            identifier = now.session.session_id if now.session else None
+            spoken = st.session_state[page_state.LANGUAGE]
+            gauge = now.service.folds.gauge(identifier, options=page_state.options(), language=spoken)
+            model_menu.draw(now, gauge)
+            tool_menu.draw(now)
+            _draw_gauge(now, gauge)
+        if now.session is not None and (now.session.can_stop or background.can_stop()):
+            looks = {"type": "secondary", "shortcut": "Escape"}
+            widget.draw_action(now.words.stop, "stop", "stop_circle", action.stop, now.session.session_id, **looks)
+        with widget.error_box(now.words):
+            summary_panel.draw_opener(now)
     page_state.draw_in_passing()
     # Drawn last: an answer received meanwhile may have outdated other parts.
     if not delivery.is_whole():
@@ -156,27 +167,6 @@ def _commands(words: Words) -> str:
         for name, what in words.commands.items()
     )
     return f'<ul class="slash" role="listbox" aria-label="{words.shortcuts_label}" hidden>{"".join(rows)}</ul>'
-
-
-def _draw_bar(now: PageState) -> None:
-    with widget.error_box(now.words):
-        identifier = now.session.session_id if now.session else None
-        spoken = st.session_state[page_state.LANGUAGE]
-        gauge = now.service.folds.gauge(identifier, options=page_state.options(), language=spoken)
-        model_menu.draw(now, gauge)
-        tool_menu.draw(now)
-        _draw_gauge(now, gauge)
-    if now.session is not None and (now.session.can_stop or background.can_stop()):
-        st.button(
-            now.words.stop,
-            key="stop",
-            icon=":material/stop_circle:",
-            shortcut="Escape",
-            on_click=action.stop,
-            args=(now.session.session_id,),
-        )
-    with widget.error_box(now.words):
-        summary_panel.draw_opener(now)
 
 
 def _draw_gauge(now: PageState, gauge: Gauge) -> None:

@@ -25,14 +25,8 @@ def draw(words: Words, identifier: str, turn: TurnView) -> None:
             _draw_arguments(words, call.arguments, f"arguments_{key}")
             with st.container(horizontal=True, gap="xsmall"):
                 for word, label in labels.words.items():
-                    st.button(
-                        label,
-                        key=f"{word}_{key}",
-                        icon=f":material/{_ICONS[word]}:",
-                        type="primary" if given.get(call.call_id) == word else "secondary",
-                        on_click=action.answer_call,
-                        args=(place, call.call_id, word),
-                    )
+                    act, kind = action.answer_call, "primary" if given.get(call.call_id) == word else "secondary"
+                    widget.draw_action(label, f"{word}_{key}", _ICONS[word], act, place, call.call_id, word, type=kind)
 
 
 def _draw_arguments(words: Words, text: str, key: str) -> None:

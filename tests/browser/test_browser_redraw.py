@@ -41,6 +41,7 @@ class Runs:
     Attributes:
         whole_count: How many times the whole page was drawn.
         paths: Where each drawing stands in the page's tree.
+        hash_lengths: How long the hashes of the drawings are.
     """
 
     def __init__(self, page: Page) -> None:
@@ -50,6 +51,7 @@ class Runs:
     def clear(self) -> None:
         self.whole_count = 0
         self.paths: list[tuple[int, ...]] = []
+        self.hash_lengths: set[int] = set()
 
     def _note(self, data: str | bytes) -> None:
         message = ForwardMsg()
@@ -58,6 +60,7 @@ class Runs:
             self.whole_count += not message.metadata.run.fragment_ids
         elif message.metadata.delta_path:
             self.paths.append(tuple(message.metadata.delta_path))
+            self.hash_lengths.add(len(message.hash))
 
 
 @pytest.fixture
@@ -282,6 +285,8 @@ def test_a_message_and_its_answer_draw_nothing_else(visitor: Visitor, chat: Chat
     assert runs.whole_count == 0
     elements = {path[:3] for path in runs.paths if path[:2] == (MAIN, CHAT)}
     assert len(elements) == 2  # the turn before, which can't be answered anew any more, and this one
+    assert [path[4:] for path in runs.paths if path[:3] == min(elements)].count((0,)) == 0  # not its words
+    assert runs.hash_lengths == {8}
     expect(slider).to_have_attribute("data-mark", "the same")
 
 
