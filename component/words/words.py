@@ -382,9 +382,7 @@ class Words(Group):
     details = Both("Details", "자세히")
     card_title = Both("[Turns {turns}]", "[{turns}턴 요약]")
     card_verbatim = Both("[Turns {turns}, verbatim]", "[{turns}턴 원문]")
-    fold_ready = Both(
-        "The summary is ready. It's used from your next message.", "요약이 준비되었습니다. 다음 메시지부터 적용됩니다."
-    )
+    fold_ready = Both("Used from your next message.", "다음 메시지부터 적용됩니다.")
     card_rate = Both("length {rate}", "압축률 {rate}")
     card_chars = Both(
         "{original} → {summary} chars ({percent}% of the original length)",

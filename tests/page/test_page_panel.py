@@ -260,7 +260,7 @@ def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
     session.next_fold = replace(session.next_fold, ready=(ready,))
     page_shows = page_text(page.run())
     assert "먼저 볼 수 있는 요약" in page_shows
-    assert ":small[:gray[요약이 준비되었습니다. 다음 메시지부터 적용됩니다.]]" in page_shows
+    assert ":small[:gray[다음 메시지부터 적용됩니다.]]" in page_shows
     assert menus(page) == ["menu_card_record-1"]
     assert 'aria-label="요약 1">요약 1<' in raw_html(page)
     assert "요약합니다." not in page_shows
