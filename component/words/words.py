@@ -431,7 +431,7 @@ class Words(Group):
     more_records = Both("Show {count} more", "{count}개 더 보기")
     earlier_compactions = Both("Earlier compactions: {count}", "앞선 압축 {count}개")
     statistics = Both("📊 Summary statistics", "📊 요약 통계")
-    stat_count = Both("Summaries: {count} ({turns} turns folded)", "총 요약: {count}개 ({turns}턴 압축)")
+    stat_count = Both("Summaries: {count} (turns folded: {turns})", "총 요약: {count}개 ({turns}턴 압축)")
     stat_chars = Both("Original: {original} → summary: {summary} chars", "원본: {original}자 → 요약: {summary}자")
     stat_saved = Both(
         "Overall: {percent}% saved ({length_percent}% of the original length)",
