@@ -2,9 +2,9 @@
 
     python -m bench.endpoint 0.0     # seconds of a summary; prints its port
 
-The first word of a message tells how it's answered: see `PACES`. Anything else asks for a summary, and gets one of nearly
-the most characters it names, with the names of its turns and no figure of its own: it passes the product's checks. An answer
-begins with `begin-<word>-<milliseconds>` and ends with `end-<word>-<milliseconds>`.
+The first word of a message tells how it's answered: see `PACES`. Anything else asks for a summary, and gets one of
+nearly the most characters it names, with the names of its turns and no figure of its own: it passes the product's
+checks. An answer begins with `begin-<word>-<milliseconds>` and ends with `end-<word>-<milliseconds>`.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def start_compaction(identifier: str, instruction: str = "") -> None:
     start(words.compacting, lambda folds: folds.compact(identifier, instruction=instruction), report, can_stop=True)
 
 
-CHANGE = "last_change"
+_CHANGE = "last_change"
 
 
 class Change(NamedTuple):
@@ -110,9 +110,13 @@ class Change(NamedTuple):
 def keep(session_id: str, text: str, *, back_to: str, is_compaction: bool = False) -> None:
     """Stores a change; the line to undo it is shown until the next message or the next change."""
     turn_count = service_provider.current().sessions.get(session_id).turn_count
-    st.session_state[CHANGE] = Change(session_id, text, back_to, turn_count, is_compaction)
+    st.session_state[_CHANGE] = Change(session_id, text, back_to, turn_count, is_compaction)
 
 
 def last_change() -> Change | None:
-    change: Change | None = st.session_state.get(CHANGE)
+    change: Change | None = st.session_state.get(_CHANGE)
     return change
+
+
+def forget_change() -> None:
+    st.session_state.pop(_CHANGE, None)

@@ -78,7 +78,7 @@ def _draw_requests() -> None:
         on_taken_back_change=_hearing("taken_back", _take_back),
         on_refused_files_change=_hearing("refused_files", _refuse_files),
         on_turns_change=_hearing("turns", _show_turns),
-        on_record_change=_hearing("record", _show_record),
+        on_record_change=_hearing("record", summary_panel.show_card),
         on_file_change=_hearing("file", setting_box.take_file),
     )
 
@@ -107,11 +107,6 @@ def _refuse_files(told: object) -> None:
 def _show_turns(count: float) -> None:
     page_state.show_turns(int(count))
     redraw.page()
-
-
-def _show_record(record_id: str) -> None:
-    st.session_state[summary_panel.WANTED] = record_id
-    redraw.ask([redraw.PANEL])
 
 
 def script() -> str:

@@ -44,7 +44,7 @@ def _take_back(change: background.Change) -> None:
         folds = service_provider.current().folds
         (folds.restore if change.is_compaction else folds.use_version)(change.session_id, change.back_to)
 
-    st.session_state.pop(background.CHANGE, None)
+    background.forget_change()
     page_state.attempt(take_back)
     redraw.page()
 

@@ -144,7 +144,7 @@ def draw_savings_box(words: Words, savings: Savings) -> None:
 
 ROWS_AT_ONCE = 30
 _TABS, _OLDER = "panel_tabs", "older_records"
-WANTED, _SHOWN = "wanted_card", "shown_older"
+_WANTED, _SHOWN = "wanted_card", "shown_older"
 
 
 def draw(now: PageState) -> None:
@@ -166,6 +166,12 @@ def draw_opener(now: PageState) -> None:
         st.html(widget.icon_button("open-panel", "dock_to_left", label, label))
 
 
+def show_card(record_id: str) -> None:
+    """Widget callback: draws the panel with this record's card open."""
+    st.session_state[_WANTED] = record_id
+    redraw.ask([redraw.PANEL])
+
+
 @delivery.fragment(key=redraw.PANEL)
 def _draw(page: PageState) -> None:
     with widget.error_box(page.words):
@@ -174,9 +180,9 @@ def _draw(page: PageState) -> None:
 
 def _draw_tabs(now: PageState) -> None:
     identifier = now.session.session_id if now.session else None
-    if identifier and WANTED in st.session_state:
+    if identifier and _WANTED in st.session_state:
         with widget.error_box(now.words):
-            _open_card(now, identifier, st.session_state.pop(WANTED))
+            _open_card(now, identifier, st.session_state.pop(_WANTED))
     names = [now.words.tab_summaries, now.words.tab_statistics, now.words.input.tab]
     if project_choice.is_on(now.service):
         names.append(now.words.project.tab)

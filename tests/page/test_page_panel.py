@@ -285,6 +285,16 @@ def test_a_summarys_card_stays_once_a_turn_has_used_it(service: ScriptedService)
     assert menus(page) == ["menu_card_record-10", "menu_card_record-7", "menu_card_record-4"]
 
 
+def test_a_long_summary_is_sent_as_far_as_it_is_shown(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    service.stored[identifier].records = [make_record((1, 2, 3), summary="긴 요약입니다. " * 200)]
+    open_page(page, identifier)
+    for shown in (True, False):
+        longest = max((str(text.value) for text in page.markdown), key=len)
+        assert (len(longest) <= 600) is shown
+        page.button(key="more_summary_record-1").click().run()
+
+
 def test_summaries_that_arent_sent_are_lines_without_menus(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 7)
     session = service.stored[identifier]
