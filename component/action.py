@@ -115,7 +115,7 @@ def _take_text(text: str, identifier: str, message_id: str, *, has_files: bool, 
 
 def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool, is_queued: bool) -> None:
     """Sends a message; if its files are gone, it was already sent or is refused by a `TurnfoldError`."""
-    service, files = service_provider.current(), attaching.aside().get(message_id, ())
+    service, files = service_provider.current(), attaching.aside().get(message_id, {}).values()
     newest: Sequence[TurnView] = ()
     if is_queued or (has_files and not files):
         with suppress(NotFoundError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol, cast, get_args
 
 import streamlit as st
@@ -29,7 +29,7 @@ _KEPT: Final = "attached"
 _ASIDE: Final = "files_set_aside"
 _REFUSED: Final = "refused_files"
 _TOLD: Final = "told_files"
-READ: Final = "read_files"  # how many
+READ: Final = "read_files"  # how many; also the number of the last
 _SMALL: Final = "small_pictures"
 Kept = Attachment | NamedImage
 
@@ -46,13 +46,13 @@ def take(files: Sequence[File]) -> None:
     Streamlit passes each file on only once, even to the callback of an early press.
     """
     for file in files:
+        number = st.session_state[READ] = st.session_state.get(READ, 0) + 1
         try:
             if len(_attached()) >= MAX_FILES:
                 raise AttachmentError("too_many", file.name)  # noqa: TRY301  # shown like the other errors
-            st.session_state[_KEPT] = (*_attached(), _read(file))
+            st.session_state[_KEPT] = {**_attached(), number: _read(file)}
         except AttachmentError as error:
             st.session_state[_REFUSED] = (*_refused(), error)
-    st.session_state[READ] = st.session_state.get(READ, 0) + len(files)
 
 
 def refuse(told: object) -> None:
@@ -63,36 +63,39 @@ def refuse(told: object) -> None:
             case {"name": str(name), "reason": str(reason)} if reason in get_args(AttachmentReason):
                 st.session_state[_REFUSED] = (*_refused(), AttachmentError(cast("AttachmentReason", reason), name))
     st.session_state[_TOLD] = len(every)
+    redraw.changed()
 
 
 def _read(file: File) -> Kept:
     data = file.getvalue()
     if is_image(file.name, data):
-        if sum(isinstance(one, NamedImage) for one in _attached()) >= MAX_IMAGES:
+        if len(images_of(_attached().values())) >= MAX_IMAGES:
             raise AttachmentError("too_many_images", file.name)
         return read_image(file.name, data)
     max_chars = service_provider.opened().settings.message_chars
     return read_attachment(file.name, data, max_chars=max_chars, language=st.session_state[page_state.LANGUAGE])
 
 
-def set_aside(message_id: str) -> None:
-    """Makes the files those of this message, apart from those of the next."""
-    if message_id not in aside() and _attached():
-        st.session_state.update({_ASIDE: {**aside(), message_id: _attached()}, _KEPT: (), _REFUSED: ()})
+def set_aside(message_id: str, last: int) -> None:
+    """Makes the files up to the one with this number those of this message; what came later is for the next."""
+    own = {number: one for number, one in _attached().items() if number <= last}
+    if message_id not in aside() and own:
+        later = {number: one for number, one in _attached().items() if number > last}
+        st.session_state.update({_ASIDE: {**aside(), message_id: own}, _KEPT: later, _REFUSED: ()})
 
 
 def take_back(message_id: str) -> None:
     """Makes the files of a message those of the next one again."""
-    st.session_state[_KEPT] = (*aside().get(message_id, ()), *_attached())
+    st.session_state[_KEPT] = {**aside().get(message_id, {}), **_attached()}
     sent(message_id)
 
 
-def message_of(typed: str, files: Sequence[Kept]) -> str:
+def message_of(typed: str, files: Iterable[Kept]) -> str:
     texts = [one for one in files if isinstance(one, Attachment)]
     return with_attachments(typed, texts, st.session_state[page_state.LANGUAGE])
 
 
-def images_of(files: Sequence[Kept]) -> list[NamedImage]:
+def images_of(files: Iterable[Kept]) -> list[NamedImage]:
     return [one for one in files if isinstance(one, NamedImage)]
 
 
@@ -108,13 +111,13 @@ def draw(words: Words) -> None:
             name, reason = html.escape(error.detail), words.attachment.reasons[error.reason]
             st.html(f'<p class="refused" role="alert"><b>{name}</b> {reason}</p>', width="content")
             label = words.attachment.remove.format(name=escape_label(error.detail))
-            widget.draw_action(label, f"icon_refused_{number}", "close", _remove, _REFUSED, error)
+            widget.draw_action(label, f"icon_refused_{number}", "close", _remove, error)
     if not _attached():
         return
     with st.container(key="attached", gap="xsmall"):
         widget.draw_note(words.attachment.kept)
         with st.container(horizontal=True, gap="xsmall"):
-            for number, attachment in enumerate(_attached()):
+            for number, attachment in enumerate(_attached().values()):
                 with st.container(width="content", gap=None, key=f"kept_{number}"):
                     if isinstance(attachment, NamedImage):
                         small = st.session_state.setdefault(_SMALL, {})
@@ -122,15 +125,15 @@ def draw(words: Words) -> None:
                             small[attachment.url] = thumbnail(attachment.url)
                         st.html(widget.picture(small[attachment.url], attachment.name), width="content")
                     label, key = words.attachment.remove.format(name=escape_label(attachment.name)), f"detach_{number}"
-                    widget.draw_action(label, key, "close", _remove, _KEPT, attachment, type="secondary")
+                    widget.draw_action(label, key, "close", _remove, attachment, type="secondary")
 
 
-def _attached() -> tuple[Kept, ...]:
-    return tuple(st.session_state.get(_KEPT, ()))
+def _attached() -> Mapping[int, Kept]:
+    return dict(st.session_state.get(_KEPT, {}))
 
 
-def aside() -> Mapping[str, tuple[Kept, ...]]:
-    """Returns the files that are set aside, by message; none after a reload."""
+def aside() -> Mapping[str, Mapping[int, Kept]]:
+    """Returns the files that are set aside, by message and number; none after a reload."""
     return dict(st.session_state.get(_ASIDE, {}))
 
 
@@ -139,6 +142,7 @@ def _refused() -> tuple[AttachmentError, ...]:
 
 
 @delivery.once
-def _remove(key: str, taken_off: Kept | AttachmentError) -> None:
-    st.session_state[key] = tuple(one for one in st.session_state[key] if one is not taken_off)
+def _remove(taken_off: Kept | AttachmentError) -> None:
+    st.session_state[_KEPT] = {number: one for number, one in _attached().items() if one is not taken_off}
+    st.session_state[_REFUSED] = tuple(one for one in _refused() if one is not taken_off)
     redraw.changed()

@@ -76,7 +76,7 @@ def _draw_requests() -> None:
         key=_KEY,
         on_sent_change=_hearing("sent", take_sent),
         on_taken_back_change=_hearing("taken_back", _take_back),
-        on_refused_files_change=_hearing("refused_files", _refuse_files),
+        on_refused_files_change=_hearing("refused_files", attaching.refuse),
         on_turns_change=_hearing("turns", _show_turns),
         on_record_change=_hearing("record", summary_panel.show_card),
         on_file_change=_hearing("file", setting_box.take_file),
@@ -96,11 +96,6 @@ def take_sent(sent: Mapping[str, Any]) -> None:
 
 def _take_back(message_id: str) -> None:
     attaching.take_back(f"user-{message_id}")
-    redraw.changed()
-
-
-def _refuse_files(told: object) -> None:
-    attaching.refuse(told)
     redraw.changed()
 
 

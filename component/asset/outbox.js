@@ -33,8 +33,9 @@ function putOut(text, typedFor) {
   if (typedFor === "") begun ??= id;
   const session = typedFor || begun;
   const waits = text.trim().toLowerCase() === "/help" ? "" : reasonToWait(session, outbox);
-  const has_files = (isReading() || hasKept()) && !outbox.some((before) => before.has_files && !before.tries);
-  setOutbox([...outbox, { id, text, session, is_new: typedFor === "", has_files, waits, is_queued: false, tries: 0 }]);
+  const last = (isReading() ? unreadCount : 0) + readCount; // files that are chosen from now on are for the next
+  const files = (isReading() || hasKept()) && !outbox.some((before) => before.files >= last && !before.tries) ? last : 0;
+  setOutbox([...outbox, { id, text, session, is_new: typedFor === "", files, waits, is_queued: false, tries: 0 }]);
   if (!waits) showPending(text.trim(), id);
   sendOutbox();
   drawQueue();
@@ -53,7 +54,7 @@ function onPlainPress(event) {
 
 function sendOutbox() {
   if (outbox.length || presses.length) looking ??= setInterval(lookAtOutbox, LOOK_MILLISECONDS);
-  const messages = outbox.filter(({ waits, has_files, tries }) => !waits || (waits === "turn" && has_files && !tries));
+  const messages = outbox.filter(({ waits, files, tries }) => !waits || (waits === "turn" && files && !tries));
   if (!globalThis.turnfoldAsk || (!messages.length && !presses.length)) return;
   askedAt = performance.now();
   askServer("sent", { messages, presses });

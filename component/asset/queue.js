@@ -21,10 +21,10 @@ function change(id, changes) {
 }
 
 function moveQueue() {
-  outbox.forEach(({ id, session, waits, has_files }, index) => {
+  outbox.forEach(({ id, session, waits, files }, index) => {
     if (waits !== "files" || isReading()) return;
     const isLost = unreadCount > 0 || handedAt === -Infinity; // by a reload or a restart: the server refuses it
-    change(id, { waits: reasonToWait(session, outbox.slice(0, index)), has_files: has_files && (isLost || hasKept()) });
+    change(id, { waits: reasonToWait(session, outbox.slice(0, index)), files: isLost || hasKept() ? files : 0 });
     sendOutbox();
   });
   const due = outbox.find((message, index) => isDue(message, outbox.slice(0, index)));
@@ -64,14 +64,14 @@ function drawQueue() {
   field?.setSelectionRange(field.value.length, field.value.length);
 }
 
-function drawnBubble({ id, text, waits, has_files }, isHeld) {
+function drawnBubble({ id, text, waits, files }, isHeld) {
   const isEdited = edited === id;
-  const drawing = JSON.stringify(isEdited ? [id] : [id, text, waits, has_files, isHeld, words.language]);
+  const drawing = JSON.stringify(isEdited ? [id] : [id, text, waits, files, isHeld, words.language]);
   const drawn = [...queue.children].find((part) => part.drawing === drawing);
   if (drawn) return drawn;
   const bubble = Object.assign(document.createElement("div"), { drawing });
   const content = document.createElement(isEdited ? "textarea" : "p");
-  content[isEdited ? "value" : "textContent"] = has_files && !isEdited ? `📎 ${text}` : text;
+  content[isEdited ? "value" : "textContent"] = files && !isEdited ? `📎 ${text}` : text;
   if (isEdited) content.ariaLabel = words.queue.edit;
   const choices = waits && !isEdited ? [...(isHeld ? ["send"] : []), "edit", "back"] : [];
   bubble.innerHTML = choices
@@ -94,7 +94,7 @@ function onQueue(event) {
 
 function takeBack(message) {
   setOutbox(outbox.filter(({ id }) => id !== message.id));
-  if (message.has_files) askServer("taken_back", message.id);
+  if (message.files) askServer("taken_back", message.id);
   giveBack(message);
   document.querySelector(FIELD)?.focus();
 }

@@ -34,6 +34,7 @@ class _Sent(BaseModel, strict=True):
 
     Attributes:
         session: The one it was typed in, or a new one to be created.
+        files: The number of the last file that goes with it; 0 if none does.
         waits: Not "" if it isn't to be sent yet, but has files that are to be set aside for it.
         is_queued: It waited its turn, and isn't sent after an answer that failed.
         tries: How often it was reported as waiting.
@@ -43,7 +44,7 @@ class _Sent(BaseModel, strict=True):
     text: str
     session: str = Field(min_length=1)
     is_new: bool
-    has_files: bool
+    files: int = 0
     waits: str
     is_queued: bool
     tries: int
@@ -64,14 +65,13 @@ def take_sent(sent: object) -> None:
 
 def _take(message: _Sent, heard: dict[str, str | None]) -> None:
     key = f"user-{message.id}"
-    if message.has_files and not message.tries:
-        attaching.set_aside(key)
+    attaching.set_aside(key, 0 if message.tries else message.files)
     waiting: dict[str, int] = st.session_state.setdefault(_WAITING, {})
     try:
         if message.waits:
             raise BusyError  # noqa: TRY301  # reported like one that came too early
         heard[message.id] = action.take(
-            message.text, message.session, message_id=key, has_files=message.has_files, is_queued=message.is_queued
+            message.text, message.session, message_id=key, has_files=message.files > 0, is_queued=message.is_queued
         )
         waiting.pop(message.id, None)
     except BusyError:

@@ -324,6 +324,9 @@ def test_the_tab_of_the_input_follows_the_next_answer_unless_another_turn_is_cho
 @pytest.mark.slow
 def test_files_are_kept_while_the_chat_is_busy_and_can_be_taken_off(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     fake_openai.script(hang("여기까지 씁니다. "), to=ASKED)
+    is_heard = threading.Event()
+    is_heard.set()
+    lose_until(visitor, "파일과 함께 기다릴 말", is_heard)
     visitor.open()
     ask(visitor)
     visitor.find("stop").locator("button").wait_for()  # it is drawn after the chat
@@ -338,9 +341,13 @@ def test_files_are_kept_while_the_chat_is_busy_and_can_be_taken_off(visitor: Vis
     expect(visitor.field).to_have_value("파일과 함께 기다릴 말")
     visitor.find("detach_0").locator("button").click()
     expect(visitor.find("attached")).not_to_contain_text("a.txt")
+    is_heard.clear()
     visitor.field.press("Enter")
     expect(back).to_be_visible()
-    attach(visitor, ("later.txt", b"later"))
+    choose(visitor, ("later.txt", b"later"))
+    wait_for_files(visitor, 2)
+    is_heard.set()
+    wait_for_files(visitor, 1)
     visitor.find("stop").locator("button").click()
     visitor.wait_for_end(2)
     assert sent_with(fake_openai, "파일과 함께 기다릴 말")[1] == [("b.txt", "second")]

@@ -151,7 +151,7 @@ def pressed(press: str, **about: str) -> Callable[[], object]:
 
 def sent(text: str, session_id: str) -> dict[str, object]:
     """What the script of the message field tells."""
-    return {"id": "0" * 24, "text": text, "session": session_id, "is_new": False, "has_files": False, **NEW}
+    return {"id": "0" * 24, "text": text, "session": session_id, "is_new": False, "files": 0, **NEW}
 
 
 Press = Callable[[], object]

@@ -158,7 +158,7 @@ def hearing(service: ScriptedService) -> AppTest:
 
 def hear(page: AppTest, identifier: str, message_id: str, text: str) -> AppTest:
     """Has the page hear of a message with files, as its script tells it once more after a reload."""
-    message = {"id": message_id, "text": text, "session": identifier, "is_new": False, "has_files": True, **NEW}
+    message = {"id": message_id, "text": text, "session": identifier, "is_new": False, "files": 9, **NEW}
     page.session_state["sent"] = [message]
     return page.button(key="hear").click().run()
 

@@ -48,7 +48,7 @@ def refusals(page: AppTest) -> list[tuple[str, str]]:
 
 
 def send(page: AppTest, text: str, number: int, **about: object) -> AppTest:
-    made = {"id": f"{number:024x}", "text": text, "session": "session-1", "is_new": False, "has_files": True}
+    made = {"id": f"{number:024x}", "text": text, "session": "session-1", "is_new": False, "files": 9}
     message = {**made, **NEW, **about}
     page.session_state["sent"] = [message]
     return page.button(key="hear").click().run()
@@ -141,14 +141,26 @@ def test_files_of_a_message_that_waits_are_kept_for_it(page: AppTest, service: S
     assert "detach_0" in keys(page)
 
 
+def test_a_file_that_was_read_before_the_message_ahead_of_it_was_heard_is_for_the_next(
+    page: AppTest, service: ScriptedService
+) -> None:
+    read(page, ("first.txt", b"one"), ("second.txt", b"two"), ("third.txt", b"three"))
+    page.button(key="detach_0").click().run()
+    send(page, "먼저 보낸 말", 1, files=2)
+    assert set(re.findall(r"\w+\.txt", service.stored["session-1"].turns[-1].user_text)) == {"second.txt"}
+    assert keys(page) & {"detach_0", "detach_1"} == {"detach_0"}
+    send(page, "다음에 보낸 말", 2, files=3)
+    assert set(re.findall(r"\w+\.txt", service.stored["session-1"].turns[-1].user_text)) == {"third.txt"}
+
+
 @pytest.mark.parametrize("status", ["failed", "asking"])
 def test_a_queued_message_waits_behind_an_answer_that_failed_or_asks(
     page: AppTest, service: ScriptedService, status: TurnStatus
 ) -> None:
     service.status = status
-    send(page, "실패할 말", 1, has_files=False)
+    send(page, "실패할 말", 1, files=0)
     for is_queued, count in ((True, 2), (False, 3)):
-        send(page, "기다리던 말", 2, has_files=False, is_queued=is_queued)
+        send(page, "기다리던 말", 2, files=0, is_queued=is_queued)
         assert len(service.stored["session-1"].turns) == count
     assert f'data-turn="{status}"' in raw_html(page)
 
