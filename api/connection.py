@@ -52,25 +52,33 @@ def room_for_connections() -> int:
 
 
 @contextmanager
-def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator[None]:
+def bounded_connections(most: int, *, seconds: float = OWED_SECONDS) -> Iterator[Callable[[], None]]:
     """Bounds every connection started within this context.
 
     A connection over `most` is refused. One that the server waits for, between `seconds` and twice as long, is closed.
     Streamed answers and websockets have no limit.
+
+    Yields:
+        What is to be called when the server begins to end: connections are closed as they come from then on.
     """
     # Streamlit starts uvicorn, which has no setting for this.
     connection_made = H11Protocol.connection_made
+    is_ending = threading.Event()
 
     def bounded(protocol: H11Protocol, transport: asyncio.Transport) -> None:
         connection_made(protocol, transport)
-        if len(protocol.connections) > most:
+        if is_ending.is_set():
+            # uvicorn closes those that it has, and waits for one that it accepted just before, such as a browser's
+            # connection opened ahead, until the browser closes it.
+            transport.close()
+        elif len(protocol.connections) > most:
             _end(protocol, _FULL)
         else:
             protocol.loop.call_later(seconds, _check, protocol, None, seconds)
 
     H11Protocol.connection_made = bounded  # type: ignore[assignment,method-assign]  # the patch itself
     try:
-        yield
+        yield is_ending.set
     finally:
         H11Protocol.connection_made = connection_made  # type: ignore[method-assign]  # restored
 
@@ -107,7 +115,7 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def notified_of_end(on_end: Callable[[], None]) -> Iterator[None]:
+def notified_of_end(*on_end: Callable[[], None]) -> Iterator[None]:
     """Calls `on_end` when a signal ends the server, before the server's own handler; only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -115,7 +123,8 @@ def notified_of_end(on_end: Callable[[], None]) -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in _SIGNALS}
 
     def handle(number: int, frame: FrameType | None) -> None:
-        on_end()
+        for act in on_end:
+            act()
         if callable(handler := before[signal.Signals(number)]):
             handler(number, frame)
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Generator, Iterator, Mapping
@@ -25,7 +26,7 @@ from tests.fake.mcp_tools import entry_of
 from tests.fake.openai_server import FakeOpenAI
 
 ROOT = Path(__file__).parents[2]
-OWN = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+OWN = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "PYTHONFAULTHANDLER": "1"}
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -71,7 +72,12 @@ def started(
             yield address.group().replace("localhost", "127.0.0.1")  # as the tests name this host
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            try:
+                process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGABRT)  # says where each thread is
+                process.wait()
+                pytest.fail(f"the server did not end: {(folder / 'server.log').read_text()}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

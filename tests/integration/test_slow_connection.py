@@ -106,3 +106,9 @@ def test_a_connection_too_many_is_refused_and_the_others_go_on(served: ServedCha
             status, answer = answer_of(eleventh)
             assert (status, b"server_busy" in answer, b"Retry-After: 5" in answer) == (503, True, True)
     assert served.ask("GET", "/v1/models").status == 200
+
+
+def test_a_connection_that_comes_while_the_server_ends_does_not_keep_it(module_service: ChatService) -> None:
+    with bounded_connections(10) as take_no_more, ServedChat(module_service) as opened:
+        take_no_more()
+        wait_for_closing(opened)
