@@ -592,8 +592,8 @@ class ToolWords(Group):
     )
     none_offered = Both("This server has no tools.", "도구가 없는 서버입니다.")
     unusable = Both(
-        "Can't be used, because of their name or their schema: {names}",
-        "이름이나 스키마 때문에 사용할 수 없는 도구: {names}",
+        "Can't be used, because of their name, their schema or the number of tools: {names}",
+        "이름이나 스키마, 도구 개수 때문에 사용할 수 없는 도구: {names}",
     )
     all = Both("All tools", "모든 도구")
     asks = Both("asks first", "실행 전에 물음")

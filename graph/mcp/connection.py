@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from graph.mcp import THREAD_NAME
 from graph.mcp.config import ServerConfig
-from graph.mcp.translate import Hide, one_line
+from graph.mcp.translate import MOST_TOOLS, Hide, one_line
 from graph.mcp.transport import open_process, open_url
 from graph.value.mcp import Failure, FailureKind
 from prompt.tool.mcp import NoResult
@@ -27,7 +27,6 @@ _LONGEST_CALL_SECONDS: Final = 3_600.0
 _LIST_SECONDS: Final = 30.0
 _CHANGE_SECONDS: Final = 0.5
 _PAGES: Final = 50
-_MOST_TOOLS: Final = 500
 _PROGRESS_SECONDS: Final = 0.25
 _PROGRESS_CHARS: Final = 200
 _SESSION_LOST: Final = "Session terminated"
@@ -153,9 +152,9 @@ class Connection:
                 page = await client.list_tools(cursor=cursor)
                 tools += page.tools
                 cursor = page.next_cursor
-                if cursor is None or len(tools) >= _MOST_TOOLS:
+                if cursor is None or len(tools) > MOST_TOOLS:
                     break
-        self._on_tools(tools[:_MOST_TOOLS])
+        self._on_tools(tools)
 
     def _open_client(self) -> Client:
         if self._client is None or self._ended.is_set():

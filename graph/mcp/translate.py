@@ -22,6 +22,7 @@ from graph.value.mcp import McpResult, ToolInfo
 from prompt.system.framing import Language
 from prompt.tool import mcp as words
 
+MOST_TOOLS: Final = 500
 _NAME_CHARS: Final = 64
 _HASH_CHARS: Final = 8
 _TITLE_CHARS: Final = 100
@@ -49,13 +50,14 @@ def one_line(text: str, hide: Hide, *, most_chars: int = _LINE_CHARS) -> str:
 def tools_of(
     server: str, listed: Iterable[types.Tool], *, allow: Sequence[str], hide: Hide
 ) -> tuple[tuple[ToolInfo, ...], tuple[str, ...]]:
-    """Returns a server's tools by name, and the names of those that can't be used, for their schema or their name."""
+    """Returns a server's tools by name, and the names of those that can't be used: bad schema or name, or too many."""
     tools: dict[str, ToolInfo] = {}
     refused: list[str] = []
     room = _SCHEMAS_CHARS
     for tool in listed:
         text = _text_of_schema(tool.input_schema, hide)
-        schema = _read_schema(text) if len(text) <= min(room, _SCHEMA_CHARS) else None
+        is_room = len(text) <= min(room, _SCHEMA_CHARS) and len(tools) < MOST_TOOLS
+        schema = _read_schema(text) if is_room else None
         if schema is None or tool.name in tools or plain_text(tool.name) != tool.name or not tool.name.strip():
             refused.append(one_line(tool.name, hide, most_chars=_TITLE_CHARS))
             continue

@@ -8,7 +8,7 @@ import pytest
 from mcp import types
 
 from graph.attachment import MAX_IMAGES
-from graph.mcp.translate import offered_name, result_of, tools_of
+from graph.mcp.translate import MOST_TOOLS, offered_name, result_of, tools_of
 from graph.value.mcp import McpResult
 from tests.fake.picture import bomb, opened, picture
 
@@ -135,6 +135,12 @@ def test_schemas_have_a_bound_together() -> None:
     large: dict[str, object] = {"type": "object", "description": "x" * 40_000}
     names, refused = usable(*(listed(large, f"tool-{number:02}") for number in range(20)))
     assert (len(names), len(refused)) == (12, 8)
+
+
+def test_tools_over_the_bound_are_named() -> None:
+    names = [f"tool_{number:03}" for number in range(MOST_TOOLS + 1)]
+    found, refused = usable(*(listed({"type": "object"}, name) for name in names))
+    assert (found, refused) == (names[:-1], (names[-1],))
 
 
 def test_a_name_is_usable_once_and_if_it_can_be_stored() -> None:
