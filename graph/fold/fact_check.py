@@ -14,6 +14,7 @@ from graph.fold.fact_carry import carried_line, without_line, without_marks
 from graph.fold.fact_compare import missing_from, present_in
 from graph.fold.fact_find import Fact, fact_as_written, facts_of
 from graph.fold.fact_line import facts_for_line, facts_line
+from graph.fold.replaced import superseded_in
 from graph.fold.review import Review, is_within, own_texts, pasted_instructions
 from graph.fold.shorten import shorten
 from graph.fold.spec import FoldSpec
@@ -65,11 +66,16 @@ def _compared(text: str, facts: Sequence[Fact]) -> tuple[tuple[str, ...], tuple[
 
 
 def _weightiest(spec: FoldSpec) -> Sequence[Fact]:
-    """Returns the facts that the user said and would miss: no answer's, no cells of a table, no counts."""
-    source_facts = facts_of(list(_fact_sources(spec)))
+    """Returns the facts that the user said and would miss.
+
+    None is an answer's, a cell of a table, a count, or a value that the user replaced.
+    """
+    sources = list(_fact_sources(spec))
+    replaced = superseded_in(sources)
     known = {fact.identity for fact in spec.carried} | pasted_instructions(spec.messages, spec.language)
-    fresh = [fact for fact in source_facts if fact.identity not in known]
-    counted = (fact for fact in (*spec.carried, *fresh) if fact.is_of_user and fact.is_countable)
+    fresh = [fact for fact in facts_of(sources) if fact.identity not in known]
+    told = (fact for fact in (*spec.carried, *fresh) if fact.identity not in replaced)
+    counted = (fact for fact in told if fact.is_of_user and fact.is_countable)
     return sorted(counted, key=lambda fact: -fact.weight)[:MOST_FACTS]
 
 

@@ -189,6 +189,7 @@ _CORE: Final = (
         "unit/test_fact_check",
         ("min(int(spec.asked_chars * share),", "max(int(spec.asked_chars * share),"),
         (" | pasted_instructions(spec.messages, spec.language)", ""),
+        (" if fact.identity not in replaced)", ")"),
         ("if fact.is_of_user and fact.is_countable", "if fact.is_countable"),
         ("if fact.is_of_user and fact.is_countable", "if fact.is_of_user"),
         ("return whole if line and is_within(whole, spec) else text", "return text"),

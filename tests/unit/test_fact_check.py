@@ -139,6 +139,21 @@ def test_only_what_the_user_told_and_would_miss_is_counted(messages: list[AnyMes
     assert (kept, set(missing)) == ((), counted)
 
 
+@pytest.mark.parametrize(
+    ("said", "replaced"),
+    [
+        ("기준을 바꿀게요. 90일이 아니라 60일로 해 주세요. 예약은 K7QX2M입니다.", "90일"),
+        ("Correction: the budget is $1,500, not $1,200. The ticket is K7QX2M.", "$1,200"),
+    ],
+)
+@pytest.mark.parametrize("text", ["K7QX2M; 90일을 넘으면 안 됩니다. The budget is $1,200.", "글을 봄."])
+def test_a_value_that_the_user_replaced_is_neither_retained_nor_missing(said: str, replaced: str, text: str) -> None:
+    checked = checked_text(text, source_of(HumanMessage(said), AIMessage(f"{replaced}: {LONG}")))
+    found = (*checked.retained, *checked.missing)
+    assert "K7QX2M" in found
+    assert replaced not in found
+
+
 def test_a_long_list_is_compared_by_its_weightiest_facts() -> None:
     listed = " ".join(f"{number} kg" for number in range(1, 500))
     checked = checked_text("목록을 봄.", source_of(HumanMessage(f"{listed} K7QX2M")))
