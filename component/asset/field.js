@@ -1,7 +1,6 @@
 // The message field: focuses it and stores a draft for each session.
 const FIELD = ".st-key-ask textarea";
 const CONNECTION = "data-test-connection-state";
-const WAIT_MILLISECONDS = 5000;
 
 // `early`: the session already in the URL, if the field's text was typed for it.
 const draft = { session: null, early: null };
@@ -23,12 +22,10 @@ function setField(field, text) {
   field.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-function focusField(field) {
-  const focused = document.activeElement;
-  const isFree = focused === document.body || focused?.closest("[data-testid='stSidebar']");
-  const isTyping = focused?.matches("input, textarea");
+function focusField(field, isAsked = false) {
+  const isFree = document.activeElement === document.body || (isAsked && !document.activeElement?.matches("input, textarea"));
   // On a touch screen, focus would open the keyboard.
-  if (isFree && !isTyping && matchMedia("(hover: hover)").matches && !document.querySelector("[role='dialog']")) {
+  if (isFree && matchMedia("(hover: hover)").matches && !document.querySelector("[role='dialog']")) {
     field.focus({ preventScroll: true });
   }
 }
@@ -65,24 +62,19 @@ function onSend(event) {
   scrollToEnd();
 }
 
-function waitFor(find, act, until = performance.now() + WAIT_MILLISECONDS) {
-  const found = find();
-  if (found) act(found);
-  else if (performance.now() < until) requestAnimationFrame(() => waitFor(find, act, until));
-}
-
 function openDraft(session, field) {
   const hasBegun = begun !== null && session === begun;
   // The user may have typed before this script ran.
   const isEarly = draft.early === session || (draft.session === null && field.value !== "");
   if (!hasBegun && pending) removePending();
   begun = null;
+  const isAsked = draft.session !== null && !hasBegun;
   Object.assign(draft, { session, early: null });
   const kept = sessionStorage.getItem(draftKey(session)) ?? "";
   // The session was created by the new chat's first message: the field's text was typed since.
   if (hasBegun || isEarly) keepDraft(field.value);
   else if (field.value !== kept) setField(field, kept);
-  focusField(field);
+  focusField(field, isAsked);
 }
 
 // While the server is away the style sheet shows the page's own sentence.

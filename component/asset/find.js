@@ -116,9 +116,8 @@ function openFind() {
   const field = document.querySelector(FIND_FIELD);
   if (field) return field.select();
   const button = document.querySelector(FIND_BUTTON);
-  if (!button) return;
-  button.focus({ preventScroll: true });
-  button.click();
+  button?.focus({ preventScroll: true });
+  button?.click();
 }
 
 function onFindClick(event) {

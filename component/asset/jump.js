@@ -6,7 +6,7 @@ const TOP_PIXELS = 72;
 const MARK_MILLISECONDS = 2500;
 const APART_MILLISECONDS = 150;
 const SETTLE_MILLISECONDS = 1500;
-const JUMP_MILLISECONDS = 15000;
+const WAIT_MILLISECONDS = 15000;
 
 // Set by the page's component: requests the drawing of a missing element.
 const askServer = (...request) => globalThis.turnfoldAsk(...request);
@@ -20,20 +20,20 @@ function isDrawing() {
   return document.querySelector("[data-testid='stApp']")?.dataset.testScriptState === "running";
 }
 
-// Only the newest jump waits, until a time limit after the last change.
+// Until a time limit after the last drawing, which what is looked for may be a part of.
+function waitFor(find, act, limit = 0) {
+  const found = find();
+  const now = performance.now();
+  const until = limit && !isDrawing() ? limit : now + WAIT_MILLISECONDS;
+  if (found) act(found);
+  else if (now < until) requestAnimationFrame(() => waitFor(find, act, until));
+}
+
+// Only the newest jump waits.
 function whenReady(find, act, ask) {
   const number = ++jumpNumber;
-  let until = performance.now() + JUMP_MILLISECONDS;
   ask?.();
-  const look = () => {
-    if (number !== jumpNumber) return;
-    const found = find();
-    const now = performance.now();
-    if (found) return act(found);
-    if (isDrawing()) until = now + JUMP_MILLISECONDS; // the element may be part of this drawing
-    if (now < until) requestAnimationFrame(look);
-  };
-  look();
+  waitFor(() => number !== jumpNumber || find(), (found) => number === jumpNumber && act(found));
 }
 
 function mark(elements) {

@@ -35,9 +35,8 @@ function toSearch() {
   document.querySelector("[data-testid='stExpandSidebarButton']")?.click();
   // It can't take the focus before the sidebar is shown.
   const take = () => {
-    const field = document.querySelector(SEARCH_FIELD);
-    field?.focus();
-    return field && field === document.activeElement;
+    document.querySelector(SEARCH_FIELD)?.focus();
+    return document.activeElement?.matches(SEARCH_FIELD);
   };
   whenReady(take, () => document.activeElement.select());
 }
@@ -64,10 +63,20 @@ function onSkip(event) {
 }
 
 function onFocus({ target }) {
+  if (target.matches("section[role='dialog']") && !target.contains(focused?.element ?? null)) enterDialog(target);
   const keyed = target.closest(target.dataset.press ? LASTING : "[class*='st-key-']");
   focused = { element: target, key: keyed && keyOf(keyed), isPassing: target.closest(PASSING) !== null };
   focused.place = likeIt(focused).indexOf(target);
   if (!focused.isPassing) opener = focused;
+}
+
+// A dialog that opens takes the focus itself: where a text field comes first, it is to be written in at once.
+function enterDialog(dialog) {
+  const first = () => dialog.querySelector("[data-testid='stElementContainer']")?.querySelector("input[type='text'], textarea");
+  whenReady(first, (field) => {
+    field.focus();
+    if (field.matches("input")) field.select();
+  });
 }
 
 function onBlur({ target }) {

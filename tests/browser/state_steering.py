@@ -43,7 +43,7 @@ def edit_dialog(stage: Stage) -> None:
     """One that is left has the focus go back to the menu, also where the panel lies over the chat."""
     choice = stage.visitor.page.get_by_role("menuitem", name=stage.words.steering.edit, exact=True)
     choice.click()
-    expect(stage.dialog.get_by_role("textbox")).to_be_visible()
+    expect(stage.dialog.get_by_role("textbox")).to_be_focused()
     stage.close_dialog()
     menu = newest_card(stage).locator('[class*="st-key-menu_card_"] button').first
     expect(menu).to_be_focused()

@@ -72,6 +72,10 @@ def test_shortcuts_reach_field_and_new_chat(visitor: Visitor) -> None:
     visitor.page.keyboard.press("Control+Shift+KeyO")
     expect(visitor.find("suggestions")).to_be_visible()
     expect(visitor.field).to_be_focused()
+    visitor.page.go_back()
+    visitor.page.get_by_role("tab", name="요약", exact=True).focus()
+    visitor.page.keyboard.press("Control+Shift+KeyO")
+    expect(visitor.field).to_be_focused()
 
 
 def test_a_tab_keeps_the_focus_and_what_opened_a_dialog_a_form_or_the_search_has_it_again(visitor: Visitor) -> None:
@@ -79,18 +83,17 @@ def test_a_tab_keeps_the_focus_and_what_opened_a_dialog_a_form_or_the_search_has
     visitor.ask("초점을 시험하려고 대화를 시작합니다.")
     visitor.settle()
     menu = visitor.find(f"menu_{visitor.session_id}").get_by_role("button")
-    for closing in ("Escape", "저장"):
+    for typed, closing in (("잘못 연 이름", "Escape"), ("새로 쓴 이름", "Enter")):
         menu.focus()
         menu.press("Enter")
         visitor.page.get_by_role("menuitem", name="이름 바꾸기").click()
         dialog = visitor.page.get_by_role("dialog")
-        expect(dialog.get_by_role("textbox")).to_be_visible()
-        if closing == "Escape":
-            visitor.page.keyboard.press(closing)
-        else:
-            dialog.get_by_role("button", name=closing).click()
+        expect(dialog.get_by_role("textbox")).to_be_focused()
+        visitor.page.keyboard.type(typed)
+        visitor.page.keyboard.press(closing)
         expect(dialog).to_have_count(0)
         expect(menu).to_be_focused()
+    expect(visitor.find(f"session_{visitor.session_id}")).to_have_text("새로 쓴 이름")
     edit = visitor.turn(1).get_by_role("button", name="질문 편집")
     edit.press("Enter")
     visitor.find("edit_cancel").get_by_role("button").press("Enter")
