@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
-from component import project_choice
+from component import project_choice, widget
 from component.bridge import delivery, service_provider
 from component.words.text import LANGUAGES, Language
 from component.words.wording import explain_error, is_refusal, language_of_locale, words_of
@@ -51,7 +51,8 @@ SESSION_PARAMETER, OPEN = "session", "open_session"
 STRATEGY, MODEL, THINKING = "strategy", "model", "thinking"
 LANGUAGE, THEME = "language", "theme"
 ASK, FILES, SEARCH, FIND, NEW_TITLE, SELECTING = "ask", "files", "search", "find_words", "new_title", "is_selecting"
-_SETTINGS = (RATE, STRATEGY, MODEL, THINKING, project_choice.ROOT, project_choice.HAS_MEMORY)
+_CHOICES = (STRATEGY, MODEL, THINKING)
+_SETTINGS = (RATE, *_CHOICES, project_choice.ROOT, project_choice.HAS_MEMORY)
 settings_of = attrgetter(*_SETTINGS)
 NEW_INSTRUCTIONS = "instructions_new"  # the field of those for the chat that the next message begins
 NEW_TOOLS = "new_tools"  # chosen for it
@@ -75,7 +76,7 @@ class PageState:
     def following(self) -> NextFold:
         """The next fold by the strategy that is chosen."""
         identifier = self.session.session_id if self.session else None
-        return self.service.folds.next_fold(identifier, strategy=st.session_state[STRATEGY])
+        return self.service.folds.next_fold(identifier, strategy=chosen(STRATEGY))
 
     @cached_property
     def statistics(self) -> Statistics | None:
@@ -198,7 +199,7 @@ def changed_settings() -> dict[str, Any]:
     """Returns the settings changed in this tab, by the names of `TurnOptions`: others may be stale here."""
     read = st.session_state.get(_READ, {})
     return {
-        name: value for name in _SETTINGS if (value := _setting(name)) not in (None, read.get(name))
+        name: value for name in _SETTINGS if (value := chosen(name)) not in (None, read.get(name))
     }  # a widget that isn't drawn has no value
 
 
@@ -263,8 +264,8 @@ def draw_in_passing() -> None:
 
 def language(service: ChatService) -> Language:
     """Returns the page's language: this tab's choice, the cookie's, the server's setting, or the browser's."""
-    chosen, from_cookie = st.session_state.get(LANGUAGE), st.context.cookies.get(LANGUAGE_COOKIE)
-    candidates = (chosen, from_cookie, service.settings.turnfold_language)
+    own, from_cookie = st.session_state.get(LANGUAGE), st.context.cookies.get(LANGUAGE_COOKIE)
+    candidates = (own, from_cookie, service.settings.turnfold_language)
     locale_language = language_of_locale(st.context.locale)
     return next((language for language in candidates if language in LANGUAGES), locale_language)
 
@@ -299,42 +300,38 @@ def _keep_changes(service: ChatService, session: SessionView) -> SessionView:
 
 def _follow_settings(service: ChatService, session: SessionView | None) -> None:
     """Sets the widgets to the session's settings; without a session, choices for the first message stay."""
-    state = st.session_state
-    identifier = session.session_id if session else ""
-    is_same_draft = session is None and state.get(_SETTINGS_OF) == identifier
-    has_projects = project_choice.is_on(service)
-    chosen = changed_settings() if is_same_draft else {}
-    if has_projects and session is None and not is_same_draft:
-        chosen = project_choice.preset(service)
-    current: dict[str, Any] = {
-        RATE: session.compression_rate if session else service.settings.compression_rate,
-        STRATEGY: session.strategy if session else service.sessions.default_strategy(),
-        MODEL: session.model if session else service.sessions.default_model(),
-        THINKING: session.thinking if session else "",
-        **(project_choice.settings_of(session) if has_projects else {}),
-    }
+    state, has_projects = st.session_state, project_choice.is_on(service)
+    choices: dict[str, Any] = {}
+    if session is not None:
+        identifier, settings = session.session_id, settings_of(session)
+    else:
+        identifier, own = "", service.sessions
+        settings = service.settings.compression_rate, own.default_strategy(), own.default_model(), "", "", True
+        if state.get(_SETTINGS_OF) == identifier:
+            choices = changed_settings()
+        elif has_projects:
+            choices = project_choice.preset(service)
+    current: dict[str, Any] = dict(zip(_SETTINGS, settings, strict=True))
     state[_SETTINGS_OF], state[_READ] = identifier, current
-    values = {**current, **chosen}
+    values = {**current, **choices}
     if values[RATE] != state[RATE]:  # with a new key the slider is drawn again, with this value
         state[_EDITION] = state.get(_EDITION, 0) + 1
-    state[RATE] = values.pop(RATE)
-    for name, value in values.items():
+    state.update({name: value for name, value in values.items() if name not in _CHOICES})
+    state[widget.DRAWN_LANGUAGE] = state[LANGUAGE]  # up to here the choices are those of the boxes drawn before
+    for name in _CHOICES:
         # An assignment would override a choice the user is making at this moment.
-        if _setting(name) != value:
-            state[name] = value
+        if chosen(name) != values[name]:
+            state[widget.choice_key(name)] = values[name]
     if has_projects:
         project_choice.follow(service)
 
 
-def _setting(name: str) -> Any:  # noqa: ANN401  # a number or a name, as the widget has it
-    value = st.session_state.get(name)
-    return round(value, 2) if isinstance(value, float) else value
+def chosen(name: str) -> Any:  # noqa: ANN401  # a number or a name, as the widget has it
+    return st.session_state.get(widget.choice_key(name), st.session_state.get(name))
 
 
 def keep_language() -> None:
     """Widget callback: makes the browser store the chosen language in its cookie."""
     st.session_state[KEEP_LANGUAGE] = True
-    for key in (STRATEGY, MODEL, THINKING, THEME, project_choice.LISTED):
-        # Without a new assignment the browser shows the chosen option in the previous language.
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
+    # Without a new assignment the browser shows the theme in the previous language.
+    st.session_state[THEME] = st.session_state[THEME]

@@ -19,7 +19,7 @@ ROOT: Final = "project_root"
 HAS_MEMORY: Final = "has_memory"
 # Keys of the widgets: an allowed folder, and the path below it.
 LISTED, BELOW = "project_listed", "project_below"
-_LAST, _DRAFT_MEMORY = "last_project", "draft_has_memory"
+_LAST = "last_project"
 
 
 def is_on(service: ChatService) -> bool:
@@ -36,10 +36,10 @@ def root_of(service: ChatService, session: SessionView | None) -> str:
 def take(service: ChatService) -> TurnfoldError | None:
     """Applies the choice made since the page was drawn; returns the refusal, if any."""
     state, roots = st.session_state, service.projects.roots()
-    if not roots or LISTED not in state or ROOT not in state:
+    if not roots or (key := widget.choice_key(LISTED)) not in state or ROOT not in state:
         return None
     known, below = _split(state[ROOT], roots)
-    listed, typed = state[LISTED], str(state.get(BELOW, below or "")).strip()
+    listed, typed = state[key], str(state.get(BELOW, below or "")).strip()
     if (listed, typed) == (known, below or ""):
         return None
     path = f"{listed}/{typed}" if listed == known and typed else listed
@@ -52,39 +52,31 @@ def take(service: ChatService) -> TurnfoldError | None:
     return None
 
 
-def settings_of(session: SessionView | None) -> dict[str, Any]:
-    if session is None:
-        return {ROOT: "", HAS_MEMORY: True}
-    return {ROOT: session.project_root, HAS_MEMORY: session.has_memory}
-
-
 def preset(service: ChatService) -> dict[str, Any]:
-    """Returns the settings of a new chat: the project last chosen in this tab, or else the newest chat's."""
+    """Returns a new chat's settings that aren't the default: the project last chosen here, or else the newest's."""
     if _LAST not in st.session_state:
         newest = service.sessions.list(last=1)
         root = service.sessions.get(newest[0].session_id).project_root if newest else ""
         st.session_state[_LAST] = root if _split(root, service.projects.roots())[1] is not None else ""
-    return {ROOT: st.session_state[_LAST], HAS_MEMORY: st.session_state.get(_DRAFT_MEMORY, True)}
+    return {ROOT: st.session_state[_LAST]}
 
 
 def begin(*, has_memory: bool) -> None:
-    st.session_state[_DRAFT_MEMORY] = has_memory
-    if HAS_MEMORY in st.session_state:
-        st.session_state[HAS_MEMORY] = has_memory
+    st.session_state[HAS_MEMORY] = has_memory
 
 
 def follow(service: ChatService) -> None:
     listed, below = _split(st.session_state[ROOT], service.projects.roots())
-    for key, value in ((LISTED, listed), (BELOW, below or "")):
+    for key, value in ((widget.choice_key(LISTED), listed), (BELOW, below or "")):
         if st.session_state.get(key) != value:
             st.session_state[key] = value
 
 
 def draw(service: ChatService, words: Words) -> None:
-    project, listed = words.project, st.session_state[LISTED]
-    roots = service.projects.roots()
+    project, key = words.project, widget.choice_key(LISTED)
+    roots, listed = service.projects.roots(), st.session_state[key]
     names = ["", *roots] if listed in {"", *roots} else ["", *roots, listed]
-    st.selectbox(project.tab, names, key=LISTED, format_func=lambda root: label(root) or project.none)
+    st.selectbox(project.tab, names, key=key, format_func=lambda root: label(root) or project.none)
     if listed in roots:
         st.text_input(project.below, key=BELOW, placeholder=project.below_hint)
     else:

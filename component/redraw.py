@@ -220,7 +220,7 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
     identifier = page_state.session_id()
     if identifier is None or st.session_state.get(_WHOLE) != identifier or dialog.is_left():
         return None
-    strategy = st.session_state[page_state.STRATEGY]
+    strategy = page_state.chosen(page_state.STRATEGY)
     try:
         service = service_provider.current()
         session = service.sessions.get(identifier)

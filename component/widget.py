@@ -25,6 +25,17 @@ def draw_action(label: str, key: str, icon: str, act: Callable[..., None], *argu
     st.button(label, key=key, icon=shown, on_click=act, args=arguments, **{"type": "tertiary", **options})
 
 
+DRAWN_LANGUAGE: Final = "drawn_language"
+
+
+def choice_key(name: str) -> str:
+    """Returns the key of a setting's select box, one for each language.
+
+    A browser reports an option by its words, and those of the language before until it shows the box.
+    """
+    return f"{name}_{st.session_state.get(DRAWN_LANGUAGE)}"
+
+
 def draw_note(text: str) -> None:
     st.markdown(f":small[:gray[{text}]]")
 

@@ -178,7 +178,7 @@ def _draw_gauge(now: PageState, gauge: Gauge) -> None:
         hints.append(words.gauge_help_usage.format(tokens=format_count(gauge.reported_tokens)))
     if gauge.is_guess:
         hints.append(words.window_guess_help)
-    name = html.escape(st.session_state[page_state.MODEL])
+    name = html.escape(page_state.chosen(page_state.MODEL))
     st.html(
         f'<div class="gauge" data-model="{name}" title="{"&#10;".join(hints)}">'
         f'<span class="track" role="meter" aria-label="{words.gauge}" aria-valuemin="0" aria-valuemax="100" '

@@ -21,7 +21,7 @@ _WIDTH_PIXELS: Final = 336
 
 
 def draw(now: PageState, gauge: Gauge) -> None:
-    words, name = now.words, st.session_state[page_state.MODEL]
+    words, name = now.words, page_state.chosen(page_state.MODEL)
     options = {option.name: option for option in now.service.sessions.model_options()}
     problem = now.service.sessions.endpoint_problem()
     option = options.get(name)
@@ -35,7 +35,7 @@ def draw(now: PageState, gauge: Gauge) -> None:
         st.selectbox(
             words.model,
             [*options] if option else [*options, name],
-            key=page_state.MODEL,
+            key=widget.choice_key(page_state.MODEL),
             format_func=lambda each: _label(words, each, options.get(each), _OPTION_CHARS),
             placeholder=words.no_model,
             on_change=redraw.page,
@@ -44,7 +44,7 @@ def draw(now: PageState, gauge: Gauge) -> None:
             st.selectbox(
                 words.thinking_level,
                 [*words.thinking_levels],
-                key=page_state.THINKING,
+                key=widget.choice_key(page_state.THINKING),
                 format_func=lambda level: words.thinking_levels[level],
                 on_change=redraw.page,
                 persist_state="session",

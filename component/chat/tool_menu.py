@@ -38,7 +38,7 @@ def draw(now: PageState) -> None:
 
 
 def _choice(now: PageState) -> McpChoice:
-    model = st.session_state[page_state.MODEL]
+    model = page_state.chosen(page_state.MODEL)
     return now.service.mcp.choices(page_state.session_id() or "", chosen=page_state.new_tools(), model=model)
 
 

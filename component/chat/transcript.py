@@ -241,7 +241,7 @@ def _draw_empty(now: PageState) -> None:
             if project_card.is_known():  # the project's suggestions replace the general ones
                 return
         st.title(words.empty_title, anchor=False, text_alignment="center")
-        strategy = st.session_state[page_state.STRATEGY]
+        strategy = page_state.chosen(page_state.STRATEGY)
         note = describe_strategy(words, strategy, now.service.settings.window_turns)
         intro = words.empty_intro if strategy == _BY_TURNS else note
         st.markdown(f":gray[{intro}]", text_alignment="center")

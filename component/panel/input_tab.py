@@ -246,7 +246,7 @@ def draw(now: PageState) -> None:
         return
     names = {_NEWEST: labels.newest} | {turn: labels.in_turn.format(turn=turn) for turn in reversed(turns[:-1])}
     look: dict[str, Any] = {"format_func": names.__getitem__, "label_visibility": "collapsed"}
-    chosen = st.selectbox(now.words.chart_turn, [*names], key=f"input_turn_{identifier}", **look)
+    chosen = st.selectbox(now.words.chart_turn, [*names], key=widget.choice_key(f"input_turn_{identifier}"), **look)
     turn = chosen or turns[-1]
     calls = now.service.inputs.of_turn(identifier, turn)
     if not calls:
@@ -279,7 +279,7 @@ def _choose_call(words: Words, calls: Sequence[CallInput], key: str) -> CallInpu
         range(len(calls)),
         index=answers[-1] if answers else len(calls) - 1,
         format_func=lambda index: _name_of(words, calls, calls[index]),
-        key=f"input_call_{key}_{len(calls)}",
+        key=widget.choice_key(f"input_call_{key}_{len(calls)}"),
         label_visibility="collapsed",
     )
     return calls[index]

@@ -18,7 +18,7 @@ _ALIGNMENTS: Final[tuple[Literal["left", "center", "right"], ...]] = ("left", "c
 
 
 def is_used(now: PageState) -> bool:
-    return now.service.folds.uses_rate(st.session_state[page_state.STRATEGY])
+    return now.service.folds.uses_rate(page_state.chosen(page_state.STRATEGY))
 
 
 def draw_rate(now: PageState) -> None:
@@ -143,7 +143,7 @@ def _lack(now: PageState, following: NextFold) -> str:
         return words.turns_left.format(count=following.turns_left)
     if not following.threshold_tokens:
         return f"{words.no_records} {words.compact_by_hand}"
-    rule = words.no_record_notes[st.session_state[page_state.STRATEGY]]
+    rule = words.no_record_notes[page_state.chosen(page_state.STRATEGY)]
     return f"{words.no_records} {rule.format(threshold=format_count(following.threshold_tokens))}"
 
 

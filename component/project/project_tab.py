@@ -57,7 +57,7 @@ def draw(now: PageState) -> None:
 
 
 def _choose(root: str) -> None:
-    st.session_state[project_choice.LISTED] = root
+    st.session_state[widget.choice_key(project_choice.LISTED)] = root
     redraw.page()
 
 

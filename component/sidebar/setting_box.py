@@ -179,8 +179,8 @@ def _draw_help(words: Words) -> None:
 def _draw_strategy(now: PageState) -> None:
     words = now.words
     names = {name: words.strategies.get(name, name) for name in now.service.sessions.strategies()}
-    st.selectbox(words.strategy, [*names], key=page_state.STRATEGY, format_func=names.__getitem__)
-    name = st.session_state[page_state.STRATEGY]
+    st.selectbox(words.strategy, [*names], key=widget.choice_key(page_state.STRATEGY), format_func=names.__getitem__)
+    name = page_state.chosen(page_state.STRATEGY)
     widget.draw_note(describe_strategy(words, name, now.service.settings.window_turns))
     if now.session is not None and name == "compaction":
         act, options = background.start_compaction, {"type": "secondary", "width": "stretch"}

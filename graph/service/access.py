@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from graph.core.instruction import checked_instructions
 from graph.core.text import plain_text
@@ -32,7 +32,7 @@ from graph.tool.registry import TOOL_NAMES, allowance_of, mcp_tools
 from graph.value.client import ClientOptions
 from graph.value.error import BusyError, InputError, McpError, SignInError
 from graph.value.mcp import ToolInfo
-from graph.value.view import LiveTurn, TurnOptions
+from graph.value.view import LiveTurn, Thinking, TurnOptions
 from graph.worker.turn_log import TurnLog
 from graph.worker.turn_poller import DistantTurn, TurnPoller
 from graph.worker.turn_runner import TurnRunner
@@ -161,7 +161,7 @@ class Choices:
     mcp: McpServers
 
     def chosen(self, options: TurnOptions) -> dict[str, Any]:
-        """Returns the settings given by the options.
+        """Returns the settings given by the options, without a level of thinking that isn't known.
 
         Raises:
             InputError: A value is invalid.
@@ -181,7 +181,7 @@ class Choices:
             changes["project_root"] = str(self.roots.resolve(options.project_root)) if options.project_root else ""
         if options.has_memory is not None:
             changes["has_memory"] = options.has_memory
-        if options.thinking is not None:
+        if options.thinking in get_args(Thinking):
             changes["thinking"] = options.thinking
         if options.instructions is not None:
             changes["instructions"] = checked_instructions(options.instructions)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from sqlalchemy import (
     Column,
@@ -95,10 +95,11 @@ _LAST_TURN = and_(turn_table.c.session_id == _session.session_id, turn_table.c.n
 
 
 def _select(*, is_listed: bool = False) -> Select[Any]:
-    """Selects rows; without the tools of a list's, which may be long."""
+    """Selects rows; without the tools of a list's, which may be long. An unknown level of thinking counts as none."""
     own: dict[str, ColumnElement[Any]] = {
         "is_open": case((turn_table.c.status.in_(OPEN), True), else_=False),
         "is_asking": case((turn_table.c.status == "asking", True), else_=False),
+        "thinking": case((_session.thinking.in_(get_args(Thinking)), _session.thinking), else_=""),
     }
     if is_listed:
         own["mcp_tools"] = literal((), JsonTuple())

@@ -43,7 +43,6 @@ from graph.store.transfer import ReadRow, add_rows, not_an_export, read_rows
 from graph.store.turn_row import TurnRow, new_attempt, sum_history_tokens
 from graph.value.error import BusyError, InputError
 from graph.value.record import RecordKind, RecordOutcome, RecordStatus
-from graph.value.view import Thinking
 from prompt.system.framing import CLOSED_ANSWER
 
 _METADATA: Final = ("model_name", "finish_reason")
@@ -98,7 +97,6 @@ def _mark_of(message: AnyMessage) -> Mapping[str, Any] | None:
 _UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 _STATUS: Final = {"status": get_args(get_type_hints(TurnRow)["status"])}
 _CHOICES: Final[Mapping[Table, Mapping[str, Sequence[object]]]] = {
-    session_table: {"thinking": get_args(Thinking)},
     turn_table: _STATUS,
     attempt_table: _STATUS,
     message_table: {"role": ("human", "ai", "tool")},

@@ -97,7 +97,7 @@ def chosen(stage: Stage) -> None:
     stage.visitor.open()
     stage.open_sidebar()
     stage.visitor.open_settings()
-    box = stage.visitor.find("project_listed").get_by_role("combobox")
+    box = stage.visitor.find_choice("project_listed").get_by_role("combobox")
     box.click()
     stage.visitor.page.get_by_role("option", name=root.name).first.click()
     expect(stage.visitor.find("project_below")).to_be_visible()

@@ -17,7 +17,7 @@ def settings_open(stage: Stage) -> None:
     stage.visitor.open()
     stage.open_sidebar()
     stage.visitor.open_settings()
-    expect(stage.visitor.find("strategy")).to_be_visible()
+    expect(stage.visitor.find_choice("strategy")).to_be_visible()
     expect(stage.visitor.find("search")).to_be_in_viewport()  # and the chats with it
 
 
@@ -59,7 +59,7 @@ def choices_hold(stage: Stage) -> None:
 
 def strategies_listed(stage: Stage) -> None:
     stage.visitor.open_settings()
-    stage.visitor.find("strategy").get_by_role("combobox").click()
+    stage.visitor.find_choice("strategy").get_by_role("combobox").click()
     expect(stage.visitor.page.get_by_role("option").first).to_be_visible()
 
 

@@ -25,14 +25,14 @@ def said(stage: Stage, number: int) -> str:
 
 def _open_settings(stage: Stage) -> None:
     stage.open_sidebar()
-    if not stage.visitor.find("strategy").is_visible():
+    if not stage.visitor.find_choice("strategy").is_visible():
         stage.visitor.open_settings()
-    expect(stage.visitor.find("strategy")).to_be_visible()
+    expect(stage.visitor.find_choice("strategy")).to_be_visible()
 
 
 def choose_strategy(stage: Stage, strategy: str) -> None:
     _open_settings(stage)
-    stage.visitor.find("strategy").get_by_role("combobox").click()
+    stage.visitor.find_choice("strategy").get_by_role("combobox").click()
     stage.visitor.page.get_by_role("option", name=stage.words.strategies[strategy], exact=True).click()
     expect(
         stage.visitor.find("settings").get_by_text(stage.words.strategy_notes[strategy].partition("{")[0].strip())
@@ -124,14 +124,14 @@ def models_listed(stage: Stage) -> None:
     stage.close_panel()
     expect(stage.button("model_menu")).to_contain_text(OTHER_MODEL)
     stage.button("model_menu").click()
-    stage.visitor.find("model").get_by_role("combobox").click()
+    stage.visitor.find_choice("model").get_by_role("combobox").click()
     expect(stage.visitor.page.get_by_role("option", name=OTHER_MODEL)).to_be_visible()
 
 
 def model_chosen(stage: Stage) -> None:
     stage.visitor.page.get_by_role("option", name="scripted-model").click()
     expect(stage.button("model_menu")).to_contain_text("scripted-model")
-    expect(stage.visitor.find("model")).to_be_visible()  # the menu stays open
+    expect(stage.visitor.find_choice("model")).to_be_visible()  # the menu stays open
     stage.visitor.page.keyboard.press("Escape")
 
 

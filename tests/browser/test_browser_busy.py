@@ -487,7 +487,7 @@ def test_a_press_and_a_text_in_the_tab_of_a_project_count_while_an_answer_is_wri
         workflow.open_task("둘째 일")
         visitor.open()
         visitor.open_settings()
-        visitor.find("project_listed").get_by_role("combobox").click()
+        visitor.find_choice("project_listed").get_by_role("combobox").click()
         visitor.page.get_by_role("option", name=root.name).first.click()
         expect(visitor.find("known")).to_be_visible()
         stage.open_tab(stage.words.project.tab)

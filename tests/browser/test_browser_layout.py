@@ -232,7 +232,7 @@ def test_print_has_the_chat_alone(visitor: Visitor, fake_openai: FakeOpenAI) -> 
 def test_a_box_opens_and_closes_at_once_for_whoever_wants_no_motion(visitor: Visitor) -> None:
     visitor.open()
     visitor.open_settings()
-    box, content = visitor.find("settings").locator("details"), visitor.find("strategy")
+    box, content = visitor.find("settings").locator("details"), visitor.find_choice("strategy")
     heights = box.evaluate("box => [box.getBoundingClientRect().height, box.scrollHeight]")
     assert heights[0] >= heights[1]
     visitor.open_settings()

@@ -49,6 +49,9 @@ class Visitor:
         """Finds the newest that has this key: until a run ends, what it has moved also stands where it was, below."""
         return self.every(key).first
 
+    def find_choice(self, name: str) -> Locator:
+        return self.find(f"{name}_{self._language}")
+
     @property
     def open_row(self) -> Locator:
         """The row of the chat that is open."""

@@ -43,6 +43,14 @@ def test_create_is_idempotent_and_update_changes_only_what_is_given(stores: Stor
     assert (row.compression_rate, row.strategy, row.model) == (0.5, "interval", "big")
 
 
+def test_an_unknown_level_of_thinking_counts_as_none(stores: StoreSet) -> None:
+    make(stores, "mine")
+    for stored, read in (("high", "high"), ("much", "")):
+        stores.sessions.update("mine", OWNER, thinking=stored)
+        assert stores.sessions.get("mine", OWNER).thinking == read
+        assert [row.thinking for row in stores.sessions.list(OWNER)] == [read]
+
+
 @pytest.mark.parametrize(
     "act",
     [

@@ -226,6 +226,8 @@ def test_options_of_the_settings_and_a_sessions_choice_go_out(open_chat: OpenCha
     assert (first["reasoning_effort"], first["top_k"], first["seed"]) == ("medium", 5, 1)
     assert (second["reasoning_effort"], second["top_k"], second["seed"]) == ("none", 5, 1)
     assert chat.view.thinking == "off"
+    chat.service.sessions.configure(chat.session_id, thinking="much")  # type: ignore[arg-type]  # no level
+    assert chat.view.thinking == "off"
 
 
 def test_a_model_without_such_a_choice_is_sent_none(open_chat: OpenChat, server: FakeOpenAI) -> None:

@@ -10,7 +10,7 @@ from tests.fake.shown_project import ROOT
 
 
 def choose_project(page: AppTest) -> AppTest:
-    page.run().selectbox(key="project_listed").set_value(ROOT).run()
+    page.run().selectbox(key="project_listed_ko").set_value(ROOT).run()
     return page
 
 

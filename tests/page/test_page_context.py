@@ -54,7 +54,7 @@ def test_each_strategy_says_what_it_does(page: AppTest, service: ScriptedService
         ("compaction", "컨텍스트가 차면"),
         ("window", "최근 10턴만 보냅니다"),
     ):
-        page.selectbox(key="strategy").set_value(name).run()
+        page.selectbox(key="strategy_ko").set_value(name).run()
         assert service.stored[identifier].strategy == name
         assert note in page_text(page)
         assert ("compact" in keys(page)) == (name == "compaction")

@@ -118,6 +118,6 @@ def test_a_strategy_that_does_not_use_the_rate_says_so_and_when_it_folds(
 def test_the_rate_is_used_again_once_its_strategy_is_chosen(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 2)
     service.stored[identifier].strategy = "window"
-    open_page(page, identifier).selectbox(key="strategy").set_value("interval").run()
+    open_page(page, identifier).selectbox(key="strategy_ko").set_value("interval").run()
     assert not slider_of(page).disabled
     assert "현재 압축률: 0.3" in page_text(page)

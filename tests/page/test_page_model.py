@@ -27,7 +27,7 @@ def test_a_model_is_chosen_before_the_first_message_and_its_builds_differ(
 ) -> None:
     four, eight = (ModelOption(LONG.format(bits), is_offline=False) for bits in (4, 8))
     service.models = (four, eight)
-    box = page.run().selectbox(key="model")
+    box = page.run().selectbox(key="model_ko")
     assert menu_label(page).endswith(r"Q4\_K\_M")
     assert [option[-6:] for option in box.options] == ["Q4_K_M", "Q8_K_M"]
     box.set_value(eight.name).run()
@@ -58,8 +58,8 @@ def test_an_endpoint_that_lists_nothing_is_named_with_what_to_set(page: AppTest,
     (warning,) = page.warning
     for told in ("`http://127.0.0.1:9/v1`", "연결할 수 없습니다", "`OPENAI_BASE_URL`"):
         assert told in warning.value
-    assert (menu_label(page), page.selectbox(key="model").options) == (":material/warning: 모델 없음", ["모델 없음"])
-    assert page.selectbox(key="model").placeholder == "모델 없음"
+    assert (menu_label(page), page.selectbox(key="model_ko").options) == (":material/warning: 모델 없음", ["모델 없음"])
+    assert page.selectbox(key="model_ko").placeholder == "모델 없음"
 
 
 def test_long_names_keep_their_ends() -> None:

@@ -42,7 +42,7 @@ def test_without_a_project_the_tab_has_the_choice(page: AppTest, project: Script
     page.session_state["panel_tabs"] = "프로젝트"
     assert "선택한 프로젝트가 없습니다." in page_text(page.run())
     page.button(key="choose_project_0").click().run()
-    assert page.selectbox(key="project_listed").value == ROOT
+    assert page.selectbox(key="project_listed_ko").value == ROOT
     assert "선택한 프로젝트가 없습니다." not in page_text(page)
     assert changes(project) == []
 

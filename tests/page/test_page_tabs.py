@@ -27,8 +27,8 @@ def chosen(view: SessionView) -> tuple[float, str, str]:
 
 def choose(page: AppTest) -> None:
     slider_of(page).set_value(0.5).run()
-    page.selectbox(key="strategy").set_value("compaction").run()
-    page.selectbox(key="model").set_value("big-model").run()
+    page.selectbox(key="strategy_ko").set_value("compaction").run()
+    page.selectbox(key="model_ko").set_value("big-model").run()
 
 
 @pytest.mark.parametrize("act", ["send", "regenerate", "configure"])
@@ -47,8 +47,8 @@ def test_a_tab_that_shows_old_settings_does_not_bring_them_back(
     acts[act]()
     rate = 0.1 if act == "configure" else 0.5
     assert chosen(service.sessions.get(identifier)) == (rate, "compaction", "big-model")
-    assert other_page.selectbox(key="strategy").value == "compaction"
-    assert other_page.selectbox(key="model").value == "big-model"
+    assert other_page.selectbox(key="strategy_ko").value == "compaction"
+    assert other_page.selectbox(key="model_ko").value == "big-model"
     assert slider_of(other_page).value == rate
 
 
@@ -56,17 +56,34 @@ def test_how_much_a_model_thinks_can_be_chosen_where_it_is_known_to(page: AppTes
     service.models = (*service.models, replace(BIG, thinks=True))
     identifier = store_session(service, 1)
     open_page(page, identifier)
-    assert "thinking" not in [box.key for box in page.selectbox]
-    page.selectbox(key="model").set_value("big-model").run()
-    box = page.selectbox(key="thinking")
+    assert "thinking_ko" not in [box.key for box in page.selectbox]
+    page.selectbox(key="model_ko").set_value("big-model").run()
+    box = page.selectbox(key="thinking_ko")
     assert (box.value, box.options) == ("", ["모델이 정한 대로", "끔", "적게", "많이"])
     box.set_value("off").run()
     assert service.sessions.get(identifier).thinking == "off"
-    page.selectbox(key="model").set_value("offline-mini").run()
+    page.selectbox(key="model_ko").set_value("offline-mini").run()
     assert service.sessions.get(identifier).thinking == "off"
-    page.selectbox(key="model").set_value("big-model").run()
+    page.selectbox(key="model_ko").set_value("big-model").run()
     assert service.sessions.get(identifier).thinking == "off"
-    assert page.selectbox(key="thinking").value == "off"
+    assert page.selectbox(key="thinking_ko").value == "off"
+
+
+def test_what_is_chosen_for_the_first_message_outlasts_a_change_of_the_language(
+    page: AppTest, service: ScriptedService
+) -> None:
+    page.context["locale"] = "ko-KR"
+    service.models = (*service.models, replace(BIG, thinks=True))
+    choose(page.run())
+    page.selectbox(key="thinking_ko").set_value("high").run()
+    for language, level in (("en", "High"), ("ko", "많이")):
+        page.segmented_control(key="language").set_value(language).run()
+        box = page.selectbox(key=f"thinking_{language}")
+        assert level in box.options
+        assert (box.value, page.selectbox(key=f"strategy_{language}").value) == ("high", "compaction")
+    say(page, "첫마디")
+    (sent,) = service.sent
+    assert (sent.compression_rate, sent.strategy, sent.model, sent.thinking) == (0.5, "compaction", "big-model", "high")
 
 
 def test_a_change_counts_though_its_own_run_was_overtaken(page: AppTest, service: ScriptedService) -> None:
@@ -95,8 +112,8 @@ def test_a_model_that_the_list_lacks_just_now_stays_the_sessions(page: AppTest, 
     service.stored[identifier].model = "gone-model"
     open_page(page, identifier)
     assert not page.exception
-    assert page.selectbox(key="model").value == "gone-model"
-    assert page.selectbox(key="model").options == ["offline-mini · 내장", "gone-model"]
+    assert page.selectbox(key="model_ko").value == "gone-model"
+    assert page.selectbox(key="model_ko").options == ["offline-mini · 내장", "gone-model"]
     say(page, "이어서")
     assert service.stored[identifier].model == "gone-model"
 
@@ -110,7 +127,7 @@ def test_two_tabs_on_the_real_service(real_service: ChatService) -> None:
     for tab in tabs:
         open_page(tab, identifier)
     slider_of(tabs[0]).set_value(0.5).run()
-    tabs[0].selectbox(key="strategy").set_value("compaction").run()
+    tabs[0].selectbox(key="strategy_ko").set_value("compaction").run()
     say(tabs[1], "감사합니다")
     list(real_service.turns.follow(identifier))
     assert chosen(real_service.sessions.get(identifier)) == (0.5, "compaction", "offline-mini")
@@ -170,10 +187,10 @@ def test_only_what_was_chosen_goes_with_the_first_message_and_not_with_the_next_
     page: AppTest, service: ScriptedService
 ) -> None:
     service.models = (*service.models, BIG)
-    page.run().selectbox(key="model").set_value("big-model").run()
+    page.run().selectbox(key="model_ko").set_value("big-model").run()
     slider_of(page).set_value(0.45).run()
     say(page, "안녕")
-    assert page.selectbox(key="model").value == "big-model"
+    assert page.selectbox(key="model_ko").value == "big-model"
     assert slider_of(page).value == 0.45
     page.button(key="new_chat").click().run()
     say(page, "둘째 대화")
