@@ -195,7 +195,7 @@ def draw(now: PageState) -> None:
                     project_card.draw_origin(now)
         for turn in shown.transcript.turns:
             if turn.number not in slots:
-                _draw_turn(now, identifier, turn, shown)
+                _draw_turn(now, identifier, turn, shown, now)
         for number in slots:
             delivery.fragment(key=redraw.key(number))(_draw_slot)(now, identifier, number, shown)
 
@@ -209,7 +209,7 @@ def _draw_slot(page: PageState, identifier: str, number: int, shown: Shown) -> N
         if not delivery.is_whole():
             shown = redraw.read_slots(now.service, now.session)
         turn = shown.turn(number)
-        _draw_turn(now, identifier, turn, shown)
+        _draw_turn(now, identifier, turn, shown, page)
         if turn.is_last:
             _draw_notices(now.words, now.session)
         redraw.note_drawn(now.session, turn, shown, has_words=True)
@@ -255,12 +255,12 @@ def _draw_empty(now: PageState) -> None:
             st.markdown(f":small[:gray[{words.offline_note}]]", text_alignment="center")
 
 
-def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:
+def _draw_turn(now: PageState, identifier: str, turn: TurnView, shown: Shown, page: PageState) -> None:
     _draw_day(now, turn, shown)
     with st.container(key=f"turn_{turn.number}", gap="small"):
         _draw_words(now, identifier, turn, shown)
         draw_tail = delivery.fragment(key=redraw.key(turn.number, "tail"))(_draw_tail)
-        (draw_tail if redraw.has_slot(turn.number) else _draw_tail)(now, identifier, turn, shown)
+        (draw_tail if redraw.has_slot(turn.number) else _draw_tail)(page, identifier, turn, shown)
 
 
 def _draw_tail(page: PageState, identifier: str, turn: TurnView, shown: Shown) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from playwright.sync_api import Browser, expect
 
+from graph.service import ChatService
 from tests.browser.conftest import visiting
 from tests.browser.visitor import Visitor
-from tests.fake.openai_reply import text
+from tests.fake.openai_reply import Body, Reply, text
 from tests.fake.openai_server import FakeOpenAI
 
 
@@ -26,6 +29,27 @@ def test_another_tab_follows_by_itself(
         fake_openai.script(text("이것은 다시 쓴 답입니다."), to="첫 탭에서 하는 둘째 말입니다.")
         visitor.find("regenerate").locator("button").click()
         expect(other.turn(2)).to_contain_text("이것은 다시 쓴 답입니다.")
+
+
+@pytest.mark.slow
+def test_a_setting_that_was_changed_elsewhere_during_an_answer_is_followed(
+    visitor: Visitor, other_server: ChatService, fake_openai: FakeOpenAI
+) -> None:
+    may_end = threading.Event()
+
+    def answer(_: Body) -> Reply:
+        may_end.wait(60)
+        return text("이제 끝났습니다.")
+
+    fake_openai.script(answer, to="그동안 설정을 바꿀 말입니다.")
+    visitor.open()
+    visitor.ask("먼저 하는 말입니다.")
+    visitor.write("그동안 설정을 바꿀 말입니다.")
+    visitor.find("stop").locator("button").wait_for()
+    other_server.sessions.configure(visitor.session_id, strategy="window")
+    may_end.set()
+    visitor.wait_for_end(2)
+    expect(visitor.find("panel")).to_contain_text("최근 10턴만 보냅니다.")
 
 
 def test_back_and_forth_open_what_the_address_names(visitor: Visitor) -> None:
