@@ -215,7 +215,8 @@ def watch(now: PageState, drawn: SessionView) -> None:
 def _follow(now: PageState, identifier: str, number: int) -> None:
     # Drawn from fresh data by the turn's own run: only a later run may request a redraw.
     is_fresh = not delivery.is_asked_for()
-    with error_box(now.words):
+    # In one container, which the ended answer's first element replaces whole: else parts stay beside it for a moment.
+    with error_box(now.words), st.container():
         try:
             turn = now.service.turns.live(identifier)
             if turn is not None and turn.number == number:
