@@ -1,1 +1,1 @@
-export default ({ setTriggerValue }) => (globalThis.turnfoldAsk = setTriggerValue);
+export default ({ setTriggerValue }) => void (globalThis.turnfoldAsk = setTriggerValue);
