@@ -46,7 +46,7 @@ def send_typed() -> None:
         st.session_state[page_state.ASK] = text
 
 
-def take(text: str, identifier: str, *, message_id: str, has_files: bool, is_queued: bool = False) -> str | None:
+def take(text: str, identifier: str, *, message_id: str, is_lost: bool, is_queued: bool = False) -> str | None:
     """Sends a message to a session, or runs it as a command of the open one, for which the files stay.
 
     Returns the session's id, "" for a command without a session; None if refused.
@@ -59,7 +59,7 @@ def take(text: str, identifier: str, *, message_id: str, has_files: bool, is_que
         return None
     command = service.folds.command_of(text)
     if command is None:
-        return _take_text(text, identifier, message_id, has_files=has_files, is_queued=is_queued)
+        return _take_text(text, identifier, message_id, is_lost=is_lost, is_queued=is_queued)
     attaching.take_back(message_id)
     opened, words = page_state.session_id(), words_of(st.session_state[page_state.LANGUAGE])
     if opened is None:
@@ -94,7 +94,7 @@ def _is_doubtful(name: str) -> bool:
     return True
 
 
-def _take_text(text: str, identifier: str, message_id: str, *, has_files: bool, is_queued: bool) -> str | None:
+def _take_text(text: str, identifier: str, message_id: str, *, is_lost: bool, is_queued: bool) -> str | None:
     """Sends a message, or shows the help; as `take`."""
     if slash := _SLASH.fullmatch(text):
         if slash[1].lower() == "help":
@@ -106,21 +106,21 @@ def _take_text(text: str, identifier: str, message_id: str, *, has_files: bool, 
             attaching.take_back(message_id)
             return None
     is_sent = _try(
-        lambda: _send_once(text, identifier, message_id, has_files=has_files, is_queued=is_queued),
+        lambda: _send_once(text, identifier, message_id, is_lost=is_lost, is_queued=is_queued),
         passes_on=BusyError.code,
     )
     (attaching.sent if is_sent else attaching.take_back)(message_id)
     return identifier if is_sent else None
 
 
-def _send_once(text: str, identifier: str, message_id: str, *, has_files: bool, is_queued: bool) -> None:
+def _send_once(text: str, identifier: str, message_id: str, *, is_lost: bool, is_queued: bool) -> None:
     """Sends a message; if its files are gone, it was already sent or is refused by a `TurnfoldError`."""
     service, files = service_provider.current(), attaching.aside().get(message_id, {}).values()
     newest: Sequence[TurnView] = ()
-    if is_queued or (has_files and not files):
+    if is_queued or is_lost:
         with suppress(NotFoundError):
             newest = service.turns.transcript(identifier).turns
-    if has_files and not files:
+    if is_lost:
         if any(turn.user_message_id == message_id for turn in newest):
             return
         raise AttachmentError("lost")
@@ -163,7 +163,7 @@ def _send_here(text: str) -> bool:
         return False
     identifier = opened or service.sessions.new_id()
     try:
-        taken_by = take(text, identifier, message_id=f"user-{uuid4().hex}", has_files=False)
+        taken_by = take(text, identifier, message_id=f"user-{uuid4().hex}", is_lost=False)
     except BusyError as error:
         page_state.set_notice(error)
         return False

@@ -29,7 +29,7 @@ _KEPT: Final = "attached"
 _ASIDE: Final = "files_set_aside"
 _REFUSED: Final = "refused_files"
 _TOLD: Final = "told_files"
-READ: Final = "read_files"  # how many; also the number of the last
+READ: Final = "read_files"  # how many this tab has sent; also the number of the last
 _SMALL: Final = "small_pictures"
 Kept = Attachment | NamedImage
 
@@ -62,6 +62,7 @@ def refuse(told: object) -> None:
         match one:
             case {"name": str(name), "reason": str(reason)} if reason in get_args(AttachmentReason):
                 st.session_state[_REFUSED] = (*_refused(), AttachmentError(cast("AttachmentReason", reason), name))
+                st.session_state[READ] = st.session_state.get(READ, 0) + (reason == "upload")
     st.session_state[_TOLD] = len(every)
     redraw.changed()
 
@@ -78,8 +79,8 @@ def _read(file: File) -> Kept:
 
 def set_aside(message_id: str, last: int) -> None:
     """Makes the files up to the one with this number those of this message; what came later is for the next."""
-    own = {number: one for number, one in _attached().items() if number <= last}
-    if message_id not in aside() and own:
+    if last and message_id not in aside():
+        own = {number: one for number, one in _attached().items() if number <= last}
         later = {number: one for number, one in _attached().items() if number > last}
         st.session_state.update({_ASIDE: {**aside(), message_id: own}, _KEPT: later, _REFUSED: ()})
 

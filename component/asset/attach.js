@@ -11,16 +11,14 @@ let unreadCount = 0;
 let handedAt = -Infinity;
 let refusedFiles = [];
 
+const hasKept = () => document.querySelector(".st-key-attached") !== null;
+
 function isReading() {
   const told = Number(document.querySelector(HEARD)?.dataset.read ?? readCount);
   if (told < readCount) handedAt = -Infinity; // to another server
   unreadCount -= Math.max(told - readCount, 0);
   readCount = told;
   return unreadCount > 0 && performance.now() - handedAt < READ_MILLISECONDS;
-}
-
-function hasKept() {
-  return document.querySelector(".st-key-attached") !== null;
 }
 
 // Where it is clear, nothing is uploaded first.
@@ -56,7 +54,6 @@ function onUploads() {
   document.documentElement.toggleAttribute("data-reading", isReading());
   if (document.querySelector(`${UPLOAD} [data-testid='stFileChipIconSpinner']`)) return;
   document.querySelectorAll(`${UPLOADED}[aria-invalid]`).forEach((chip) => {
-    unreadCount -= 1;
     refuse(chip.querySelector("[data-testid='stFileChipName']")?.title ?? "", "upload");
     chip.querySelector("button").click();
   });

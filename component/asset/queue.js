@@ -21,10 +21,9 @@ function change(id, changes) {
 }
 
 function moveQueue() {
-  outbox.forEach(({ id, session, waits, files }, index) => {
+  outbox.forEach(({ id, session, waits }, index) => {
     if (waits !== "files" || isReading()) return;
-    const isLost = unreadCount > 0 || handedAt === -Infinity; // by a reload or a restart: the server refuses it
-    change(id, { waits: reasonToWait(session, outbox.slice(0, index)), files: isLost || hasKept() ? files : 0 });
+    change(id, { waits: reasonToWait(session, outbox.slice(0, index)) });
     sendOutbox();
   });
   const due = outbox.find((message, index) => isDue(message, outbox.slice(0, index)));

@@ -65,13 +65,15 @@ def take_sent(sent: object) -> None:
 
 def _take(message: _Sent, heard: dict[str, str | None]) -> None:
     key = f"user-{message.id}"
-    attaching.set_aside(key, 0 if message.tries else message.files)
+    read = 0 if message.tries else st.session_state.get(attaching.READ, 0)
+    is_lost = message.files > read and key not in attaching.aside()
+    attaching.set_aside(key, 0 if is_lost else message.files)
     waiting: dict[str, int] = st.session_state.setdefault(_WAITING, {})
     try:
         if message.waits:
             raise BusyError  # noqa: TRY301  # reported like one that came too early
         heard[message.id] = action.take(
-            message.text, message.session, message_id=key, has_files=message.files > 0, is_queued=message.is_queued
+            message.text, message.session, message_id=key, is_lost=is_lost, is_queued=message.is_queued
         )
         waiting.pop(message.id, None)
     except BusyError:

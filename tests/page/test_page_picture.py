@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from component import attaching
 from component.bridge import service_provider
 from component.words.text import LANGUAGES, Language
 from component.words.wording import words_of
@@ -48,7 +49,8 @@ def refusals(page: AppTest) -> list[tuple[str, str]]:
 
 
 def send(page: AppTest, text: str, number: int, **about: object) -> AppTest:
-    made = {"id": f"{number:024x}", "text": text, "session": "session-1", "is_new": False, "files": 9}
+    count = page.session_state[attaching.READ] if attaching.READ in page.session_state else 0  # noqa: SIM401  # it has no `get`
+    made = {"id": f"{number:024x}", "text": text, "session": "session-1", "is_new": False, "files": count}
     message = {**made, **NEW, **about}
     page.session_state["sent"] = [message]
     return page.button(key="hear").click().run()
@@ -151,6 +153,30 @@ def test_a_file_that_was_read_before_the_message_ahead_of_it_was_heard_is_for_th
     assert keys(page) & {"detach_0", "detach_1"} == {"detach_0"}
     send(page, "다음에 보낸 말", 2, files=3)
     assert set(re.findall(r"\w+\.txt", service.stored["session-1"].turns[-1].user_text)) == {"third.txt"}
+
+
+@pytest.mark.parametrize("tries", [0, 1])
+def test_a_file_that_was_taken_off_before_its_message_was_heard_is_not_missed(
+    page: AppTest, service: ScriptedService, tries: int
+) -> None:
+    read(page, ("first.txt", b"one"))
+    page.button(key="detach_0").click().run()
+    service.refusal = BusyError() if tries else None
+    send(page, "파일 없이 보낼 말", 1, files=1)
+    service.refusal = None
+    send(page, "파일 없이 보낼 말", 1, files=1, tries=tries)
+    assert service.stored["session-1"].turns[-1].user_text == "파일 없이 보낼 말"
+    assert not page.error
+
+
+def test_a_message_whose_files_are_not_all_there_is_refused_and_takes_none(
+    page: AppTest, service: ScriptedService
+) -> None:
+    read(page, ("second.txt", b"two"))  # after a reload that the first was lost by
+    send(page, "파일 둘과 함께 보낼 말", 1, files=2)
+    assert len(service.stored["session-1"].turns) == 1
+    assert words_of("ko").attachment.reasons["lost"] in page.error[0].value
+    assert "detach_0" in keys(page)
 
 
 @pytest.mark.parametrize("status", ["failed", "asking"])
