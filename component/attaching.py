@@ -48,9 +48,9 @@ def take(files: Sequence[File]) -> None:
     for file in files:
         number = st.session_state[READ] = st.session_state.get(READ, 0) + 1
         try:
-            if len(_attached()) >= MAX_FILES:
+            if len(attached()) >= MAX_FILES:
                 raise AttachmentError("too_many", file.name)  # noqa: TRY301  # shown like the other errors
-            st.session_state[_KEPT] = {**_attached(), number: _read(file)}
+            st.session_state[_KEPT] = {**attached(), number: _read(file)}
         except AttachmentError as error:
             st.session_state[_REFUSED] = (*_refused(), error)
 
@@ -70,7 +70,7 @@ def refuse(told: object) -> None:
 def _read(file: File) -> Kept:
     data = file.getvalue()
     if is_image(file.name, data):
-        if len(images_of(_attached().values())) >= MAX_IMAGES:
+        if len(images_of(attached().values())) >= MAX_IMAGES:
             raise AttachmentError("too_many_images", file.name)
         return read_image(file.name, data)
     max_chars = service_provider.opened().settings.message_chars
@@ -80,14 +80,14 @@ def _read(file: File) -> Kept:
 def set_aside(message_id: str, last: int) -> None:
     """Makes the files up to the one with this number those of this message; what came later is for the next."""
     if last and message_id not in aside():
-        own = {number: one for number, one in _attached().items() if number <= last}
-        later = {number: one for number, one in _attached().items() if number > last}
+        own = {number: one for number, one in attached().items() if number <= last}
+        later = {number: one for number, one in attached().items() if number > last}
         st.session_state.update({_ASIDE: {**aside(), message_id: own}, _KEPT: later, _REFUSED: ()})
 
 
 def take_back(message_id: str) -> None:
     """Makes the files of a message those of the next one again."""
-    st.session_state[_KEPT] = {**aside().get(message_id, {}), **_attached()}
+    st.session_state[_KEPT] = {**aside().get(message_id, {}), **attached()}
     sent(message_id)
 
 
@@ -113,12 +113,12 @@ def draw(words: Words) -> None:
             st.html(f'<p class="refused" role="alert"><b>{name}</b> {reason}</p>', width="content")
             label = words.attachment.remove.format(name=escape_label(error.detail))
             widget.draw_action(label, f"icon_refused_{number}", "close", _remove, error)
-    if not _attached():
+    if not attached():
         return
     with st.container(key="attached", gap="xsmall"):
         widget.draw_note(words.attachment.kept)
         with st.container(horizontal=True, gap="xsmall"):
-            for number, attachment in enumerate(_attached().values()):
+            for number, attachment in enumerate(attached().values()):
                 with st.container(width="content", gap=None, key=f"kept_{number}"):
                     if isinstance(attachment, NamedImage):
                         small = st.session_state.setdefault(_SMALL, {})
@@ -129,7 +129,7 @@ def draw(words: Words) -> None:
                     widget.draw_action(label, key, "close", _remove, attachment, type="secondary")
 
 
-def _attached() -> Mapping[int, Kept]:
+def attached() -> Mapping[int, Kept]:
     return dict(st.session_state.get(_KEPT, {}))
 
 
@@ -144,6 +144,6 @@ def _refused() -> tuple[AttachmentError, ...]:
 
 @delivery.once
 def _remove(taken_off: Kept | AttachmentError) -> None:
-    st.session_state[_KEPT] = {number: one for number, one in _attached().items() if one is not taken_off}
+    st.session_state[_KEPT] = {number: one for number, one in attached().items() if one is not taken_off}
     st.session_state[_REFUSED] = tuple(one for one in _refused() if one is not taken_off)
     redraw.changed()

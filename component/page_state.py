@@ -143,7 +143,7 @@ def open_session(identifier: str | None, turn: int | None = None) -> None:
     st.session_state[OPEN] = identifier
     _name_in_url(identifier)
     if identifier is None:
-        project_choice.begin(has_memory=True)
+        st.session_state[project_choice.HAS_MEMORY] = True
     for key in (SHOWN_TURNS, _SHOWN_ATTEMPTS, NEW_INSTRUCTIONS, NEW_TOOLS):
         st.session_state.pop(key, None)
     st.session_state[WANTED_TURN] = turn

@@ -61,10 +61,6 @@ def preset(service: ChatService) -> dict[str, Any]:
     return {ROOT: st.session_state[_LAST]}
 
 
-def begin(*, has_memory: bool) -> None:
-    st.session_state[HAS_MEMORY] = has_memory
-
-
 def follow(service: ChatService) -> None:
     listed, below = _split(st.session_state[ROOT], service.projects.roots())
     for key, value in ((widget.choice_key(LISTED), listed), (BELOW, below or "")):

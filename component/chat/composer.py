@@ -146,8 +146,10 @@ def _draw_above(page: PageState) -> None:
         redraw.note(redraw.COMPOSER, now.session is not None and now.session.can_stop)
         with widget.error_box(now.words):
             identifier = now.session.session_id if now.session else None
-            spoken = st.session_state[page_state.LANGUAGE]
-            gauge = now.service.folds.gauge(identifier, options=page_state.options(), language=spoken)
+            files = attaching.attached().values()
+            gauge = now.service.folds.gauge(
+                identifier, options=page_state.options(), language=now.words.language, files=files
+            )
             model_menu.draw(now, gauge)
             tool_menu.draw(now)
             _draw_gauge(now, gauge)

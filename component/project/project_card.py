@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from functools import partial
 
 import streamlit as st
 
@@ -122,7 +121,7 @@ def _draw_end(text: str, label: str, *, has_memory: bool) -> None:
     key, icon = ("with_memory", "history") if has_memory else ("without_memory", "history_toggle_off")
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.markdown(text, width="content")
-        widget.draw_action(label, key, icon, partial(project_choice.begin, has_memory=has_memory))
+        widget.draw_action(label, key, icon, st.session_state.update, {project_choice.HAS_MEMORY: has_memory})
 
 
 def _draw_known(part: Part, *, is_noted: bool) -> None:

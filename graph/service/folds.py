@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from textwrap import wrap
 from typing import Final, Literal
 
+from graph.core.attached import Attachment
 from graph.core.cost import Saved, saved_by_model, savings_of
 from graph.core.language import split_sentences
 from graph.core.open_question import without_question
@@ -39,6 +40,7 @@ from graph.value.view import (
     ChartPoint,
     Gauge,
     MissingFact,
+    NamedImage,
     NextFold,
     Passages,
     PinnedMessage,
@@ -188,14 +190,20 @@ class Folds:
         return tuple(ChartPoint(turn, sent, full, has_fold=turn in folds) for turn, sent, full in points)
 
     def gauge(
-        self, session_id: str | None, *, options: TurnOptions | None = None, language: Language | None = None
+        self,
+        session_id: str | None,
+        *,
+        options: TurnOptions | None = None,
+        language: Language | None = None,
+        files: Iterable[Attachment | NamedImage] = (),
     ) -> Gauge:
-        """Returns how full the window will be at the next call, without the question.
+        """Returns how full the window will be at the next call, without the words of the question.
 
         Args:
             session_id: The session; None for one that the next message creates.
             options: The settings of the next turn that differ from the session's; invalid ones are passed over.
             language: That of a session without words, the server's if None.
+            files: What goes with the question.
         """
         session = self._unsaved if session_id is None else self._access.own(session_id)
         if options is not None:
@@ -205,7 +213,7 @@ class Folds:
             language = self._stores.default_language
         models, calls = self._models, self._stores.calls
         name = session.model or models.default_name
-        sent_tokens = self._next_inputs.of(session, language).sent_tokens
+        sent_tokens = self._next_inputs.of(session, language, files).sent_tokens
         last = calls.last_answered(session_id) if session_id else None
         return Gauge(
             # The estimate as the provider counts, by what it has reported of earlier calls.

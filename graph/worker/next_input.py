@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -11,6 +11,7 @@ from typing import Final
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import BaseTool
 
+from graph.core.attached import Attachment, content_of, with_attachments
 from graph.core.model_input import ModelInput
 from graph.core.pin import BlockKind, ContextBlock, ContextRequest, ContextSource
 from graph.core.snapshot import SessionSnapshot
@@ -26,6 +27,7 @@ from graph.strategy.strategies import Strategies
 from graph.tool.registry import KnownTools, Schemas, mcp_schema
 from graph.tool.tool_context import ProjectAccess
 from graph.value.record import to_entry
+from graph.value.view import NamedImage
 from graph.worker.project_context import SessionContexts
 from graph.worker.turn_blocks import TurnBlocks
 from prompt.system.framing import Language
@@ -71,8 +73,8 @@ def unsaved_session(owner: str, compression_rate: float) -> SessionRow:
 class NextInputs:
     """The inputs of turns that haven't begun.
 
-    Folds that are ready count as adopted, and what the guard would fold counts as it is. What depends on the question
-    isn't known: the question itself, turns looked up for it, lines of memory chosen by it.
+    Folds that are ready count as adopted, and what the guard would fold counts as it is. Of the question only its files
+    are known; its words, turns looked up for it and lines of memory chosen by it aren't.
     """
 
     def __init__(
@@ -93,7 +95,9 @@ class NextInputs:
             source, _UnkeptBlocks(deps.stores.database), deps.stores.calls, deps.models, self._tools, lambda *_: ""
         )
 
-    def of(self, session: SessionRow, language: Language | None = None) -> ModelInput:
+    def of(
+        self, session: SessionRow, language: Language | None = None, files: Iterable[Attachment | NamedImage] = ()
+    ) -> ModelInput:
         """Returns the input of a session's next turn; `language` is that of a session without words."""
         deps, strategy = self._deps, self._strategies.of(session.strategy)
         name = deps.models.known_name(session.model) or _UNKNOWN_MODEL
@@ -103,7 +107,7 @@ class NextInputs:
                 language = deps.stores.language(session.session_id)
             snapshot = self._snapshot(session, strategy)
             turn = self._turn(session, strategy, language)
-            state = _state(session, snapshot)
+            state = _state(session, snapshot, _question([*files], language))
             guard = guard_of(deps, turn, state, name, self._offered(turn)[1])
             fit = guard.begin()
             if not strategy.sends_records:  # then only leaves out
@@ -183,9 +187,15 @@ class _UnkeptBlocks(ContextBlockStore):
         return ContextBlock(kind, 0, text) if text else None
 
 
-def _state(session: SessionRow, snapshot: SessionSnapshot) -> ChatState:
+def _question(files: Sequence[Attachment | NamedImage], language: Language) -> HumanMessage:
+    texts = [file for file in files if isinstance(file, Attachment)]
+    images = [file for file in files if isinstance(file, NamedImage)]
+    return HumanMessage(content_of(with_attachments(_QUESTION.text, texts, language), images), id=_QUESTION.id)
+
+
+def _state(session: SessionRow, snapshot: SessionSnapshot, question: HumanMessage) -> ChatState:
     return {
-        "messages": [*(entry.message for entry in snapshot.raw), _QUESTION],
+        "messages": [*(entry.message for entry in snapshot.raw), question],
         "session_id": session.session_id,
         "summary_history": [to_entry(record) for record in snapshot.active],
         "turn_count": session.turn_count + 1,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from graph.core.attached import data_urls, images_of, question_of, url_of
+from graph.core.attached import Attachment, data_urls, images_of, question_of, url_of
 from graph.core.turn import text_of
 from graph.server.settings import Settings
 from graph.value.error import InputError, NotFoundError, TurnfoldError
@@ -237,12 +237,20 @@ class ScriptedService:
     def chart(self, session_id: str) -> tuple[ChartPoint, ...]:
         return chart_of(self._look("chart", session_id).turns[self.reset_after :])
 
-    def gauge(self, session_id: str | None, *, options: TurnOptions, language: str) -> Gauge:
+    def gauge(
+        self,
+        session_id: str | None,
+        *,
+        options: TurnOptions,
+        language: str,
+        files: Collection[Attachment | NamedImage],
+    ) -> Gauge:
         if session_id is not None:
             self._look("gauge", session_id)
         assert language in {"ko", "en"}
         assert options.client is None
-        return self.gauge_now if session_id else Gauge(210, 8192)
+        gauge = self.gauge_now if session_id else Gauge(210, 8192)
+        return replace(gauge, sent_tokens=gauge.sent_tokens + 1_000 * len(files))
 
     def model_options(self) -> tuple[ModelOption, ...]:
         self.calls.append("model_options")

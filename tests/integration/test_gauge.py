@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from graph.core.attached import attachment_of, with_attachments
+from graph.core.text import IMAGE_TOKENS
 from graph.value.event import TurnFailed, TurnFinished
-from graph.value.view import TurnOptions
+from graph.value.view import NamedImage, TurnOptions
 from prompt.system.framing import Language
 from tests.fake.body import tokens_of
 from tests.fake.chat import Chat, question
@@ -36,10 +38,14 @@ def check(chat: Chat, *, options: TurnOptions | None = None, language: Language 
     folds = chat.service.folds
     gauge = folds.gauge(None if is_new else chat.session_id, options=options, language=language if is_new else None)
     assert isinstance(chat.say(SHORT[language], options=options)[-1], TurnFinished)
-    query = "SELECT sent_tokens FROM model_call WHERE session_id = ? AND kind = 'answer' ORDER BY turn DESC LIMIT 1"
-    ((sent_tokens,),) = chat.rows(query, chat.session_id)
-    assert gauge.sent_tokens == pytest.approx(sent_tokens, rel=0.05)
+    assert gauge.sent_tokens == pytest.approx(sent_tokens(chat), rel=0.05)
     return gauge.sent_tokens
+
+
+def sent_tokens(chat: Chat) -> int:
+    query = "SELECT sent_tokens FROM model_call WHERE session_id = ? AND kind = 'answer' ORDER BY turn DESC LIMIT 1"
+    ((tokens,),) = chat.rows(query, chat.session_id)
+    return int(tokens)
 
 
 def test_an_empty_page_counts_prompt_and_tools_in_its_language(chat: Chat, open_chat: OpenChat) -> None:
@@ -154,6 +160,19 @@ def test_a_model_without_tools_is_sent_none(open_chat: OpenChat, server: FakeOpe
     chat.service.sessions.model_options()
     with_tools = open_chat(chat_model="other").service.folds.gauge(None).sent_tokens
     assert check(chat) < with_tools - 200
+
+
+def test_the_files_of_the_next_message_count(chat: Chat) -> None:
+    chat.ask(1, 2)
+    note = attachment_of("note.txt", "오늘 회의에서 예산 4,500만 원을 승인했습니다. " * 60)
+    image = NamedImage("chart.png", "data:image/png;base64,iVBORw0K")
+    folds = chat.service.folds
+    before = folds.gauge(chat.session_id).sent_tokens
+    gauge = folds.gauge(chat.session_id, files=(note, image))
+    chat.service.turns.send(chat.session_id, with_attachments(SHORT["ko"], [note], "ko"), images=[image])
+    assert isinstance(chat.events()[-1], TurnFinished)
+    assert gauge.sent_tokens == pytest.approx(sent_tokens(chat), rel=0.05)
+    assert gauge.sent_tokens > before + IMAGE_TOKENS + 500
 
 
 def test_it_counts_as_the_provider_does_and_tells_its_report_apart(chat: Chat, server: FakeOpenAI) -> None:

@@ -63,13 +63,16 @@ def test_pictures_are_shown_before_they_are_sent_removed_sent_and_open_larger(
     assert not page.exception
     assert raw_html(page).count('<img class="picture"') == 2
     assert 'alt="floor.png"' in raw_html(page)
+    assert "≈4,416 / 8,192" in raw_html(page)
     page.button(key="detach_0").click().run()
     assert "floor.png" not in raw_html(page)
+    assert "≈3,416 / 8,192" in raw_html(page)
     send(page, "이것은 무엇인가요?", 1)
     turn = service.stored["session-1"].turns[-1]
     assert "words" in turn.user_text
     assert turn.user_text.endswith("\n[image: cat.jpg]")
     assert "detach_0" not in keys(page)
+    assert "≈1,416 / 8,192" in raw_html(page)
     (url,) = service.images.values()
     assert opened(url).size == (2_048, 68)
     assert raw_html(page).count('<img class="picture"') == 1
