@@ -240,7 +240,7 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
         if session_list.is_changed(service, keeps_order=keeps_order or session.is_running or bool(turns)):
             parts.append(SESSIONS)
         places = places_of(session) if page_state.is_finding() else _noted(FIND)
-        states = {TITLE: session.title, COMPOSER: session.can_stop, FIND: places}
+        states = {TITLE: session.title, COMPOSER: (session.can_stop, following.ready), FIND: places}
         parts += [part for part, state in states.items() if _noted(part) != state]
     except TurnfoldError:  # the whole page shows the error
         return None

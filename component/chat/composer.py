@@ -143,7 +143,7 @@ def _draw_above(page: PageState) -> None:
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key="bar")
     with bar, widget.error_box(page.words):
         now = page_state.look_again(page)
-        redraw.note(redraw.COMPOSER, now.session is not None and now.session.can_stop)
+        redraw.note(redraw.COMPOSER, (now.session is not None and now.session.can_stop, now.following.ready))
         with widget.error_box(now.words):
             identifier = now.session.session_id if now.session else None
             files = attaching.attached().values()

@@ -289,6 +289,17 @@ def test_a_summarys_card_stays_once_a_turn_has_used_it(service: ScriptedService)
     assert menus(page) == ["menu_card_record-10", "menu_card_record-7", "menu_card_record-4"]
 
 
+def test_a_summary_that_is_ready_after_its_answer_changes_the_bar_too(service: ScriptedService) -> None:
+    page = page_with_presses()
+    identifier = store_session(service, 3)
+    session = service.stored[identifier]
+    session.next_fold = NextFold(turns=(1, 2, 3), is_due=True)
+    open_page(page, identifier)
+    assert stale_parts(page) == []
+    session.next_fold = replace(session.next_fold, ready=(make_record((1, 2, 3)),))
+    assert {redraw.PANEL, redraw.COMPOSER} <= {*(stale_parts(page) or ())}
+
+
 def test_a_long_summary_is_sent_as_far_as_it_is_shown(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 4)
     service.stored[identifier].records = [make_record((1, 2, 3), summary="긴 요약입니다. " * 200)]
