@@ -80,6 +80,7 @@ def _reset(service: ChatService, identifier: str, words: str) -> None:
     if words:
         raise InputError("reset_words")
     service.folds.reset(identifier)
+    background.forget_change()
 
 
 def _is_doubtful(name: str) -> bool:
@@ -146,11 +147,6 @@ def pin_message(message_id: str, *, is_pinned: bool) -> None:
         (folds.pin if is_pinned else folds.unpin)(identifier, message_id)
 
     _try(change)
-
-
-def restore(identifier: str, record_id: str) -> None:
-    _try(lambda: service_provider.current().folds.restore(identifier, record_id))
-    redraw.page()
 
 
 def send(text: str) -> None:

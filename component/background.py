@@ -101,16 +101,16 @@ class Change(NamedTuple):
     """A change of a summary; `back_to` is the id of the replaced record, or of the compaction to undo."""
 
     session_id: str
-    text: str
     back_to: str
-    turn_count: int
     is_compaction: bool
+    text: str = ""
+    turn_count: int = 0
 
 
 def keep(session_id: str, text: str, *, back_to: str, is_compaction: bool = False) -> None:
     """Stores a change; the line to undo it is shown until the next message or the next change."""
     turn_count = service_provider.current().sessions.get(session_id).turn_count
-    st.session_state[_CHANGE] = Change(session_id, text, back_to, turn_count, is_compaction)
+    st.session_state[_CHANGE] = Change(session_id, back_to, is_compaction, text, turn_count)
 
 
 def last_change() -> Change | None:

@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from component import action, turn_buttons, widget
+from component import background, turn_buttons, widget
 from component.format import (
     count_lines,
     escape_label,
@@ -82,9 +82,9 @@ def draw(now: PageState, record: Record, *, is_active: bool = True, can_restore:
         with st.expander(words.details, key=f"details_{record.id}", icon=":material/info:", type="compact"):
             st.markdown("  \n".join(f":small[:gray[{line}]]" for line in _details(words, record)))
         if record.kind == "compaction" and can_restore and now.session is not None:
-            restored = now.session.session_id, record.id
+            made = background.Change(now.session.session_id, record.id, is_compaction=True)
             key, hint = f"restore_{record.id}", words.restore_help
-            widget.draw_action(words.undo, key, "undo", action.restore, *restored, help=hint)
+            widget.draw_action(words.undo, key, "undo", record_dialog.take_back, made, help=hint)
 
 
 def draw_summary(record: Record) -> None:

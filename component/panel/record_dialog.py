@@ -35,11 +35,11 @@ def draw_undo(page: PageState, surface: str) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"change_{surface}"):
         st.markdown(f":small[:material/check: {change.text}]", width="content")
-        widget.draw_action(page.words.undo, f"take_back_{surface}", "undo", _take_back, change)
+        widget.draw_action(page.words.undo, f"take_back_{surface}", "undo", take_back, change)
 
 
 @delivery.once
-def _take_back(change: background.Change) -> None:
+def take_back(change: background.Change) -> None:
     def take_back() -> None:
         folds = service_provider.current().folds
         (folds.restore if change.is_compaction else folds.use_version)(change.session_id, change.back_to)

@@ -278,8 +278,7 @@ class Folds:
         its user's version, from the next turn on. Automatic compaction pauses until the context has grown by a tenth.
 
         Raises:
-            InputError: `not_a_compaction`.
-            NotFoundError: The record isn't active, and no active compaction was made from it.
+            InputError: `not_a_compaction`, or `not_active`: neither is it, nor a compaction made from it.
             BusyError: A turn is in progress.
         """
         self._access.own(session_id)
@@ -290,7 +289,7 @@ class Folds:
             chains = [self._chain(record) for record in active]
             chain = next((chain for chain in chains if any(step.id == record_id for step in chain)), None)
             if chain is None:
-                raise NotFoundError(record_id)
+                raise InputError("not_active")
             ids = [step.id for step in chain]
             with self._stores.database.writing():
                 self._stores.records.revert(lease, ids[: ids.index(record_id) + 1])

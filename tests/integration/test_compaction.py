@@ -6,7 +6,7 @@ import threading
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
-from graph.value.error import BusyError, InputError, NotFoundError
+from graph.value.error import BusyError, InputError
 from graph.value.event import TurnFinished
 from tests.fake.body import content_of, faults, roles
 from tests.fake.chat import Chat, names, question
@@ -227,7 +227,7 @@ def test_each_compaction_of_the_list_can_be_restored_as_long_as_it_stands(
     assert folds.compactions(chat.session_id) == ()
     chat.ask(11, 11)
     assert [words for words in sent_texts(server) if words.startswith("질문 ")] == [question(n) for n in range(1, 12)]
-    with pytest.raises(NotFoundError):
+    with pytest.raises(InputError, match="not_active"):
         folds.restore(chat.session_id, first.id)
 
 

@@ -226,10 +226,10 @@ def compact(about: About) -> Iterator[Press]:
     assert about.compactions == 1
 
 
-@shows("action.restore")
+@shows("record_dialog.take_back")
 def restore(about: About) -> Iterator[Press]:
     record = about.service.folds.compact(about.session_id)
-    yield partial(action.restore, about.session_id, record.id)
+    yield partial(record_dialog.take_back, background.Change(about.session_id, record.id, is_compaction=True))
     assert about.compactions == 0
 
 
@@ -407,12 +407,11 @@ def use_a_version(about: About) -> Iterator[Press]:
     assert about.record.id == first.id
 
 
-@shows("record_dialog._take_back")
+@shows("record_dialog.take_back")
 def take_a_change_back(about: About) -> Iterator[Press]:
     first = about.record
     about.service.folds.edit(about.session_id, first.id, "The move is on 3 October.")
-    change = SimpleNamespace(session_id=about.session_id, back_to=first.id, is_compaction=False)
-    yield partial(handler("record_dialog._take_back"), change)
+    yield partial(record_dialog.take_back, background.Change(about.session_id, first.id, is_compaction=False))
     assert about.record.id == first.id
 
 

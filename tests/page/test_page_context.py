@@ -84,6 +84,26 @@ def test_a_compaction_is_made_told_and_restored(page: AppTest, service: Scripted
     ]
 
 
+def test_the_line_that_undoes_a_compaction_goes_with_what_it_undoes(page: AppTest, service: ScriptedService) -> None:
+    identifier = store_session(service, 4)
+    session, newest = service.stored[identifier], compaction()
+    session.records = session.compactions = [newest]
+    open_page(page, identifier)
+    say(page, "/compact")
+    assert "take_back_bar" in keys(page)
+    page.button(key=f"restore_{newest.id}").click().run()
+    assert "take_back_bar" not in keys(page)
+    say(page, "/compact")
+    service.refusal = InputError("not_active")
+    page.button(key="take_back_bar").click().run()
+    assert toasts(page) == ["그사이 다른 요약으로 바뀌었습니다. 다시 확인해 주세요."]
+    assert not page.error
+    say(page, "/compact")
+    assert "take_back_bar" in keys(page)
+    say(page, "/reset")
+    assert keys(page) & {"take_back_bar", "undo_reset"} == {"undo_reset"}
+
+
 def test_a_reset_leaves_a_divider_and_is_undone_beside_it(page: AppTest, service: ScriptedService) -> None:
     identifier = store_session(service, 5)
     open_page(page, identifier)
