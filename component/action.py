@@ -138,13 +138,9 @@ def undo_reset(identifier: str) -> None:
 
 
 def pin_message(message_id: str, *, is_pinned: bool) -> None:
-    identifier = page_state.session_id()
-    if identifier is None:
-        return
-
     def change() -> None:
         folds = service_provider.current().folds
-        (folds.pin if is_pinned else folds.unpin)(identifier, message_id)
+        (folds.pin if is_pinned else folds.unpin)(page_state.session_id() or "", message_id)
 
     _try(change)
 

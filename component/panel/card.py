@@ -188,7 +188,7 @@ def _details(words: Words, record: Record) -> Iterator[str]:
     if record.outcome == "shortened":
         yield words.was_shortened
     if record.version > 1:
-        yield words.card_version.format(version=record.version)
+        yield f"v{record.version}"
     tokens = record.input_tokens + record.output_tokens
     if record.kind == "verbatim" and not tokens:
         return  # no model was called for it

@@ -60,17 +60,13 @@ def groups_of(call: CallInput, turn: int) -> list[Group]:
 
 
 def _kind_of(block: InputBlock, turn: int) -> str:
-    if block.kind in _RECORDS:
-        return "records"
     if block.kind == "context":
         if block.id == "own":
             return "own"
         return "volatile" if block.id in {"volatile", "before"} else "layers"
-    if block.kind == "pin":
-        return "pins"
     if block.kind in {"message", "cut"}:
         return "current" if block.turns == (turn,) else "raw"
-    return block.kind
+    return {"pin": "pins", "record": "records", "shortened": "records"}.get(block.kind, block.kind)
 
 
 def _draw_group(words: Words, group: Group, key: str) -> None:

@@ -62,8 +62,8 @@ def draw(now: PageState, item: SessionItem) -> None:
         _draw_menu(now, item, title)
     if item.found_turn is not None:
         found = words.found_in_turn if item.found_count == 1 else words.found_in_turns
-        count, text = format_count(item.found_count), escape_label(item.found_text)
-        label, key = found.format(count=count, turn=item.found_turn, text=text), f"found_{item.session_id}"
+        others, text = format_count(item.found_count - 1), escape_label(item.found_text)
+        label, key = found.format(others=others, turn=item.found_turn, text=text), f"found_{item.session_id}"
         place = item.session_id, item.found_turn
         widget.draw_action(label, key, "", page_state.open_at, *place, width="stretch", wrap=True)
     dialog.draw(f"rename_{item.session_id}", words.rename_title, _draw_rename, now, item)

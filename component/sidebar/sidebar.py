@@ -24,7 +24,7 @@ def is_on() -> bool:
 def _draw_bar(words: Words, items: Sequence[SessionItem]) -> None:
     ticked = [item.session_id for item in items if st.session_state.get(f"tick_{item.session_id}")]
     with st.container(horizontal=True, gap="xsmall", wrap=False, key="danger_selection"):
-        label = words.sessions.delete_ticked.format(count=len(ticked))
+        label = words.sessions.delete_ticked.format(count=len(ticked)) if ticked else words.delete
         widget.draw_action(label, "delete_ticked", "", action.delete, ticked, type="primary", disabled=not ticked)
         st.button(words.cancel, key="cancel_selection", on_click=_switch, args=(False,))
 

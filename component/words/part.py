@@ -102,7 +102,7 @@ class InputWords(Group):
         ("note", "Section headings", "구획 제목"),
         ("raw", "Verbatim turns: {count}", "원문 턴 {count}개"),
         ("volatile", "Context of this turn", "이번 턴의 컨텍스트"),
-        ("current", "Current turn {turn}", "현재 턴 {turn}"),
+        ("current", "Current turn {turn}", "현재 {turn}턴"),
         ("call", "Tool's question", "도구의 질문"),
     )
     roles = table(

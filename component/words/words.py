@@ -18,7 +18,7 @@ class Words(Group):
         "“{name}” 프로그램이 시작한 대화입니다. 여기서도, 그 프로그램에서도 이어갈 수 있습니다.",
     )
     found_in_turn = Both("Turn {turn}: {text}", "{turn}턴: {text}")
-    found_in_turns = Both("{count} turns · turn {turn}: {text}", "{count}개 턴 · {turn}턴: {text}")
+    found_in_turns = Both("Turn {turn} and {others} more: {text}", "{turn}턴 외 {others}개 턴: {text}")
     skip_to_chat = Both("Skip to the chat", "대화로 건너뛰기")
     skip_to_field = Both("Skip to the message box", "메시지 입력란으로 건너뛰기")
     skip_to_panel = Both("Skip to the panel", "패널로 건너뛰기")
@@ -393,7 +393,6 @@ class Words(Group):
     card_row_verbatim = Both("[Turns {turns}] {original} chars · verbatim", "[{turns}턴] {original}자 · 원문 그대로")
     card_compaction = Both("[Turns {turns} compacted]", "[{turns}턴 압축]")
     card_merged = Both("{count} summaries merged into one", "요약 {count}개를 하나로 합침")
-    card_version = Both("v{version}", "v{version}")
     summarisers = table(
         ("extractive", "key sentences", "문장 추출"), ("example", "prepared for this example", "예시용으로 작성한 요약")
     )

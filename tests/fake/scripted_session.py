@@ -94,6 +94,7 @@ class ScriptedSession:
     forked_after: int = 0
     thinking: Thinking = ""
     found_turn: int | None = None
+    found_count: int = 0
 
     def row(self, session_id: str) -> SessionItem:
         return SessionItem(
@@ -103,6 +104,7 @@ class ScriptedSession:
             len(self.turns),
             self.live is not None,
             self.found_turn,
+            found_count=self.found_count,
             client=self.client,
             is_pinned=self.is_pinned,
             forked_from=self.forked_from,

@@ -50,9 +50,11 @@ def test_line_found_in_the_sidebar_opens_the_search_in_its_chat_with_the_same_wo
     page: AppTest, service: ScriptedService
 ) -> None:
     first, second = store_session(service, 3), store_session(service, 3)
-    service.stored[second].found_turn = 2
+    session = service.stored[second]
+    session.found_turn, session.found_count = 2, 3
     open_page(page, first)
     page.text_input(key="search").set_value("질문").run()
+    assert page.button(key=f"found_{second}").label.startswith("2턴 외 2개 턴: ")
     page.button(key=f"found_{second}").click().run()
     assert page.text_input(key="find_words").value == "질문"
     assert len(places(page)) == 3

@@ -43,6 +43,7 @@ def test_ticked_chats_are_deleted_and_come_back(page: AppTest, service: Scripted
     retained, gone, opened = (store_session(service, 1) for _ in range(3))
     open_page(page, opened).button(key="icon_select").click().run()
     assert page.button(key="delete_ticked").disabled
+    assert page.button(key="delete_ticked").label == "삭제"
     assert not [key for key in keys(page) if key.startswith("menu_")]
     for identifier in (gone, opened):
         page.checkbox(key=f"tick_{identifier}").check().run()
