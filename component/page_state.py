@@ -80,8 +80,9 @@ class PageState:
 
     @cached_property
     def statistics(self) -> Statistics | None:
-        """The figures of the session's folds; None on the empty page."""
-        return self.service.folds.statistics(self.session.session_id) if self.session else None
+        """The figures of the session's folds, ready ones included; None on the empty page."""
+        folds, ready = self.service.folds, self.following.ready
+        return folds.statistics(self.session.session_id, ready=ready) if self.session else None
 
 
 def begin() -> PageState:

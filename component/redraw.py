@@ -254,7 +254,8 @@ def cards(records: Sequence[Record], following: NextFold) -> Sequence[tuple[Reco
 
     Any other card stays as it is once a turn uses it.
     """
-    sent = [(record, False) for record in records if following.sent_turns is None]
+    replaced = [record for record in records if any(newer.covers(record) for newer in following.ready)]
+    sent = [(record, False) for record in records if following.sent_turns is None and record not in replaced]
     ready = [(record, record.kind == "compaction") for record in following.ready]
     return [*sent, *ready][-max(CARDS_AT_ONCE, len(ready)) :]
 

@@ -103,8 +103,9 @@ def _draw_lack(page: PageState, *, has_records: bool) -> None:
 def _lines(now: PageState, following: NextFold, rate: float) -> list[str]:
     words = now.words
     lines = [] if is_used(now) else [words.rate_unused]
-    if following.original_chars and following.summary_chars == following.original_chars:
-        lines.append(words.next_verbatim.format(original=format_count(following.original_chars)))
+    if following.stands_verbatim:
+        verbatim = words.next_verbatim if following.turns_left else words.next_short
+        lines.append(verbatim.format(original=format_count(following.original_chars)))
     elif following.original_chars:
         summary = format_about(following.summary_chars)
         lines.append(words.next_by_chars.format(original=format_count(following.original_chars), summary=summary))
@@ -125,8 +126,8 @@ def _note(now: PageState, following: NextFold, *, has_records: bool) -> str:
         return words.window_turns.format(count=following.sent_turns) if following.sent_turns else words.window_alone
     if following.ready:
         return words.fold_ready
-    if not following.is_due:
-        return "" if has_records else _lack(now, following)
+    if not following.is_due or following.stands_verbatim:  # whose line says what becomes of it
+        return "" if has_records or following.is_due else _lack(now, following)
     failures = now.session.fold_failures if now.session else 0
     if failures >= FAILURES_TO_TELL:
         return words.fold_warning.format(count=failures)

@@ -157,7 +157,7 @@ def draw(now: PageState) -> None:
 def draw_opener(now: PageState) -> None:
     """Draws the button that opens the panel; hidden by the style sheet while it is open."""
     words, left = now.words, now.following.turns_left
-    count = len(now.following.ready) + (now.statistics.record_count if now.statistics else 0)
+    count = now.statistics.record_count if now.statistics else 0
     template = words.open_panel
     if left and not count:
         template = words.open_panel_next if left == 1 else words.open_panel_first
@@ -215,12 +215,12 @@ def _draw_history(now: PageState) -> None:
     is_sent, cards = following.sent_turns is None, redraw.cards(records, following)
     for record, is_unused in reversed(cards):
         card.draw(now, record, can_restore=not is_unused)
-    count, sent_cards = now.statistics.record_count if now.statistics else 0, len(cards) - len(following.ready)
-    if count > sent_cards:
-        _draw_older(now, identifier, count - sent_cards, sent_cards, is_sent=is_sent)
+    older_count = (now.statistics.record_count if now.statistics else 0) - len(cards)
+    if older_count > 0:
+        _draw_older(now, identifier, older_count, len(cards) - len(following.ready), is_sent=is_sent)
     if is_sent and any(record.kind == "compaction" for record in records):
-        # Those that the newest one has replaced; restoring one undoes every later one.
-        earlier = now.service.folds.compactions(identifier)[1:]
+        # Those that the newest one replaces; restoring one undoes every later one.
+        earlier = now.service.folds.compactions(identifier)[not any(is_unused for _, is_unused in cards) :]
         label = now.words.earlier_compactions.format(count=len(earlier))
         if earlier and (box := widget.open_box(label, "compactions", "compress")):
             with box:
@@ -272,6 +272,8 @@ def _draw_statistics(now: PageState) -> None:
             st.markdown(words.stat_chars.format(original=original, summary=summary))
             template, saved = words.stat_saved if sums.saved_percent >= 0 else words.stat_grown, sums.saved_percent
             st.markdown(template.format(percent=abs(saved), length_percent=100 - saved))
+            if now.following.ready:
+                widget.draw_note(words.fold_ready)
     has_savings = bool(sums.record_count or sums.unsent_tokens or sums.fold_tokens)
     if has_savings:
         draw_savings_box(words, now.service.folds.savings(identifier))

@@ -321,6 +321,10 @@ class Words(Group):
         "Next summary: {original} chars so far · kept verbatim if it stays this short",
         "다음 요약: 지금까지 {original}자 · 너무 짧으면 요약하지 않고 원문 그대로 보냅니다",
     )
+    next_short = Both(
+        "Next summary: {original} chars · too short, so kept verbatim",
+        "다음 요약: {original}자 · 짧아서 요약하지 않고 원문 그대로 보냅니다",
+    )
     next_by_turn = Both(
         "Next summary after turn {turn} · e.g. {original} → about {summary} chars",
         "다음 요약: {turn}턴이 끝난 뒤 · 예: {original}자 → 약 {summary}자",
@@ -382,7 +386,7 @@ class Words(Group):
     details = Both("Details", "자세히")
     card_title = Both("[Turns {turns}]", "[{turns}턴 요약]")
     card_verbatim = Both("[Turns {turns}, verbatim]", "[{turns}턴 원문]")
-    fold_ready = Both("Used from your next message.", "다음 메시지부터 적용됩니다.")
+    fold_ready = Both("The new summary is used from your next message.", "새 요약은 다음 메시지부터 적용됩니다.")
     card_rate = Both("length {rate}", "압축률 {rate}")
     card_chars = Both(
         "{original} → {summary} chars ({percent}% of the original length)",

@@ -59,15 +59,11 @@ class SessionSnapshot:
 
     def adopting(self, record: Record) -> SessionSnapshot:
         """Returns the snapshot once a finished record is active, in place of all that it covers."""
-
-        def is_covered(first: int, last: int) -> bool:
-            return record.from_position <= first and last <= record.to_position
-
-        others = [each for each in self.active if not is_covered(each.from_position, each.to_position)]
+        others = [each for each in self.active if not record.covers(each)]
         return replace(
             self,
             active=sorted([*others, record], key=lambda each: each.from_position),
-            raw=[entry for entry in self.raw if not is_covered(entry.position, entry.position)],
+            raw=[entry for entry in self.raw if not record.from_position <= entry.position <= record.to_position],
         )
 
     @property

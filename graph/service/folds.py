@@ -111,10 +111,10 @@ class Folds:
         message = tool.invoke({"type": "tool_call", "id": session_id, "name": tool.name, "args": asked})
         return Passages(message.text, opened_turns(tool.name, message.text) or (), is_error=message.status == "error")
 
-    def statistics(self, session_id: str) -> Statistics:
-        """Returns the totals that the panel shows."""
+    def statistics(self, session_id: str, *, ready: Sequence[Record] = ()) -> Statistics:
+        """Returns the totals that the panel shows, counting `ready` folds as the next turn will."""
         self._access.own(session_id)
-        sums = self._stores.records.sums(session_id)
+        sums = self._stores.records.sums(session_id, ready=ready)
         client_changes, lost_tokens = self._stores.blocks.losses(session_id, "client")
         saved = round(100 * (1 - sums.summary_chars / sums.original_chars)) if sums.original_chars else 0
         return Statistics(
@@ -173,7 +173,10 @@ class Folds:
             return following
         specs = chosen.due_folds(snapshot)
         ready, is_making = self._fold_worker.outlook(session_id, specs, owner=self._access.owner, model=model)
-        return replace(following, ready=ready, is_making=is_making)
+        for record in ready:
+            snapshot = snapshot.adopting(record)
+        behind = chosen.next_fold(snapshot)
+        return replace(behind, is_due=True, is_reset=is_reset, is_making=is_making, ready=ready)
 
     def uses_rate(self, strategy: str) -> bool:
         """Whether the length of this strategy's summaries follows the compression rate."""

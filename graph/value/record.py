@@ -108,6 +108,9 @@ class Record:
     def context_tokens_after(self) -> int:
         return self.context_tokens - self.source_tokens + self.summary_tokens if self.context_tokens else 0
 
+    def covers(self, other: Record) -> bool:
+        return self.from_position <= other.from_position and other.to_position <= self.to_position
+
     def with_changes(self, **changes: object) -> Record:
         return replace(self, **changes)  # type: ignore[arg-type]  # the fields' types are checked by the stores' tests
 

@@ -291,7 +291,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class NextFold:
-    """The unfolded part of a session, and when the strategy folds it.
+    """The unfolded part of a session, that of `ready` folds left out, and when the strategy folds it.
 
     Attributes:
         turns: Turns of the next block, future ones included; () if the strategy doesn't fold by turns.
@@ -315,6 +315,10 @@ class NextFold:
     is_reset: bool = False
     is_making: bool = False
     ready: tuple[Record, ...] = ()
+
+    @property
+    def stands_verbatim(self) -> bool:
+        return 0 < self.original_chars == self.summary_chars
 
 
 @dataclass(frozen=True)

@@ -212,8 +212,8 @@ class ScriptedService:
         records = self._look("records", session_id).records
         return tuple(records if last is None else records[-last:])
 
-    def statistics(self, session_id: str) -> Statistics:
-        return self._look("statistics", session_id).statistics()
+    def statistics(self, session_id: str, *, ready: Sequence[Record] = ()) -> Statistics:
+        return self._look("statistics", session_id).statistics(ready)
 
     def savings(self, session_id: str) -> Savings:
         sums = self._look("savings", session_id).statistics()

@@ -135,12 +135,14 @@ class ScriptedSession:
             is_asking=bool(self.turns) and self.turns[-1].status == "asking",
         )
 
-    def statistics(self) -> Statistics:
-        original = sum(record.original_chars for record in self.records)
-        summary = sum(record.summary_chars for record in self.records)
+    def statistics(self, ready: Sequence[Record] = ()) -> Statistics:
+        others = [record for record in self.records if not any(newer.covers(record) for newer in ready)]
+        counted = [*others, *ready]
+        original = sum(record.original_chars for record in counted)
+        summary = sum(record.summary_chars for record in counted)
         return Statistics(
-            record_count=len(self.records),
-            folded_turn_count=sum(len(record.turns) for record in self.records),
+            record_count=len(counted),
+            folded_turn_count=sum(len(record.turns) for record in counted),
             original_chars=original,
             summary_chars=summary,
             saved_percent=round(100 * (1 - summary / original)) if original else 0,

@@ -11,7 +11,7 @@ import pytest
 from graph.strategy.base import Limits
 from graph.value.error import DatabaseError
 from graph.value.event import TurnFailed, TurnFinished, TurnStopped
-from graph.value.view import NextFold
+from graph.value.view import NextFold, Statistics
 from tests.fake.body import content_of, faults, raw_turns, summaries, tokens_of
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
@@ -297,20 +297,44 @@ def test_a_summary_is_told_while_it_is_made_and_shown_before_it_counts(chat: Cha
     (ready,) = following(chat).ready
     assert (ready.turns, ready.compression_rate, following(chat).is_making) == ((1, 2, 3), 0.35, False)
     assert chat.service.folds.records(chat.session_id) == ()
+    # What comes next is the block behind it, and it counts as the next turn will count it.
+    assert following(chat) == NextFold((4, 5, 6), turns_left=3, is_due=True, ready=(ready,))
+    counted = panel_sums(chat.service.folds.statistics(chat.session_id, ready=(ready,)))
+    assert counted == (1, 3, ready.original_chars, ready.summary_chars)
+    assert panel_sums(chat.service.folds.statistics(chat.session_id)) == (0, 0, 0, 0)
     chat.ask(4, 4)
     assert chat.service.folds.records(chat.session_id) == (ready,)
     assert following(chat).ready == ()
+    assert panel_sums(chat.service.folds.statistics(chat.session_id)) == counted
+
+
+def panel_sums(figures: Statistics) -> tuple[int, int, int, int]:
+    return figures.record_count, figures.folded_turn_count, figures.original_chars, figures.summary_chars
+
+
+def test_a_ready_compaction_counts_in_place_of_what_it_replaces(open_chat: OpenChat) -> None:
+    chat = open_chat(max_context_tokens=1_000)
+    chat.ask(1, 7)
+    assert panel_sums(chat.service.folds.statistics(chat.session_id))[:2] == (2, 6)
+    chat.service.sessions.configure(chat.session_id, strategy="compaction")
+    chat.ask(8, 9)
+    (ready,) = following(chat).ready
+    told = chat.service.folds.statistics(chat.session_id, ready=(ready,))
+    assert panel_sums(told) == (1, len(ready.turns), ready.original_chars, ready.summary_chars)
+    assert following(chat).tokens < following(chat).threshold_tokens
 
 
 def test_a_block_that_will_stand_word_for_word_is_said_to(chat: Chat, server: FakeOpenAI) -> None:
     server.script(text("네."), text("네."), text("네."))
-    for word in ("하나", "둘", "셋"):
+    for word in ("하나", "둘"):
         chat.say(f"{word}만 적어 두세요.")
-    first = following(chat)
-    assert first.original_chars == first.summary_chars < 100
-    chat.ask(4, 4)
-    (record,) = chat.service.folds.records(chat.session_id)
-    assert (record.kind, record.original_chars) == ("verbatim", first.original_chars)
+    assert following(chat).stands_verbatim
+    chat.say("셋만 적어 두세요.")
+    chat.wait_for_folds()
+    (ready,) = following(chat).ready
+    assert (ready.kind, ready.original_chars == ready.summary_chars) == ("verbatim", False)
+    assert ready.original_chars < 100
+    assert not following(chat).stands_verbatim  # what comes next has no words yet
 
 
 def test_strategies_that_go_by_tokens_say_how_far_it_is_and_a_window_what_it_sends(open_chat: OpenChat) -> None:

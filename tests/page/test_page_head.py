@@ -60,6 +60,12 @@ def test_the_line_of_the_next_fold_says_what_it_will_come_to(page: AppTest, serv
     session.next_fold = replace(BY_TURNS, original_chars=104, summary_chars=104)
     assert "다음 요약: 지금까지 104자 · 너무 짧으면 요약하지 않고 원문 그대로 보냅니다" in page_text(page.run())
 
+    short = "다음 요약: 104자 · 짧아서 요약하지 않고 원문 그대로 보냅니다"
+    session.next_fold = replace(DUE, original_chars=104, summary_chars=104)
+    page_shows = page_text(page.run())
+    assert short in page_shows
+    assert "요약합니다." not in page_shows
+
     session.next_fold = DUE
     page_shows = page_text(page.run())
     assert "다음 메시지를 보낼 때 요약합니다." in page_shows

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from component import redraw
 from component.format import format_count
+from graph.value.record import Record
 from graph.value.view import Gauge, NextFold
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
@@ -264,13 +265,61 @@ def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
     session.next_fold = replace(session.next_fold, ready=(ready,))
     page_shows = page_text(page.run())
     assert "먼저 볼 수 있는 요약" in page_shows
-    assert ":small[:gray[다음 메시지부터 적용됩니다.]]" in page_shows
+    assert ":small[:gray[새 요약은 다음 메시지부터 적용됩니다.]]" in page_shows
     assert menus(page) == ["menu_card_record-1"]
     assert 'aria-label="요약 1">요약 1<' in raw_html(page)
     assert "요약합니다." not in page_shows
     # Once it's used it is a card as any other.
     session.records, session.next_fold = [ready], NextFold(turns=(4, 5, 6), turns_left=2)
     assert "다음 메시지부터 적용됩니다" not in page_text(page.run())
+
+
+@pytest.mark.parametrize(
+    ("newest", "cards", "earlier", "told"),
+    [
+        (
+            make_record((4, 5, 6), original_chars=900, rate=0.25),
+            ["menu_card_record-4", "menu_card_record-1"],
+            [],
+            ("총 요약: 2개 (6턴 압축)", "원본: 2,400자 → 요약: 675자", "전체 압축률: 72% 절감"),
+        ),
+        (
+            replace(make_record((1, 2, 3, 4, 5), original_chars=2200, rate=0.1), id="newest", kind="compaction"),
+            ["menu_card_newest"],
+            ["restore_record-1"],
+            ("총 요약: 1개 (5턴 압축)", "원본: 2,200자 → 요약: 220자", "전체 압축률: 90% 절감"),
+        ),
+    ],
+)
+def test_a_ready_summary_counts_alike_in_cards_statistics_and_button(
+    page: AppTest,
+    service: ScriptedService,
+    newest: Record,
+    cards: list[str],
+    earlier: list[str],
+    told: tuple[str, ...],
+) -> None:
+    identifier = store_session(service, 6)
+    session, note = service.stored[identifier], ":small[:gray[새 요약은 다음 메시지부터 적용됩니다.]]"
+    session.records = [replace(make_record((1, 2, 3)), kind=newest.kind)]
+    session.compactions = [record for record in session.records if record.kind == "compaction"]
+    session.next_fold = NextFold(is_due=True, ready=(newest,))
+    page.session_state["compactions"] = True
+    assert f'aria-label="요약 {len(cards)}"' in raw_html(open_page(page, identifier))
+    assert menus(page) == cards
+    assert lines(page) == []
+    assert [key for key in keys(page) if key.startswith("restore_")] == earlier
+    page.session_state["panel_tabs"] = "통계"
+    page_shows = page_text(page.run())
+    assert all(figure in page_shows for figure in told)
+    assert note in page_shows
+    # The next message uses it, and nothing of this changes.
+    session.records = [record for record in session.records if not newest.covers(record)] + [newest]
+    session.next_fold = NextFold(turns=(7, 8, 9), turns_left=2)
+    page_shows = page_text(page.run())
+    assert all(figure in page_shows for figure in told)
+    assert note not in page_shows
+    assert f'aria-label="요약 {len(cards)}"' in raw_html(page)
 
 
 def test_a_summarys_card_stays_once_a_turn_has_used_it(service: ScriptedService) -> None:
