@@ -98,14 +98,12 @@ def begin() -> PageState:
     theme = st.context.cookies.get(THEME_COOKIE)
     st.session_state.setdefault(THEME, theme if theme in THEMES else "system")
     st.session_state[RATE] = _shown() or st.session_state.get(RATE)
-    refusal = project_choice.take(service)
-    if refusal is not None:
+    if refusal := project_choice.take(service):
         set_notice(refusal)
     session = _session(service)
     if session is not None:
         session = _keep_changes(service, session)
-        turn = st.session_state.pop(WANTED_TURN, None)
-        if turn is not None:
+        if turn := st.session_state.pop(WANTED_TURN, None):
             show_turns(session.turn_count - turn + 1)
             st.session_state[_LANDING] = (turn, landing()[1] + 1)
     _follow_settings(service, session)

@@ -26,7 +26,7 @@ function focusField(field, isAsked = false) {
   const isFree = document.activeElement === document.body || (isAsked && !document.activeElement?.matches("input, textarea"));
   // On a touch screen, focus would open the keyboard.
   if (isFree && matchMedia("(hover: hover)").matches && !document.querySelector("[role='dialog']")) {
-    field.focus({ preventScroll: true });
+    field?.focus({ preventScroll: true });
   }
 }
 

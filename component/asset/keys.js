@@ -9,11 +9,13 @@ const SHORTCUTS = {
   "Alt+ArrowUp": () => stepQuestion(-1),
   "Alt+ArrowDown": () => stepQuestion(1),
 };
+const SELECTION = ".st-key-danger_selection, [class*='st-key-tick_']";
 // Whatever has the focus for as long as it is open.
 const OVER = "[role='dialog']:not(.st-key-panel), [role='menu']";
-const PASSING = `${OVER}, [role='listbox'], [data-testid='stForm'], .st-key-find`;
+const PASSING = `${OVER}, [role='listbox'], [data-testid='stForm'], .st-key-find, ${SELECTION}`;
 const FOCUSABLE = "button, input, textarea, summary, a[href], [tabindex]";
 const DISABLED_TAB = "[role='tab']:not([tabindex])";
+const GONE_MILLISECONDS = 500;
 const LASTING = "[class*='st-key-turn_'], .st-key-panel"; // around plain buttons: what is nearer goes with them
 
 // What has the focus, and what had it before a passing part was opened, each with the key of the container around it.
@@ -65,7 +67,8 @@ function onSkip(event) {
 function onFocus({ target }) {
   if (target.matches("section[role='dialog']") && !target.contains(focused?.element ?? null)) enterDialog(target);
   const keyed = target.closest(target.dataset.press ? LASTING : "[class*='st-key-']");
-  focused = { element: target, key: keyed && keyOf(keyed), isPassing: target.closest(PASSING) !== null };
+  const [isPassing, isByKey] = [target.closest(PASSING) !== null, target.matches(":focus-visible")];
+  focused = { element: target, key: keyed && keyOf(keyed), isPassing, isByKey };
   focused.place = likeIt(focused).indexOf(target);
   if (!focused.isPassing) opener = focused;
 }
@@ -88,14 +91,17 @@ function onBlur({ target }) {
 }
 
 // The focus is lost with its element: it goes on to that which is drawn in its place, or to what opened the passing
-// part. And with a tab, which Streamlit disables until the run that it asked for has drawn all tabs.
+// part. And with a tab, which Streamlit disables until the run that it asked for has drawn all tabs. Whoever uses the
+// keyboard is in the message field if nothing of all that comes.
 function returnFocus() {
-  if (!focused || document.activeElement !== document.body || document.querySelector(OVER)) return;
-  const { element, isPassing } = focused;
-  if (element.matches(DISABLED_TAB)) element.tabIndex = 0;
-  else if (element.isConnected) return;
-  const again = drawnAgain(focused) ?? (isPassing && opener ? drawnAgain(opener) : null);
-  again?.focus({ preventScroll: true });
+  const lost = focused;
+  if (!lost || document.activeElement !== document.body || document.querySelector(OVER)) return;
+  if (lost.element.matches(DISABLED_TAB)) lost.element.tabIndex = 0;
+  else if (lost.element.isConnected) return;
+  const again = drawnAgain(lost) ?? (lost.isPassing && opener ? drawnAgain(opener) : null);
+  const goOn = () => lost === focused && focusField(document.querySelector(FIELD));
+  if (again) again.focus({ preventScroll: true });
+  else if (lost.isByKey) lost.timer ??= setTimeout(waitFor, GONE_MILLISECONDS, () => !isDrawing(), goOn);
 }
 
 // Of a plain button that went with its press, as a missing fact's or the pager's at its end, the next one's turn comes.

@@ -163,6 +163,8 @@ function markPopovers() {
     body.tabIndex = 0;
     if (document.activeElement?.matches("[data-testid='stPopoverButton']:focus-visible")) body.focus();
   });
+  // Streamlit names a box by its label's Markdown, with the escapes; the label around it says the text alone.
+  document.querySelectorAll("label input[type='checkbox'][aria-label]").forEach((box) => box.removeAttribute("aria-label"));
   document.querySelectorAll("[data-testid='stTooltipContent'] p").forEach((text) => {
     if (text.textContent === "Copy to clipboard") text.textContent = words.copy_code;
   });

@@ -39,8 +39,7 @@ def _draw_small(words: Words, identifier: str, image: NamedImage, key: str) -> N
 
 
 def _draw_large(words: Words, identifier: str, image: NamedImage) -> None:
-    url = enlarged(service_provider.current().turns.image(identifier, image.url))
-    if url:
+    if url := enlarged(service_provider.current().turns.image(identifier, image.url)):
         st.html(widget.picture(url, image.name or words.attachment.picture))
     else:
         st.markdown(words.attachment.picture_gone)

@@ -93,8 +93,7 @@ def _draw_lack(page: PageState, *, has_records: bool) -> None:
         is_first = not has_records and bool(following.turns) and not following.is_reset
         if is_first:
             st.html(_steps(words, following))
-        note = _note(now, following, has_records=has_records)
-        if note:
+        if note := _note(now, following, has_records=has_records):
             widget.draw_note(note)
         if is_first:
             st.html(_sample(words, st.session_state[page_state.RATE]))

@@ -27,8 +27,7 @@ def take_file(sent: object) -> None:
     """Widget callback: imports the chats of a file and opens the first; without a text the file is too large."""
     match sent:
         case {"text": str(text)}:
-            count = action.import_sessions(text)
-            if count:
+            if count := action.import_sessions(text):
                 labels = words_of(st.session_state[page_state.LANGUAGE]).sessions
                 page_state.queue_toast(labels.opened.format(count=count))
         case {"text": None, "size": int(size)}:
@@ -47,12 +46,9 @@ def _draw_programs(now: PageState) -> None:
     address = labels.address.format(address=f"{url.scheme}://{url.netloc}/v1") if url.netloc else ""
     st.markdown(f"{labels.note} {address}".rstrip())
     _draw_made(words)
-    with widget.error_box(words):
-        tokens = now.service.programs.list()
-        if tokens:
-            with st.container(key="program_list", gap="xsmall"):
-                for token in tokens:
-                    _draw_token(words, token, zone_of(now.time_zone))
+    with widget.error_box(words), st.container(gap="xsmall"):
+        for token in now.service.programs.list():
+            _draw_token(words, token, zone_of(now.time_zone))
     _draw_form(words)
 
 

@@ -74,7 +74,7 @@ def _draw_sessions(now: PageState) -> None:
     words = now.words
     with st.container(horizontal=True, gap="xsmall", wrap=False, vertical_alignment="center", key="search_row"):
         widget.draw_search(words.search_chats, page_state.SEARCH, is_kept=True)
-        widget.draw_action(words.sessions.select, "icon_select", "checklist", _switch, True, disabled=is_on())  # noqa: FBT003  # the argument of a widget callback
+        widget.draw_action(words.sessions.select, "icon_select", "checklist", _switch, not is_on())
     is_other = page_state.session_id() != (now.session.session_id if now.session else None)
     if is_other or st.session_state.get(page_state.WANTED_TURN) is not None:
         st.rerun()

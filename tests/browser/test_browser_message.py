@@ -110,6 +110,25 @@ def test_a_tab_keeps_the_focus_and_what_opened_a_dialog_a_form_or_the_search_has
     expect(visitor.page.get_by_role("tab", name="통계")).to_be_focused()  # Streamlit disables tabs while it draws them
 
 
+def test_what_goes_with_its_press_leaves_the_focus_near_it(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.ask("초점: 여러 개를 고르려고 대화를 시작합니다.")
+    visitor.begin_chat()
+    opener = visitor.find("icon_select").get_by_role("button")
+    for last in ("cancel_selection", "delete_ticked"):
+        opener.press("Enter")
+        box = visitor.page.get_by_role("checkbox", name="초점: 여러 개를 고르려고 대화를 시작합니다.", exact=True)
+        expect(opener).to_be_focused()
+        box.press("Space")
+        visitor.find(last).get_by_role("button").press("Enter")
+        expect(box).to_have_count(0)
+        expect(opener).to_be_focused()
+    undo = visitor.find("undo_delete").get_by_role("button")
+    undo.press("Enter")
+    expect(undo).to_have_count(0)
+    expect(visitor.field).to_be_focused()
+
+
 def test_field_and_panel_are_reached_past_the_list_of_chats(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("건너뛰기를 시험하려고 대화를 시작합니다.")

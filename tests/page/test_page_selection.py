@@ -114,3 +114,5 @@ def test_the_selection_can_be_left_and_a_refused_deletion_leaves_the_ticks(
     assert f"session_{identifier}" in keys(page)
     page.button(key="icon_select").click().run()
     assert page.checkbox(key=f"tick_{identifier}").value is False
+    page.button(key="icon_select").click().run()  # which began it
+    assert f"session_{identifier}" in keys(page)
