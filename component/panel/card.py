@@ -72,7 +72,7 @@ def draw(now: PageState, record: Record, *, is_active: bool = True, can_restore:
             choices = _choices(words.steering, now.session.session_id, record)
             widget.draw_menu(label, f"menu_card_{record.id}", choices)
         note_lines = record.kind == "verbatim"  # the first is for the model, and isn't drawn
-        lines = "\n".join(line for line in record.summary.splitlines()[note_lines:] if line.strip("> "))
+        lines = "\n".join(filter(None, (line.lstrip("> ") for line in record.summary.splitlines()[note_lines:])))
         is_long = count_lines(lines, _LINE_EMS) > _CLAMPED_LINES + 1  # the button of a clamped text takes a line
         key, begin = f"summary_{record.id}", replace(record, summary=record.summary[:_SENT_CHARS])
         widget.draw_clamped(words, key, lambda is_whole: draw_summary(record if is_whole else begin), is_long=is_long)

@@ -70,7 +70,7 @@ def open_dialog(name: str, session_id: str, record: Record) -> None:
 @delivery.once
 def edit(about: Target) -> None:
     text = str(st.session_state[about.key("text")])
-    done = _labels().edit_done.format(turns=_turns(about.record))
+    done = _labels().edit_done.format(turns=format_turns(about.record.turns))
     _change_in_dialog(about, lambda folds: folds.edit(about.session_id, about.record.id, text), done)
 
 
@@ -80,7 +80,8 @@ def add_fact(asked: Mapping[str, str]) -> Callable[[], None]:
 
     def add() -> None:
         made = service_provider.current().folds.add_fact(session_id, back_to, asked["fact"])
-        background.keep(session_id, _labels().fact_added.format(turns=_turns(made)), back_to=made.replaces or back_to)
+        done = _labels().fact_added.format(turns=format_turns(made.turns))
+        background.keep(session_id, done, back_to=made.replaces or back_to)
         if st.session_state.get(facts_key(back_to)):
             st.session_state[facts_key(made.id)] = True
 
@@ -94,7 +95,7 @@ def facts_key(record_id: str) -> str:
 
 @delivery.once
 def use_version(about: Target, version: Record) -> None:
-    done = _labels().use_done.format(turns=_turns(about.record), version=version.version)
+    done = _labels().use_done.format(turns=format_turns(about.record.turns), version=version.version)
     _change_in_dialog(about, lambda folds: folds.use_version(about.session_id, version.id), done)
 
 
@@ -108,7 +109,7 @@ def remake(about: Target) -> None:
     def done(made: Record) -> str:
         st.session_state.pop(_INSTRUCTION, None)
         before, after = format_count(about.record.summary_chars), format_count(made.summary_chars)
-        return _labels().remake_done.format(turns=_turns(made), before=before, after=after)
+        return _labels().remake_done.format(turns=format_turns(made.turns), before=before, after=after)
 
     _make(about, lambda folds: folds.remake(about.session_id, about.record.id, rate=rate, instruction=wish), done)
 
@@ -116,7 +117,7 @@ def remake(about: Target) -> None:
 @delivery.once
 def fold_again(session_id: str, record: Record) -> None:
     def done(made: Record) -> str:
-        return _labels().fold_again_done.format(turns=_turns(made))
+        return _labels().fold_again_done.format(turns=format_turns(made.turns))
 
     _make(Target(session_id, record), lambda folds: folds.fold_again(session_id, record.id), done)
     redraw.page()
@@ -127,7 +128,7 @@ def undo_fold(session_id: str, record: Record) -> None:
     def undo() -> None:
         quoted = service_provider.current().folds.undo(session_id, record.id)
         done = _labels().unmerged if quoted is None else _labels().undo_fold_done
-        text = done.format(turns=_turns(record), count=record.source_count)
+        text = done.format(turns=format_turns(record.turns), count=record.source_count)
         background.keep(session_id, text, back_to=record.id)
 
     page_state.attempt(undo)
@@ -150,15 +151,11 @@ def _make(about: Target, make: Callable[[Folds], Record], done: Callable[[Record
     def report(made: Record) -> None:
         background.keep(about.session_id, done(made), back_to=about.record.id)
 
-    background.start(_labels().making.format(turns=_turns(about.record)), make, report)
+    background.start(_labels().making.format(turns=format_turns(about.record.turns)), make, report)
 
 
 def _labels() -> SteeringWords:
     return words_of(st.session_state[page_state.LANGUAGE]).steering
-
-
-def _turns(record: Record) -> str:
-    return format_turns(record.turns)
 
 
 # Including the white space after it, which alone would match everywhere and split changes.

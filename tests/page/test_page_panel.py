@@ -173,7 +173,7 @@ def test_a_card_knows_its_turns_and_what_was_kept_word_for_word_stays_literal(
     page.run()
     assert "사용자: *하나*\n\nAI: 둘" in [text.value for text in page.text]
     assert "토큰 0" not in page_text(page)  # no model was called
-    said = ["(원문)", *(f"사용자: 말 {number}" for number in range(7))]
+    said = ["(원문)", *(f"사용자: {'말' * 16}" for _ in range(7))]  # each just fits a line
     service.stored[identifier].records = [replace(record, kind="verbatim", summary="\n> ".join(said))]
     page.run()
     assert "more_summary_record-1" not in keys(page)  # all seven lines are drawn
