@@ -110,6 +110,9 @@ def answer(
     """Returns the buttons of an answer; one `is_aside` that another attempt gave than the one that counts."""
     labels, about = words.sessions, {"session": identifier, "turn": str(turn.number)}
     parts: list[str] = []
+    if turn.attempts:  # first: the buttons behind it differ between the versions, and it stays under the pointer
+        steps, places = (labels.previous_answer, labels.next_answer), [str(attempt) for attempt in turn.attempts]
+        parts += _pager("version", steps, places, str(turn.attempt), turn.number, identifier)
     if turn.answer_text:
         parts.append(widget.copy_button(words.copy, turn.answer_text))
         if turn.answer_message_id and not is_aside:
@@ -119,16 +122,9 @@ def answer(
         parts.append(
             f'<details class="about" name="about"><summary data-icon="info" {label}></summary><p>{told}</p></details>'
         )
-    if turn.attempts:
-        steps, places = (labels.previous_answer, labels.next_answer), [str(attempt) for attempt in turn.attempts]
-        parts += _pager("version", steps, places, str(turn.attempt), turn.number, identifier)
     if is_aside:
-        about["to"] = str(turn.attempt)
-        parts.append(
-            markup(
-                "choose", labels.use_answer, about, icon="check", hint=labels.use_answer_hint, text=labels.use_answer
-            )
-        )
+        about, label = {**about, "to": str(turn.attempt)}, labels.use_answer
+        parts.append(markup("choose", label, about, icon="check", hint=labels.use_answer_hint, text=label))
     elif not turn.is_last:
         parts.append(markup("branch", labels.regenerate, about, icon="alt_route", text=words.regenerate))
     return parts
