@@ -109,6 +109,7 @@ function wordIn(turn) {
 
 function noteFind() {
   const isShown = document.querySelector(PLACES) !== null;
+  document.documentElement.classList.toggle("finds", isShown);
   if (isShown || CSS.highlights?.get("found")?.size) find.timer ??= setTimeout(drawFind, MARK_AGAIN_MILLISECONDS);
 }
 

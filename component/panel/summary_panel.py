@@ -206,7 +206,7 @@ def _draw_history(now: PageState) -> None:
     st.subheader(now.words.history, anchor=False)
     identifier = now.session.session_id if now.session else ""
     records = now.service.folds.records(identifier, last=redraw.CARDS_AT_ONCE) if identifier else ()
-    with st.container():  # shown where the panel covers the message field and its line
+    with st.container(key="panel_change"):  # shown where the panel covers the message field and its line
         record_dialog.draw_undo(now, "panel")
     panel_head.draw(now, has_records=bool(records or following.ready))
     with st.container():

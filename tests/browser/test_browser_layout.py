@@ -36,6 +36,20 @@ FROM_THE_RIGHT = """(part) => {
 
 
 BOX = "part => { const { x, y, right, bottom } = part.getBoundingClientRect(); return [x, y, right, bottom]; }"
+# Where the words of a button begin, whatever stands in front of them.
+BEGINNING = """(part) => {
+    const words = document.createRange();
+    words.selectNodeContents(part);
+    return words.getBoundingClientRect().x;
+}"""
+# How far a button and the ring around it lie inside what cuts them off.
+ROOM_FOR_RING = """(button) => {
+    let box = button.parentElement;
+    while (getComputedStyle(box).overflowX === "visible") box = box.parentElement;
+    const ring = button.getBoundingClientRect();
+    const edge = box.getBoundingClientRect();
+    return Math.min(ring.left - edge.left, edge.right - ring.right);
+}"""
 
 
 def box_of(part: Locator) -> list[int]:
@@ -283,6 +297,74 @@ def test_the_pager_of_an_answer_stays_under_the_pointer(visitor: Visitor, other_
     # Of an earlier answer it is all that is seen until the pointer is there.
     visitor.page.mouse.move(0, 0)
     assert abs(box_of(step)[0] - box_of(answer)[0]) < 10
+
+
+@pytest.mark.slow
+def test_a_title_ends_before_the_field_to_find(visitor: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 1)
+    other_server.sessions.rename(chat.session_id, "아주 긴 제목 " * 8)
+    visitor.open(f"?session={chat.session_id}")
+    title = visitor.find("chat_title").locator("h1")
+    left = box_of(title)[0]
+    visitor.find("icon_find").locator("button").click()
+    visitor.find("find").locator("input").wait_for()
+    for width in (1280, 1600, 1920):
+        visitor.page.set_viewport_size({"width": width, "height": 800})
+        expect(title).to_have_css("text-overflow", "ellipsis")
+        end = box_of(title)[2] - title.evaluate("title => parseFloat(getComputedStyle(title).paddingRight)")
+        assert end < box_of(visitor.find("find_place"))[0]
+    visitor.page.set_viewport_size({"width": 1280, "height": 800})
+    assert box_of(title)[0] == left
+
+
+@pytest.mark.slow
+def test_nothing_cuts_the_ring_of_a_button_in_the_bar(visitor: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 1)
+    visitor.open(f"?session={chat.session_id}")
+    visitor.find("panel").get_by_role("button", name="패널 닫기").click()
+    for place in ("open_panel", "model_menu"):
+        assert visitor.find(place).locator("button").evaluate(ROOM_FOR_RING) >= 3
+
+
+@pytest.mark.slow
+def test_what_undoes_a_change_moves_nothing_of_a_panel_beside_the_chat(
+    visitor: Visitor, other_server: ChatService
+) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 3)
+    visitor.open(f"?session={chat.session_id}")
+    head = visitor.find("panel_head")
+    place = box_of(head)
+    visitor.find("panel").locator('[class*="st-key-menu_card_"] button').first.click()
+    visitor.page.get_by_role("menuitem", name="원문으로 되돌리기").click()
+    expect(visitor.find("change_bar")).to_be_visible()
+    expect(visitor.find("change_panel")).to_be_attached()
+    assert box_of(head) == place
+
+
+@pytest.mark.slow
+def test_the_buttons_at_the_end_of_the_settings_begin_at_one_place(visitor: Visitor) -> None:
+    visitor.open()
+    visitor.open_settings()
+    settings = visitor.find("settings")
+    words = settings.get_by_text("API 연결", exact=True), settings.get_by_role("button", name="대화 가져오기")
+    api, file = (part.evaluate(BEGINNING) for part in words)
+    assert abs(api - file) < 2
+
+
+@pytest.mark.slow
+def test_on_a_phone_the_line_of_a_reset_is_one_row(phone: Visitor, other_server: ChatService) -> None:
+    chat = Chat(other_server)
+    chat.ask(1, 1)
+    other_server.folds.reset(chat.session_id)
+    phone.open(f"?session={chat.session_id}")
+    row, text, button = phone.find("reset_1"), phone.find("reset_1").locator("p").first, phone.find("undo_reset")
+    expect(text).to_have_css("text-align", "center")
+    line, said, undo = box_of(row), box_of(text), box_of(button)
+    assert said[1] < undo[1] < undo[3] < said[3]
+    assert said[0] - line[0] == line[2] - undo[2] > 16  # both rules
 
 
 @pytest.mark.slow
