@@ -119,6 +119,12 @@ def superseded(texts: tuple[str, ...], *, in_doubt: bool = False) -> frozenset[t
     return frozenset(replaced)
 
 
+def changed_in(text: str) -> tuple[Fact, ...]:
+    """Returns the values that a text replaces, and the new ones that it gives: 60일 말고, moved to 60 days."""
+    said, gone, corrections = _read(text)
+    return (*gone, *(said[index].fact for index, _ in corrections))
+
+
 def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     parts, last = [], 0
     for start, end in spans:

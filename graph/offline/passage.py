@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log
 from typing import Final, Literal
 
@@ -14,6 +15,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from graph.core.language import ASKING, DATE, INTRODUCTION, content_terms, is_casual, split_sentences
 from graph.core.snapshot import without_places
 from graph.core.turn import is_note, is_recalled, with_words
+from graph.fold.fact_find import fact_spans
+from graph.fold.fact_rule import is_rule
+from graph.fold.replaced import changed_in
 from graph.offline.phrase import is_own_phrase, label_source
 from graph.search.term import has_content_of
 from prompt.system.framing import (
@@ -39,6 +43,7 @@ QUOTATIONS: Final = 3
 
 _NOTE: Final = re.compile(
     r"(?:꼭\s)?(?:기억|메모|적어)(?:해)?\s?(?:줘요?|주세요|둬요?|두세요|놔)\s*[:：,.!]*\s*"
+    r"|(?:절대\s)?잊지\s?(?:마세요|말아\s?(?:줘요?|주세요))\s?[:：]\s*"
     r"|^(?:please\s)?(?:remember|keep\sin\smind|note)(?:\s(?:that|this))?\b\s*[:,.!]*\s*(?!.*\?$)",
     re.IGNORECASE,
 )
@@ -65,13 +70,15 @@ _TIME_FILLER: Final = re.compile(
     r"|\b(?:now|right|time|local|today|date|day|hello|hi|tell|check)\b",
     re.IGNORECASE,
 )
-# What an English request begins with.
-_VERBS: Final = (
-    r"write|make|create|translate|recommend|explain|list|draw|find|tell|show|give|suggest|help|compare|calculate"
-    r"|fix|correct|proofread|rewrite|rephrase|improve|shorten|generate|implement|debug|refactor|convert|solve|teach"
+# What an English request for an answer begins with, and one that may also change a value: "make it 60 days".
+_PRODUCING: Final = (
+    r"write(?!\s(?:this|that|it)\sdown)|make\s(?:me|us|an?(?!\snote)|some)|(?:fix|correct)\s(?:this|these|my)"
+    r"|create|translate|recommend|explain|list|draw|find|tell|show|give|suggest|help|compare|calculate"
+    r"|proofread|rewrite|rephrase|improve|shorten|generate|implement|debug|refactor|convert|solve|teach"
     r"|describe|compose|analy[sz]e|brainstorm|act\sas|pretend|imagine"
     r"|(?:draft|edit|review|code|program|design|build)\s(?:an?|the|this|my|our|me|some)"
 )
+_VERBS: Final = rf"{_PRODUCING}|write|make|fix|correct"
 # In this order: the first one that matches decides.
 _WORDING: Final[dict[Intent, str]] = {
     "identity": (
@@ -108,6 +115,7 @@ _WORDING: Final[dict[Intent, str]] = {
     "request": (
         r"^(?:can|could|would|will)\syou\b(?!\sremember)|(?:해|써|만들어|알려|찾아|그려|바꿔|골라|적어|말해|도와)\s?(?:줘|주세요|주라|줄래|달라|봐)"
         r"|(?<![을를])(?<![을를]\s)(?:줘요?|주세요|주라|줄래요?|달라)\s*(?:$|[\n.,:;!?~…])|(?<=[가-힣])\s?(?:줄|주실)\s?수\s?(?:있|없)"
+        r"|(?<=[가-힣])\s?주시겠"
         r"|(?:짜|고쳐|지어|다듬어|풀어|뽑아)\s?(?:봐|라)|부탁(?:해|드|합|$)"
         r"|(?:추천|번역|작성|설명|수정|교정|분석|검토|구현|변환|비교|계산)(?:해(?:봐|라)?\s*(?:$|[\n.,:;!?~…])|$)"
         rf"|^(?:(?:please|let'?s|now)\s)?(?:{_VERBS})\b"
@@ -130,6 +138,45 @@ _PATTERNS: Final = {intent: re.compile(wording, re.IGNORECASE) for intent, wordi
 _SMALL_TALK: Final = {intent: re.compile(wording, re.IGNORECASE) for intent, wording in _SOCIAL.items()}
 
 
+_PLEASE: Final = r"\s?(?:줘|주[세시십실라]|줄|달라)"
+_POLITELY: Final = (
+    r"(?:please\s|(?:can|could|would|will)\syou\s(?:please\s)?|i(?:'d|\swould)?\s(?:want|need|like)\syou\sto\s)"
+)
+# Asks for a text, also where it says how: 꼭 세 줄로 요약해 주세요.
+_PRODUCES: Final = re.compile(
+    rf"(?:(?<!신경)(?<!신경\s)써|(?<!날)짜|지어|그려|풀어|다듬어|만들어|세워|알려|찾아|말해|보여|골라|도와|읽어|가르쳐|뽑아){_PLEASE}"
+    r"|(?:추천|번역|작성|설명|요약|정리|교정|첨삭|분석|구현|변환|비교|계산|소개)(?:해|[을를])?\s?(?:줘|주|줄|달라|부탁)"
+    rf"|[는은인을할될]지\s(?:[꼭좀]\s)?[가-힣]{{1,4}}{_PLEASE}|^(?:can|could|would|will)\syou\b[^.!?\n]*\b(?:if|whether)\b"
+    r"|(?<![가-힣])(?:글|문장|문단|텍스트|코드|함수|쿼리|이?메일)(?:[을를]|\s좀)\s"
+    rf"|^{_POLITELY}?(?:{_PRODUCING})\b",
+    re.IGNORECASE,
+)
+# Sets how all texts are written from now on: 앞으로는 원 단위로 써 주세요.
+_FROM_NOW_ON: Final = re.compile(
+    rf"(?:앞으로[는도]|(?:이제|다음)부터[는도]?)\s[^.!?\n]{{0,60}}?[로게]\s?[가-힣]{{1,4}}{_PLEASE}"
+    r"|\b(?:from\snow\son|going\sforward|henceforth)\b",
+    re.IGNORECASE,
+)
+# Asks that what was said is kept.
+_KEEPS: Final = re.compile(
+    rf"(?:꼭\s|반드시\s)?(?:지켜|따라|챙겨|(?:기억|메모|기록|명심|유의|주의|참고|준수|숙지|유지|반영|적용)해){_PLEASE}[가-힣]*"
+    r"|(?:기억|메모|기록|명심|유의|주의|참고|준수|숙지|유지|반영|적용|양해|협조|잘|(?<!주)시[길기])[을를]?\s?부탁[가-힣]*"
+    rf"|^{_POLITELY}?(?:(?:make|be)\ssure|make\sa\snote|(?:keep|bear)\s(?:this\s|that\s|it\s)?in\smind|write\s\w+\sdown"
+    r"|(?:remember|note|know)\b(?=\sthat\b|\sthis\b|:)|(?:stick|keep)\sto|not\sforget|follow|respect|observe)\b",
+    re.IGNORECASE,
+)
+_BEHIND_VALUE: Final = re.compile(
+    rf"(?:\s[가-힣]{{2,3}}?)?(?:까지|부터|쯤|경|정도)?(?:으?로만?\s[^.!?:,\n]{{0,30}}?{_PLEASE}|이고|이며|이니|이므로|인데|이라서)"
+)
+_TEXT_SIZE: Final = re.compile(
+    r"(?:[자줄]|문장|문단|단어|(?:word|line|sentence|paragraph|character)s?)$", re.IGNORECASE
+)
+_HANGUL: Final = re.compile("[가-힣]")
+_VALUED: Final = ("date", "money", "number", "count")
+_LONGEST_KEPT: Final = 300
+_KNOWN_SENTENCES: Final = 1_024
+
+
 def find_intent(text: str) -> Intent:
     """Returns the intent of a message; "statement" if it requests nothing."""
     stripped = text.strip()
@@ -139,9 +186,37 @@ def find_intent(text: str) -> Intent:
         return "time"
     if _NOTE.search(stripped) and not stripped.endswith(("?", "？")):
         return "statement"
-    if _GIVEN.search(stripped):
-        return "request"
-    return _first_match(_PATTERNS, _HELLO.sub("", stripped), "statement")
+    asked = _without_kept(_HELLO.sub("", stripped))
+    return "request" if _GIVEN.search(asked) else _first_match(_PATTERNS, asked, "statement")
+
+
+def _without_kept(text: str) -> str:
+    """Returns a message without the sentences that ask only to keep what was said: 꼭 지켜 주세요, make it 60 days."""
+    sentences = split_sentences(text)
+    asked = [sentence for sentence in sentences if not _is_kept(sentence)]
+    return text if len(asked) == len(sentences) else "\n".join(asked)
+
+
+@lru_cache(maxsize=_KNOWN_SENTENCES)  # an answer asks for those of a message several times
+def _is_kept(sentence: str) -> bool:
+    if len(sentence) > _LONGEST_KEPT or not _PATTERNS["request"].search(sentence):
+        return False
+    if _FROM_NOW_ON.search(sentence):
+        return True
+    if _PRODUCES.search(sentence):
+        return False
+    # An English rule is no request, but a request may have one: fix the bug, but don't rename anything.
+    is_order = bool(_HANGUL.search(sentence)) and is_rule(sentence)
+    return is_order or bool(_KEEPS.search(sentence)) or _sets_value(sentence)
+
+
+def _sets_value(sentence: str) -> bool:
+    given = (fact for _, end, fact in fact_spans(sentence) if _BEHIND_VALUE.match(sentence, end))
+    return any(
+        # "코드를 Rust로 바꿔 주세요" asks for code.
+        (fact.kind in _VALUED and not _TEXT_SIZE.search(fact.text)) or (fact.kind == "name" and not fact.text.isascii())
+        for fact in (*given, *changed_in(sentence))
+    )
 
 
 def _first_match(patterns: Mapping[Intent, re.Pattern[str]], text: str, default: Intent) -> Intent:
@@ -167,7 +242,9 @@ def asks_for_new_text(sentence: str) -> bool:
 
 
 def without_note(statement: str) -> str:
-    return _NOTE.sub("", statement).strip()
+    """Returns a statement without the words that ask to note it; "" if it has no others (꼭 지켜 주세요)."""
+    noted = _NOTE.sub("", statement).strip()
+    return "" if _KEEPS.search(noted) and not content_terms(_KEEPS.sub(" ", noted)) else noted
 
 
 _CONTEXT, _RECENT, _CURRENT = (part.partition("{")[0] for part in (CONTEXT_PART, RECENT_PART, CURRENT_PART))
@@ -262,7 +339,9 @@ def _statements(text: str) -> Iterator[str]:
     for sentence in split_sentences(text):
         clean = without_note(_QUOTED_SPEAKER.sub("", sentence))
         is_empty = clean in ("", *VERBATIM_NOTE.values())
-        if not (is_empty or ASKING.search(clean) or is_own_phrase(clean) or is_casual(clean)):
+        if is_empty or is_own_phrase(clean) or is_casual(clean):
+            continue
+        if not ASKING.search(clean) or find_intent(clean) == "statement":
             yield clean
 
 

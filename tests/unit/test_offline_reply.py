@@ -144,10 +144,51 @@ WRITING = (
     "Fix this sentence: He go to school.", "I need a regex for email addresses", "Help me plan a birthday party",
     "Summarize this article: The government announced a policy today. It starts next year.", "Debug this code: print(1",
     "Please proofread this paragraph.", "I want you to act as a travel guide", "Let's write a story together",
+    # How a text is to be, with a rule or another value, doesn't make it less of a request.
+    "시를 써 주세요.", "마감은 12월 18일입니다. 안내 메일 초안을 써 주세요.", "12월 18일 회의 공지를 작성해 주세요.",
+    "이 문장을 고쳐 주세요: 1월 10일 말고 1월 3일로 가요.", "절대 어렵지 않게 설명해 주세요.", "500자로 써 주세요.",
+    "이 글을 3줄로 줄여 주세요.", "앞으로 할 일을 추천해 주세요.", "예산은 120만 원인데 여행지를 골라 주세요.",
+    "파이썬 코드로 바꿔 주세요.", "이 코드를 Rust로 바꿔 줘", "항상 헷갈리는 함수를 설명해 주세요.",
+    "영어로 번역 부탁드립니다: 마감은 12월 18일로 바꿨습니다.", "회의 공지 메일 부탁드립니다.",
+    "노래 가사를 지어 주세요.", "4명 말고 5명 기준으로 계산해 주세요.", "축하 문구를 만들어 주시겠어요?",
+    "버그 좀 잡아 주세요.", "Write me a poem", "Write a haiku, and never use the word sea.",
+    "Rewrite this in 60 words instead of 90.", "Write 300 words, not 500.", "Give me 5 ideas instead of 3.",
+    "Make me a list of 5 cities, not 3.", "Fix this sentence: we met on 3 May, not on 4 May.",
+    "Can you write an email that says the deadline moved to 18 December?",
+    "The deadline is 18 December. Please write a reminder.", "Could you please translate this into Korean?",
+    "Explain what happens from 1914 to 1918.", "I'd like you to act as a travel guide.",
+    "Make a haiku about the sea, don't rhyme.",
+    "Help me plan a party for 12 people.", "Can you shorten it to 60 words?",
+    "Fix the bug in this function, but don’t change its name.", "Suggest a name that is not taken.",
+    "Would you describe the view from 22 Hill Road?", "Translate the dates from May 3 to May 5 into Korean.",
+    "이 보고서 초안을 꼭 첨삭해 주세요.", "12월 18일로 바뀌었는지 확인해 주세요.",
 )  # fmt: skip
 SAID = (
     "나는 서울에 살아", "오늘 회의는 3시예요", "내일 친구에게 선물을 줘야 해요", "저는 매일 데이터를 분석해요",
     "My name is Alex and I live in Oslo.", "We meet at 3 today.", "Code freeze is 10 May.", "I need a visa by May.",
+    # Asked politely is only that what was said is kept, followed or put in the place of what was said before.
+    "담당은 박지훈 과장이고, 마감은 12월 18일입니다. 잊지 말아 주세요: 교육 자료는 A4 20쪽을 넘기면 안 됩니다.",
+    "마감은 12월 18일입니다. 꼭 지켜 주세요.", "외부 강사 계정 기준을 바꿀게요. 90일이 아니라 60일로 해 주세요.",
+    "저는 마케팅팀 김하늘입니다. 잘 부탁드립니다.", "예산은 120만 원을 넘기지 않게 해 주세요.",
+    "업무 시간에는 서비스를 멈추지 말아 주세요.", "회의를 금요일 오후 3시로 옮겨 주세요.",
+    "담당자를 박지훈 과장으로 바꿔 주세요.", "발표를 12월 3일로 미뤄 주세요.", "목표를 90점으로 잡아 주세요.",
+    "계약서는 법무팀 승인 전까지 꼭 보관해 주세요.", "이 기준을 따라 주세요: 비밀번호는 12자리 이상입니다.",
+    "견적 금액은 부가세 별도입니다. 참고 부탁드립니다.", "마감이 12월 18일이니 늦지 않게 준비해 주세요.",
+    "앞으로는 금액을 원 단위로 써 주세요.", "사내 규정 4.2를 준수해 주시기 바랍니다. 위반하면 계정이 정지됩니다.",
+    "납품일은 3월 2일로 확정됐습니다. 유의해 주세요.", "데이터베이스는 PostgreSQL 16으로 바꿔 주세요.",
+    "제 생일은 5월 4일이라는 걸 기억해 주시겠어요?", "회의록에는 고객 이름을 빼 주세요.",
+    "보관 기간은 60일로 해 주실 수 있나요?", "서버 이전은 10월 1일에 합니다. 명심해 주세요.",
+    "The deadline is 18 December. Please remember it.", "Please remember: the deadline is 18 December.",
+    "Please use 60 days instead of 90.", "Make it 60 days instead of 90.",
+    "Please make sure the report stays under 20 pages.", "Could you keep in mind that the budget is $4,000?",
+    "Correct the budget to $4,000.", "Please make a note: the launch is on 5 May.",
+    "Write this down: the door code is 4821.", "I'd like you to remember that Ana is on leave until Monday.",
+    "Let's make it 5 May, not 4 May.", "Write prices in euros from now on.",
+    "Make sure nobody restarts the server during office hours.", "Can you make it 3pm instead of 2pm?",
+    "My budget is $900. Please stick to it.", "Please never mention the price in a mail to customers.",
+    "We moved the launch to 5 May. Please note that.", "The owner is Priya Nair. Please keep it that way.",
+    "Could you please note that the invoice number is INV-2291?", "From now on, show amounts without cents.",
+    "Please respect the quiet hours, 22:00 to 07:00.", "Would you make sure that the backup runs at 3 a.m.?",
 )  # fmt: skip
 
 
@@ -160,6 +201,19 @@ def test_a_first_message_that_takes_a_real_model_is_told_so_and_what_is_said_is_
         assert (say["cannot_write"] in text, noted in text) == ((message in WRITING), (message in SAID))
         # How a real model is set stands there, once.
         assert text.count("OPENAI_BASE_URL") == (message in WRITING or not before)
+
+
+def test_a_value_given_by_a_polite_request_is_found_again_and_the_wish_to_keep_it_is_nothing_that_was_said() -> None:
+    for said, asked, found in (
+        ("보관 기간은 90일이 아니라 60일로 해 주세요. 꼭 지켜 주세요.", "보관 기간이 얼마였죠?", "60일로 해 주세요."),
+        ("Please use 60 days for the backups, not 90. Please stick to it.", "How long for the backups?", "use 60 days"),
+    ):
+        text = answer(asked, raw=dialogue(said))
+        assert found in text
+        assert "지켜" not in answer("지금까지 이야기를 정리해 주세요", raw=dialogue(said))
+        assert "stick" not in answer("Recap so far", raw=dialogue(said))
+    text = answer("담당은 박지훈 과장입니다. 잊지 말아 주세요: 마감은 3일입니다. 꼭 지켜 주세요.", raw=dialogue("네"))
+    assert text == KOREAN["noted"].format("담당은 박지훈 과장입니다. 마감은 3일입니다.")
 
 
 def test_a_plan_without_anything_said_takes_a_real_model_too() -> None:
