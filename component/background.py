@@ -19,6 +19,7 @@ from graph.value.record import Record
 
 if TYPE_CHECKING:
     from graph.service.folds import Folds
+    from graph.value.view import SessionView
 
 _PENDING = "pending_job"
 _POLL_SECONDS = 0.3
@@ -113,9 +114,12 @@ def keep(session_id: str, text: str, *, back_to: str, is_compaction: bool = Fals
     st.session_state[_CHANGE] = Change(session_id, back_to, is_compaction, text, turn_count)
 
 
-def last_change() -> Change | None:
+def last_change(session: SessionView | None) -> Change | None:
+    """Returns the change of this session that can be undone, which no message has followed."""
     change: Change | None = st.session_state.get(_CHANGE)
-    return change
+    if session is None or change is None:
+        return None
+    return change if (session.session_id, session.turn_count) == (change.session_id, change.turn_count) else None
 
 
 def forget_change() -> None:

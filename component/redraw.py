@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from component import dialog, page_state, session_list
+from component import background, dialog, page_state, session_list
 from component.bridge import delivery, service_provider
 from graph.value.error import TurnfoldError
 
@@ -163,7 +163,7 @@ def note_panel(
     records: Sequence[Record], following: NextFold, pins: PinView, session: SessionView, *, answered: int | None
 ) -> None:
     """Stores the state drawn in the panel; `answered` finished turns, None if it shows the head alone."""
-    note(_CARDS, (cards(records, following), pins))
+    note(_CARDS, (cards(records, following), pins, background.last_change(session)))
     note(_ANSWERED, answered)
     note_head(following, session)
 
@@ -230,7 +230,7 @@ def stale_parts(*, keeps_order: bool = False) -> list[str] | None:
         parts = [*turns]
         following = service.folds.next_fold(identifier, strategy=strategy)
         records = service.folds.records(identifier, last=CARDS_AT_ONCE)
-        drawn = cards(records, following), service.folds.pins(identifier)
+        drawn = cards(records, following), service.folds.pins(identifier), background.last_change(session)
         if _noted(_CARDS) != drawn or _is_project_changed(service):
             parts.append(PANEL)
         elif _noted(HEAD) != (following, session.fold_failures):

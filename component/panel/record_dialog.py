@@ -27,11 +27,8 @@ if TYPE_CHECKING:
 
 def draw_undo(page: PageState, surface: str) -> None:
     """Draws the line that undoes the last change."""
-    change = background.last_change()
+    change = background.last_change(page_state.look_again(page).session)
     if change is None:
-        return
-    session = page_state.look_again(page).session
-    if session is None or (session.session_id, session.turn_count) != (change.session_id, change.turn_count):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"change_{surface}"):
         st.markdown(f":small[:material/check: {change.text}]", width="content")

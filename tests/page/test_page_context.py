@@ -5,11 +5,22 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from component import redraw
 from graph.value.error import InputError
 from graph.value.record import Record, RecordKind
+from graph.value.view import TurnOptions
 from tests.fake.scripted_service import ScriptedService
 from tests.fake.scripted_session import make_record
-from tests.page.reading import folds, keys, open_page, page_text, say, store_session
+from tests.page.reading import (
+    folds,
+    keys,
+    open_page,
+    page_text,
+    page_with_presses,
+    say,
+    stale_parts,
+    store_session,
+)
 
 
 def compaction() -> Record:
@@ -102,6 +113,20 @@ def test_the_line_that_undoes_a_compaction_goes_with_what_it_undoes(page: AppTes
     assert "take_back_bar" in keys(page)
     say(page, "/reset")
     assert keys(page) & {"take_back_bar", "undo_reset"} == {"undo_reset"}
+
+
+def test_the_panel_too_loses_the_line_with_the_next_message(service: ScriptedService) -> None:
+    page = page_with_presses()
+    identifier = store_session(service, 4)
+    session, newest = service.stored[identifier], compaction()
+    session.records = session.compactions = [newest]
+    open_page(page, identifier)
+    say(page, "/compact")
+    assert "take_back_panel" in keys(page)
+    assert stale_parts(page) == []
+    service.send(identifier, "질문 5", message_id="user-5", options=TurnOptions())
+    assert redraw.PANEL in (stale_parts(page) or ())
+    assert "take_back_panel" not in keys(page)
 
 
 def test_a_reset_leaves_a_divider_and_is_undone_beside_it(page: AppTest, service: ScriptedService) -> None:
