@@ -16,8 +16,10 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from graph.core.language import ASKING, DATE, INTRODUCTION, content_terms, is_casual, split_sentences
 from graph.core.turn import is_note, is_recalled, telling_calls, text_of
+from graph.fold.fact_find import facts_in, is_instruction
 from graph.fold.fact_rule import is_rule
 from graph.fold.listing import Row, read_pairs, read_rows, rows_of
+from graph.fold.replaced import changed_in, superseded_in
 
 _EMPHASIS: Final = re.compile(r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*")
 _QUESTION_ENDS: Final = ("?", "？")
@@ -27,6 +29,7 @@ _REQUEST_WEIGHT: Final = 0.6
 _ANSWERED_WEIGHT: Final = 0.3
 _RULE_WEIGHT: Final = 2.0
 _OPEN_WEIGHT: Final = 1.5
+_REPLACED_WEIGHT: Final = 0.3
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ def read_statements(
 ) -> tuple[list[Statement], list[Statement]]:
     """Returns the useful and the dull statements in order, without duplicates.
 
-    The user's statements weigh more than the assistant's, rules and prohibitions most; answered questions weigh little.
+    The user's statements weigh more than the assistant's, rules and prohibitions most; answered questions, and what has
+    only values that the user replaced, weigh little.
     Results of `recall` and of the project's note tools are skipped: they repeat earlier turns or the project.
     """
     useful: list[Statement] = []
@@ -66,6 +70,7 @@ def read_statements(
     seen: set[str] = set()
     last = len(messages) - 1
     said = "\n".join(map(text_of, messages))
+    replaced = superseded_in(messages)
     for index, (message, is_answered) in enumerate(zip(messages, _answered(messages), strict=True)):
         for text, head in (*_split(message), *_calls(message, said)):
             key = text.casefold().rstrip(".!?… ")
@@ -73,9 +78,16 @@ def read_statements(
                 continue
             seen.add(key)
             weight = _weigh(message, text, is_answered=is_answered, is_last=index == last)
+            weight *= _REPLACED_WEIGHT if replaced and _is_replaced(text, replaced) else 1
             statement = Statement(len(seen), text, frozenset(content_terms(text)), weight, head)
             (dull if not statement.terms or is_dull(text) else useful).append(statement)
     return useful, dull
+
+
+def _is_replaced(text: str, replaced: AbstractSet[tuple[str, str]]) -> bool:
+    """Returns True if all values of a sentence were replaced, and not by that sentence."""
+    values = [fact for fact in facts_in(text) if not (fact.kind == "vague" or is_instruction(fact))]
+    return bool(values) and all(fact.identity in replaced for fact in values) and not changed_in(text)
 
 
 def _split(message: AnyMessage) -> Iterator[tuple[str, str]]:
@@ -137,7 +149,7 @@ def _weigh(message: AnyMessage, text: str, *, is_answered: bool, is_last: bool) 
     weight = _USER_WEIGHT if isinstance(message, HumanMessage) else 1.0
     if is_rule(text):
         return weight * _RULE_WEIGHT
-    return weight * (_REQUEST_WEIGHT if ASKING.search(text) else 1)
+    return weight * (_REQUEST_WEIGHT if ASKING.search(text) and not changed_in(text) else 1)
 
 
 _NUMBER: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")

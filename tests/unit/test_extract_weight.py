@@ -44,6 +44,19 @@ def test_the_assistants_question_gives_way_to_the_users_answer() -> None:
     assert extract_summary(talk, 20) == "시청 앞에 있는 호텔이요."
 
 
+@pytest.mark.parametrize(
+    ("changed", "stale", "other"),
+    [
+        ("90일이 아니라 60일로 해 주세요.", "외부 강사 계정은 90일을 넘으면 안 됩니다.", "자료는 그대로 두겠습니다."),
+        ("Use 60 days, not 90 days.", "Accounts of guests live for 90 days.", "The files stay where they are."),
+    ],
+)
+def test_a_value_that_the_user_replaced_gives_way_to_the_one_in_its_place(changed: str, stale: str, other: str) -> None:
+    for said in ([HumanMessage(changed), AIMessage(stale)], [HumanMessage(stale), HumanMessage(changed)]):
+        picked = extract_summary([*said, AIMessage(other)], len(changed) + len(other) + 1)
+        assert picked == f"{changed} {other}"
+
+
 def test_a_question_that_nobody_answered_stays_before_small_statements() -> None:
     talk: list[AnyMessage] = [
         HumanMessage("The weather was pleasant."),
