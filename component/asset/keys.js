@@ -9,13 +9,12 @@ const SHORTCUTS = {
   "Alt+ArrowUp": () => stepQuestion(-1),
   "Alt+ArrowDown": () => stepQuestion(1),
 };
-const SELECTION = ".st-key-danger_selection, [class*='st-key-tick_']";
+const SELECTION = ".st-key-cancel_selection, .st-key-delete_ticked, [class*='st-key-tick_']";
 // Whatever has the focus for as long as it is open.
 const OVER = "[role='dialog']:not(.st-key-panel), [role='menu']";
 const PASSING = `${OVER}, [role='listbox'], [data-testid='stForm'], .st-key-find, ${SELECTION}`;
 const FOCUSABLE = "button, input, textarea, summary, a[href], [tabindex]";
 const DISABLED_TAB = "[role='tab']:not([tabindex])";
-const GONE_MILLISECONDS = 500;
 const LASTING = "[class*='st-key-turn_'], .st-key-panel"; // around plain buttons: what is nearer goes with them
 
 // What has the focus, and what had it before a passing part was opened, each with the key of the container around it.
@@ -101,7 +100,7 @@ function returnFocus() {
   const again = drawnAgain(lost) ?? (lost.isPassing && opener ? drawnAgain(opener) : null);
   const goOn = () => lost === focused && focusField(document.querySelector(FIELD));
   if (again) again.focus({ preventScroll: true });
-  else if (lost.isByKey) lost.timer ??= setTimeout(waitFor, GONE_MILLISECONDS, () => !isDrawing(), goOn);
+  else if (lost.isByKey) lost.timer ??= setTimeout(waitFor, SETTLE_MILLISECONDS, () => !isDrawing(), goOn);
 }
 
 // Of a plain button that went with its press, as a missing fact's or the pager's at its end, the next one's turn comes.

@@ -114,12 +114,14 @@ def test_what_goes_with_its_press_leaves_the_focus_near_it(visitor: Visitor) -> 
     visitor.open()
     visitor.ask("초점: 여러 개를 고르려고 대화를 시작합니다.")
     visitor.begin_chat()
+    expect(visitor.field).to_be_focused()  # the script has heard of it
     opener = visitor.find("icon_select").get_by_role("button")
     for last in ("cancel_selection", "delete_ticked"):
         opener.press("Enter")
         box = visitor.page.get_by_role("checkbox", name="초점: 여러 개를 고르려고 대화를 시작합니다.", exact=True)
         expect(opener).to_be_focused()
         box.press("Space")
+        expect(visitor.find("delete_ticked").get_by_role("button")).to_be_enabled()
         visitor.find(last).get_by_role("button").press("Enter")
         expect(box).to_have_count(0)
         expect(opener).to_be_focused()
