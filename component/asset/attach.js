@@ -48,6 +48,7 @@ function attach(files) {
   input.files = given.files;
   input.dispatchEvent(new Event("change", { bubbles: true }));
   onUploads();
+  focusField(document.querySelector(FIELD), true);
 }
 
 function onUploads() {

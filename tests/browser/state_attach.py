@@ -60,6 +60,8 @@ def files_chosen(stage: Stage) -> None:
         sentence = f"{name} {stage.words.attachment.reasons[reason]}"
         expect(stage.visitor.page.get_by_role("alert").filter(has_text=name)).to_have_text(sentence)
     expect(stage.visitor.field).to_have_value(ASKED)
+    if not stage.is_narrow:  # there a keyboard would open
+        expect(stage.visitor.field).to_be_focused()
     expect(stage.visitor.find("attached")).to_contain_text("표.csv")
 
 
