@@ -25,6 +25,7 @@ _ROLES: Final[Mapping[ClientRole, bytes]] = {"user": b"u", "assistant": b"a", "t
 # Reasoning and tools as front ends show them within an answer, and may or may not send again.
 _TAG: Final = re.compile(r"<(/?)(?:(think)>|(details)\b([^<>]*)>)", re.IGNORECASE)
 _TYPE: Final = re.compile(r"\btype=", re.IGNORECASE)
+_LINE_END: Final = re.compile(r"(?<!\r)\r+\n")
 # The value that Open WebUI sends for all temporary chats of a tab.
 _TEMPORARY: Final = "local:"
 
@@ -148,7 +149,7 @@ def canonical(role: ClientRole, text: str) -> str:
     if role == "assistant" and "<" in text:
         text = _without_hidden_blocks(text)
     if "\r" in text:
-        text = text.replace("\r\n", "\n")
+        text = _LINE_END.sub("\n", text)
     return text.strip()
 
 

@@ -74,6 +74,7 @@ def test_chain_behind_an_answer_is_found_in_the_next_request(messages: list[Clie
         assert all(len(part) == HASH_BYTES for part in hashes(later, answer))
 
 
+@example("user", "a\r\r\nb")
 @given(ROLE, TEXT)
 def test_spelling_of_the_same_words_makes_no_difference(role: ClientRole, text: str) -> None:
     plain = canonical(role, text)
