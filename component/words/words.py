@@ -386,7 +386,9 @@ class Words(Group):
     details = Both("Details", "자세히")
     card_title = Both("[Turns {turns}]", "[{turns}턴 요약]")
     card_verbatim = Both("[Turns {turns}, verbatim]", "[{turns}턴 원문]")
-    fold_ready = Both("The new summary is used from your next message.", "새 요약은 다음 메시지부터 적용됩니다.")
+    fold_ready = Both(
+        "What was folded last is used from your next message.", "새로 접은 부분은 다음 메시지부터 적용됩니다."
+    )
     card_rate = Both("length {rate}", "압축률 {rate}")
     card_chars = Both(
         "{original} → {summary} chars ({percent}% of the original length)",

@@ -199,7 +199,9 @@ def _without_kept(text: str) -> str:
 
 @lru_cache(maxsize=_KNOWN_SENTENCES)  # an answer asks for those of a message several times
 def _is_kept(sentence: str) -> bool:
-    if len(sentence) > _LONGEST_KEPT or not _PATTERNS["request"].search(sentence):
+    is_question = sentence.endswith(("?", "？"))
+    is_request = _PATTERNS["request"].search(sentence) or (ASKING.search(sentence) and not is_question)
+    if len(sentence) > _LONGEST_KEPT or not is_request:
         return False
     if _FROM_NOW_ON.search(sentence):
         return True
@@ -341,7 +343,7 @@ def _statements(text: str) -> Iterator[str]:
         is_empty = clean in ("", *VERBATIM_NOTE.values())
         if is_empty or is_own_phrase(clean) or is_casual(clean):
             continue
-        if not ASKING.search(clean) or find_intent(clean) == "statement":
+        if not ASKING.search(clean) or _is_kept(clean):
             yield clean
 
 

@@ -265,7 +265,7 @@ def test_a_finished_summary_is_a_card_with_its_menu_before_the_next_message(
     session.next_fold = replace(session.next_fold, ready=(ready,))
     page_shows = page_text(page.run())
     assert "먼저 볼 수 있는 요약" in page_shows
-    assert ":small[:gray[새 요약은 다음 메시지부터 적용됩니다.]]" in page_shows
+    assert ":small[:gray[새로 접은 부분은 다음 메시지부터 적용됩니다.]]" in page_shows
     assert menus(page) == ["menu_card_record-1"]
     assert 'aria-label="요약 1">요약 1<' in raw_html(page)
     assert "요약합니다." not in page_shows
@@ -300,7 +300,7 @@ def test_a_ready_summary_counts_alike_in_cards_statistics_and_button(
     told: tuple[str, ...],
 ) -> None:
     identifier = store_session(service, 6)
-    session, note = service.stored[identifier], ":small[:gray[새 요약은 다음 메시지부터 적용됩니다.]]"
+    session, note = service.stored[identifier], ":small[:gray[새로 접은 부분은 다음 메시지부터 적용됩니다.]]"
     session.records = [replace(make_record((1, 2, 3)), kind=newest.kind)]
     session.compactions = [record for record in session.records if record.kind == "compaction"]
     session.next_fold = NextFold(is_due=True, ready=(newest,))

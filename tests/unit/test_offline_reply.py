@@ -212,6 +212,8 @@ def test_a_value_given_by_a_polite_request_is_found_again_and_the_wish_to_keep_i
         assert found in text
         assert "지켜" not in answer("지금까지 이야기를 정리해 주세요", raw=dialogue(said))
         assert "stick" not in answer("Recap so far", raw=dialogue(said))
+    raw = dialogue("The database is PostgreSQL 15.", "Please sum up what we decided.")
+    assert "sum up" not in answer("What is next?", raw=raw)
     text = answer("담당은 박지훈 과장입니다. 잊지 말아 주세요: 마감은 3일입니다. 꼭 지켜 주세요.", raw=dialogue("네"))
     assert text == KOREAN["noted"].format("담당은 박지훈 과장입니다. 마감은 3일입니다.")
 
