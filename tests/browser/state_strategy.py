@@ -117,7 +117,7 @@ def next_summary_shown(stage: Stage) -> None:
         chat.say(said(stage, number), options=TurnOptions(model=OTHER_MODEL))
         chat.wait_for_folds()
     stage.visitor.open(f"?session={chat.session_id}")
-    expect(stage.open_panel()).to_contain_text(stage.words.next_by_chars.partition("{")[0])
+    expect(stage.open_panel()).to_contain_text(stage.words.next_by_turn.format(turn=9, original="1,200", summary="360"))
 
 
 def models_listed(stage: Stage) -> None:
