@@ -173,6 +173,7 @@ def test_a_message_is_seen_at_once_and_only_once_where_its_turn_will_stand(
         visitor.field.fill(message)
         assert press_enter(visitor) == message
         visitor.wait_for_end(number)
+        expect(visitor.page.locator("i.heard")).to_have_attribute("data-turn", "finished")  # else the next one waits
         assert sights(visitor) == {MESSAGE}
         assert len(spots(visitor)) == 1
 
@@ -186,6 +187,7 @@ def test_a_message_keeps_its_place_while_its_turn_is_half_drawn(
     visitor.open()
     visitor.ask(*["질문이 이미 하나 있습니다."] * (number - 1))
     hold.behind = [f"turn_{number}", *parts]
+    expect(visitor.page.locator("html")).to_have_attribute("data-panel", "beside")  # it takes room from the chat
     visitor.field.fill("말풍선보다 늦게 그려지는 말")
     press_enter(visitor)
     hold.wait()
