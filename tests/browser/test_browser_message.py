@@ -110,6 +110,7 @@ def test_a_tab_keeps_the_focus_and_what_opened_a_dialog_a_form_or_the_search_has
     expect(visitor.page.get_by_role("tab", name="통계")).to_be_focused()  # Streamlit disables tabs while it draws them
 
 
+@pytest.mark.slow
 def test_what_goes_with_its_press_leaves_the_focus_near_it(visitor: Visitor) -> None:
     visitor.open()
     visitor.ask("초점: 여러 개를 고르려고 대화를 시작합니다.")
