@@ -62,8 +62,8 @@ JOURNEYS: Final = {
     "full context": state_full,
     "tools": state_tools,
 }
-# `make test` walks those through the chat itself: a first chat, a fold and its card, a branch, an answer, tools.
-_QUICK: Final = ("first chat", "branch", "fold and card", "answer, Stop and reload", "tools")
+# `make test` walks those through the chat itself: a first chat, a fold and its card, a branch, an answer.
+_QUICK: Final = ("first chat", "branch", "fold and card", "answer, Stop and reload")
 
 
 def quick_journeys(first: int) -> list[str]:

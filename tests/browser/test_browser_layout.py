@@ -96,6 +96,7 @@ def test_wide_tables_and_code_scroll_inside_themselves(
     assert turn.locator("p", has_text="مرحبا").evaluate("p => getComputedStyle(p).unicodeBidi") == "plaintext"
 
 
+@pytest.mark.slow
 def test_code_says_its_language_and_can_be_copied_from_its_middle_in_the_pages_language(
     visitor: Visitor, fake_openai: FakeOpenAI
 ) -> None:

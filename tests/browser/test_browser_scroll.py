@@ -79,6 +79,7 @@ def stays_in_view(visitor: Visitor, part: Locator) -> None:
     expect(part).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_who_scrolls_up_is_left_alone_and_gets_back_by_a_button(visitor: Visitor, fake_openai: FakeOpenAI) -> None:
     stream_slowly(visitor, fake_openai, "천천히 길게 답해 주세요.")
     scroll(visitor, -400)
