@@ -108,7 +108,7 @@ _WORDING: Final[dict[Intent, str]] = {
         r"|기억(?:하는|나는|하고 있는)\s?(?:것|거|게|건|내용)"
         r"|(?:뭘|무엇을|뭐를?)\s?기억"
         r"|나에\s?대해|내가\s?(?:말한|얘기한|알려준)\s?(?:것|거|게|걸|내용)"
-        r"|\bsummari[sz]e\b|\brecap\b|\bso\sfar\b"
+        r"|\bsummari[sz]e\b|(?:^|\b(?:please|you)\s)sum\s(?:it\s)?up\b|\brecap\b|\bso\sfar\b"
         r"|what\s(?:did|have)\s(?:we|i)\s(?:talk|discuss|say|said|told|tell)|what\sdo\syou\s(?:remember|know)"
         r"|\babout\sme\b"
     ),

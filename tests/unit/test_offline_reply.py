@@ -214,6 +214,8 @@ def test_a_value_given_by_a_polite_request_is_found_again_and_the_wish_to_keep_i
         assert "stick" not in answer("Recap so far", raw=dialogue(said))
     raw = dialogue("The database is PostgreSQL 15.", "Please sum up what we decided.")
     assert "sum up" not in answer("What is next?", raw=raw)
+    assert "PostgreSQL 15" in answer("Please sum up what we decided.", raw=raw)
+    assert answer("The costs sum up to $40.", raw=raw).startswith("Noted")
     text = answer("담당은 박지훈 과장입니다. 잊지 말아 주세요: 마감은 3일입니다. 꼭 지켜 주세요.", raw=dialogue("네"))
     assert text == KOREAN["noted"].format("담당은 박지훈 과장입니다. 마감은 3일입니다.")
 
