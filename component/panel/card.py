@@ -71,8 +71,8 @@ def draw(now: PageState, record: Record, *, is_active: bool = True, can_restore:
             label = words.steering.menu.format(turns=format_turns(record.turns))
             choices = _choices(words.steering, now.session.session_id, record)
             widget.draw_menu(label, f"menu_card_{record.id}", choices)
-        note_lines = record.kind == "verbatim"  # the first is for the model, and isn't drawn
-        lines = "\n".join(filter(None, (line.lstrip("> ") for line in record.summary.splitlines()[note_lines:])))
+        first = 1 if record.kind == "verbatim" else 0  # a note for the model, which isn't drawn
+        lines = "\n".join(filter(None, (line.lstrip("> ") for line in record.summary.splitlines()[first:])))
         is_long = count_lines(lines, _LINE_EMS) > _CLAMPED_LINES + 1  # the button of a clamped text takes a line
         key, begin = f"summary_{record.id}", replace(record, summary=record.summary[:_SENT_CHARS])
         widget.draw_clamped(words, key, lambda is_whole: draw_summary(record if is_whole else begin), is_long=is_long)

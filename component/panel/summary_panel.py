@@ -220,7 +220,8 @@ def _draw_history(now: PageState) -> None:
         _draw_older(now, identifier, older_count, len(cards) - len(following.ready), is_sent=is_sent)
     if is_sent and any(record.kind == "compaction" for record in records):
         # Those that the newest one replaces; restoring one undoes every later one.
-        earlier = now.service.folds.compactions(identifier)[not any(is_unused for _, is_unused in cards) :]
+        first = 0 if any(is_unused for _, is_unused in cards) else 1
+        earlier = now.service.folds.compactions(identifier)[first:]
         label = now.words.earlier_compactions.format(count=len(earlier))
         if earlier and (box := widget.open_box(label, "compactions", "compress")):
             with box:
