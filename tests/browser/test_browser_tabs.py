@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from playwright.sync_api import Browser, expect
 
 from graph.service import ChatService
 from tests.browser.conftest import visiting
 from tests.browser.visitor import Visitor
-from tests.fake.openai_reply import Body, Reply, text
+from tests.fake.openai_reply import hang, text
 from tests.fake.openai_server import FakeOpenAI
 
 
@@ -35,19 +33,13 @@ def test_another_tab_follows_by_itself(
 def test_a_setting_that_was_changed_elsewhere_during_an_answer_is_followed(
     visitor: Visitor, other_server: ChatService, fake_openai: FakeOpenAI
 ) -> None:
-    may_end = threading.Event()
-
-    def answer(_: Body) -> Reply:
-        may_end.wait(60)
-        return text("이제 끝났습니다.")
-
-    fake_openai.script(answer, to="그동안 설정을 바꿀 말입니다.")
+    fake_openai.script(hang("아직 쓰는 답입니다. "), to="그동안 설정을 바꿀 말입니다.")
     visitor.open()
     visitor.ask("먼저 하는 말입니다.")
     visitor.write("그동안 설정을 바꿀 말입니다.")
-    visitor.find("stop").locator("button").wait_for()
+    expect(visitor.turn(2)).to_contain_text("아직 쓰는 답입니다.")
     other_server.sessions.configure(visitor.session_id, strategy="window")
-    may_end.set()
+    visitor.find("stop").locator("button").click()
     visitor.wait_for_end(2)
     expect(visitor.find("panel")).to_contain_text("최근 10턴만 보냅니다.")
 

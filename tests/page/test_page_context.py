@@ -35,6 +35,14 @@ def compaction() -> Record:
     )
 
 
+def store_compacted(service: ScriptedService) -> tuple[str, Record]:
+    """Stores four turns under one compaction; returns the session's id and the record."""
+    identifier, newest = store_session(service, 4), compaction()
+    session = service.stored[identifier]
+    session.records = session.compactions = [newest]
+    return identifier, newest
+
+
 def boxes(page: AppTest, prefix: str) -> list[str]:
     """The keys of the containers that the style sheet finds by this prefix."""
     names = [block.proto.id.split("-", 2)[-1] for block in page.main.get("flex_container")]
@@ -96,9 +104,7 @@ def test_a_compaction_is_made_told_and_restored(page: AppTest, service: Scripted
 
 
 def test_the_line_that_undoes_a_compaction_goes_with_what_it_undoes(page: AppTest, service: ScriptedService) -> None:
-    identifier = store_session(service, 4)
-    session, newest = service.stored[identifier], compaction()
-    session.records = session.compactions = [newest]
+    identifier, newest = store_compacted(service)
     open_page(page, identifier)
     say(page, "/compact")
     assert "take_back_bar" in keys(page)
@@ -117,9 +123,7 @@ def test_the_line_that_undoes_a_compaction_goes_with_what_it_undoes(page: AppTes
 
 def test_the_panel_too_loses_the_line_with_the_next_message(service: ScriptedService) -> None:
     page = page_with_presses()
-    identifier = store_session(service, 4)
-    session, newest = service.stored[identifier], compaction()
-    session.records = session.compactions = [newest]
+    identifier, _ = store_compacted(service)
     open_page(page, identifier)
     say(page, "/compact")
     assert "take_back_panel" in keys(page)
