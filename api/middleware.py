@@ -50,11 +50,15 @@ _TOO_MANY: Final = Problem(
 
 @dataclass(frozen=True)
 class ApiClient:
-    """The program that sent a request; stored in `request.state.client`. `tools` is None for all of the server's."""
+    """The program that sent a request; stored in `request.state.client`. `tools` is None for all of the server's.
+
+    `is_personal` is true if one person uses the token, false if several share it.
+    """
 
     name: str
     owner: str
     tools: frozenset[str] | None
+    is_personal: bool = False
 
     def options(self) -> ClientOptions:
         return ClientOptions(self.name, system=None, allowed_tools=self.tools, supports_restart=True)
@@ -90,7 +94,7 @@ class ApiClients:
         if not (secret := bearer_token(authorization)):
             return None
         token = self._listed(secret) or self._programs().find(secret)
-        return None if token is None else ApiClient(token.name, token.owner, token.tools)
+        return None if token is None else ApiClient(token.name, token.owner, token.tools, token.is_personal)
 
     def _listed(self, secret: str) -> ApiToken | None:
         digest, found = digest_of(secret), None

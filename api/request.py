@@ -427,6 +427,7 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
         session=session_of(headers, sent.metadata),
         hint=hint_of(headers, fields, sent.metadata),
         user=user_of(headers, fields),
+        is_personal=client.is_personal,
         idempotency_key=header(headers, "Idempotency-Key"),
         is_retry=is_retry(headers),
     )

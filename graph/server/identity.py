@@ -161,12 +161,16 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
 
 @dataclass(frozen=True)
 class ApiToken:
-    """One program's token; `tools` is None for all server tools."""
+    """One program's token; `tools` is None for all server tools.
+
+    `is_personal` is true if one person uses the token, false if several share it.
+    """
 
     name: str
     owner: str
     token: SecretStr
     tools: frozenset[str] | None = None
+    is_personal: bool = False
 
 
 def new_token() -> str:
@@ -190,14 +194,18 @@ def check_token(token: str) -> str:
     return token
 
 
+def read_list(listed: str) -> list[str]:
+    """Splits a list at commas and line ends; empty entries are dropped."""
+    return [entry for part in _PARTED.split(listed) if (entry := part.strip())]
+
+
 def read_tokens(listed: str) -> list[ApiToken]:
     """Parses a list of `name:owner:token[:tool+tool]`, separated by commas or lines.
 
     Without a fourth field a program may use all tools of the server; with an empty one, none. A `ValueError` has the
     position of a malformed entry and no part of its text.
     """
-    entries = [entry for part in _PARTED.split(listed) if (entry := part.strip())]
-    return [_read(entry, number) for number, entry in enumerate(entries, start=1)]
+    return [_read(entry, number) for number, entry in enumerate(read_list(listed), start=1)]
 
 
 def _read(entry: str, number: int) -> ApiToken:

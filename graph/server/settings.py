@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import urlsplit
@@ -25,6 +25,7 @@ from graph.server.identity import (
     host_of,
     is_in_own_network,
     is_loopback,
+    read_list,
     read_tokens,
 )
 from graph.strategy.base import Limits
@@ -37,6 +38,7 @@ _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_-]+(\.[a-z0-9_-]+)*)(:\d{1,
 _POSTGRES: Final = re.compile(r"postgresql(\+psycopg)?://(?=[^/?#]*/[^/?#])", re.ASCII)
 _PORT: Final = re.compile(r":\d+$")
 _TOOL_PATTERN: Final = re.compile(r"!?[^:!]+:.+")
+_ALL: Final = "all"
 _ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/*]+", re.ASCII)
 
 
@@ -111,6 +113,7 @@ class Settings(BaseSettings):
     turnfold_hosts: Annotated[tuple[str, ...], NoDecode] = ()
     chat_api_token: SecretStr | None = None
     chat_api_tokens: Annotated[tuple[ApiToken, ...], NoDecode] = ()
+    chat_api_personal: Annotated[tuple[str, ...], NoDecode] = ()
     chat_api_origins: Annotated[tuple[str, ...], NoDecode] = ()
     metrics_token: SecretStr | None = None
 
@@ -202,6 +205,11 @@ class Settings(BaseSettings):
     def _are_tokens(cls, value: object) -> object:
         return read_tokens(value) if isinstance(value, str) else value
 
+    @field_validator("chat_api_personal", mode="before")
+    @classmethod
+    def _are_names(cls, value: object) -> object:
+        return read_list(value) if isinstance(value, str) else value
+
     @field_validator("model_prices", mode="before")
     @classmethod
     def _are_prices(cls, value: object) -> object:
@@ -239,6 +247,17 @@ class Settings(BaseSettings):
         ):
             if len(set(values)) < len(values):
                 msg = f"CHAT_API_TOKENS takes {kind} that differ from each other, and from that of CHAT_API_TOKEN"
+                raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _personal_tokens_exist(self) -> Self:
+        names = [token.name for token in self.api_tokens]
+        for number, name in enumerate(self.chat_api_personal, start=1):
+            if name not in (_ALL, *names):
+                # Without the entry itself, which may be a token in the wrong place.
+                known = ", ".join(names) or "there are none"
+                msg = f"CHAT_API_PERSONAL takes {_ALL}, or names of tokens ({known}); not its entry {number}"
                 raise ValueError(msg)
         return self
 
@@ -286,9 +305,9 @@ class Settings(BaseSettings):
     @property
     def api_tokens(self) -> tuple[ApiToken, ...]:
         """The tokens of all programs with access; none if the HTTP API is off."""
-        if self.chat_api_token is None:
-            return self.chat_api_tokens
-        return (ApiToken("api", self.turnfold_owner, self.chat_api_token), *self.chat_api_tokens)
+        single = () if self.chat_api_token is None else (ApiToken("api", self.turnfold_owner, self.chat_api_token),)
+        tokens, personal = (*single, *self.chat_api_tokens), {*self.chat_api_personal}
+        return tuple(replace(token, is_personal=bool(personal & {_ALL, token.name})) for token in tokens)
 
     @property
     def owner_turns(self) -> int:

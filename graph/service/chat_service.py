@@ -107,12 +107,23 @@ class Programs:
         """Returns the owner's tokens that are in force, oldest first."""
         return tuple(self._tokens.of_owner(self._owner))
 
-    def admit(self, name: str, *, tools: Collection[str] | None = None) -> MadeToken:
+    def personal_names(self) -> frozenset[str]:
+        """Returns the names that only tokens of one person have had: turns stored under them are one person's.
+
+        Names of withdrawn tokens count as well, as their turns stay; of a token that is no longer in the settings
+        nothing is known.
+        """
+        tokens = {(token.name, token.is_personal) for token in self._named if token.owner == self._owner}
+        tokens.update(self._tokens.names(self._owner))
+        return frozenset(name for name, is_personal in tokens if is_personal and (name, False) not in tokens)
+
+    def admit(self, name: str, *, tools: Collection[str] | None = None, is_personal: bool = True) -> MadeToken:
         """Makes a token for a program, which works with this owner's sessions.
 
         Args:
             name: Shown on the page beside the program's questions.
             tools: The server's tools it may use; None for all.
+            is_personal: Whether one person uses it; only such a token's chats are recognised by likeness.
 
         Raises `InputError`: `bad_program_name`, `token_name_taken` or `too_many_tokens`.
         """
@@ -122,7 +133,8 @@ class Programs:
         if any(token.owner == self._owner and token.name == name for token in self._named):
             raise InputError("token_name_taken", name)
         secret = new_token()
-        return MadeToken(SecretStr(secret), self._tokens.add(self._owner, name, secret, tools))
+        made = self._tokens.add(self._owner, name, secret, tools, is_personal=is_personal)
+        return MadeToken(SecretStr(secret), made)
 
     def withdraw(self, token_id: str) -> None:
         """Revokes a token, from the next request on; does nothing if it's no token of this owner."""
@@ -134,7 +146,7 @@ class Programs:
         if found is None:
             return None
         owner, token = found
-        return ApiToken(token.name, owner, SecretStr(secret), token.tools)
+        return ApiToken(token.name, owner, SecretStr(secret), token.tools, token.is_personal)
 
     def are_let_in(self) -> bool:
         """Whether any owner has made a token that is in force."""
@@ -236,6 +248,7 @@ class ChatService:
             self.turns,
             self.sessions,
             programs=stores.program,
+            personal_names=self.programs.personal_names,
             models=models,
             side_requests=engine.side_requests,
             locks=engine.locks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -60,12 +60,23 @@ _PROMPT_TOKENS = 1_000
 
 
 class Recognition:
-    """Recognises an owner's sessions by the messages that programs send again."""
+    """Recognises an owner's sessions by the messages that programs send again.
 
-    def __init__(self, access: SessionAccess, programs: ProgramStores, models: ChatModels) -> None:
+    Args:
+        personal_names: Returns the names of programs that one person alone uses, see `Programs.personal_names`.
+    """
+
+    def __init__(
+        self,
+        access: SessionAccess,
+        programs: ProgramStores,
+        models: ChatModels,
+        personal_names: Callable[[], frozenset[str]],
+    ) -> None:
         self._access = access
         self._programs = programs
         self._models = models
+        self._personal_names = personal_names
 
     def load_key(self) -> ChainKey:
         """Returns the key of all fingerprints; makes it if there is none, so not within a block of `reading`."""
@@ -231,6 +242,7 @@ class Completions:
         >>> detach = completion.watch(print)  # the events, in the turn's thread
 
     Args:
+        personal_names: As of `Recognition`.
         side_requests: Answers requests that need no session.
         locks: Shared by all owners; one is held while a request with an idempotency key begins.
     """
@@ -242,6 +254,7 @@ class Completions:
         sessions: Sessions,
         *,
         programs: ProgramStores,
+        personal_names: Callable[[], frozenset[str]],
         models: ChatModels,
         side_requests: SideRequestRunner,
         locks: Sequence[threading.Lock],
@@ -253,7 +266,7 @@ class Completions:
         self._models = models
         self._side_requests = side_requests
         self._locks = locks
-        self._recognition = Recognition(access, programs, models)
+        self._recognition = Recognition(access, programs, models, personal_names)
 
     def models(self) -> dict[str, int]:
         """Returns the context windows of the models, as far as they are known now, by name; the default one first."""

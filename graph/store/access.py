@@ -98,10 +98,19 @@ MOST_TOKENS: Final = 100
 
 _token = api_token_table.c
 _IS_LIVE = _token.withdrawn_at.is_(None)
-_SHOWN = (_token.id, _token.name, _token.has_all_tools, _token.tools, _token.created_at, _token.last_used_on)
+_SHOWN = (
+    _token.id,
+    _token.name,
+    _token.has_all_tools,
+    _token.tools,
+    _token.is_personal,
+    _token.created_at,
+    _token.last_used_on,
+)
 _OF_OWNER = (
     select(*_SHOWN).where(_token.owner == bindparam("of_owner"), _IS_LIVE).order_by(_token.created_at, _token.id)
 )
+_NAMES = select(_token.name, _token.is_personal).where(_token.owner == bindparam("of_owner")).distinct()
 _KNOWN = select(_token.digest, _token.owner, *_SHOWN).where(_token.digest == bindparam("of_digest"), _IS_LIVE)
 _ADD = add_once(api_token_table).returning(_token.id)
 _WITHDRAW = (
@@ -122,9 +131,12 @@ class ApiTokenStore:
         self._database = database
         self._clock = clock
 
-    def add(self, owner: str, name: str, token: str, tools: Collection[str] | None) -> ProgramToken:
+    def add(
+        self, owner: str, name: str, token: str, tools: Collection[str] | None, *, is_personal: bool = True
+    ) -> ProgramToken:
         """Stores a token's hash; raises `InputError` (`token_name_taken` or `too_many_tokens`)."""
-        made = ProgramToken(secrets.token_urlsafe(9), name, None if tools is None else frozenset(tools), self._clock())
+        chosen = None if tools is None else frozenset(tools)
+        made = ProgramToken(secrets.token_urlsafe(9), name, chosen, self._clock(), is_personal=is_personal)
         row = {
             "id": made.id,
             "owner": owner,
@@ -132,6 +144,7 @@ class ApiTokenStore:
             "digest": digest_of(token),
             "has_all_tools": tools is None,
             "tools": tuple(sorted(tools or ())),
+            "is_personal": is_personal,
             "created_at": made.created_at,
         }
         with self._database.write() as connection:
@@ -144,6 +157,14 @@ class ApiTokenStore:
     def of_owner(self, owner: str) -> list[ProgramToken]:
         with self._database.read() as connection:
             return [_shown(row) for row in connection.execute(_OF_OWNER, {"of_owner": owner})]
+
+    def names(self, owner: str) -> list[tuple[str, bool]]:
+        """Returns the names of an owner's tokens, withdrawn ones included, each with `is_personal`.
+
+        A name that a shared and a personal token had, one after the other, is returned with both.
+        """
+        with self._database.read() as connection:
+            return [(row.name, row.is_personal) for row in connection.execute(_NAMES, {"of_owner": owner})]
 
     def withdraw(self, owner: str, token_id: str) -> None:
         """Revokes a token from the next request on; ignores another owner's token."""
@@ -178,4 +199,5 @@ class ApiTokenStore:
 
 def _shown(row: Row[*tuple[Any, ...]]) -> ProgramToken:
     tools = None if row.has_all_tools else frozenset(row.tools)
-    return ProgramToken(row.id, row.name, tools, row.created_at, row.last_used_on and row.last_used_on.date())
+    used_on = row.last_used_on and row.last_used_on.date()
+    return ProgramToken(row.id, row.name, tools, row.created_at, used_on, row.is_personal)

@@ -56,6 +56,7 @@ api_token_table = Table(
     Column("digest", LargeBinary, nullable=False),
     Column("has_all_tools", Boolean, nullable=False, server_default=true()),
     Column("tools", JsonTuple, nullable=False),
+    Column("is_personal", Boolean, nullable=False, server_default=true()),
     Column("created_at", UtcTime, nullable=False),
     Column("last_used_on", UtcTime, nullable=True),  # the day alone
     Column("withdrawn_at", UtcTime, nullable=True),

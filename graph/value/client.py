@@ -93,6 +93,7 @@ class ClientRequest:
         session: Id of a session to continue, "" for none.
         previous: Id of the response that the messages follow, which then hold only what is new; "" for none.
         user: The client's id of the end user, "" for none; narrows the search for the session.
+        is_personal: True if the token is one person's.
         idempotency_key: The same for each try of a request, "" for none.
     """
 
@@ -105,6 +106,7 @@ class ClientRequest:
     previous: str = ""
     hint: Hint | None = None
     user: str = ""
+    is_personal: bool = False
     idempotency_key: str = ""
     is_retry: bool = False
 

@@ -529,13 +529,17 @@ class PinView:
 
 @dataclass(frozen=True)
 class ProgramToken:
-    """An API token of an owner's program, without the secret; `tools` is None for all server tools. Times are UTC."""
+    """An API token of an owner's program, without the secret; `tools` is None for all server tools. Times are UTC.
+
+    `is_personal` is true if one person uses the token, false if several share it.
+    """
 
     id: str
     name: str
     tools: frozenset[str] | None
     created_at: datetime
     last_used_on: date | None = None
+    is_personal: bool = True
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from graph.recognise.decide import Decision
 from graph.recognise.match import exchanges_of
 from graph.service import ChatService
 from graph.service.access import SessionAccess
-from graph.service.chat_service import Engine
+from graph.service.chat_service import Engine, Programs
 from graph.service.completions import Recognition
 from graph.store.database import Lease
 from graph.store.schema import turn_table
@@ -75,7 +75,9 @@ class HttpApi:
         return ClientRequest(tuple(messages), self.options, **{"user": self.scope, **fields})
 
     def decide(self, messages: Sequence[ClientMessage], **fields: Any) -> Decision:  # noqa: ANN401  # fields of the request
-        recognition = Recognition(self.access, self.engine.stores.program, self.engine.choices.models)
+        programs, settings = self.engine.stores.program, self.engine.choices.settings
+        named = Programs(self.access.owner, tokens=programs.tokens, named=settings.api_tokens)
+        recognition = Recognition(self.access, programs, self.engine.choices.models, named.personal_names)
         return recognition.decide(self.request(messages, **fields))
 
     def ask(

@@ -23,11 +23,11 @@ class ScriptedPrograms:
     def list(self) -> tuple[ProgramToken, ...]:
         return tuple(self.tokens)
 
-    def admit(self, name: str, *, tools: Collection[str] | None = None) -> MadeToken:
+    def admit(self, name: str, *, tools: Collection[str] | None = None, is_personal: bool = True) -> MadeToken:
         if not name.strip():
             raise InputError("bad_program_name")
         chosen = None if tools is None else frozenset(tools)
-        self.tokens.append(ProgramToken(f"t{len(self.tokens) + 1}", name, chosen, START))
+        self.tokens.append(ProgramToken(f"t{len(self.tokens) + 1}", name, chosen, START, is_personal=is_personal))
         return MadeToken(SecretStr(SECRET), self.tokens[-1])
 
     def withdraw(self, token_id: str) -> None:

@@ -112,7 +112,7 @@ def test_all_that_its_user_saw_is_there(saved: Json, open_chat: OpenChat, tmp_pa
     assert [project.name, project.rules.state, [decision.text for decision in project.decisions]] == saved["project"]
     token = service.programs.find(saved["token"])
     assert token is not None
-    assert token.name == "editor"
+    assert (token.name, token.is_personal) == ("editor", True)
     with closing(open_database(service.settings)) as database, database.read() as connection:
         assert read_revision(connection) == head_revision()
         assert differences(connection) == []

@@ -168,6 +168,28 @@ def test_all_tools_and_none_are_told_apart(stores: StoreSet) -> None:
         stores.tokens.withdraw(OWNER, made.id)
 
 
+def test_tokens_of_one_person_and_of_several_are_told_apart(stores: StoreSet) -> None:
+    for is_personal in (True, False):
+        token = new_token()
+        made = stores.tokens.add(OWNER, "notes", token, None, is_personal=is_personal)
+        found = stores.tokens.find(token)
+        assert found is not None
+        assert [made.is_personal, found[1].is_personal, stores.tokens.of_owner(OWNER)[0].is_personal] == [
+            is_personal
+        ] * 3
+        stores.tokens.withdraw(OWNER, made.id)
+
+
+def test_names_of_withdrawn_tokens_stay_known(stores: StoreSet) -> None:
+    for name, is_personal in (("notes", True), ("notes", True), ("team", False), ("both", False), ("both", True)):
+        made = stores.tokens.add(OWNER, name, new_token(), None, is_personal=is_personal)
+        stores.tokens.withdraw(OWNER, made.id)
+    stores.tokens.add(OWNER, "live", new_token(), None)
+    stores.tokens.add("mallory", "notes", new_token(), None, is_personal=False)
+    names = [("both", False), ("both", True), ("live", True), ("notes", True), ("team", False)]
+    assert sorted(stores.tokens.names(OWNER)) == names
+
+
 @pytest.mark.sqlite
 def test_files_have_no_token(own_stores: StoreSet) -> None:
     token = new_token()

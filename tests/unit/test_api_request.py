@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import cycle
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from api.body import JSON_DEPTH, parse_object
 from api.middleware import ApiClient
 from api.problem import ProblemError
 from api.request import ParsedRequest, parse_request
+from api.responses import parse_response_request
 from graph.value.client import ClientMessage, Hint
 from graph.value.event import ClientCall
 
@@ -45,6 +47,16 @@ def test_the_least_request_asks_the_default_model_for_a_whole_answer() -> None:
     assert (asked.request.model, asked.model, asked.is_streamed, asked.request.hint) == ("", "turnfold", False, None)
     assert asked.request.messages == (ClientMessage("user", "안녕"),)
     assert (asked.request.options.name, asked.request.options.allowed_tools) == ("editor", frozenset({"recall"}))
+
+
+def test_a_request_of_either_route_says_whether_its_token_is_one_persons() -> None:
+    for is_personal in (False, True):
+        client = replace(CLIENT, is_personal=is_personal)
+        asked = parse_request({"messages": [QUESTION]}, Headers({}), client)
+        following = parse_response_request(
+            {"input": "안녕", "previous_response_id": "resp_s_1-x_3_1_1"}, Headers({}), client
+        )
+        assert [asked.request.is_personal, following.request.is_personal] == [is_personal] * 2
 
 
 def test_a_model_is_named_with_and_without_the_prefix() -> None:

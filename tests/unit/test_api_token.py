@@ -62,6 +62,33 @@ def test_a_token_that_cannot_be_taken_ends_the_start_without_being_shown(monkeyp
     assert "canary" not in str(twice.value)
 
 
+def test_tokens_are_shared_but_for_those_that_are_named_as_one_persons() -> None:
+    listed = f"편집기:kim:{CANARY}1,script:lee:{CANARY}2"
+    for personal, names in (
+        ("", set()),
+        ("api", {"api"}),
+        (" script,\n편집기 ,", {"script", "편집기"}),
+        ("all", {"api", "편집기", "script"}),
+    ):
+        settings = settings_of(chat_api_token=CANARY, chat_api_tokens=listed, chat_api_personal=personal)
+        assert {token.name for token in settings.api_tokens if token.is_personal} == names
+    assert settings_of(chat_api_personal="all").api_tokens == ()
+
+
+def test_a_name_that_no_token_has_ends_the_start_without_being_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for tokens, named, said in (
+        (f"editor:kim:{CANARY}1", f"editor,{CANARY}1", r"names of tokens \(editor\); not its entry 2"),
+        (f"editor:kim:{CANARY}1", "api", r"\(editor\); not its entry 1"),  # there is no CHAT_API_TOKEN
+        (f"editor:kim:{CANARY}1", "Editor", r"not its entry 1"),
+        ("", "canary", r"\(there are none\); not its entry 1"),
+    ):
+        monkeypatch.setenv("CHAT_API_TOKENS", tokens)
+        monkeypatch.setenv("CHAT_API_PERSONAL", named)
+        with pytest.raises(SettingsError, match=f"CHAT_API_PERSONAL takes all, or .*{said}") as caught:
+            load_settings()
+        assert "canary" not in str(caught.value)
+
+
 def test_no_setting_prints_a_token() -> None:
     settings = settings_of(chat_api_token=CANARY, chat_api_tokens=f"b:kim:{CANARY}x")
     assert CANARY not in f"{settings!r} {settings} {settings.api_tokens!r}"

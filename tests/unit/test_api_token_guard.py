@@ -30,7 +30,8 @@ def settings_of(**values: object) -> Settings:
 async def who(scope: Scope, receive: Receive, send: Send) -> None:
     client = Request(scope).state.client
     tools = None if client.tools is None else sorted(client.tools)
-    await JSONResponse({"name": client.name, "owner": client.owner, "tools": tools})(scope, receive, send)
+    told = {"name": client.name, "owner": client.owner, "tools": tools, "is_personal": client.is_personal}
+    await JSONResponse(told)(scope, receive, send)
 
 
 def guarded(**values: object) -> TestClient:
@@ -46,10 +47,10 @@ def test_without_a_token_in_the_settings_nothing_is_there() -> None:
 
 
 def test_a_request_is_that_of_its_tokens_program() -> None:
-    client = guarded(chat_api_tokens=LISTED)
+    client = guarded(chat_api_tokens=LISTED, chat_api_personal="editor")
     for sent, told in (
-        (f"Bearer {CANARY}", {"name": "editor", "owner": "kim", "tools": ["recall"]}),
-        (f"bearer  {OTHER} ", {"name": "script", "owner": "lee", "tools": None}),
+        (f"Bearer {CANARY}", {"name": "editor", "owner": "kim", "tools": ["recall"], "is_personal": True}),
+        (f"bearer  {OTHER} ", {"name": "script", "owner": "lee", "tools": None, "is_personal": False}),
     ):
         assert client.post("/", headers={"Authorization": sent}).json() == told
 
@@ -144,10 +145,10 @@ def test_a_program_that_has_so_many_can_still_stop_one_but_follow_none() -> None
 
 
 def test_a_token_that_an_owner_made_lets_its_program_in_without_any_in_the_settings() -> None:
-    made = OneProgram(ApiToken("notes", "kim", SecretStr(MADE), frozenset()))
+    made = OneProgram(ApiToken("notes", "kim", SecretStr(MADE), frozenset(), is_personal=True))
     client = TestClient(Guard(who, settings_of, lambda: made))
     answer = client.get("/v1/models", headers={"Authorization": f"Bearer {MADE}"})
-    assert answer.json() == {"name": "notes", "owner": "kim", "tools": []}
+    assert answer.json() == {"name": "notes", "owner": "kim", "tools": [], "is_personal": True}
     assert client.get("/v1/models").status_code == 401
 
 
