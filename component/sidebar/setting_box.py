@@ -37,7 +37,7 @@ def take_file(sent: object) -> None:
 
 _THEME_ICONS: Final = {"light": "light_mode", "dark": "dark_mode", "system": "contrast"}
 _DIALOG: Final = "programs"
-_NAME, _TOOLS = "program_name", "program_tools"
+_NAME, _TOOLS, _PERSONAL = "program_name", "program_tools", "program_personal"
 _MADE, _ASKED, _REFUSED = "made_token", "asked_program", "refused_program"
 
 
@@ -73,10 +73,11 @@ def _facts(words: Words, token: ProgramToken, zone: tzinfo) -> str:
     use = labels.unused.format(made=made)
     if token.last_used_on is not None:
         use = labels.used.format(made=made, used=token.last_used_on.isoformat())
-    if token.tools is None:
-        return use
-    tools = labels.some_tools.format(tools=escape_label(", ".join(sorted(token.tools)))) if token.tools else ""
-    return f"{use} · {tools or labels.without_tools}"
+    facts = [use] if token.is_personal else [use, labels.shared]
+    if token.tools is not None:
+        names = escape_label(", ".join(sorted(token.tools)))
+        facts.append(labels.some_tools.format(tools=names) if token.tools else labels.without_tools)
+    return " · ".join(facts)
 
 
 def _draw_made(words: Words) -> None:
@@ -96,15 +97,19 @@ def _draw_form(words: Words) -> None:
     with st.form("new_program", border=False):
         st.text_input(labels.new, key=_NAME, placeholder=words.title_label)
         st.checkbox(labels.tools, value=True, key=_TOOLS)
+        with st.container(gap=None):
+            st.checkbox(labels.personal, value=True, key=_PERSONAL)
+            widget.draw_note(labels.personal_note)
         widget.show_error(words, st.session_state.get(_REFUSED))
         st.form_submit_button(labels.make, key="make_token", type="primary", on_click=_make)
 
 
 def _make() -> None:
     def make() -> None:
-        tools = None if st.session_state[_TOOLS] else ()
-        st.session_state[_MADE] = service_provider.current().programs.admit(st.session_state[_NAME], tools=tools)
-        st.session_state[_NAME] = ""
+        state, programs = st.session_state, service_provider.current().programs
+        tools = None if state[_TOOLS] else ()
+        state[_MADE] = programs.admit(state[_NAME], tools=tools, is_personal=state[_PERSONAL])
+        state[_NAME] = ""
 
     _try(make)
 

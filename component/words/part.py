@@ -168,6 +168,7 @@ class ProgramWords(Group):
     used = Both("Created on {made} · last used on {used}", "{made}에 만듦 · 마지막 사용 {used}")
     without_tools = Both("without tools", "도구 없음")
     some_tools = Both("tools: {tools}", "도구: {tools}")
+    shared = Both("shared by several people", "여럿이 함께 씀")
     withdraw = Both("Revoke", "토큰 폐기")
     withdraw_question = Both(
         "“{name}” is refused from its next request on. Its chats stay here.",
@@ -175,6 +176,12 @@ class ProgramWords(Group):
     )
     new = Both("New program", "새 연결")
     tools = Both("Allow server tools", "서버의 도구 사용 허용")
+    personal = Both("Used by one person", "한 사람만 사용")
+    personal_note = Both(
+        "Its chats are then found again even if the program trims or changes their history. Clear this if several "
+        "people share the token.",
+        "켜 두면 프로그램이 기록을 줄이거나 바꿔 보내도 하던 대화를 찾아 잇습니다. 여럿이 함께 쓰면 꺼 주세요.",
+    )
     make = Both("Create a token", "토큰 만들기")
     made = Both(
         "The token of “{name}”. Copy it now: it can't be shown again.",

@@ -17,9 +17,12 @@ def box(page: AppTest) -> AppTest:
     return page.run().button(key="programs").click().run()
 
 
-def make(page: AppTest, name: str, *, with_tools: bool = True) -> AppTest:
+def make(page: AppTest, name: str, *, with_tools: bool = True, is_personal: bool | None = None) -> AppTest:
+    """Creates a token; with `is_personal` None its tick is left as it is."""
     page.text_input(key="program_name").set_value(name)
     page.checkbox(key="program_tools").set_value(with_tools)
+    if is_personal is not None:
+        page.checkbox(key="program_personal").set_value(is_personal)
     return page.button(key="make_token").click().run()
 
 
@@ -48,6 +51,16 @@ def test_a_token_is_shown_once_and_its_program_listed(box: AppTest, service: Scr
     make(box, "스크립트", with_tools=False)
     assert "도구 없음" in page_text(box)
     assert f"`{SECRET}`" in page_text(box)
+
+
+def test_a_token_is_one_persons_unless_its_tick_is_cleared_and_the_list_says_which_is_shared(
+    box: AppTest, service: ScriptedService
+) -> None:
+    make(box, "편집기")
+    assert "여럿이 함께 씀" not in page_text(box)
+    make(box, "팀", is_personal=False, with_tools=False)
+    assert page_text(box).count("아직 쓰지 않음 · 여럿이 함께 씀 · 도구 없음") == 1
+    assert [token.is_personal for token in service.programs.tokens] == [True, False]
 
 
 def test_a_program_is_withdrawn_after_a_question_that_forgets_the_token(box: AppTest, service: ScriptedService) -> None:
