@@ -96,8 +96,10 @@ class ChunkWriter:
         return self._delta({"reasoning_content": event.text})
 
     def calls(self, calls: Sequence[ClientCall]) -> bytes:
-        """Returns the tool calls for the program, each whole in one delta with its own index."""
-        return self._delta({"tool_calls": [{"index": index, **_call(call)} for index, call in enumerate(calls)]})
+        """Returns the tool calls for the program, each whole in a chunk of its own: some read only its first."""
+        return b"".join(
+            self._delta({"tool_calls": [{"index": index, **_call(call)}]}) for index, call in enumerate(calls)
+        )
 
     def end(self, end: CompletionEnd, *, with_usage: bool) -> bytes:
         """Returns the last lines: finish reason, figures, usage if requested and known, `[DONE]`."""

@@ -84,9 +84,10 @@ def test_any_text_is_one_line_of_a_stream(text: str, model: str) -> None:
 
 
 @given(st.lists(CALLS, max_size=4))
-def test_each_call_has_its_own_index_and_is_whole(calls: list[ClientCall]) -> None:
-    (chunk,) = chunks(ChunkWriter(HEAD).calls(calls))
-    told = chunk["choices"][0]["delta"]["tool_calls"]
+def test_each_call_has_a_chunk_and_an_index_of_its_own_and_is_whole(calls: list[ClientCall]) -> None:
+    told = [chunk["choices"][0]["delta"]["tool_calls"] for chunk in chunks(ChunkWriter(HEAD).calls(calls))]
+    assert [len(each) for each in told] == [1] * len(calls)
+    told = [call for (call,) in told]
     assert [call["index"] for call in told] == list(range(len(calls)))
     assert all(set(call) == {"index", "id", "type", "function"} for call in told)
     assert all(isinstance(call["function"]["arguments"], str) for call in told)
