@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final
@@ -21,7 +21,7 @@ from graph.core.turn import IMAGE_MARK, closing_messages, is_complete, text_of, 
 from graph.value.client import ClientMessage, ClientRole, is_image_url
 from graph.value.error import InputError
 from graph.value.event import ClientCall
-from prompt.system.framing import ASSISTANT_BEGAN, NO_RESULT, Language
+from prompt.system.framing import ASSISTANT_BEGAN, NO_RESULT, NOT_RUN, Language
 
 _BAD_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_CHARS: Final = 64
@@ -63,17 +63,23 @@ def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str, language: Lan
 
 
 def continued(
-    begun: Sequence[AnyMessage], messages: Iterable[ClientMessage], *, id_prefix: str, language: Language
+    begun: Sequence[AnyMessage],
+    messages: Iterable[ClientMessage],
+    *,
+    id_prefix: str,
+    language: Language,
+    not_run: Collection[str] = (),
 ) -> list[AnyMessage]:
     """Returns what a program, but not its user, says further of a turn that has begun: results, and answers of others.
 
     What the turn has already is left out: a copy of its newest calls, and their results. Further results come first, in
-    the order of the calls; in the end each call has a result and each result a call.
+    the order of the calls; in the end each call has a result and each result a call. `not_run` are ids of calls that
+    the program hasn't run.
     """
     calls = {str(call["id"]): call["args"] for call in newest_calls(begun)}
     known = {(message.tool_call_id, text_of(message)) for message in begun if isinstance(message, ToolMessage)}
     said = [each for each in _cleaned(messages) if not _is_copy(each, calls) and (each.call_id, each.text) not in known]
-    history, places = _History(id_prefix, language, begun), {name: place for place, name in enumerate(calls)}
+    history, places = _History(id_prefix, language, begun, not_run), {name: place for place, name in enumerate(calls)}
     first = next((at for at, message in enumerate(said) if message.role != "tool"), len(said))
     for message in (*sorted(said[:first], key=lambda each: places.get(each.call_id, len(places))), *said[first:]):
         history.add(message)
@@ -121,8 +127,15 @@ def join_questions(
 
 
 class _History:
-    def __init__(self, id_prefix: str, language: Language, begun: Sequence[AnyMessage] = ()) -> None:
+    def __init__(
+        self,
+        id_prefix: str,
+        language: Language,
+        begun: Sequence[AnyMessage] = (),
+        not_run: Collection[str] = (),
+    ) -> None:
         self._turns: list[list[AnyMessage]] = [[*begun]] if begun else []
+        self._not_run = not_run
         self._language: Language = language
         self._id_prefix = id_prefix
         self._id_count = 0
@@ -187,7 +200,7 @@ class _History:
 
     def _end_calls(self) -> None:
         for call_id in unanswered_calls(self._turns[-1]):
-            text = NO_RESULT[self._language]
+            text = (NOT_RUN if call_id in self._not_run else NO_RESULT)[self._language]
             self._turns[-1].append(ToolMessage(text, tool_call_id=call_id, id=self._new_id(), status="error"))
         self._waiting = {}
 
@@ -282,22 +295,28 @@ def results_of(
 ) -> list[AnyMessage]:
     """Returns the messages that let a turn go on: the results of its waiting calls; empty if all have results already.
 
-    The client's copy of the assistant's message may be among the results. Calls are compared by id and parsed
-    arguments, as libraries re-serialise JSON; a changed call, and a result of no call here, are added with the results.
+    The client's copy of the assistant's message may be among the results, in parts, too. Calls are compared by id and
+    parsed arguments, as libraries re-serialise JSON; a changed call, and a result of no call here, are added with the
+    results. A call that the copy leaves out is one that the client has dropped: it wasn't run.
 
     Raises `InputError`, with the calls' ids: `unknown_call` (no result is of the newest answer's calls) or
-    `unanswered_call` (a call without a result).
+    `unanswered_call` (a call without a result, though the client knows of it or sends results alone).
     """
     calls = {str(call["id"]): call["args"] for call in newest_calls(open_turn)}
     ids = {each.call_id: None for each in sent if each.role == "tool"}
     if not ids.keys() & calls.keys():
         raise InputError("unknown_call", _named([*ids]))
-    is_changed = any(each.calls and not _is_copy(each, calls) for each in sent)
-    missing = [name for name in unanswered_calls(open_turn) if name not in ids]
+    copied = {at: _ids_of(each) & calls.keys() for at, each in enumerate(sent) if each.calls}
+    first = next((at for at, known in copied.items() if known), 0)  # before it are earlier rounds
+    said = [each for each in sent[first:] if each.role == "tool" or each.calls]
+    is_changed = any(each.calls and not _is_copy(each, calls) for each in said)
+    known = set().union(*copied.values())
+    without = [name for name in unanswered_calls(open_turn) if name not in ids]
+    not_run = [name for name in without if known and name not in known]
+    missing = [name for name in without if name not in not_run]
     if missing and not is_changed:
         raise InputError("unanswered_call", _named(missing))
-    said = [each for each in sent if each.role == "tool" or each.calls]
-    return continued(open_turn, said, id_prefix=id_prefix, language=language)
+    return continued(open_turn, said, id_prefix=id_prefix, language=language, not_run=not_run)
 
 
 def newest_calls(open_turn: Sequence[AnyMessage]) -> list[ToolCall]:
@@ -307,6 +326,10 @@ def newest_calls(open_turn: Sequence[AnyMessage]) -> list[ToolCall]:
 def _is_copy(message: ClientMessage, calls: Mapping[str, Any]) -> bool:
     """Returns True if a message has calls and all of them are among these, which are arguments by id."""
     return bool(message.calls) and all(_is_same(call, calls) for call in message.calls)
+
+
+def _ids_of(message: ClientMessage) -> set[str]:
+    return {plain_text(call.id) for call in message.calls}
 
 
 def _is_same(copy: ClientCall, calls: Mapping[str, Any]) -> bool:

@@ -85,6 +85,8 @@ CLOSED_ANSWER: Final[Mapping[tuple[str, Language], str]] = {
 }
 # True of a call that was ended, and of one whose result never came.
 NO_RESULT: Final[Mapping[Language, str]] = {"ko": "(결과가 없습니다.)", "en": "(There is no result.)"}
+# Of a call that a program's history leaves out, while it answers others of the same answer.
+NOT_RUN: Final[Mapping[Language, str]] = {"ko": "(실행하지 않았습니다.)", "en": "(It wasn't run.)"}
 # Of a call that had begun when its turn was stopped, or its server died.
 CUT_OFF: Final[Mapping[Language, str]] = {
     "ko": "(결과가 없습니다. 실행되었는지는 알 수 없습니다.)",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from graph.service import ChatService
 from graph.value.client import ClientUsage, CompletionEnd
 from graph.value.error import InputError, ServerBusyError
 from graph.value.event import ActionRequired, ClientCall, Folded, TurnFailed, TurnFinished, TurnStopped
+from prompt.system.framing import NOT_RUN
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat, question
 from tests.fake.open_chat import OpenChat
@@ -55,6 +58,30 @@ def test_a_program_runs_its_own_tools_and_missing_results_are_named(chat: Chat, 
     program.ask(question(3))
     assert program.ask(question(4)).turn == 4
     assert faults(server.bodies("chat")[-1]["messages"]) == []
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_program_that_reads_one_of_two_calls_goes_on_in_its_session(
+    chat: Chat, server: FakeOpenAI, kept: int
+) -> None:
+    program = program_of(chat)
+    calls = [ScriptedCall("look", json.dumps({"at": place}), place) for place in ("grass", "sky")]
+    server.script(tools(*calls, answer="Let me look."))
+    first = program.ask(question(1))
+    read = first.calls[kept]
+    program.messages[-1] = assistant("Let me look.", read)
+    # Of its own list of calls a program has to answer all.
+    program.messages.append(result(first.calls[1 - kept].id, "?"))
+    with pytest.raises(InputError, match=read.id):
+        program.begin()
+    program.messages[-1] = result(read.id, "green")
+    second = program.take(program.begin())
+    assert (second.session_id, second.turn, second.end.finish_reason) == (first.session_id, 1, "stop")
+    messages = server.bodies("chat")[-1]["messages"]
+    assert faults(messages) == []
+    assert {content_of(each) for each in messages if each["role"] == "tool"} == {"green", NOT_RUN["ko"]}
+    third = program.ask(question(2))
+    assert (third.session_id, third.turn, third.matched) == (first.session_id, 2, "history")
 
 
 @pytest.mark.parametrize("minutes", [-60, 0, 1])

@@ -13,6 +13,7 @@ import openai
 import pytest
 
 from graph.value.event import TokenDelta, TurnFailed, TurnStarted
+from prompt.system.framing import NOT_RUN
 from tests.fake.body import content_of, faults, shape, system_prompt
 from tests.fake.chat import Chat, question
 from tests.fake.openai_reply import ScriptedCall, failure, text, thinking, tools
@@ -219,6 +220,25 @@ def test_results_of_tools_go_on_with_their_turn(
     assert faults(messages) == []
     results = [(message["tool_call_id"], content_of(message)) for message in messages if message["role"] == "tool"]
     assert results == [("call-1", "하나"), ("call-2", "둘"), ("call-3", "셋")]
+
+
+def test_items_that_leave_out_a_call_are_taken_and_results_alone_are_not(
+    server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any]
+) -> None:
+    server.script(tools(FIRST, SECOND, answer="보겠습니다."))
+    asked: Any = {"role": "user", "content": question(1)}
+    first = client.responses.create(input=[asked], tools=[LOOK], **sent)
+    one = output("call-2", "둘")
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.responses.create(input=[one], tools=[LOOK], previous_response_id=first.id, **sent)
+    assert (refused.value.code, refused.value.param) == ("unanswered_call", "input")
+    items: Any = [item.model_dump() for item in first.output]
+    kept = [item for item in items if item.get("call_id") != "call-1"]
+    response = client.responses.create(input=[asked, *kept, one], tools=[LOOK], **sent)
+    assert named(response) == named(first)
+    messages = server.bodies("chat")[-1]["messages"]
+    assert faults(messages) == []
+    assert {content_of(message) for message in messages if message["role"] == "tool"} == {"둘", NOT_RUN["ko"]}
 
 
 PICTURE: Final = "data:image/png;base64,iVBORw0KGgo="

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import pairwise
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -19,10 +20,11 @@ from graph.core.pin import ContextBlock, Said
 from graph.core.text import has_visible, plain_text
 from graph.core.turn import closed_mark, is_complete, split_turns, text_of
 from graph.recognise.client_chain import results_first, to_messages
-from graph.recognise.client_turns import continued, turns_of
+from graph.recognise.client_turns import continued, results_of, turns_of
 from graph.value.client import ClientMessage
+from graph.value.error import InputError
 from graph.value.event import ClientCall
-from prompt.system.framing import CURRENT_PART
+from prompt.system.framing import CURRENT_PART, NO_RESULT, NOT_RUN, Language
 from tests.fake.body import faults
 from tests.fake.client_history import HISTORIES
 
@@ -268,3 +270,53 @@ def test_what_is_sent_before_a_question_is_stored_word_for_word(said: list[Clien
 def test_an_import_may_have_anything_in_its_place(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         _ = ContextBlock("before", 1, text).said
+
+
+def calling(*ids: str) -> AIMessage:
+    return AIMessage("", tool_calls=[tool_call(id=each, name="get_weather", args={"city": "Seoul"}) for each in ids])
+
+
+def called(*ids: str) -> ClientMessage:
+    return assistant("", *map(call, ids))
+
+
+# An earlier round, and an answer with two calls for the program beside one of ours, which has its result.
+OPEN: list[AnyMessage] = [
+    HumanMessage("Hi"),
+    calling("0"),
+    ToolMessage("past", tool_call_id="0"),
+    calling("a", "ours", "b"),
+    ToolMessage("9 o'clock", tool_call_id="ours"),
+]
+BROKEN = assistant("", call("a", '{"city": "Jeju"}'))
+SENT: dict[str, tuple[list[ClientMessage], list[str] | str]] = {
+    "all": ([called("a", "b"), result("b", "wet"), result("a", "dry")], ["a dry", "b wet"]),
+    "one call alone": ([called("b"), result("b", "wet")], ["b wet", "a (not run)"]),
+    "one behind an earlier round": (
+        [called("0"), result("0", "past"), called("a"), result("a", "dry")],
+        ["a dry", "b (not run)"],
+    ),
+    "each with its result": ([called("a"), result("a", "dry"), called("b"), result("b", "wet")], ["a dry", "b wet"]),
+    "a changed call alone": ([BROKEN, result("a", "dry")], ["a (no result)", "b (not run)", "? dry"]),
+    "a call and no result": ([called("a", "b"), result("a", "dry")], "b"),
+    "results alone": ([result("b", "wet")], "a"),
+    "words before results": ([assistant("Let me look."), result("b", "wet")], "a"),
+    "another call's result": ([called("b"), result("c", "wet")], "c"),
+}
+
+
+@pytest.mark.parametrize("case", SENT)
+def test_a_call_that_a_program_s_history_leaves_out_was_not_run(case: str) -> None:
+    sent, told = SENT[case]
+    for language in get_args(Language):
+        if isinstance(told, str):
+            with pytest.raises(InputError, match=told):
+                results_of(OPEN, sent, id_prefix="m", language=language)
+            continue
+        messages = results_of(OPEN, sent, id_prefix="m", language=language)
+        marks = {NOT_RUN[language]: "(not run)", NO_RESULT[language]: "(no result)"}
+        results = [each for each in messages if isinstance(each, ToolMessage)]
+        names = {each.tool_call_id: each.tool_call_id if each.tool_call_id in {"a", "b"} else "?" for each in results}
+        assert [f"{names[each.tool_call_id]} {marks.get(each.text, each.text)}" for each in results] == told
+        assert all((each.status == "error") == (each.text in marks) for each in results)
+        assert faults(convert_to_openai_messages([*OPEN, *messages])) == []
