@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol
+from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
@@ -269,6 +270,7 @@ _PORTS: Final = {"http": "80", "https": "443"}
 _POLICY_VIOLATION: Final = 1008
 # First path segments of the HTTP API.
 _OF_PROGRAMS: Final = ("v1", "chat", "sessions", "mcp", "models")  # the last one for who forgot the /v1
+_SLASHES: Final = re.compile(r"\A/+(?:(v1)/+)?")
 _WRONG_HOST: Final = Problem(
     403,
     "host_not_allowed",
@@ -295,7 +297,7 @@ class _Authority(NamedTuple):
 
 
 class HostCheck:
-    """Middleware: refuses a wrong `Host` or a foreign `Origin` with 403 and advice.
+    """Middleware: refuses a wrong `Host` or a foreign `Origin` with 403 and advice; puts paths of programs right.
 
     Allowed hosts are loopback names at any port and those in `TURNFOLD_HOSTS`; an `Origin` must match the host or, for
     the HTTP API, be in `CHAT_API_ORIGINS`. Without a sign-in, connections to a non-loopback address of the server are
@@ -311,6 +313,7 @@ class HostCheck:
         return self._read_settings()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = _with_single_slashes(scope)
         problem = self._problem(scope) if scope["type"] in ("http", "websocket") else None
         if problem is None:
             await self._app(scope, receive, send)
@@ -341,6 +344,17 @@ class HostCheck:
     def _is_named(self, host: _Authority) -> bool:
         names = self._settings.turnfold_hosts
         return host.name in names or f"{host.name}:{host.port}" in names
+
+
+def _with_single_slashes(scope: Scope) -> Scope:
+    """Returns the scope of a program's request without a base URL's slash too many: `//v1/models`, `/v1//models`.
+
+    So all that comes after decides by one path. Streamlit refuses all others that begin with two slashes.
+    """
+    if scope["type"] != "http" or not is_for_programs(scope):
+        return scope
+    path = _SLASHES.sub(lambda found: f"/{found[1]}/" if found[1] else "/", scope["path"])
+    return scope if path == scope["path"] else {**scope, "path": path, "raw_path": quote(path).encode()}
 
 
 def is_for_programs(scope: Scope) -> bool:

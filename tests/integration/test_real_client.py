@@ -428,7 +428,7 @@ def test_a_chat_goes_on_in_its_session_after_the_whole_server_was_killed(server:
         log = tmp_path / f"log-{life}"
         with served_app("app.py", tmp_path / "data", server.url, log, **settings) as (process, port):
             assert ask_health(port, process) == (200, "ok")
-            program = client(f"http://127.0.0.1:{port}/v1", token=TOKEN)
+            program = client(f"http://127.0.0.1:{port}{'/' * life}/v1", token=TOKEN)  # the second has a slash too many
             program.messages = messages
             told += [program.ask(question(2 * life + number)) for number in (1, 2)]
     assert [answer.turn for answer in told] == [1, 2, 3, 4]

@@ -150,6 +150,45 @@ def test_a_named_origin_may_use_the_routes_for_programs_alone() -> None:
         assert client.get("/v1/models", headers=two).status_code == 403
 
 
+async def echoed(scope: Scope, receive: Receive, send: Send) -> None:
+    await PlainTextResponse(scope["path"])(scope, receive, send)
+
+
+def echoing(**values: object) -> TestClient:
+    """Answers with the path that those see who decide behind the check, the token's guard first."""
+    settings = Settings(_env_file=None, chat_api_token=CANARY, **values)  # type: ignore[call-arg, arg-type]  # as above
+    guard = Guard(echoed, lambda: settings, NoPrograms)
+
+    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
+        await (guard if scope["path"].startswith("/v1/") else echoed)(scope, receive, send)
+
+    return TestClient(HostCheck(routed, lambda: settings), base_url="http://localhost")
+
+
+@pytest.mark.parametrize("path", ["//v1/models", "///v1/models", "/v1//models", "//v1//models", "/%2Fv1/models"])
+def test_a_slash_too_many_in_a_base_url_changes_nothing(path: str) -> None:
+    client, address = echoing(chat_api_origins=SITES), f"http://localhost{path}"
+    token = (b"Authorization", f"Bearer {CANARY}".encode())
+    assert client.get(address, headers=[token]).text == "/v1/models"
+    assert client.get(address).json()["error"]["code"] == "invalid_api_key"
+    for host, origin, code in (
+        ("localhost", "https://notes.example", ""),
+        ("localhost", "https://evil.example", "origin_not_allowed"),
+        ("evil.example", "https://notes.example", "host_not_allowed"),
+    ):
+        answer = client.get(address, headers=[token, *sent(host, origin)])
+        assert answer.status_code == (403 if code else 200)
+        assert not code or answer.json()["error"]["code"] == code
+
+
+def test_paths_of_others_keep_their_slashes() -> None:
+    client = echoing()
+    for path in ("//evil.example/v1/models", "//metrics", "//v10/models", "//"):
+        assert client.get(f"http://localhost{path}").text == path
+    headers = {"Authorization": f"Bearer {CANARY}"}
+    assert client.get("http://localhost//v1/models/a//b", headers=headers).text == "/v1/models/a//b"
+
+
 def pairs(host: str, origin: str) -> list[tuple[str, str]]:
     return [("Host", host), ("Origin", origin)]
 
