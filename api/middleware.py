@@ -190,7 +190,7 @@ class Edge:
         except ClientDisconnect:
             return  # the client is gone
         except (ProblemError, TurnfoldError, HTTPException) as error:
-            problem = problem_of(error)
+            problem = problem_of(error, scope["path"])
         except Exception:  # last handler of a request: every failure is logged and answered in the same shape
             _log.exception("request %s failed", request_id)
             if is_answered:

@@ -185,11 +185,12 @@ BY_CODE: Final[Mapping[str, Problem]] = {
 }
 
 
-def problem_of(error: TurnfoldError | HTTPException | ProblemError) -> Problem:
+def problem_of(error: TurnfoldError | HTTPException | ProblemError, path: str = "") -> Problem:
+    """Returns the response for an error; `path` is the request's, if a route may be missing."""
     if isinstance(error, ProblemError):
         return error.problem
     if isinstance(error, HTTPException):
-        return _of_http(error)
+        return _of_http(error, path)
     if isinstance(error, InputError):
         return _of_input(error)
     problem = problem_of_failure(error.code, error.detail)
@@ -213,15 +214,47 @@ def problem_of_failure(code: str, detail: str = "") -> Problem:
     return replace(problem, message=f"{problem.message} ({detail})")
 
 
-def _of_http(error: HTTPException) -> Problem:
-    code, message = {
-        404: (
-            "unknown_url",
-            "There is nothing at this address. The base URL ends in /v1, and GET /v1/models lists the models.",
-        ),
-        405: ("method_not_allowed", "This address doesn't take this method."),
-    }.get(error.status_code, ("http_error", error.detail))
+# What OpenAI has and Turnfold hasn't, by the path below /v1.
+_NOT_HERE: Final[Mapping[str, str]] = {
+    "embeddings": "There are no embeddings here: set another server for them.",
+    "completions": "There are no text completions here: POST /v1/chat/completions answers chats.",
+    "conversations": "There are no conversations here: a chat goes on by its history, or by previous_response_id.",
+    "responses/compact": "Responses aren't compacted here: long chats are folded without being asked to.",
+    "responses/input_tokens": "Input tokens aren't counted here: an answer's usage tells them.",
+}
+_OURS: Final = frozenset({"models", "chat", "responses", "summarize"})
+_SEGMENT: Final = re.compile(r"[a-z][a-z_]{0,31}")
+# A base URL without /v1, with two of them, or with a route behind it.
+_WRONG_BASE: Final = re.compile(
+    r"/(?:v1/v1(?:/.*)?|(?:v1/(?:chat/completions|responses|models)/)?(?:chat/completions|responses|models))/?",
+    re.DOTALL,
+)
+
+
+def _of_http(error: HTTPException, path: str) -> Problem:
+    below = path.removeprefix("/v1/").rstrip("/") if path.startswith("/v1/") else ""
+    if error.status_code == 404 or below in _NOT_HERE:  # noqa: PLR2004  # HTTP's own number
+        return Problem(404, "unknown_url", _missing(path, below))
+    code, message = {405: ("method_not_allowed", "This address doesn't take this method.")}.get(
+        error.status_code, ("http_error", error.detail)
+    )
     return Problem(error.status_code, code, message, headers=dict(error.headers or {}))
+
+
+def _missing(path: str, below: str) -> str:
+    """Returns what isn't there, or how the base URL ends; repeats no more of a path than the name of a route."""
+    first = below.partition("/")[0]
+    if _WRONG_BASE.fullmatch(path):
+        return "There is nothing at this address. The base URL ends in /v1, and GET /v1/models lists the models."
+    if path.rstrip("/") == "/v1":
+        return "This is the base URL. GET /v1/models lists the models; POST /v1/chat/completions answers."
+    if said := _NOT_HERE.get(below) or _NOT_HERE.get(first):
+        return said
+    if first in _OURS:
+        return f"There is nothing at this address below /v1/{first}. /openapi.json describes all that is here."
+    if _SEGMENT.fullmatch(first):
+        return f"There is no /v1/{first} here: this server answers chats. /openapi.json describes all that is here."
+    return "There is nothing at this address."
 
 
 def _of_input(error: InputError) -> Problem:

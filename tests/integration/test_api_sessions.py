@@ -235,6 +235,7 @@ def test_whatever_is_wrong_is_told_in_one_shape(http: httpx2.Client) -> None:
         assert answer.headers["x-request-id"].startswith("req_")
     for path, names in (
         ("/models", "base URL ends in /v1"),
+        ("/v1/embeddings", "There are no embeddings here"),
         ("/sessions?limit=100", "limit: there is none of this name; there are search, last, before."),
     ):
         assert names in http.get(path).json()["error"]["message"]

@@ -120,3 +120,57 @@ def test_every_reason_of_refused_input_is_a_sentence_and_told_of_the_field_that_
         **dict.fromkeys(_ANYWHERE),
     }
     assert {reason: problem_of(InputError(reason)).param for reason in fields} == fields
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("/v1/embeddings", "There are no embeddings here"),
+        ("/v1/embeddings/", "There are no embeddings here"),
+        ("/v1/completions", "There are no text completions here: POST /v1/chat/completions"),
+        ("/v1/conversations", "There are no conversations here"),
+        ("/v1/conversations/conv_1/items", "There are no conversations here"),
+        ("/v1/responses/compact", "Responses aren't compacted here"),
+        ("/v1/responses/input_tokens", "Input tokens aren't counted here"),
+        ("/v1/chat/completions/chatcmpl-1/messages", "There is nothing at this address below /v1/chat."),
+        ("/v1/responses/resp_1/items", "There is nothing at this address below /v1/responses."),
+        ("/v1/summarize/x", "There is nothing at this address below /v1/summarize."),
+        ("/v1/messages", "There is no /v1/messages here"),
+        *(
+            (f"/v1/{name}", f"There is no /v1/{name} here")
+            for name in ("files", "moderations", "images", "vector_stores")
+        ),
+        ("/v1/audio/transcriptions", "There is no /v1/audio here"),
+        ("/v1", "This is the base URL"),
+        ("/v1/", "This is the base URL"),
+        ("/v1/a\nb", "There is nothing at this address."),
+        ("/v1/<b>Secret", "There is nothing at this address."),
+        ("/sessions/a/b", "There is nothing at this address."),
+    ],
+)
+def test_an_unknown_address_says_what_is_not_there(path: str, named: str) -> None:
+    problem = problem_of(HTTPException(404), path)
+    assert (problem.status, problem.code, problem.message.startswith(named)) == (404, "unknown_url", True)
+    assert "base URL ends in" not in problem.message
+    assert "Secret" not in problem.message
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/models",
+        "/chat/completions",
+        "/v1/v1/models",
+        "/v1/chat/completions/chat/completions",
+        "/v1/chat/completions/models",
+        "/v1/responses/responses",
+    ],
+)
+def test_a_wrong_base_url_is_told_where_it_ends(path: str) -> None:
+    assert "base URL ends in /v1" in problem_of(HTTPException(404), path).message
+
+
+def test_a_route_that_looks_like_an_id_is_not_there_either() -> None:
+    wrong_method = HTTPException(405, headers={"Allow": "GET"})
+    assert problem_of(wrong_method, "/v1/responses/compact").code == "unknown_url"
+    assert problem_of(wrong_method, "/v1/responses/resp_1").code == "method_not_allowed"
