@@ -179,6 +179,8 @@ BY_CODE: Final[Mapping[str, Problem]] = {
     "tools_refused": Problem(400, "tools_not_supported", "This model takes no tools.", "tools"),
     "refused": Problem(400, "content_filter", "The model refused to answer.", "messages"),
     "no_images": Problem(400, "no_images", "The model takes no images.", "messages"),
+    # What the request asks for: to repeat it is of no use.
+    "rejected": Problem(400, "invalid_request", "The model's server refuses this request."),
     "bad_response": _broken("The model's server sent a reply that can't be read."),
     "provider": _upstream("The model's server failed."),
     "tool_rounds": _broken("The model kept calling tools and gave no answer."),

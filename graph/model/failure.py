@@ -27,6 +27,7 @@ from graph.value.error import (
     QuotaError,
     RateLimitError,
     RefusedError,
+    RejectedError,
     ToolChoiceError,
     ToolsRefusedError,
     UnreachableError,
@@ -127,9 +128,12 @@ _HTTP_ERROR: Final = re.compile(r"[45]\d\d")
 _TOOL_CHOICE: Final = re.compile(r"tool.?choice", re.IGNORECASE)
 _BUSY_STATUS: Final = frozenset({408, 409, 425})
 _BY_STATUS: Final[Mapping[int, type[ModelError]]] = {
+    400: RejectedError,
     401: AuthenticationError,
     403: AccessDeniedError,
     404: ModelMissingError,
+    413: RejectedError,
+    422: RejectedError,
     429: RateLimitError,
 }
 

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage
 from graph.core.model_input import ModelInput
 from graph.model.caller import ChatRunnable
 from graph.model.chunk import Answer
-from graph.value.error import BadResponseError, ToolChoiceError, ToolRoundsError, ToolsRefusedError
+from graph.value.error import RejectedError, ToolChoiceError, ToolRoundsError, ToolsRefusedError
 
 _LOG = logging.getLogger(__name__)
 Call = Callable[[ChatRunnable, ModelInput], Answer]
@@ -46,7 +46,7 @@ class ToolChoice:
         try:
             answer = call()
         except ToolsRefusedError as error:
-            raise BadResponseError(error.detail) from None
+            raise RejectedError(error.detail) from None
         if name not in self._without_tools:
             _LOG.warning("model %s takes no tools; it is asked without them from now on", name)
             self._without_tools.add(name)

@@ -44,9 +44,10 @@
       - ThoughtLimitError
     + RefusedError
     + NoImagesError
-    + BadResponseError
+    + RejectedError
       - ToolChoiceError
       - ToolsRefusedError
+    + BadResponseError
     + ProviderError
     + ToolRoundsError
   x ClosingError
@@ -430,20 +431,26 @@ class NoImagesError(ModelError):
     code = "no_images"
 
 
+class RejectedError(ModelError):
+    """400, 413 or 422: the endpoint refuses this request, and would again; `detail` is its reason."""
+
+    code = "rejected"
+
+
+class ToolChoiceError(RejectedError):
+    """400 naming `tool_choice`, which the endpoint doesn't support; the call is repeated without it."""
+
+
+class ToolsRefusedError(RejectedError):
+    """The endpoint or its model takes no tools; the call is repeated without them unless a program offered them."""
+
+    code = "tools_refused"
+
+
 class BadResponseError(ModelError):
     """The response violates the protocol."""
 
     code = "bad_response"
-
-
-class ToolChoiceError(BadResponseError):
-    """400 naming `tool_choice`, which the endpoint doesn't support; the call is repeated without it."""
-
-
-class ToolsRefusedError(BadResponseError):
-    """The endpoint or its model takes no tools; the call is repeated without them unless a program offered them."""
-
-    code = "tools_refused"
 
 
 class ProviderError(ModelError):

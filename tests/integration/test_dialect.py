@@ -90,7 +90,7 @@ def test_other_refusals_are_not_taken_for_one_of_tools(open_chat: OpenChat, serv
     server.respond_with(lambda _: broken)
     chat = open_chat()
     failed = chat.say(question(1))[-1]
-    assert getattr(failed, "code", "") == "bad_response"
+    assert getattr(failed, "code", "") == "rejected"
     assert "System role not supported" in getattr(failed, "detail", "")
     (option,) = chat.service.sessions.model_options()
     assert option.has_tools
@@ -243,7 +243,7 @@ PAGE = "<!DOCTYPE html><html><head><title>Sign in &amp; go</title></head><body><
 REASONS: dict[str, tuple[Reply, str, str]] = {
     "choices null": (
         raw('{"choices":null,"error_type":"BadRequestError","error_message":"The image is not a picture."}'),
-        "bad_response",
+        "rejected",
         "The image is not a picture.",
     ),
     "an error as a whole": (
@@ -255,7 +255,7 @@ REASONS: dict[str, tuple[Reply, str, str]] = {
     "a page that refuses": (Reply(403, error=PAGE), "access_denied", "Sign in & go"),
     "a list": (
         Reply(400, error=[{"error": {"code": 400, "message": "Invalid JSON payload."}}]),
-        "bad_response",
+        "rejected",
         "Invalid JSON payload.",
     ),
     "a list in the stream": (
@@ -263,13 +263,13 @@ REASONS: dict[str, tuple[Reply, str, str]] = {
         "provider",
         "Overloaded now.",
     ),
-    "a text": (Reply(400, error={"error": "No model loaded."}), "bad_response", "No model loaded."),
+    "a text": (Reply(400, error={"error": "No model loaded."}), "rejected", "No model loaded."),
     "a text in the stream": (
         raw('{"error":"model runner has unexpectedly stopped"}'),
         "provider",
         "model runner has unexpectedly stopped",
     ),
-    "detail": (Reply(422, error={"detail": "Bad body."}), "bad_response", "Bad body."),
+    "detail": (Reply(422, error={"detail": "Bad body."}), "rejected", "Bad body."),
     "a router": (
         Reply(502, error={"error": {"message": "Provider returned error", "metadata": {"raw": '{"no":"capacity"}'}}}),
         "provider",

@@ -303,7 +303,7 @@ def test_a_fault_of_one_picture_is_no_fault_of_the_model(open_chat: OpenChat, se
     server.script(failure(400, said))
     ending = show(chat, question(1), FLOOR)
     assert isinstance(ending, TurnFailed)
-    assert ending.code == "bad_response"
+    assert ending.code == "rejected"
     assert isinstance(chat.retry()[-1], TurnFinished)
 
 

@@ -21,13 +21,13 @@ from graph.value.event import TurnFinished
 from tests.fake.body import content_of, faults, shape, system_prompt, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
-from tests.fake.openai_reply import Body, Reply, ScriptedCall, hang, text, tools
+from tests.fake.openai_reply import Body, Reply, ScriptedCall, failure, hang, text, tools
 from tests.fake.openai_responder import answer_body, kind_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import tool
 from tests.fake.resending import counts
 from tests.fake.served_api import OTHER_OWNER, OTHER_TOKEN, OWNER, TOKEN, ServedApi, serve
-from tests.fake.served_app import ask_health
+from tests.fake.served_app import KEY, ask_health
 from tests.fake.served_app import served as served_app
 
 MODELS: Final = ["scripted-model", "another-model"]
@@ -256,6 +256,24 @@ def test_a_chat_stays_in_one_session_whatever_a_front_end_adds_or_leaves_out(
     assert program.ask(question(5))[1:4] == (first.session_id, 5, "tail")
     assert shape(last_body(server)) == [(1, 3), 4, 5]
     assert sessions(chat) == before + 1
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_what_the_model_s_server_refuses_is_told_as_that_and_asked_once(
+    served: ServedApi, server: FakeOpenAI, *, is_plain: bool
+) -> None:
+    asked: Any = {"model": "turnfold:plain" if is_plain else "turnfold", "user": uuid.uuid4().hex}
+    words = f"Unsupported schema: 'anyOf'. The key is {KEY}."
+    with openai.OpenAI(base_url=served.url, api_key=TOKEN, max_retries=2) as client:
+        for stream in (False, True):
+            before = len(server.bodies())
+            server.script(failure(400, words))
+            with pytest.raises(openai.BadRequestError) as refused:
+                client.chat.completions.create(messages=[{"role": "user", "content": "Hi"}], stream=stream, **asked)
+            assert refused.value.code == "invalid_request"
+            assert "server refuses this request. (HTTP 400: Unsupported schema: 'anyOf'." in refused.value.message
+            assert KEY not in refused.value.response.text
+            assert len(server.bodies()) == before + 1
 
 
 def stop(program: RealChat, words: str, url: str) -> Any:  # noqa: ANN401  # a message of the client's own

@@ -191,7 +191,7 @@ def test_endpoint_that_refuses_tool_choice_gets_none_anymore(
     for small_talk in ("고마워요!", "안녕히 계세요"):
         assert isinstance(chat.say(small_talk)[-1], TurnFinished)
     assert choices(server) == ["none", None, None]
-    assert calls_of(chat, "error_code") == [("bad_response",), ("",), ("",)]
+    assert calls_of(chat, "error_code") == [("rejected",), ("",), ("",)]
     chat.service.sessions.configure(chat.session_id, model="another-model")
     chat.say("고마워요!")
     Chat(chat.service).say("안녕하세요")
@@ -204,7 +204,7 @@ def test_error_that_only_mentions_tool_choice_is_not_remembered(open_chat: OpenC
     server.script(failure(*WORDINGS[0]), failure(400, "bad request"))
     failed = chat.say("안녕하세요")[-1]
     assert isinstance(failed, TurnFailed)
-    assert failed.code == "bad_response"
+    assert failed.code == "rejected"
     chat.retry()
     assert choices(server) == ["none", None, "none"]
 
