@@ -130,7 +130,7 @@ class ResponseWriter:
             lines += self._event("response.output_item.added", output_index=self._index, item=begun)
             told = call.arguments
             lines += self._event("response.function_call_arguments.delta", **place, delta=told)
-            lines += self._event("response.function_call_arguments.done", **place, arguments=told)
+            lines += self._event("response.function_call_arguments.done", **place, name=name["name"], arguments=told)
             lines += self._end_item({**named, "arguments": told, "status": "completed"})
         return lines
 
@@ -198,7 +198,7 @@ class ResponseWriter:
     def _tell(self, status: str) -> bytes:
         return self._event(f"response.{status}", response=self._response)
 
-    def _event(self, name: str, **fields: object) -> bytes:
+    def _event(self, name: str, /, **fields: object) -> bytes:
         line = data_line({"type": name, "sequence_number": self._count, **fields})
         self._count += 1
         return f"event: {name}\n".encode() + line

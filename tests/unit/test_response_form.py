@@ -412,6 +412,8 @@ def test_a_stream_tells_thoughts_text_and_calls_in_openais_order() -> None:
     assert (response["id"], response["turnfold"]) == ("resp_s_1-x_3_1_1", {"turn": 3})
     assert (response["usage"]["input_tokens"], response["usage"]["total_tokens"]) == (10, 12)
     assert response["usage"]["input_tokens_details"]["cached_tokens"] == 3
+    # Newer types of the library need the name there, too.
+    assert read[-3]["name"] == "look"
     events: list[Event] = [ThoughtDelta("Hm"), TokenDelta("Wait."), ActionRequired(1, "m", "", CALLS[:1])]
     assert whole(events)["output"] == response["output"]
 
