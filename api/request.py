@@ -408,12 +408,13 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
     if not messages and system.strip():
         messages, system = (ClientMessage("user", system),), ""  # alone, it is what is asked
     _check_question(messages)
+    tool_choice, tools = _allowed(sent.tool_choice, tuple(fields["tools"]) if sent.tools else ())
     model, is_plain = parse_model_id(sent.model)
     options = ClientOptions(
         name=client.name,
         system=system,
-        tools=tuple(fields["tools"]) if sent.tools else (),
-        tool_choice=sent.tool_choice,
+        tools=tools,
+        tool_choice=tool_choice,
         sampling=sent.model_dump(include=set(_SAMPLING), exclude_unset=True),
         allowed_tools=client.tools,
         supports_restart=not sent.stream,
@@ -432,6 +433,34 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
         is_retry=is_retry(headers),
     )
     return ParsedRequest(request, sent.model, sent.stream, sent.stream_options.include_usage, goes_on(headers))
+
+
+_Choice = str | dict[str, Any] | None
+_Tools = tuple[Mapping[str, Any], ...]
+
+
+def _allowed(choice: _Choice, tools: _Tools) -> tuple[_Choice, _Tools]:
+    """Returns the choice and the tools; of a choice of the form `allowed_tools` its mode, and the tools that it names.
+
+    Few servers know the form. Raises `ProblemError` (400).
+    """
+    if not isinstance(choice, dict) or choice.get("type") != "allowed_tools":
+        return choice, tools
+    match choice.get("allowed_tools"):
+        case {"mode": "auto" | "required" as mode, "tools": [_, *_] as named}:
+            names = [each["function"]["name"] for each in named if _names_a_function(each)]
+            allowed = tuple(tool for tool in tools if tool["function"]["name"] in names)
+            if len(names) == len(named) and len({*names}) == len(allowed):
+                return str(mode), allowed
+    message = "tool_choice: allowed_tools has a mode (auto or required), and names some of the request's tools."
+    raise refused("invalid_value", message, "tool_choice")
+
+
+def _names_a_function(tool: Any) -> bool:  # noqa: ANN401  # JSON of any shape
+    match tool:
+        case {"type": "function", "function": {"name": str()}}:
+            return True
+    return False
 
 
 def _check_question(messages: Sequence[ClientMessage]) -> None:

@@ -309,10 +309,10 @@ def _described(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tool_choice(choice: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     match choice:
-        case {"type": "function", "name": name}:
-            return {"type": "function", "function": {"name": name}}
-        case {"type": "allowed_tools", "mode": mode, "tools": [*tools]}:
-            allowed = {"mode": mode, "tools": [_tool_choice(tool) for tool in tools]}
+        case {"type": "function", "name": str(name)}:
+            return {"type": "function", "function": {"name": full_name(choice.get("namespace") or "", name)}}
+        case {"type": "allowed_tools", "tools": [*tools]}:
+            allowed = {"mode": choice.get("mode"), "tools": [_tool_choice(tool) for tool in tools]}
             return {"type": "allowed_tools", "allowed_tools": allowed}
         case dict():
             message = "Only a tool of the type function can be chosen, or allowed_tools of such."

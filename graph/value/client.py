@@ -40,7 +40,7 @@ class ClientOptions:
             session's, as the protocol can't send any.
         preamble: Messages that are no turns, sent before this turn's question and not archived.
         tools: Tools of the program, in OpenAI's shape.
-        tool_choice: In OpenAI's shape; None if absent.
+        tool_choice: In OpenAI's shape; None if absent. Of `allowed_tools` it is the mode alone.
         sampling: Parameters passed to the model unchanged: temperature, top_p, stop, response_format, and so on.
         allowed_tools: Names of the server tools allowed to the program; None for all.
         supports_restart: True if text can be declared void: nothing is sent before the end, or the stream tells it.
@@ -62,11 +62,10 @@ class ClientOptions:
     @property
     def is_demand(self) -> bool:
         """True if the answer must be a call of the program's tools or JSON of a schema, so that ours are in the way."""
-        if isinstance(self.tool_choice, str):
-            must_call = self.tool_choice == "required" and bool(self.tools)
+        if self.tool_choice == "required":
+            must_call = bool(self.tools)
         else:
             must_call = _at(self.tool_choice, "function", "name") in self.tool_names
-            must_call = must_call or (bool(self.tools) and _at(self.tool_choice, "allowed_tools", "mode") == "required")
         return must_call or _at(self.sampling, "response_format", "json_schema", "strict") is True
 
 

@@ -113,8 +113,6 @@ STRICT = {"type": "json_schema", "json_schema": {"name": "event", "strict": True
     [
         ({"tool_choice": "required"}, False),
         ({"tool_choice": {"type": "function", "function": {"name": "look"}}}, False),
-        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": []}}}, False),
-        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}}, True),
         ({"sampling": {"response_format": STRICT}}, False),
         ({"tools": (), "sampling": {"response_format": STRICT}}, False),
         ({"sampling": {"response_format": {"type": "json_object"}}}, True),

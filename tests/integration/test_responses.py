@@ -388,6 +388,18 @@ def test_a_form_for_the_text_and_a_pictures_address_go_to_the_model(
     assert 99 in (body.get("max_tokens"), body.get("max_completion_tokens"))
 
 
+def test_a_demand_for_one_of_the_allowed_tools_is_told_as_every_server_knows_it(
+    server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any]
+) -> None:
+    server.script(tools(FIRST))
+    offered: Any = [LOOK, {**LOOK, "name": "find"}]
+    choice: Any = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "look"}]}
+    asked = client.responses.create(input="Hi", tools=offered, tool_choice=choice, **sent)
+    assert asked.output[0].type == "function_call"
+    body = server.bodies("chat")[-1]
+    assert ([tool["function"]["name"] for tool in body["tools"]], body["tool_choice"]) == (["look"], "required")
+
+
 def test_a_refusal_before_the_stream_has_a_status_and_names_the_input(
     server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any]
 ) -> None:

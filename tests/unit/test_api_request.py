@@ -127,6 +127,39 @@ def test_a_system_message_alone_is_the_question() -> None:
     )
 
 
+def chosen(mode: object, *names: object) -> dict[str, Any]:
+    named = [{"type": "function", "function": {"name": name}} for name in names]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": named}}
+
+
+def test_of_allowed_tools_those_go_out_and_the_mode_is_the_choice() -> None:
+    tools = [{**TOOL, "function": {"name": name}} for name in ("look", "find", "book")]
+    for mode, names, is_demand in (("auto", ["book", "look"], False), ("required", ["find", "find"], True)):
+        options = parsed(tools=tools, tool_choice=chosen(mode, *names)).request.options
+        assert options.tool_choice == mode
+        assert options.tool_names == {*names}
+        assert options.is_demand is is_demand
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        chosen("canary", "look"),
+        chosen(None, "look"),
+        chosen(["auto"], "look"),
+        chosen("auto"),
+        chosen("auto", "look", "canary"),
+        chosen("auto", "look", 5),
+        {"type": "allowed_tools"},
+        {"type": "allowed_tools", "allowed_tools": ["canary"]},
+        {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": ["look"]}},
+        {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "mcp"}]}},
+    ],
+)
+def test_allowed_tools_are_some_of_the_requests(choice: dict[str, Any]) -> None:
+    assert problem(tools=[TOOL], tool_choice=choice) == (400, "invalid_value", "tool_choice")
+
+
 def test_what_goes_to_the_model_goes_as_it_was_sent_and_nothing_else_does() -> None:
     sampling: dict[str, Any] = {
         "temperature": 0.2,

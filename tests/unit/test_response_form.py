@@ -161,13 +161,22 @@ def test_options_become_those_of_a_completion() -> None:
         "response_format": {"type": "json_schema", "json_schema": schema},
     }
     assert (asked.echo["store"], asked.echo["tools"][0]["name"]) == (False, "look")
-    chosen = parsed("Hi", tools=[LOOK], tool_choice={"type": "allowed_tools", "mode": "auto", "tools": [LOOK]})
-    assert chosen.request.options.tool_choice == {
-        "type": "allowed_tools",
-        "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "look"}}]},
-    }
     plain = parsed("Hi", text={"format": {"type": "text"}, "verbosity": "low"}, tools=None, instructions=None)
     assert (plain.request.options.sampling, plain.request.options.tools, plain.request.options.system) == ({}, (), "")
+
+
+def test_of_allowed_tools_those_go_out_and_the_mode_is_the_choice() -> None:
+    group = {"type": "namespace", "name": "files", "description": "", "tools": [LOOK]}
+    named = [{"type": "function", "name": "look", "namespace": "files"}, {"type": "function", "name": "find"}]
+    choice = {"type": "allowed_tools", "mode": "required", "tools": named}
+    asked = parsed("Hi", tools=[LOOK, group, {**LOOK, "name": "find"}], tool_choice=choice)
+    options = asked.request.options
+    assert [tool["function"]["name"] for tool in options.tools] == ["files__look", "find"]
+    assert options.tool_choice == "required"
+    # The response repeats what was asked.
+    assert (len(asked.echo["tools"]), asked.echo["tool_choice"]) == (3, choice)
+    one = parsed("Hi", tools=[LOOK, group], tool_choice=named[0]).request.options
+    assert (one.tool_choice, len(one.tools)) == ({"type": "function", "function": {"name": "files__look"}}, 2)
 
 
 def test_a_previous_response_is_named_by_its_id_or_by_the_newest_item_that_is_sent_as_a_reference() -> None:
@@ -231,6 +240,20 @@ def refusal(sent: Any, /, **fields: Any) -> tuple[str, str | None]:  # noqa: ANN
         ({"sent": "Hi", "tools": [{**LOOK, "type": "canary"}]}, "unsupported_tool", "tools.0"),
         ({"sent": "Hi", "tools": [{**LOOK, "type": ["canary"]}]}, "unsupported_tool", "tools.0"),
         ({"sent": "Hi", "tool_choice": {"type": "web_search"}}, "unsupported_tool", "tool_choice"),
+        (
+            {"sent": "Hi", "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp"}]}},
+            "unsupported_tool",
+            "tool_choice",
+        ),
+        (
+            {
+                "sent": "Hi",
+                "tools": [LOOK],
+                "tool_choice": {"type": "allowed_tools", "mode": "canary", "tools": [LOOK]},
+            },
+            "invalid_value",
+            "tool_choice",
+        ),
         (
             {"sent": "Hi", "model": "turnfold:plain", "previous_response_id": "resp_1"},
             "invalid_value",
