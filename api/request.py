@@ -15,6 +15,8 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     field_validator,
     model_validator,
 )
@@ -328,6 +330,19 @@ class ParsedRequest:
     echo: Mapping[str, Any] = field(default_factory=dict)
 
 
+def _refuse_others(value: Any, take: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401  # JSON of any shape
+    try:
+        return take(value)
+    except ValidationError:
+        kind = "unsupported"
+        message = "It isn't supported"
+        raise PydanticCustomError(kind, message) from None
+
+
+# Of a field that OpenAI has and Turnfold takes only as if it weren't there.
+UNSUPPORTED: Final = WrapValidator(_refuse_others)
+
+
 class _Sampling(Sent):
     """Parameters passed to the model unchanged."""
 
@@ -379,10 +394,10 @@ class CompletionBody(_Sampling):
     tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     metadata: dict[str, Any] = Field(default={})
     # Not supported: several answers, and anything but text.
-    n: Literal[1] = 1
-    logprobs: Literal[False] = False
-    top_logprobs: Literal[0] = 0
-    audio: None = None
+    n: Annotated[Literal[1], UNSUPPORTED] = 1
+    logprobs: Annotated[Literal[False], UNSUPPORTED] = False
+    top_logprobs: Annotated[Literal[0], UNSUPPORTED] = 0
+    audio: Annotated[None, UNSUPPORTED] = None
     modalities: list[Literal["text"]] = Field(default=[])
 
     @field_validator("tools")

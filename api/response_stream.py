@@ -94,7 +94,6 @@ class ResponseWriter:
             "error": None,
             "incomplete_details": None,
             **echo,
-            "truncation": "disabled",
             "output": [],
             "usage": None,
         }

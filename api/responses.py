@@ -20,6 +20,7 @@ from api.problem import ProblemError, problem_of, refused
 from api.request import (
     DEFAULT_ID,
     MESSAGES,
+    UNSUPPORTED,
     Call,
     Content,
     Function,
@@ -65,10 +66,10 @@ class OutputItem(Sent):
     output: Content
 
 
-class ReasoningItem(Sent):
-    """Thoughts of an earlier response; ignored."""
+class LeftOutItem(Sent):
+    """What a chat has from elsewhere and nobody said: thoughts, calls of OpenAI's tools with their results; ignored."""
 
-    type: Literal["reasoning"]
+    type: str
 
 
 class ReferenceItem(Sent):
@@ -83,24 +84,33 @@ def _type_of(sent: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     return kind if isinstance(kind, str) else None
 
 
+_TAKEN: Final = frozenset({"message", "function_call", "function_call_output", "item_reference"})
+# Also of later kinds of items: as long as they tell only what a tool or the API does, the chat is the same without.
+_LEFT_OUT: Final = re.compile(
+    r"reasoning|\w+_call|\w+_output|mcp_\w+|(\w+_)?compaction(_\w+)?|additional_tools|configuration_update|program",
+    re.ASCII,
+)
+
+
 def _kind_of(item: Any) -> Any:  # noqa: ANN401  # JSON of any shape
     if isinstance(item, dict) and item.get("type") is None:
         return "message" if "role" in item else "item_reference"
-    return _type_of(item)
+    kind = _type_of(item)
+    return "left_out" if kind and kind not in _TAKEN and _LEFT_OUT.fullmatch(kind) else kind
 
 
 Item = Annotated[
     Annotated[MessageItem, Tag("message")]
     | Annotated[CallItem, Tag("function_call")]
     | Annotated[OutputItem, Tag("function_call_output")]
-    | Annotated[ReasoningItem, Tag("reasoning")]
-    | Annotated[ReferenceItem, Tag("item_reference")],
+    | Annotated[ReferenceItem, Tag("item_reference")]
+    | Annotated[LeftOutItem, Tag("left_out")],
     Discriminator(
         _kind_of,
         custom_error_type="unsupported_content",
         custom_error_message=(
-            "Only items of the types message, function_call, function_call_output, reasoning and item_reference are "
-            "taken"
+            "Only items of the types message, function_call, function_call_output and item_reference are taken; "
+            "reasoning, and calls of OpenAI's own tools with their results, are left out"
         ),
     ),
 ]
@@ -134,7 +144,7 @@ _Tool = Annotated[
 class Reasoning(Sent):
     """How a thinking model thinks."""
 
-    effort: str | None = Field(default=None, max_length=32)
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
 
 
 class TextOptions(Sent):
@@ -143,6 +153,18 @@ class TextOptions(Sent):
     format: dict[str, Any] = Field(default={})
 
 
+_MetadataKey = Annotated[str, Field(max_length=64)]
+_MetadataValue = Annotated[str, Field(max_length=512)]
+_Includable = Literal[
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "message.output_text.logprobs",
+    "reasoning.encrypted_content",
+    "web_search_call.action.sources",
+    "web_search_call.results",
+]
 _BUILT_IN: Final = re.compile(
     r"apply_patch|code_interpreter|computer(_use_preview)?|custom|file_search|image_generation|(local_)?shell|mcp|"
     r"programmatic_tool_calling|tool_search|web_search(_preview)?(_[0-9_]{10})?"
@@ -153,10 +175,8 @@ class ResponseBody(Sent):
     """The body of `/v1/responses`; fields that aren't named here are ignored."""
 
     input: Annotated[
-        list[Item],
-        BeforeValidator(_as_items, json_schema_input_type=str | list[Item]),
-        Field(min_length=1, max_length=MESSAGES),
-    ]
+        list[Item], BeforeValidator(_as_items, json_schema_input_type=str | list[Item]), Field(max_length=MESSAGES)
+    ] = Field(default=[])
     model: str = Field(default=DEFAULT_ID, min_length=1, max_length=256)
     instructions: str = ""
     previous_response_id: str = Field(default="", max_length=256)
@@ -170,12 +190,15 @@ class ResponseBody(Sent):
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, ge=0, le=1)
     max_output_tokens: int | None = Field(default=None, ge=1)
-    metadata: dict[str, Any] = Field(default={})
+    metadata: Annotated[dict[_MetadataKey, _MetadataValue], Field(max_length=16)] = Field(default={})
+    # These two are checked and change nothing: nothing more can be told, and what doesn't fit is always left out.
+    include: list[_Includable] = Field(default=[])
+    truncation: Literal["auto", "disabled"] | None = None
     # Not supported: answers nobody waits for, chats and prompts that OpenAI stores.
-    background: Literal[False] = False
-    conversation: None = None
-    prompt: None = None
-    top_logprobs: Literal[0] = 0
+    background: Annotated[Literal[False], UNSUPPORTED] = False
+    conversation: Annotated[None, UNSUPPORTED] = None
+    prompt: Annotated[None, UNSUPPORTED] = None
+    top_logprobs: Annotated[Literal[0], UNSUPPORTED] = 0
 
     @field_validator("tools", mode="before")
     @classmethod
@@ -215,6 +238,9 @@ def parse_response_request(fields: dict[str, Any], headers: Headers, client: Api
     """
     sent = validated(ResponseBody, fields)
     previous, items = _previous_and_rest(sent)
+    if not items and (sent.input or not sent.instructions.strip()):
+        message = "There is nothing in the input to answer: no message, and no result of a tool of the program's own."
+        raise refused("empty_messages", message, "input")
     completion: dict[str, Any] = {
         **{name: fields[name] for name in _SAME if fields.get(name) is not None},
         "messages": list(_messages(sent.instructions, items)),
@@ -238,19 +264,20 @@ def _previous_and_rest(sent: ResponseBody) -> tuple[str, Sequence[Item]]:
 
     The newest item that is sent by its id alone stands for all of the chat before it.
     """
-    for last, known in reversed([*enumerate(sent.input)]):
+    items = [item for item in sent.input if not isinstance(item, LeftOutItem)]
+    for last, known in reversed([*enumerate(items)]):
         if isinstance(known, ReferenceItem):
-            rules = [item for item in sent.input[:last] if isinstance(item, MessageItem) and item.role in _RULES]
+            rules = [item for item in items[:last] if isinstance(item, MessageItem) and item.role in _RULES]
             # Other items of that response may follow in full.
-            return referred_id(known.id), [*rules, *dropwhile(_is_said, sent.input[last + 1 :])]
-    return completion_id(sent.previous_response_id), sent.input
+            return referred_id(known.id), [*rules, *dropwhile(_is_said, items[last + 1 :])]
+    return completion_id(sent.previous_response_id), items
 
 
 _RULES: Final = ("system", "developer")
 
 
 def _is_said(item: Item) -> bool:
-    return isinstance(item, CallItem | ReasoningItem) or (isinstance(item, MessageItem) and item.role == "assistant")
+    return isinstance(item, CallItem) or (isinstance(item, MessageItem) and item.role == "assistant")
 
 
 def _messages(instructions: str, items: Iterable[Item]) -> Iterable[SentMessage]:
@@ -263,7 +290,7 @@ def _messages(instructions: str, items: Iterable[Item]) -> Iterable[SentMessage]
         if said and not _is_said(item):
             yield _answer(said)
             said = []
-        if pictures and not isinstance(item, OutputItem | ReasoningItem):
+        if pictures and not isinstance(item, OutputItem):
             yield SentMessage(role="user", content=pictures)
             pictures = []
         if isinstance(item, MessageItem | CallItem) and _is_said(item):
@@ -351,7 +378,9 @@ class CreateResponse(CreateCompletion):
             raise refused("previous_response_not_found", message, "previous_response_id", status=404) from None
 
     def _writer(self, opened: OpenedCompletion) -> ResponseWriter:
-        return ResponseWriter(opened.head, opened.asked.echo)
+        # Behind a session, the oldest is left out of what doesn't fit, whatever was asked; see `left_out`.
+        truncation = "auto" if opened.completion.session_id else "disabled"
+        return ResponseWriter(opened.head, {**opened.asked.echo, "truncation": truncation})
 
 
 CREATE: Final = Operation(

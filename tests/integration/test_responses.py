@@ -388,6 +388,25 @@ def test_a_form_for_the_text_and_a_pictures_address_go_to_the_model(
     assert 99 in (body.get("max_tokens"), body.get("max_completion_tokens"))
 
 
+def test_a_chat_that_was_begun_at_openai_goes_on_here(
+    server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any]
+) -> None:
+    items: list[Any] = [
+        {"role": "user", "content": "What is new?"},
+        {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "new"}},
+        {"role": "assistant", "content": "Nothing."},
+        {"type": "compaction", "id": "cmp_1", "encrypted_content": "x"},
+        {"role": "user", "content": question(1)},
+    ]
+    response = client.responses.create(input=items, truncation="disabled", **sent)
+    messages = server.bodies("chat")[-1]["messages"]
+    assert [content_of(message) for message in messages[1:]] == ["What is new?", "Nothing.", question(1)]
+    # What doesn't fit is left out of a chat, whatever was asked; a plain request goes on whole.
+    assert response.truncation == "auto"
+    plain = client.responses.create(input="Hi", model="turnfold:plain", truncation="auto")
+    assert plain.truncation == "disabled"
+
+
 def test_a_demand_for_one_of_the_allowed_tools_is_told_as_every_server_knows_it(
     server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any]
 ) -> None:

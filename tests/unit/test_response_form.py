@@ -6,12 +6,13 @@ import asyncio
 import json
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, Final, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses import Response, ResponseIncludable, ResponseInputItem, ResponseStreamEvent
+from openai.types.shared import ReasoningEffort
 from pydantic import TypeAdapter
 from starlette.datastructures import Headers
 
@@ -66,6 +67,33 @@ def output(call_id: str, said: Any) -> dict[str, Any]:  # noqa: ANN401  # text o
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm"}]}
 BOTH = (ClientCall("c1", "look", "{}"), ClientCall("c2", "look", "{}"))
 USER, ASSISTANT = ClientMessage("user", "Hi"), ClientMessage("assistant", "Hello!")
+
+
+# What nobody said in a chat that began at OpenAI, those kinds of its library, and what may come of the sort.
+OF_OPENAI: Final = (
+    *(
+        kind
+        for each in get_args(get_args(ResponseInputItem)[0])
+        for kind in get_args(each.model_fields["type"].annotation)
+        if isinstance(kind, str) and kind not in {"message", "function_call", "function_call_output", "item_reference"}
+    ),
+    "mcp_news",
+    "dream_call",
+    "dream_call_output",
+)
+
+
+@pytest.mark.parametrize("kind", OF_OPENAI)
+def test_what_openais_tools_did_is_left_out_of_a_history(kind: str) -> None:
+    item = {"type": kind, "id": "x_1", "call_id": "call-x", "output": "canary", "content": [], "role": "developer"}
+    sent = [item, said("user", "Hi"), item, said("assistant", "Hello!"), item, call("c1"), item, output("c1", "1")]
+    request = parsed([*sent, item, said("user", "And now?"), item]).request
+    assert request.messages == (
+        USER,
+        ClientMessage("assistant", "Hello!", calls=BOTH[:1]),
+        ClientMessage("tool", "1", call_id="c1"),
+        ClientMessage("user", "And now?"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,12 +244,20 @@ def refusal(sent: Any, /, **fields: Any) -> tuple[str, str | None]:  # noqa: ANN
 @pytest.mark.parametrize(
     ("fields", "code", "param"),
     [
-        ({"sent": []}, "invalid_value", "input"),
+        ({"sent": []}, "empty_messages", "input"),
+        ({"sent": None}, "empty_messages", "input"),
+        ({"sent": None, "instructions": " "}, "empty_messages", "input"),
+        # What is left out is nothing to answer, and instructions beside it are no question.
+        ({"sent": [THOUGHT]}, "empty_messages", "input"),
+        ({"sent": [{"type": "mcp_approval_response"}], "instructions": "Be brief."}, "empty_messages", "input"),
+        ({"sent": [{"type": "compaction"}], "previous_response_id": "resp_1"}, "empty_messages", "input"),
         ({"sent": 5}, "invalid_value", "input"),
         ({"sent": [{"type": "canary"}]}, "unsupported_content", "input.0"),
         ({"sent": [{"type": ["canary"]}]}, "unsupported_content", "input.0"),
         ({"sent": ["canary"]}, "unsupported_content", "input.0"),
-        ({"sent": [{"type": "web_search_call", "id": "ws_1"}]}, "unsupported_content", "input.0"),
+        # Parts without a message around them say something.
+        ({"sent": [{"type": "input_text", "text": "canary"}]}, "unsupported_content", "input.0"),
+        ({"sent": [{"type": "web_search_call\n"}]}, "unsupported_content", "input.0"),
         ({"sent": [{"role": "canary", "content": "Hi"}]}, "invalid_value", "input.0.message.role"),
         (
             {"sent": [{"role": "user", "content": [{"type": "input_file", "file_id": "canary"}]}]},
@@ -233,9 +269,14 @@ def refusal(sent: Any, /, **fields: Any) -> tuple[str, str | None]:  # noqa: ANN
             "invalid_image_url",
             "input.0.message.content.0",
         ),
-        ({"sent": "Hi", "background": True}, "invalid_value", "background"),
-        ({"sent": "Hi", "conversation": "canary"}, "invalid_value", "conversation"),
-        ({"sent": "Hi", "prompt": {"id": "canary"}}, "invalid_value", "prompt"),
+        ({"sent": "Hi", "include": ["reasoning.encrypted_content", "canary"]}, "invalid_value", "include.1"),
+        ({"sent": "Hi", "include": "reasoning.encrypted_content"}, "invalid_value", "include"),
+        ({"sent": "Hi", "truncation": "canary"}, "invalid_value", "truncation"),
+        ({"sent": "Hi", "reasoning": {"effort": "canary"}}, "invalid_value", "reasoning.effort"),
+        ({"sent": "Hi", "metadata": {str(number): "" for number in range(17)}}, "invalid_value", "metadata"),
+        ({"sent": "Hi", "metadata": {"a": 5}}, "invalid_value", "metadata.a"),
+        ({"sent": "Hi", "metadata": {"a": "b" * 513}}, "invalid_value", "metadata.a"),
+        ({"sent": "Hi", "metadata": {"b" * 65: "a"}}, "invalid_value", f"metadata.{'b' * 65}.[key]"),
         ({"sent": "Hi", "tools": [LOOK, LOOK]}, "duplicate_tool", "tools"),
         ({"sent": "Hi", "tools": [{**LOOK, "type": "canary"}]}, "unsupported_tool", "tools.0"),
         ({"sent": "Hi", "tools": [{**LOOK, "type": ["canary"]}]}, "unsupported_tool", "tools.0"),
@@ -263,6 +304,37 @@ def refusal(sent: Any, /, **fields: Any) -> tuple[str, str | None]:  # noqa: ANN
 )
 def test_what_cannot_be_answered_is_refused_by_its_field(fields: dict[str, Any], code: str, param: str) -> None:
     assert refusal(fields.pop("sent"), **fields) == (code, param)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("background", True),
+        ("conversation", "canary"),
+        ("conversation", {"id": "canary"}),
+        ("prompt", {"id": "canary"}),
+        ("top_logprobs", 5),
+    ],
+)
+def test_what_isnt_supported_is_refused_in_these_words(field: str, value: object) -> None:
+    with pytest.raises(ProblemError) as refused:
+        parsed("Hi", **{field: value})
+    assert refused.value.problem.message == f"{field}: It isn't supported."
+    assert (refused.value.problem.code, refused.value.problem.param) == ("invalid_value", field)
+
+
+def test_what_openai_takes_is_taken() -> None:
+    taken: list[dict[str, Any]] = [
+        {"include": list(get_args(ResponseIncludable)), "truncation": "disabled", "background": False},
+        {"metadata": {"k" * 64: "v" * 512, **{str(number): "" for number in range(15)}}, "top_logprobs": 0},
+        *({"reasoning": {"effort": effort}} for effort in get_args(get_args(ReasoningEffort)[0])),
+        {"include": None, "truncation": None, "reasoning": None, "metadata": None, "conversation": None},
+    ]
+    for fields in taken:
+        assert parsed("Hi", **fields).request.messages == (ClientMessage("user", "Hi"),)
+    # Without an input the instructions are what is asked, as a system message alone is.
+    alone = parsed(None, instructions="Hi").request
+    assert (alone.messages, alone.options.system) == ((ClientMessage("user", "Hi"),), "")
 
 
 @pytest.mark.parametrize(
