@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api import chat, completions, responses, sessions
+from api import chat, completions, responses, sessions, stored_responses
 from api.chat import Chat
 from api.completions import PATIENCE_SECONDS, CreateCompletion
 from api.mcp import McpEndpoint
@@ -36,7 +36,7 @@ STATUSES: Final[Mapping[int, str]] = {
     400: "The request is wrong; error.param names the field.",
     401: "There is no token, or an unknown one.",
     403: "The server doesn't answer under this name, or to this page.",
-    404: "There is no such session, turn, record or address.",
+    404: "There is no such session, turn, response, record or address.",
     408: "The body wasn't sent in time.",
     409: "The session is busy: x-should-retry is false, Retry-After says when to try again.",
     413: "The body is too large, or has too many values.",
@@ -152,6 +152,7 @@ _DOCUMENT: Final = "/openapi.json"
 OPERATIONS: Final = (
     *completions.OPERATIONS,
     responses.CREATE,
+    *stored_responses.OPERATIONS,
     sessions.SUMMARIZE,
     chat.SEND,
     chat.FOLLOW,

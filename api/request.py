@@ -162,7 +162,7 @@ def chat_of(messages: Sequence[SentMessage]) -> tuple[ClientMessage, ...]:
 
 # Not named like OpenAI's models: clients send `gpt-5…` and `o…` to other routes, with other fields.
 DEFAULT_ID: Final = "turnfold"
-_PREFIX: Final = "turnfold/"
+PREFIX: Final = "turnfold/"
 _PLAIN: Final = ":plain"
 # The date of the first version: models don't report their own.
 _CREATED: Final = 1_767_225_600
@@ -171,7 +171,7 @@ _CREATED: Final = 1_767_225_600
 def parse_model_id(model_id: str) -> tuple[str, bool]:
     """Returns the model's name, "" for the default, and whether the answer is made without memory (`:plain`)."""
     name = model_id.removesuffix(_PLAIN)
-    return ("" if name == DEFAULT_ID else name.removeprefix(_PREFIX)), name != model_id
+    return ("" if name == DEFAULT_ID else name.removeprefix(PREFIX)), name != model_id
 
 
 def check_known(model_id: str, names: Collection[str]) -> None:
@@ -188,7 +188,7 @@ def unknown_model() -> ProblemError:
 
 def list_models(windows: Mapping[str, int]) -> dict[str, Any]:
     """Returns the body of `/v1/models`: the default and each model, with and without memory."""
-    ids = [DEFAULT_ID, *(f"{_PREFIX}{name}" for name in windows)]
+    ids = [DEFAULT_ID, *(f"{PREFIX}{name}" for name in windows)]
     entries = [_entry(model_id + suffix, windows) for model_id in ids for suffix in ("", _PLAIN)]
     return {"object": "list", "data": entries}
 

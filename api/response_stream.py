@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from api.completion_stream import CompletionHead, data_line
-from api.problem import Problem
+from api.problem import Problem, problem_of_failure
 from graph.core.text import plain_value
-from graph.value.client import ClientUsage, CompletionEnd
+from graph.value.client import ClientUsage, CompletionEnd, FoundResponse
 from graph.value.event import ClientCall, ThoughtDelta, TokenDelta
 
 _COMPLETION: Final = "chatcmpl-"
 _RESPONSE: Final = "resp_"
+# By what a response that isn't finished is.
+_STATUSES: Final = {"running": "in_progress", "stopped": "cancelled", "failed": "failed"}
 # By finish reason; others are of whole answers.
 _CUT: Final = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
@@ -141,8 +143,7 @@ class ResponseWriter:
         self._response |= {
             "status": status,
             "incomplete_details": {"reason": reason} if reason else None,
-            "usage": end.usage and _usage(end.usage),
-            **({"turnfold": dict(end.figures)} if end.figures else {}),
+            **_totals(end),
         }
         return lines + self._tell(status)
 
@@ -158,6 +159,21 @@ class ResponseWriter:
                 self.delta(event)
         self.calls(calls)
         self.end(end)
+        plain: dict[str, Any] = plain_value(self._response)
+        return plain
+
+    def found(self, found: FoundResponse) -> dict[str, Any]:
+        """Returns a response that was read by its id."""
+        if found.status == "finished" and found.end:
+            return self.whole(found.text, found.calls, found.end, thoughts=found.thoughts)
+        for event in (ThoughtDelta(found.thoughts), TokenDelta(found.text)):
+            if event.text:
+                self.delta(event)
+        self._close("incomplete")
+        self._response |= {"status": _STATUSES[found.status], **(_totals(found.end) if found.end else {})}
+        if found.status == "failed":
+            problem = problem_of_failure(found.error_code, found.error_detail)
+            self._response["error"] = {"code": problem.code, "message": problem.message}
         plain: dict[str, Any] = plain_value(self._response)
         return plain
 
@@ -201,6 +217,11 @@ class ResponseWriter:
         line = data_line({"type": name, "sequence_number": self._count, **fields})
         self._count += 1
         return f"event: {name}\n".encode() + line
+
+
+def _totals(end: CompletionEnd) -> dict[str, Any]:
+    figures = {"turnfold": dict(end.figures)} if end.figures else {}
+    return {"usage": end.usage and _usage(end.usage), **figures}
 
 
 def _usage(usage: ClientUsage) -> dict[str, Any]:

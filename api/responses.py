@@ -212,7 +212,7 @@ class ResponseBody(Sent):
 
 
 # Fields that a response repeats, as they are if the request hasn't named them.
-_ECHOED: Final[Mapping[str, Any]] = {
+ECHOED: Final[Mapping[str, Any]] = {
     "instructions": None,
     "max_output_tokens": None,
     "metadata": {},
@@ -255,7 +255,7 @@ def parse_response_request(fields: dict[str, Any], headers: Headers, client: Api
     if previous and (request.is_plain or request.task):
         raise refused("invalid_value", "An answer without memory follows no other.", "previous_response_id")
     options = replace(request.options, system=request.options.system or None) if previous else request.options
-    echo = {name: default if fields.get(name) is None else fields[name] for name, default in _ECHOED.items()}
+    echo = {name: default if fields.get(name) is None else fields[name] for name, default in ECHOED.items()}
     return replace(parsed, request=replace(request, previous=previous, options=options), echo=echo)
 
 

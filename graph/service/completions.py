@@ -36,6 +36,7 @@ from graph.service.turn_stream import (
     NO_END,
     Response,
     ResponseKey,
+    found_response,
     messages_of,
     read_end,
     read_response_id,
@@ -46,7 +47,7 @@ from graph.service.turns import Turns
 from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores, ProgramStores
 from graph.store.turn import TurnRow
-from graph.value.client import ClientMessage, ClientRequest, CompletionEnd, Matched
+from graph.value.client import ClientMessage, ClientRequest, CompletionEnd, FoundResponse, Matched
 from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnRateError
 from graph.value.record import ArchivedMessage
 from graph.value.view import TurnOptions
@@ -491,6 +492,14 @@ class Completions:
         now = self._response_keys(response_key.session_id, response_key.turn, response_key.attempt)
         response_key = next((each for each in now if each.ordinal == response_key.ordinal), response_key)
         return read_end(self._access, response_key, matched)
+
+    def find(self, name: str) -> FoundResponse:
+        """Returns a response to a program of this owner's by its id; `NotFoundError` if there is none."""
+        session_id, turn, attempt, ordinal = read_response_id(name) or ("", 0, 0, 0)
+        self._access.own(session_id)
+        if not 0 < ordinal <= len(self._fingerprints.of_attempt(session_id, turn, attempt)):
+            raise NotFoundError(name)
+        return found_response(self._access, self._response_keys(session_id, turn, attempt), ordinal)
 
 
 def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:

@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
-from graph.core.attached import images_of
+from graph.core.attached import images_of, urls_of
 from graph.core.turn import (
     LEFT_OUT,
+    closed_mark,
     closing_messages,
     ending_of,
     is_complete,
@@ -23,20 +25,21 @@ from graph.core.turn import (
     unanswered_calls,
 )
 from graph.model.factory import ChatModels
-from graph.recognise.client_turns import is_imported, waiting_calls
-from graph.service.access import SessionAccess
+from graph.recognise.client_turns import is_imported, said_by, waiting_calls
+from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.store.call import AttemptTokens, CallCost
 from graph.store.session import SessionRow
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnRow
-from graph.value.client import ClientUsage, CompletionEnd, FinishReason, Matched
+from graph.value.client import ClientUsage, CompletionEnd, FinishReason, FoundResponse, Matched
 from graph.value.error import BusyError, NotFoundError, RefusedError
 from graph.value.event import ActionRequired, Event, LeftOut, TokenDelta, TurnFinished
 from graph.value.view import LiveTurn, TurnView
 from graph.worker.turn_log import TurnLog, answers_in, last_event, pending_in, steps_in
-from prompt.system.framing import Language
+from prompt.system.framing import CLOSED_ANSWER, Language
 
 _ID_PREFIX: Final = "chatcmpl-"
+_UNANSWERED: Final = frozenset(text for (closing, _), text in CLOSED_ANSWER.items() if closing == "unanswered")
 # A session's id, and the numbers of turn, attempt and response.
 _RESPONSE_ID: Final = re.compile(r"chatcmpl-(.{1,200})_(\d{1,9})_(\d{1,9})_(\d{1,9})", re.ASCII)
 
@@ -93,16 +96,22 @@ def stored_log(turn: int, attempt: int, messages: Sequence[AnyMessage]) -> TurnL
     log = TurnLog(turn, attempt)
     if left_out := _left_out(messages):
         log.append(LeftOut(left_out))
-    answers = [message for message in messages if isinstance(message, AIMessage)]
-    sent = ""
-    for text in map(text_of, answers):
-        sent += f"\n\n{text}" if text and sent.strip() else text
-    if sent:
+    if sent := _sent_text(messages):
         log.append(TokenDelta(sent))
-    last, calls = answers[-1], waiting_calls(messages)
+    last, calls = next(each for each in reversed(messages) if isinstance(each, AIMessage)), waiting_calls(messages)
     text = text_of(last)
     log.append(ActionRequired(turn, str(last.id), text, calls) if calls else TurnFinished(turn, str(last.id), text))
     return log
+
+
+def _sent_text(messages: Iterable[AnyMessage]) -> str:
+    """Returns the text of a response, without the fixed sentences that replace a missing answer."""
+    sent = ""
+    for message in messages:
+        mark = closed_mark(message)
+        text = text_of(message) if isinstance(message, AIMessage) and (not mark or mark.get("is_partial")) else ""
+        sent += f"\n\n{text}" if text and sent.strip() else text
+    return sent
 
 
 NO_END: Final = 2**62  # behind every position and every call
@@ -132,14 +141,21 @@ class ResponseKey:
 
 def messages_of(stores: ChatStores, response_key: ResponseKey) -> list[AnyMessage]:
     """Returns the messages of a response in order: answers, and the results of tools that were run for it."""
-    entries = stores.archive.live_turns(response_key.session_id, response_key.turn, response_key.turn)
+    return _exchange_of(stores, response_key)[1]
+
+
+def _exchange_of(stores: ChatStores, response_key: ResponseKey) -> tuple[list[AnyMessage], list[AnyMessage]]:
+    """Returns what a response answers, and its own messages; of any attempt."""
+    entries = stores.archive.all_of_turn(response_key.session_id, response_key.turn)
+    asked = [entry.message for entry in entries if entry.message.type == "human"] if response_key.ordinal == 1 else []
     made = [
         entry.message
         for entry in entries
         if entry.attempt == response_key.attempt and entry.position in response_key.positions
     ]
     ours = (index for index, message in enumerate(made) if isinstance(message, AIMessage) and not is_imported(message))
-    return made[next(ours, len(made)) :]
+    first = next(ours, len(made))
+    return asked + made[:first], made[first:]
 
 
 def read_end(access: SessionAccess, response_key: ResponseKey, matched: Matched) -> CompletionEnd:
@@ -154,6 +170,52 @@ def read_end(access: SessionAccess, response_key: ResponseKey, matched: Matched)
     messages = messages_of(access.stores, response_key)
     figures = {**_figures(access.stores, response_key, matched, costs), "left_out": [*_left_out(messages)]}
     return CompletionEnd(_finish_reason(row, messages), usage_of(costs), figures)
+
+
+def found_response(access: SessionAccess, response_keys: Sequence[ResponseKey], ordinal: int) -> FoundResponse:
+    """Returns a response as it stands now; the keys are those of all responses of its attempt."""
+    stores, response_key = access.stores, response_keys[ordinal - 1]
+    session_id, turn, attempt = response_key.session_id, response_key.turn, response_key.attempt
+    session = access.own(session_id)
+    row, is_abandoned = _refreshed(access, stores.turns.get(session_id, turn))
+    rows = [each for each in (row, *stores.turns.aside(session_id, turn, turn)) if each.attempt == attempt]
+    is_newest = attempt == row.attempt and response_key is response_keys[-1]
+    is_running = is_newest and row.status == "running" and not is_abandoned
+    asked, said = _exchange_of(stores, response_key)
+    said = [] if is_running else _as_said(said)
+    calls = waiting_calls(said)
+    ending, code = ending_of(said, stop_requested=is_newest and row.stop_requested)
+    return FoundResponse(
+        int(response_key.started_at.timestamp()),
+        session_id,
+        rows[0].model if rows else row.model,
+        status="running" if is_running else "finished" if calls else ending,
+        asked=tuple(said_by(message, stores.images.get(session_id, urls_of(message))) for message in asked),
+        text=_sent_text(said) or (row.partial_text if is_newest and is_abandoned else ""),
+        thoughts=stores.turns.thoughts(session_id, turn, attempt) if said and rows and len(response_keys) == 1 else "",
+        calls=calls,
+        end=None if is_running else read_end(access, response_key, "retry"),
+        error_code=code,
+        error_detail=rows[0].error_detail if rows else "",
+        is_alone=session.turn_count == attempt == len(response_keys) == 1 and row.attempt == 1,
+        stop=partial(_stop, access, row) if is_running else lambda: None,
+    )
+
+
+def _stop(access: SessionAccess, row: TurnRow) -> None:
+    log = access.log_of(row)
+    if log is not None and not log.is_over:
+        log.stop.set()
+        access.stores.turns.request_stop(row.session_id, row.number)
+        log.wait_for_end(AFTERMATH_SECONDS)
+
+
+def _as_said(messages: list[AnyMessage]) -> list[AnyMessage]:
+    """Drops what closed a turn whose program never answered the calls: the response had ended with them."""
+    if not messages or text_of(messages[-1]) not in _UNANSWERED or closed_mark(messages[-1]) is None:
+        return messages
+    *said, closing = messages
+    return [message for message in said if not str(message.id).startswith(f"{closing.id}-")]
 
 
 def _left_out(messages: Sequence[AnyMessage]) -> tuple[str, ...]:

@@ -125,6 +125,35 @@ class CompletionEnd:
     figures: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class FoundResponse:
+    """A response that was found by its id, as it stood then.
+
+    Attributes:
+        model: The name of the session's model, "" for the default.
+        status: "finished" also of one that ended with calls of the program's tools.
+        asked: What it answers: the question, or results of the program's tools.
+        thoughts: Only of a turn that is one response.
+        end: Usage and figures; None while it runs.
+        is_alone: Whether its session holds nothing else.
+        stop: Ends the turn if the response still runs, in whichever process, and waits a little for its end.
+    """
+
+    created: int
+    session_id: str
+    model: str
+    status: Literal["running", "finished", "stopped", "failed"]
+    asked: tuple[ClientMessage, ...]
+    text: str
+    thoughts: str
+    calls: tuple[ClientCall, ...]
+    end: CompletionEnd | None
+    error_code: str
+    error_detail: str
+    is_alone: bool
+    stop: Callable[[], None]
+
+
 class Completion(Protocol):
     """A response: running, or stored earlier and sent again with the same `id` and `created`.
 

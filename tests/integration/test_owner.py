@@ -111,6 +111,7 @@ OF_THE_SERVER: Final = {
 # ... and those of one owner, which have tests of their own below.
 OF_AN_OWNER: Final = {
     "completions.begin",
+    "completions.find",
     "costs.of_all",
     "instructions.for_all",
     "instructions.keep_for_all",
@@ -252,6 +253,10 @@ class House(NamedTuple):
         chat.ask(1, 1)
         return chat
 
+    def begin_by_program(self) -> Chat:
+        answer = self.own_program.post("/v1/responses", json={"model": "turnfold", "input": question(8)})
+        return Chat(self.service, answer.headers["X-Turnfold-Session"])
+
 
 @pytest.fixture(scope="module")
 def house(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
@@ -297,7 +302,8 @@ def test_the_table_has_every_method_and_every_operation(house: House) -> None:
     }
     assert of_managers == MEMORY_CALLS.keys() - {"get", "restore", "start_over"}
     for operation in OPERATIONS:
-        is_named = "{session_id}" in operation.documented_path or operation.name in NAMED_BESIDE_THE_PATH
+        is_named = "session_id" in operation.path or "response_id" in operation.path
+        is_named = is_named or operation.name in NAMED_BESIDE_THE_PATH
         assert is_named == (operation.name not in OF_NO_SESSION)
 
 
@@ -357,7 +363,8 @@ def answer_for_own_session_until_it_is_deleted(house: House, name: str) -> None:
 
 def asked(client: httpx2.Client, operation: Operation, session_id: str, **how: Any) -> tuple[int, str]:  # noqa: ANN401  # what httpx takes
     """Asks for the operation on this session; returns the status and what is said, without the session's name."""
-    path = operation.documented_path.format(session_id=session_id, turn="1", model_id="turnfold")
+    named = {"session_id": session_id, "response_id": f"resp_{session_id}_1_1_1"}
+    path = operation.documented_path.format(**named, turn="1", model_id="turnfold")
     name_it = NAMED_BESIDE_THE_PATH.get(operation.name)
     sent = name_it(session_id) if name_it is not None else {"json": BODIES.get(operation.name)}
     answer = client.request(operation.method, path, **{**sent, **how})
@@ -384,7 +391,8 @@ def test_a_route_tells_nothing_without_a_token_and_answers_for_its_owners_sessio
         assert foreign == asked(house.strange_program, operation, "no-such-session")
     assert house.rows == before
     if operation.name not in OF_NO_SESSION:
-        mine = house.begin()
+        mine = house.begin_by_program() if "response_id" in operation.path else house.begin()
+        assert asked(house.strange_program, operation, mine.session_id) == foreign
         status, said = asked(house.own_program, operation, mine.session_id)
         assert (status, "(<session>)" in said) != (404, True)
         if operation.method == "GET":
