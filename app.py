@@ -23,7 +23,7 @@ from api.program_routes import ProgramRoutes
 from component.bridge import delivery, security, service_provider
 from graph.server.log import set_up_logging
 from graph.server.settings import Settings, load_settings
-from graph.server.start import address_of, noted_address, running_at, welcome
+from graph.server.start import address_of, noted_address, running_at, say, welcome
 from graph.service import open_service
 from graph.value.error import TurnfoldError
 
@@ -55,8 +55,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[dict[str, Any]]:
         stack.enter_context(bounded_websockets())
         address = address_of(settings, host, port)
         stack.enter_context(noted_address(settings, address, port))
-        sys.stdout.write(f"{welcome(settings, address, service.sessions.default_model())}\n")
-        sys.stdout.flush()
+        say(welcome(settings, address, service.sessions.default_model(), service.programs.counts()), sys.stdout)
         yield {"settings": settings}
 
 

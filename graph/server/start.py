@@ -6,7 +6,7 @@ import json
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Final, TextIO
 from urllib.parse import urlsplit
 
 from graph.server.settings import Settings
@@ -50,8 +50,18 @@ def noted_address(settings: Settings, address: str, port: int) -> Iterator[None]
                 noted.unlink()
 
 
-def welcome(settings: Settings, address: str, model: str) -> str:
-    """Returns the lines of a started server: its address, the model and how to set another, and its data."""
+def say(text: str, stream: TextIO) -> None:
+    """Writes a line; what the stream's encoding lacks, such as letters of a token's name, is written as escapes."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.flush()
+
+
+def welcome(settings: Settings, address: str, model: str, made: tuple[int, int]) -> str:
+    """Returns the lines of a started server: address, model, HTTP API and data, and how to set what isn't.
+
+    `made` are the counts of the tokens made on the page: one person's, and shared ones.
+    """
     url = urlsplit(settings.openai_base_url or "https://api.openai.com")
     if settings.is_offline:
         answers = f"{model}, built in (no network). For another one: OPENAI_API_KEY or OPENAI_BASE_URL in .env"
@@ -59,5 +69,15 @@ def welcome(settings: Settings, address: str, model: str) -> str:
         answers = f"{model or 'the one that is loaded'} at {url.hostname}. For another one: CHAT_MODEL in .env"
     has_files = settings.chat_database_url is None
     data = settings.turnfold_data_dir.resolve() if has_files else "in the Postgres of CHAT_DATABASE_URL"
-    lines = {"Turnfold": address, "Model": answers, "Data": data, "Stop": "Ctrl+C"}
+    lines = {"Turnfold": address, "API": _api(settings, address, made), "Model": answers, "Data": data}
+    lines["Stop"] = "Ctrl+C"
     return "\n".join(["", *(f"  {name:<10}{text}" for name, text in lines.items()), ""])
+
+
+def _api(settings: Settings, address: str, made: tuple[int, int]) -> str:
+    kinds = ("personal", "shared")
+    tokens = [f"{token.name} ({kinds[not token.is_personal]})" for token in settings.api_tokens]
+    tokens += [f"{count} made on the page ({kind})" for count, kind in zip(made, kinds, strict=True) if count]
+    if not tokens:
+        return 'off until there is a token: CHAT_API_TOKEN in .env, or "API access" on the page'
+    return f"{address}/v1. Tokens: {', '.join(tokens)}"

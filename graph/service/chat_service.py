@@ -152,6 +152,10 @@ class Programs:
         """Whether any owner has made a token that is in force."""
         return self._tokens.has_any()
 
+    def counts(self) -> tuple[int, int]:
+        """Returns how many tokens that owners made are in force: one person's, and shared ones."""
+        return self._tokens.counts()
+
 
 _LOCKS: Final = 64
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Row, and_, bindparam, delete, exists, or_, select, update
+from sqlalchemy import Row, and_, bindparam, delete, exists, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from graph.server.identity import LONGEST_SIGN_IN_HOURS, SignIn, digest_of
@@ -123,6 +123,7 @@ _USE = (
     .where(_token.id == bindparam("of_id"), or_(_token.last_used_on.is_(None), _token.last_used_on < bindparam("day")))
     .values(last_used_on=bindparam("day"))
 )
+_COUNTS = select(_token.is_personal, func.count().label("tokens")).where(_IS_LIVE).group_by(_token.is_personal)
 _ANY = select(_token.id).where(_IS_LIVE).limit(1)
 
 
@@ -181,6 +182,12 @@ class ApiTokenStore:
             return None
         self._note_use(row)
         return row.owner, _shown(row)
+
+    def counts(self) -> tuple[int, int]:
+        """Returns how many live tokens of all owners are one person's, and how many are shared."""
+        with self._database.read() as connection:
+            found = {row.is_personal: row.tokens for row in connection.execute(_COUNTS)}
+        return found.get(True, 0), found.get(False, 0)
 
     def has_any(self) -> bool:
         with self._database.read() as connection:

@@ -104,6 +104,7 @@ OF_THE_SERVER: Final = {
     "instructions.tokens",
     "mcp.start",
     "programs.are_let_in",
+    "programs.counts",
     "programs.find",
     "projects.roots",
     "summaries.make",

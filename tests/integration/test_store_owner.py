@@ -190,6 +190,14 @@ def test_names_of_withdrawn_tokens_stay_known(stores: StoreSet) -> None:
     assert sorted(stores.tokens.names(OWNER)) == names
 
 
+def test_live_tokens_of_all_owners_are_counted(stores: StoreSet) -> None:
+    assert stores.tokens.counts() == (0, 0)
+    made = [stores.tokens.add(owner, "notes", new_token(), None) for owner in (OWNER, "mallory", "kim")]
+    stores.tokens.add(OWNER, "team", new_token(), None, is_personal=False)
+    stores.tokens.withdraw(OWNER, made[0].id)
+    assert stores.tokens.counts() == (2, 1)
+
+
 @pytest.mark.sqlite
 def test_files_have_no_token(own_stores: StoreSet) -> None:
     token = new_token()
