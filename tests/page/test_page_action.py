@@ -439,7 +439,7 @@ def fold_again(about: About) -> Iterator[Press]:
 
 @shows("setting_box._make", refusal=None)
 def let_a_program_in(about: About) -> Iterator[Press]:
-    about.fields |= {"program_name": f"editor {about.session_id}"[:32], "program_tools": True}
+    about.fields |= {"program_name": f"editor {about.session_id}"[:32], "program_tools": True, "program_personal": True}
     yield handler("setting_box._make")
     assert about.programs[-1] == about.fields["program_name"]
 
