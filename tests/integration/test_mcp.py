@@ -232,7 +232,7 @@ def test_the_library_is_imported_by_the_first_request_alone() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("guide", "mode"), [("docs/api.md", "auto"), ("docs/api.ko.md", "legacy")])
+@pytest.mark.parametrize(("guide", "mode"), [("docs/api-clients.md", "auto"), ("docs/api-clients.ko.md", "legacy")])
 def test_over_standard_input_and_output_it_is_the_local_user_s(open_chat: OpenChat, guide: str, mode: str) -> None:
     """By the lines of the guide, beside a server that has the same data open."""
     chat = open_chat()

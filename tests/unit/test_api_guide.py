@@ -14,7 +14,12 @@ from graph.server.settings import Settings
 from prompt.system.framing import Language
 
 ROOT: Final = Path(__file__).parents[2]
-GUIDES: Final[dict[Language, str]] = {"ko": "docs/api.ko.md", "en": "docs/api.md"}
+# What a developer reads first, and what stands behind it.
+GUIDES: Final[dict[Language, tuple[str, str]]] = {
+    "ko": ("docs/api.ko.md", "docs/api-clients.ko.md"),
+    "en": ("docs/api.md", "docs/api-clients.md"),
+}
+MOST_WORDS: Final = 2_500
 SECTIONS: Final[dict[str, tuple[str, str]]] = {
     "switch": ("켜기", "Switching it on"),
     "errors": ("오류", "Errors"),
@@ -27,13 +32,17 @@ OF_CONTENT: Final = {"unanswered_call", "string_above_max_length", "method_not_a
 LANGUAGES: Final = pytest.mark.parametrize("language", get_args(Language))
 
 
+def pages(language: Language) -> list[str]:
+    return [(ROOT / name).read_text(encoding="utf-8") for name in GUIDES[language]]
+
+
 def guide(language: Language) -> str:
-    return (ROOT / GUIDES[language]).read_text(encoding="utf-8")
+    return "\n".join(pages(language))
 
 
 def section(language: Language, name: str) -> str:
     title = SECTIONS[name][language == "en"]
-    found = guide(language).partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    found = pages(language)[0].partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     assert found
     return found
 
@@ -69,7 +78,7 @@ def test_the_guide_has_every_code_beside_its_status_and_no_other(language: Langu
 @LANGUAGES
 def test_every_setting_that_the_guide_names_exists(language: Language) -> None:
     outside = {"ENABLE_FORWARD_USER_INFO_HEADERS", "TURNFOLD_TOKEN", "STREAMLIT_SERVER_ADDRESS", "SESSION", "DONE"}
-    outside |= {"TASK", "CHAT_ID", "LIBRECHAT_BODY_CONVERSATIONID"}
+    outside |= {"TASK", "CHAT_ID", "LIBRECHAT_BODY_CONVERSATIONID", "OPENAI_MODEL"}
     named = set(re.findall(r"(?<![\w-])[A-Z][A-Z]*_[A-Z_]+(?![\w-])", guide(language))) - outside
     assert named <= {name.upper() for name in Settings.model_fields}
     assert {row[0].strip("`") for row in rows(section(language, "switch"))[1:]} <= named
@@ -81,3 +90,35 @@ def test_the_guide_s_addresses_are_served(language: Language) -> None:
     told = re.findall(r"`(GET|POST|PUT|PATCH|DELETE) (/[^`]+)`", guide(language))
     assert len(told) > 8
     assert set(told) <= served
+
+
+@LANGUAGES
+def test_the_first_page_is_short(language: Language) -> None:
+    assert len(pages(language)[0].split()) <= MOST_WORDS
+
+
+def prose(text: str) -> str:
+    """The text without the lines to paste."""
+    return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """The names that headings have on GitHub."""
+    titles = re.findall(r"^#+ (.+)$", prose(text), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("name", [name for both in GUIDES.values() for name in both])
+def test_each_link_of_the_guide_leads_to_a_section(name: str) -> None:
+    path = ROOT / name
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", path.read_text(encoding="utf-8"))
+    assert len(links) > 8
+    for file, anchor in links:
+        target = path.parent / file if file else path
+        assert target.is_file(), file
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), f"{file}#{anchor}"
+
+
+def test_both_languages_name_the_same_fields_headers_and_settings() -> None:
+    one, other = ({name for name in coded(prose(guide(each))) if name.isascii()} for each in get_args(Language))
+    assert one ^ other <= {"group__tool", "turnfold/<name>"}
