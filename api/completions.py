@@ -21,7 +21,7 @@ from api.body import BODY_BYTES, read_json
 from api.completion_stream import AnswerWriter, ChunkWriter, CompletionHead, first_event, stream_lines, whole_body
 from api.event_stream import STALLED_SECONDS, EventQueue, EventStream
 from api.middleware import ApiClient
-from api.problem import BY_CODE, Problem, ProblemError
+from api.problem import BY_CODE, Problem, ProblemError, message_too_long
 from api.request import (
     LEFT_OUT,
     MATCHED,
@@ -36,7 +36,7 @@ from api.request import (
 )
 from api.route_table import EVENTS, Call, Operation
 from graph.value.client import Completion, CompletionEnd, CompletionSource
-from graph.value.error import ClosingError
+from graph.value.error import ClosingError, InputError
 from graph.value.event import LeftOut
 
 _T = TypeVar("_T")
@@ -130,7 +130,12 @@ class CreateCompletion:
     def _open(self, asked: ParsedRequest, client: ApiClient, queue: EventQueue) -> OpenedCompletion:
         completions = self._completions_of(client.owner)
         check_known(asked.model, completions.models())
-        completion = completions.begin(asked.request)
+        try:
+            completion = completions.begin(asked.request)
+        except InputError as error:
+            if error.reason != "message_too_long":
+                raise
+            raise ProblemError(message_too_long(error.detail, asked.lengths)) from None
         return OpenedCompletion(asked, completion, completion.watch(queue.put))
 
     async def _answer(

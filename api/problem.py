@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import uuid4
@@ -87,6 +87,12 @@ _TOO_LONG: Final = (
     "Please reduce the length of the messages."
 )
 _TOO_LONG_BY: Final = re.compile(r"≈(\d{1,12}) [≥>] (\d{1,12})")
+# In the words of OpenAI's API, too, but not with its code: LiteLLM takes `string_above_max_length` for a wrong field.
+_LONG_MESSAGE: Final = (
+    "Invalid '{}': string too long. Expected a string with maximum length {}, but got one of length {}. "
+    "Whoever runs this server sets the limit by MESSAGE_CHARS."
+)
+_LONGER_THAN: Final = re.compile(r"(\d{1,12}) > (\d{1,12})")
 _STORAGE: Final = Problem(
     503, "storage_unavailable", "The chat can't be stored or read at the moment.", retry_after_seconds=5
 )
@@ -259,8 +265,23 @@ def _missing(path: str, below: str) -> str:
     return "There is nothing at this address."
 
 
+def message_too_long(detail: str, lengths: Sequence[tuple[str, int]] = ()) -> Problem:
+    """Returns the response to a message that is too long.
+
+    Args:
+        detail: The error's: the message's length, and the limit.
+        lengths: Where in the request its messages stand, and their lengths, oldest first.
+    """
+    chars, limit = map(int, figures.groups()) if (figures := _LONGER_THAN.fullmatch(detail)) else (0, 0)
+    # Several questions that nobody answered are one.
+    places = [place for place, length in lengths if length > limit] or [place for place, _ in lengths] or ["message"]
+    return Problem(400, "context_length_exceeded", _LONG_MESSAGE.format(places[-1], limit, chars), places[-1])
+
+
 def _of_input(error: InputError) -> Problem:
     detail = "" if error.detail == error.reason else error.detail
+    if error.reason == "message_too_long":
+        return message_too_long(error.detail)
     if error.reason in {"over_window", "over_guessed_window"}:
         return replace(problem_of_failure("context_length", detail), param=None)
     code = {"empty": "empty_message", "too_long": "string_above_max_length"}.get(error.reason, error.reason)

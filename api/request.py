@@ -136,8 +136,12 @@ class SentMessage(Sent):
 
     @property
     def text(self) -> str:
-        texts = [part.refusal if part.type == "refusal" else part.text for part in self.content]
-        return "\n".join(text for text in (*texts, self.refusal) if text)
+        return text_of(self.content, self.refusal)
+
+
+def text_of(parts: Iterable[Part], refusal: str = "") -> str:
+    texts = [part.refusal if part.type == "refusal" else part.text for part in parts]
+    return "\n".join(text for text in (*texts, refusal) if text)
 
 
 def system_of(messages: Sequence[SentMessage]) -> str:
@@ -319,7 +323,8 @@ _PREFILL: Final = (
 class ParsedRequest:
     """A request for a completion.
 
-    `goes_on` if the turn continues after the client closes the stream; `echo`: fields that the answer repeats.
+    `goes_on` if the turn continues after the client closes the stream; `echo`: fields that the answer repeats;
+    `lengths`: where questions and results stand in the body, and how many characters they have.
     """
 
     request: ClientRequest
@@ -328,6 +333,7 @@ class ParsedRequest:
     with_usage: bool
     goes_on: bool
     echo: Mapping[str, Any] = field(default_factory=dict)
+    lengths: Sequence[tuple[str, int]] = ()
 
 
 def _refuse_others(value: Any, take: ValidatorFunctionWrapHandler) -> Any:  # noqa: ANN401  # JSON of any shape
@@ -447,7 +453,13 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
         idempotency_key=header(headers, "Idempotency-Key"),
         is_retry=is_retry(headers),
     )
-    return ParsedRequest(request, sent.model, sent.stream, sent.stream_options.include_usage, goes_on(headers))
+    lengths = [
+        (f"messages.{at}.content", len(message.text))
+        for at, message in enumerate(sent.messages)
+        if message.role in ("user", "tool", "function")
+    ]
+    with_usage = sent.stream_options.include_usage
+    return ParsedRequest(request, sent.model, sent.stream, with_usage, goes_on(headers), lengths=lengths)
 
 
 _Choice = str | dict[str, Any] | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import dropwhile
 from typing import Annotated, Any, Final, Literal
@@ -31,6 +31,7 @@ from api.request import (
     SentMessage,
     as_parts,
     parse_request,
+    text_of,
     validated,
 )
 from api.response_stream import ResponseWriter, completion_id, full_name, of_response, referred_id
@@ -256,7 +257,17 @@ def parse_response_request(fields: dict[str, Any], headers: Headers, client: Api
         raise refused("invalid_value", "An answer without memory follows no other.", "previous_response_id")
     options = replace(request.options, system=request.options.system or None) if previous else request.options
     echo = {name: default if fields.get(name) is None else fields[name] for name, default in ECHOED.items()}
-    return replace(parsed, request=replace(request, previous=previous, options=options), echo=echo)
+    request = replace(request, previous=previous, options=options)
+    lengths = [("input", len(text))] if isinstance(text := fields.get("input"), str) else [*_lengths(sent.input)]
+    return replace(parsed, request=request, echo=echo, lengths=lengths)
+
+
+def _lengths(items: Iterable[Item]) -> Iterator[tuple[str, int]]:
+    for at, item in enumerate(items):
+        if isinstance(item, MessageItem) and item.role == "user":
+            yield f"input.{at}.content", len(text_of(item.content))
+        elif isinstance(item, OutputItem):
+            yield f"input.{at}.output", len(text_of(item.output))
 
 
 def _previous_and_rest(sent: ResponseBody) -> tuple[str, Sequence[Item]]:

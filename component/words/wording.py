@@ -31,7 +31,14 @@ _REFUSALS = {
 # Details that tell a user nothing: an id, a number of a turn or a line, how many answers the server writes at once.
 _BARE: Final = {"not_an_export", "not_found", "not_last", "server_busy", "user_busy"}
 # Reasons whose details are figures; other details may be names that look like figures.
-_WITH_FIGURES: Final = {"instructions_too_long", "not_shorter", "over_guessed_window", "over_window", "too_long"}
+_WITH_FIGURES: Final = {
+    "instructions_too_long",
+    "message_too_long",
+    "not_shorter",
+    "over_guessed_window",
+    "over_window",
+    "too_long",
+}
 _FIGURE: Final = re.compile(r"\d+")
 
 

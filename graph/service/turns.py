@@ -13,7 +13,7 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.attached import data_urls, images_of, question_of, url_of, urls_of
 from graph.core.language import is_casual, system_language
-from graph.core.text import check_text, estimate_tokens, has_visible, plain_text, title_of
+from graph.core.text import estimate_tokens, has_visible, plain_text, title_of
 from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
 from graph.recognise.client_turns import check_history, continued, new_prefix, newest_calls, results_of
 from graph.recognise.decide import Decision
@@ -168,8 +168,9 @@ class Turns:
         urls: Sequence[str],
     ) -> HumanMessage:
         """Returns the message to store, once all that is sent is found to be valid; raises `InputError`."""
-        if text or not images:
-            check_text(text, max_chars=self._message_chars)
+        if (text or not images) and not has_visible(text):
+            raise InputError("empty")
+        self._check_length(text)
         if not all(is_image_url(url) and url.isprintable() for url in urls):
             raise InputError("bad_image")
         text = plain_text(text)
@@ -178,6 +179,10 @@ class Turns:
         if images and not self._choices.models.takes_images(name := self._model_of(session_id, options)):
             raise InputError("no_images", name)
         return question_of(text, images, message_id=plain_text(message_id or f"user-{uuid.uuid4().hex}"))
+
+    def _check_length(self, text: str) -> None:
+        if len(text) > self._message_chars:
+            raise InputError("message_too_long", f"{len(text)} > {self._message_chars}")
 
     def _check_window(self, session_id: str, text: str, options: TurnOptions) -> None:
         """Refuses a message that alone fills the context window, as no fold could make it fit.
@@ -477,15 +482,15 @@ class Turns:
         server died.
 
         Raises:
-            InputError: `unanswered_call` or `unknown_call`, with their ids; `too_long`; or an option is invalid.
+            InputError: `unanswered_call` or `unknown_call`, with their ids; `message_too_long`; an option is invalid.
             BusyError: See `send`.
         """
         options = options or TurnOptions()
         self._choices.chosen(options)
         self._access.own(session_id)
         for answer in answers:
-            if answer.role == "tool" and len(answer.text) > self._message_chars:
-                raise InputError("too_long", f"{len(answer.text)} > {self._message_chars}")
+            if answer.role == "tool":
+                self._check_length(answer.text)
         with self._reserve(session_id) as lease:
             session = self._access.own(session_id)
             changes = self._choices.changes_of(session, options)

@@ -71,6 +71,7 @@ InputReason = Literal[
     "empty",
     "import_too_large",
     "instructions_too_long",
+    "message_too_long",
     "no_effect",
     "no_images",
     "no_reset",

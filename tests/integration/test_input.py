@@ -60,7 +60,7 @@ def test_half_an_emoji_in_a_call_that_is_no_json_is_replaced(chat: Chat, server:
 
 
 def test_what_cannot_be_taken_is_refused_with_its_reason(chat: Chat, server: FakeOpenAI) -> None:
-    refused = {"": "empty", " \n\t\u3000\u200a": "empty", "\x00": "empty", "가" * 1_048_576: "too_long"}
+    refused = {"": "empty", " \n\t\u3000\u200a": "empty", "\x00": "empty", "가" * 1_048_576: "message_too_long"}
     for words, reason in refused.items():
         with pytest.raises(InputError) as caught:
             chat.start(words)

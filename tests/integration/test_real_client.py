@@ -18,6 +18,7 @@ from pydantic import SecretStr
 
 from graph.service import ChatService
 from graph.value.event import TurnFinished
+from tests.fake import served_programs
 from tests.fake.body import content_of, faults, shape, system_prompt, tool_names
 from tests.fake.chat import Chat, names, question
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
@@ -29,6 +30,7 @@ from tests.fake.resending import counts
 from tests.fake.served_api import OTHER_OWNER, OTHER_TOKEN, OWNER, TOKEN, ServedApi, serve
 from tests.fake.served_app import KEY, ask_health
 from tests.fake.served_app import served as served_app
+from tests.fake.served_programs import ServedPrograms
 
 MODELS: Final = ["scripted-model", "another-model"]
 TITLE: Final = "### Task:\nGenerate a concise title.\n<chat_history>\nUSER: Hi\n</chat_history>"
@@ -453,3 +455,54 @@ def test_a_chat_goes_on_in_its_session_after_the_whole_server_was_killed(server:
     assert [answer.matched for answer in told] == ["new", *["history"] * 3]
     assert len({answer.session_id for answer in told}) == 1
     assert shape(server.bodies("chat")[-1])[-1] == 4
+
+
+LONG: Final = "x" * 1_001
+HALF: Final[Any] = {"role": "user", "content": "x" * 600}
+LOOKED: Final[Any] = {"type": "function", "function": {"name": "look", "arguments": "{}"}, "id": "call-1"}
+# A conversation with a message that is too long: for chat completions, for Responses, and how each names it.
+TOO_LONG: Final[Mapping[str, tuple[list[Any], str, list[Any], str]]] = {
+    "a question behind a long answer": (
+        [HALF, {"role": "assistant", "content": LONG}, {"role": "user", "content": LONG}],
+        "messages.3.content",
+        [HALF, {"type": "reasoning", "summary": []}, {"role": "user", "content": LONG}],
+        "input.2.content",
+    ),
+    "two questions that are one": ([HALF, HALF], "messages.2.content", [HALF, HALF], "input.1.content"),
+    "a result": (
+        [
+            HALF,
+            {"role": "assistant", "content": "", "tool_calls": [LOOKED]},
+            {"role": "tool", "tool_call_id": "call-1", "content": LONG},
+        ],
+        "messages.3.content",
+        [
+            HALF,
+            {"type": "function_call", "call_id": "call-1", "name": "look", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "call-1", "output": LONG},
+        ],
+        "input.2.output",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TOO_LONG)
+def test_a_message_that_is_too_long_is_named_by_its_place(open_chat: OpenChat, server: FakeOpenAI, case: str) -> None:
+    messages, message_place, items, item_place = TOO_LONG[case]
+    chat = open_chat(message_chars=1_000)
+    with ServedPrograms(chat.service) as served, served.client() as http:
+        client = openai.OpenAI(base_url=f"{served.url}/v1", api_key=served_programs.TOKEN, max_retries=0)
+        messages = [{"role": "system", "content": "Be brief."}, *messages]
+        server.script(tools(ScriptedCall("look", "{}", "call-1")))
+        client.chat.completions.create(model="turnfold", messages=messages[:2], tools=TOOLS)
+        sent: Sequence[tuple[Callable[[], object], str]] = (
+            (lambda: client.chat.completions.create(model="turnfold", messages=messages), message_place),
+            (lambda: client.responses.create(model="turnfold", input=items, instructions="Be brief."), item_place),
+        )
+        for send, place in sent:
+            with pytest.raises(openai.BadRequestError) as refused:
+                send()
+            assert (refused.value.code, refused.value.param) == ("context_length_exceeded", place)
+            assert "MESSAGE_CHARS" in refused.value.message
+        told = http.post("/chat", json={"message": LONG}).json()["error"]
+        assert (told["code"], told["param"]) == ("context_length_exceeded", "message")

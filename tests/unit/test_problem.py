@@ -7,7 +7,7 @@ from typing import Final, get_args
 import pytest
 from starlette.exceptions import HTTPException
 
-from api.problem import BY_CODE, ProblemError, problem_of, problem_of_failure, refused
+from api.problem import BY_CODE, ProblemError, message_too_long, problem_of, problem_of_failure, refused
 from graph.value.error import (
     AttachmentError,
     AuthenticationError,
@@ -112,11 +112,34 @@ def test_a_request_that_is_too_long_is_refused_in_the_words_that_libraries_know(
     assert "(HTTP 400: too long)" in problem_of(ContextLengthError("HTTP 400: too long")).message
 
 
+@pytest.mark.parametrize(
+    ("lengths", "named"),
+    [
+        ([], "message"),
+        (
+            [("messages.0.content", 300_000), ("messages.1.content", 201_000), ("messages.3.content", 5)],
+            "messages.1.content",
+        ),
+        ([("messages.0.content", 120_000), ("messages.1.content", 80_998)], "messages.1.content"),
+    ],
+)
+def test_a_message_that_is_too_long_is_named_with_the_limit_in_the_words_that_libraries_know(
+    lengths: list[tuple[str, int]], named: str
+) -> None:
+    error = InputError("message_too_long", "201000 > 200000")
+    problem = message_too_long(error.detail, lengths) if lengths else problem_of(error)
+    # LiteLLM goes by these words, unless the code is `string_above_max_length`.
+    assert "string too long. Expected a string with maximum length 200000" in problem.message
+    assert (problem.status, problem.code, problem.param) == (400, "context_length_exceeded", named)
+    assert problem.message.startswith(f"Invalid '{named}'")
+    assert all(each in problem.message for each in ("201000", "MESSAGE_CHARS"))
+
+
 def test_every_reason_of_refused_input_is_a_sentence_and_told_of_the_field_that_it_stands_in() -> None:
     for reason in get_args(InputReason):
         problem = problem_of(InputError(reason))
         assert problem.status == 400
-        assert "_" not in problem.message
+        assert "_" not in problem.message.replace("MESSAGE_CHARS", "")
     fields: dict[InputReason, str | None] = {
         "unknown_call": "messages",
         "bad_strategy": "strategy",

@@ -116,6 +116,7 @@ def test_input_error_is_told_by_its_reason() -> None:
     ("reason", "detail", "shown"),
     [
         ("too_long", "120345 > 100000", "120,345 > 100,000"),
+        ("message_too_long", "200001 > 200000", "200,001 > 200,000"),
         ("over_window", "≈120345 > 8192", "≈120,345 > 8,192"),
         ("not_shorter", "9999 > 9998", "9,999 > 9,998"),
         ("import_too_large", "50,000,000", "50,000,000"),
