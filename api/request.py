@@ -25,7 +25,7 @@ from starlette.datastructures import Headers
 
 from api.middleware import ApiClient
 from api.problem import ProblemError, refused
-from graph.value.client import ClientMessage, ClientOptions, ClientRequest, Hint, is_image_url
+from graph.value.client import CACHE_KEY, ClientMessage, ClientOptions, ClientRequest, Hint, is_image_url
 from graph.value.event import ClientCall
 
 MESSAGES: Final = 10_000
@@ -226,7 +226,8 @@ _HINT_HEADERS: Final = (
     "x-opencode-session",
 )
 _HINT_METADATA: Final = ("session_id", "chat_id", "conversation_id")
-_HINT_FIELD: Final = "prompt_cache_key"
+# Its cache key is the id of its chat.
+_CODEX: Final = "codex"
 
 
 def session_of(headers: Headers, metadata: Mapping[str, Any]) -> str:
@@ -239,7 +240,7 @@ def hint_of(headers: Headers, body: Mapping[str, Any], metadata: Mapping[str, An
     candidates: Iterable[tuple[str, Any]] = (
         *((name, headers.get(name)) for name in _HINT_HEADERS),
         *((f"metadata.{name}", metadata.get(name)) for name in _HINT_METADATA),
-        (_HINT_FIELD, body.get(_HINT_FIELD)),
+        (_CODEX if _CODEX in headers.get("user-agent", "")[:_VALUE_CHARS].lower() else CACHE_KEY, body.get(CACHE_KEY)),
     )
     ids = [(name, _hint_value(value)) for name, value in candidates]
     # A temporary chat of Open WebUI shares its id with all others of its tab.

@@ -14,9 +14,9 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall, ToolMessage
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from graph.core.attached import content_of
+from graph.core.attached import content_of, reference_of
 from graph.core.text import plain_text, plain_value
-from graph.value.client import ClientMessage, ClientRequest, ClientRole, Hint
+from graph.value.client import CACHE_KEY, ClientMessage, ClientRequest, ClientRole, Hint
 from graph.value.event import ClientCall
 from graph.value.view import TurnStatus
 
@@ -28,6 +28,14 @@ _TYPE: Final = re.compile(r"\btype=", re.IGNORECASE)
 _LINE_END: Final = re.compile(r"(?<!\r)\r+\n")
 # The value that Open WebUI sends for all temporary chats of a tab.
 _TEMPORARY: Final = "local:"
+SHARED_KEY: Final = "~"  # in front of a hash that is no chat's id
+FRAME_BYTES: Final = 8
+_DATED: Final = re.compile(
+    r"\d[\d:.,/-]*\s?(?:(?:st|nd|rd|th|am|pm|z)\b|t(?=\d)|[년월일시분초])?"
+    r"|\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?|mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs(?:day)?)?|fri(?:day)?"
+    r"|sat(?:urday)?|sun(?:day)?|[ap]\.?m|utc|gmt|kst)\b|[월화수목금토일]요일|\([월화수목금토일]\)|오전|오후"
+)
 
 
 class EndedFingerprint(NamedTuple):
@@ -43,12 +51,20 @@ class EndedFingerprint(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A message that counts for recognition: its index among the request's messages, its canonical text, its chain."""
+    """A message that counts for recognition.
+
+    Attributes:
+        at: Its index among the request's messages.
+        text: Canonical.
+        chain: Hash of the words of users and assistant up to this message.
+        exact: The same with pictures and results of tools; of an assistant's message, before it.
+    """
 
     at: int
     role: ClientRole
     text: str
     chain: bytes
+    exact: bytes
 
 
 @dataclass(frozen=True)
@@ -62,12 +78,13 @@ class ChainKey:
         scope = self.hash("scope", _bytes(owner), _bytes(request.user))
         # Not the chain of that response: two chats with the same words have the same one.
         before = self.hash("behind", scope, _bytes(request.previous)) if request.previous else scope
-        links = tuple(self._links(before, request.messages))
+        links, exact = self._links(before, request.messages)
         state = next((link.chain for link in reversed(links) if not request.messages[link.at].calls), before)
         answered = answered_calls(request.messages)
         asked = self.hash("calls", state, *map(_bytes, answered)) if answered else state
-        once = self.hash("once", asked, _bytes(request.idempotency_key)) if request.idempotency_key else None
-        fingerprint = OpenFingerprint(self, scope, asked, once, state)
+        frame = self._frame(request, exact)
+        once = self.hash("once", asked, frame, _bytes(request.idempotency_key)) if request.idempotency_key else None
+        fingerprint = OpenFingerprint(self, scope, asked, once, state, exact, frame)
         return RequestChain(links, answered, fingerprint, self._group(scope, request.hint))
 
     def answer(self, scope: bytes, text: str) -> bytes:
@@ -85,19 +102,54 @@ class ChainKey:
         whole = b"".join(len(part).to_bytes(8, "big") + part for part in (purpose.encode(), *fields))
         return hmac.digest(self.secret, whole, "sha256")[:HASH_BYTES]
 
-    def _links(self, chain: bytes, messages: Sequence[ClientMessage]) -> Iterable[Link]:
+    def _links(self, chain: bytes, messages: Sequence[ClientMessage]) -> tuple[tuple[Link, ...], bytes]:
+        """Returns the links, and the hash of all words, pictures and results of tools."""
+        links, exact = list[Link](), chain
         for index, message in enumerate(messages):
             text = canonical(message.role, message.text)
-            if message.role == "user" or (message.role == "assistant" and text):
+            if message.role == "tool":
+                exact = self.next(exact, "tool", text)
+            elif message.role == "user" or text:
                 linked = self.next(chain, message.role, text)
-                yield Link(index, message.role, text, linked)
+                # Until there is a picture or a result, both are the same.
+                told = linked if exact is chain else self.next(exact, message.role, text)
+                if message.images:
+                    told = self.hash("pictures", told, *(_bytes(reference_of(url)) for url in message.images))
+                links.append(Link(index, message.role, text, linked, told if message.role == "user" else exact))
                 # Many clients leave out an assistant's message that calls tools, with what it says.
-                chain = chain if message.calls else linked
+                if not message.calls:
+                    chain, exact = linked, told
+        return tuple(links), exact
+
+    def _frame(self, request: ClientRequest, exact: bytes) -> bytes:
+        """Returns hashes of the system message, of its words, of the tools' names, and of the whole request."""
+        options, hint = request.options, request.hint or Hint("", "")
+        told = (options.tools, options.tool_choice, options.sampling, request.model, request.session, request.previous)
+        settings = json.dumps(told, sort_keys=True, default=str).encode()
+        system, words = _bytes(options.system or ""), _bytes(undated(options.system or ""))
+        parts = (
+            self.hash("system", system),
+            self.hash("words", words),
+            self.hash("tools", *map(_bytes, sorted(options.tool_names))),
+            self.hash("request", system, exact, settings, *map(_bytes, (*hint, str(options.system is None)))),
+        )
+        return b"".join(part[:FRAME_BYTES] for part in parts)
 
     def _group(self, scope: bytes, hint: Hint | None) -> str:
         if hint is None or not hint.value or hint.name == "user" or hint.value.startswith(_TEMPORARY):
             return ""
-        return self.hash("family", scope, _bytes(hint.name), _bytes(hint.value)).hex()
+        group = self.hash("family", scope, _bytes(hint.name), _bytes(hint.value)).hex()
+        return f"{SHARED_KEY}{group}" if hint.name == CACHE_KEY else group
+
+
+def is_chat_id(group: str) -> bool:
+    """Returns True for the hash of a chat's own id, False for "" and for that of a key which requests share."""
+    return bool(group) and not group.startswith(SHARED_KEY)
+
+
+def undated(system: str) -> str:
+    """Returns the words of a system message without its dates, times and numbers."""
+    return "".join(sign for sign in _DATED.sub("", system.lower()) if sign.isalpha())
 
 
 @dataclass(frozen=True)
@@ -107,8 +159,11 @@ class OpenFingerprint:
     Attributes:
         scope: Separates histories: by owner, or by end user of an owner.
         asked: Hash of the history up to the question, or up to the answered tool calls.
-        idempotency: Hash of `asked` and the request's Idempotency-Key; None without one.
+        idempotency: Hash of the whole request and its Idempotency-Key; None without one.
         state: The chain that the answer continues.
+        whole: Hash of all that was said, with pictures and results of tools; None if the session has turns that
+            don't stand in the request.
+        frame: What isn't said: 8 bytes each of the system message, its words, the tools' names, the whole request.
     """
 
     key: ChainKey
@@ -116,6 +171,8 @@ class OpenFingerprint:
     asked: bytes
     idempotency: bytes | None
     state: bytes
+    whole: bytes | None
+    frame: bytes
 
     def ended(self, sent_text: str, first_call: str = "") -> EndedFingerprint:
         text = canonical("assistant", sent_text)
@@ -131,7 +188,7 @@ class RequestChain:
     Attributes:
         links: One for each message that counts, oldest first.
         answered: The ids of the tool calls answered by the last messages; empty if the request ends with a question.
-        group: The hash of the client's own chat id, in hex; "" for none.
+        group: The hash of the client's own chat id, in hex; behind `SHARED_KEY` that of a key for many; "" for none.
     """
 
     links: tuple[Link, ...]
@@ -258,6 +315,8 @@ class FingerprintRow:
 
     Attributes:
         chain: None until the response is complete, and if nothing was sent.
+        whole, frame: As in `OpenFingerprint`; None of an old row.
+        client: The program that asked for the last attempt; "" for the page.
         status: Of the last attempt; "failed" if its server died, as the next message will close it.
         is_live: The response is from the turn's last attempt.
         is_last: The turn is the session's last one.
@@ -276,6 +335,9 @@ class FingerprintRow:
     is_live: bool
     is_last: bool
     is_head: bool
+    whole: bytes | None = None
+    frame: bytes | None = None
+    client: str = ""
 
 
 @dataclass(frozen=True)
@@ -288,7 +350,8 @@ class ArchivedTurn:
         is_elsewhere: The page or another client asked, so that this client never saw the turn.
         lacks_results: It was closed before the results of all of its calls came.
         images: References or URLs of the question's images, in order.
-        results: Its results of tools: the ids of their calls and their canonical texts.
+        results: Canonical texts of the results that its program sent.
+        calls: The ids of its calls as its program knows them.
     """
 
     number: int
@@ -301,7 +364,8 @@ class ArchivedTurn:
     lacks_results: bool = False
     images: tuple[str, ...] = ()
     final: str = ""
-    results: tuple[tuple[str, str], ...] = ()
+    results: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
 
 
 class Known(Protocol):
@@ -313,7 +377,13 @@ class Known(Protocol):
 
     def turns(self, session_id: str, first: int, last: int) -> Sequence[ArchivedTurn]: ...
 
-    def head(self, session_id: str) -> int: ...
+    def head(self, session_id: str) -> int:
+        """Returns the newest turn of a session with a response in this scope, 0 for none."""
+        ...
+
+    def last(self, session_id: str) -> tuple[int, bool]:
+        """Returns the number of a session's last turn, 0 for none, and whether it runs."""
+        ...
 
     def seen(self, session_id: str, last: int) -> tuple[int, bool]:
         """Returns how many of a session's turns up to `last` clients asked or imported.
@@ -322,8 +392,8 @@ class Known(Protocol):
         """
         ...
 
-    def has_system(self, session_id: str, system: str) -> bool:
-        """Returns True if this is a session's newest system message, "" for none."""
+    def is_personal(self, client: str) -> bool:
+        """Returns True if a program of this name has one person's token."""
         ...
 
     def open_turn(self, session_id: str) -> Sequence[AnyMessage]:

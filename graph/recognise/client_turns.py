@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import uuid
@@ -76,6 +77,7 @@ def continued(
     the order of the calls; in the end each call has a result and each result a call. `not_run` are ids of calls that
     the program hasn't run.
     """
+    messages = _with_archived_ids(begun, messages)
     calls = {str(call["id"]): call["args"] for call in newest_calls(begun)}
     known = {(message.tool_call_id, text_of(message)) for message in begun if isinstance(message, ToolMessage)}
     said = [each for each in _cleaned(messages) if not _is_copy(each, calls) and (each.call_id, each.text) not in known]
@@ -86,11 +88,12 @@ def continued(
     return history.continued()[len(begun) :]
 
 
-def said_by(message: AnyMessage, pictures: Mapping[str, str]) -> ClientMessage:
+def said_by(message: AnyMessage, pictures: Mapping[str, str], ids: Mapping[str, str]) -> ClientMessage:
     """Returns an archived message as its program would send it; `pictures` are those that are still there."""
     if isinstance(message, ToolMessage):
-        return ClientMessage("tool", text_of(message), call_id=message.tool_call_id)
-    calls = tuple(map(_sent, message.tool_calls)) if isinstance(message, AIMessage) else ()
+        return ClientMessage("tool", text_of(message), call_id=ids.get(message.tool_call_id, message.tool_call_id))
+    called = message.tool_calls if isinstance(message, AIMessage) else []
+    calls = tuple(replace(archived_call(call), id=ids[str(call["id"])]) for call in called)
     images = (pictures.get(url, url) for url in urls_of(message))
     role: ClientRole = "assistant" if isinstance(message, AIMessage) else "user"
     return ClientMessage(role, words_of(message), tuple(filter(is_image_url, images)), calls)
@@ -280,13 +283,46 @@ _NAMED: Final = 5
 _ID_CHARS: Final = 64
 
 
+# The ids of calls towards programs. Those of models repeat: some servers number the calls of each answer.
+CALL_ID: Final = re.compile(r"call_[0-9a-f]{24}")
+
+
 def waiting_calls(open_turn: Sequence[AnyMessage]) -> tuple[ClientCall, ...]:
-    """Returns the calls of the newest answer without a result, in order; () if the turn waits for none."""
-    waiting = set(unanswered_calls(open_turn))
-    return tuple(_sent(call) for call in newest_calls(open_turn) if call["id"] in waiting)
+    """Returns the calls of the newest answer without a result, as programs know them; () if the turn waits for none."""
+    waiting, ids = set(unanswered_calls(open_turn)), sent_ids(open_turn)
+    newest = (call for call in newest_calls(open_turn) if call["id"] in waiting)
+    return tuple(replace(archived_call(call), id=ids[str(call["id"])]) for call in newest)
 
 
-def _sent(call: ToolCall) -> ClientCall:
+def sent_ids(turn: Sequence[AnyMessage]) -> dict[str, str]:
+    """Returns the ids of a turn's calls as programs know them, by those that the model gave.
+
+    They are made of the answers' random ids, so that no two chats have the same one.
+    """
+    answers = (message for message in turn if isinstance(message, AIMessage))
+    return {
+        str(call["id"]): _sent_id(str(answer.id), str(call["id"])) for answer in answers for call in answer.tool_calls
+    }
+
+
+def _sent_id(message_id: str, call_id: str) -> str:
+    return f"call_{hashlib.sha256(f'{message_id} {call_id}'.encode(errors='replace')).hexdigest()[:24]}"
+
+
+def _with_archived_ids(turn: Sequence[AnyMessage], sent: Iterable[ClientMessage]) -> list[ClientMessage]:
+    """Returns a program's messages with the ids of calls that the model gave."""
+    ids = {ours: archived for archived, ours in sent_ids(turn).items()}
+    return [
+        replace(
+            message,
+            call_id=ids.get(message.call_id, message.call_id),
+            calls=tuple(replace(call, id=ids.get(call.id, call.id)) for call in message.calls),
+        )
+        for message in sent
+    ]
+
+
+def archived_call(call: ToolCall) -> ClientCall:
     return ClientCall(str(call["id"]), call["name"], json.dumps(call["args"], ensure_ascii=False))
 
 
@@ -302,6 +338,7 @@ def results_of(
     Raises `InputError`, with the calls' ids: `unknown_call` (no result is of the newest answer's calls) or
     `unanswered_call` (a call without a result, though the client knows of it or sends results alone).
     """
+    sent = _with_archived_ids(open_turn, sent)
     calls = {str(call["id"]): call["args"] for call in newest_calls(open_turn)}
     ids = {each.call_id: None for each in sent if each.role == "tool"}
     if not ids.keys() & calls.keys():
@@ -315,7 +352,8 @@ def results_of(
     not_run = [name for name in without if known and name not in known]
     missing = [name for name in without if name not in not_run]
     if missing and not is_changed:
-        raise InputError("unanswered_call", _named(missing))
+        theirs = sent_ids(open_turn)
+        raise InputError("unanswered_call", _named([theirs[name] for name in missing]))
     return continued(open_turn, said, id_prefix=id_prefix, language=language, not_run=not_run)
 
 

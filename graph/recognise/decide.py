@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from graph.core.turn import words_of
-from graph.recognise.client_chain import (
-    FingerprintRow,
-    Link,
-    OpenFingerprint,
-    RequestChain,
-    canonical,
-    newest_results,
-)
-from graph.recognise.client_turns import newest_calls
+from graph.recognise.client_chain import FingerprintRow, Link, OpenFingerprint, RequestChain, newest_results
+from graph.recognise.client_turns import CALL_ID, newest_calls, sent_ids
 from graph.recognise.match import (
     Case,
     Match,
     find_match,
-    is_same_question,
     joined_before,
     match_behind,
     own_context,
+    stands_before,
 )
 from graph.value.client import ClientMessage, ClientRequest, Matched
-from graph.value.error import BusyError
-from graph.value.event import ClientCall
 
 # How long a repeated request gets the response that its first try started.
 RETRIED_FOR: Final = timedelta(minutes=10)
+_MOST_ASKED: Final = 8
+_LATER_TURNS: Final = 8
 
 DecisionKind = Literal["aside", "retry", "append", "resume", "regenerate", "fork", "new"]
 
@@ -57,7 +49,7 @@ class Decision:
         context: Messages between the newest known one and the question: sent with it, archived only if too long.
         told: What the server itself put in front of the request's messages: what a named response answered and said.
         stop_first: Stops the session's running turn first, as the client no longer listens to it.
-        group: The new session's chat group, "" for none.
+        group: The chat group that the session has from now on, "" for its own or none.
         fingerprint: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".
     """
 
@@ -80,11 +72,8 @@ class Decision:
 def decide(case: Case, *, now: datetime) -> Decision:
     """Interprets a request that isn't a side request.
 
-    A position in a session is derived only from the assistant's words there, or from the client's own chat id in
-    addition to the words: two chats with the same first words stay separate.
-
-    Raises `BusyError`: The turn of the session in `detail` is in progress, and the request is a different question for
-    the same model.
+    It goes on with the chat that an id names, or whose turns all stand in its history; by likeness only with one of the
+    same person. Behind an earlier turn, or while another question is answered, it is a fork. All else is new.
     """
     return _tried_before(case, now) or _with_results(case) or _by_history(case)
 
@@ -94,10 +83,7 @@ def _by_history(case: Case) -> Decision:
         return _asked_before(case) or _at(case, match_behind(case, case.previous))
     if case.request.session and not case.history:
         match = find_match(case)  # unanswered questions only
-        new = Decision(
-            "append", "header", case.request.session, imported=case.messages[:-1], fingerprint=case.chain.fingerprint
-        )
-        return new if match is None else _at(case, match)
+        return _named(case, imported=case.messages[:-1]) if match is None else _at(case, match)
     if (decision := _asked_before(case)) is not None:
         return decision
     match = find_match(case)
@@ -107,12 +93,18 @@ def _by_history(case: Case) -> Decision:
 def _tried_before(case: Case, now: datetime) -> Decision | None:
     """Finds the first try of a request: by its Idempotency-Key, or if the client library signals a retry."""
     fingerprint = case.chain.fingerprint
-    rows = case.find("idempotency", [fingerprint.idempotency]) if fingerprint.idempotency else []
-    if not rows and case.request.is_retry:
-        rows = [row for row in case.agreeing(case.find("asked", [fingerprint.asked])) if row.is_last]
-    row = next((row for row in rows if row.is_live and now - row.created_at <= RETRIED_FOR), None)
-    if row is None or not case.has_images_of(row):
+    if fingerprint.idempotency:
+        rows = case.find("idempotency", [fingerprint.idempotency])
+    elif case.request.is_retry:
+        rows = [
+            row for row in case.find("asked", [fingerprint.asked]) if row.frame == fingerprint.frame and row.is_last
+        ]
+    else:
         return None
+    row = next((row for row in rows if row.is_live and now - row.created_at <= RETRIED_FOR), None)
+    if row is None:
+        return None
+    fingerprint = replace(fingerprint, whole=row.whole)
     if row.status in {"failed", "stopped"}:
         # There is no complete answer to repeat. A request that answers calls may still resume its turn.
         is_regenerated = row.is_last and not case.chain.answered
@@ -125,7 +117,7 @@ def _with_results(case: Case) -> Decision | None:
 
     None if there are none, or if the user speaks behind results that no turn waits for.
     """
-    places, fingerprint = newest_results(case.messages), case.chain.fingerprint
+    places = newest_results(case.messages)
     if not places:
         return None
     first = places.start
@@ -133,77 +125,100 @@ def _with_results(case: Case) -> Decision | None:
         first -= 1
     users = [link for link in case.chain.links if link.role == "user" and link.at < places.start]
     question = users[-1] if users else None
-    found = _waiting(case, {case.messages[at].call_id for at in places}, case.messages[first].calls, question)
+    answered = {case.messages[at].call_id for at in places}
+    found = _waiting(case, answered, answered | {call.id for call in case.messages[first].calls}, question)
     is_trailing = places.stop == len(case.messages)
-    if found is not None:
-        asked = _up_to(case, question)
-        own = () if asked is None else own_context(asked, found[1], case.known.head(found[1]))
-        decision = Decision("resume", *found, preamble=own, fingerprint=fingerprint)
-        return decision if is_trailing else replace(decision, kind="append", imported=case.messages[first:-1])
-    return _from_elsewhere(case, question) if is_trailing else None
+    if found is None:
+        return _from_elsewhere(case, question) if is_trailing else None
+    matched, session_id, whole = found
+    asked = _up_to(case, question)
+    own = () if asked is None else own_context(asked, session_id, case.known.head(session_id))
+    fingerprint = replace(case.chain.fingerprint, whole=whole)
+    decision = Decision("resume", matched, session_id, preamble=own, fingerprint=fingerprint)
+    return decision if is_trailing else replace(decision, kind="append", imported=case.messages[first:-1])
 
 
 def _waiting(
-    case: Case, answered: Collection[str], calls: Iterable[ClientCall], question: Link | None
-) -> tuple[Matched, str] | None:
-    """Returns how the session was found whose open turn has the answered calls, and its id: by question or call."""
+    case: Case, answered: set[str], named: set[str], question: Link | None
+) -> tuple[Matched, str, bytes | None] | None:
+    """Returns how the session was found that waits for the results of the answered calls, its id and `whole`.
+
+    An id that we gave leads to its chat, as no other has it. One of the model's own counts where the chat is known
+    otherwise.
+    """
     scope, key = case.chain.fingerprint.scope, case.chain.fingerprint.key
+    by_call = case.find("answer", [key.call(scope, name) for name in named if CALL_ID.fullmatch(name)])
     by_question = case.find("asked", [question.chain]) if question else []
-    by_call = case.find("answer", [key.call(scope, name) for name in {*answered, *(call.id for call in calls)}])
-    if len({row.session_id for row in by_call}) > 1:
-        by_call = [row for row in by_call if case.is_pinned(row)]  # some servers give the same ids in each chat
-    rows = [row for row in (*by_question, *by_call) if row.is_last]
+    alike = [row for row in by_question if case.is_same_person(row)]
+    rows = [row for row in (*by_call, *alike) if row.is_last]
     for session_id in dict.fromkeys(filter(None, (case.request.session, *(row.session_id for row in rows)))):
         turn = case.known.open_turn(session_id)
-        if not any(call["id"] in answered for call in newest_calls(turn)):
-            continue
-        asked = canonical("user", words_of(turn[0]))
-        if session_id == case.request.session or question is None or is_same_question(question.text, asked):
-            return _matched(case, rows), session_id
+        ids = {str(call["id"]) for call in newest_calls(turn)}
+        if answered & (ids | {name for archived, name in sent_ids(turn).items() if archived in ids}):
+            stands = any(
+                row.session_id == session_id and row.whole == question.exact for row in by_question if question
+            )
+            return _matched(case, rows), session_id, case.chain.fingerprint.whole if stands else None
     return None
 
 
 def _from_elsewhere(case: Case, question: Link | None) -> Decision:
     """Takes results that no turn waits for, with their calls, into the turn of the question before them."""
-    fingerprint, after = case.chain.fingerprint, 0 if question is None else question.at + 1
-    again = next((row for row in case.find("asked", [fingerprint.asked]) if row.is_last), None)
-    if again is not None and again.status == "running":
-        raise BusyError(again.session_id)
-    if again is not None:
-        decision = Decision("regenerate", _matched(case, [again]), again.session_id)
-    elif (asked := _up_to(case, question)) is not None:
+    after = 0 if question is None else question.at + 1
+    asked = _up_to(case, question)
+    if (decision := _asked_before(case)) is not None:
+        pass
+    elif asked is not None:
         decision = _by_history(asked)
     elif case.request.session:
-        decision = Decision("append", "header", case.request.session)
+        decision = _named(case)
     else:
-        decision = Decision("new", "new", group=case.chain.group)
-    return replace(decision, brought=case.messages[after:], fingerprint=fingerprint)
+        decision = Decision("new", "new", group=case.chain.group, fingerprint=case.chain.fingerprint)
+    stands = decision.fingerprint is not None and decision.fingerprint.whole is not None
+    return replace(decision, brought=case.messages[after:], fingerprint=_fingerprint(case, stands=stands))
 
 
 def _up_to(case: Case, question: Link | None) -> Case | None:
     """Returns the case as it was when the question was asked; None without one."""
     if question is None:
         return None
-    asked = replace(case.chain.fingerprint, asked=question.chain, state=question.chain)
+    asked = replace(case.chain.fingerprint, asked=question.chain, state=question.chain, whole=question.exact)
     links = tuple(link for link in case.chain.links if link.at <= question.at)
     chain = RequestChain(links, (), asked, case.chain.group)
     return replace(case, request=replace(case.request, messages=case.messages[: question.at + 1]), chain=chain)
 
 
+def _fingerprint(case: Case, *, stands: bool) -> OpenFingerprint:
+    """Returns the fingerprint of a turn; `stands` if all turns before it stand in the request."""
+    return case.chain.fingerprint if stands else replace(case.chain.fingerprint, whole=None)
+
+
 def _asked_before(case: Case) -> Decision | None:
-    rows = case.agreeing(case.find("asked", [case.chain.fingerprint.asked]))
-    rows = [row for row in rows if case.history or case.is_pinned(row)]
+    rows = case.find("asked", [case.chain.fingerprint.asked])
+    rows = [row for row in rows if case.is_pinned(row) or case.history or case.chain.answered]
+    rows = [row for row in rows[:_MOST_ASKED] if _may_be_asked(case, row)]
     row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_group(row), row.is_last), default=None)
     if row is None or _has_twin(case, row, rows):
         return None
+    stands = row.whole == case.chain.fingerprint.whole or stands_before(case, row)
     # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
     is_regenerated = (
         row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
     )
     if not is_regenerated or not case.has_images_of(row):
         joined, own = joined_before(case, row), own_context(case, row.session_id, row.turn)
-        return _fork(case, row, row.turn - 1, imported=joined, preamble=own)
-    return Decision("regenerate", _matched(case, [row]), row.session_id, fingerprint=case.chain.fingerprint)
+        return _fork(case, row, row.turn - 1, stands=stands, imported=joined, preamble=own)
+    fingerprint = _fingerprint(case, stands=stands)
+    return Decision("regenerate", _matched(case, [row]), row.session_id, fingerprint=fingerprint)
+
+
+def _may_be_asked(case: Case, row: FingerprintRow) -> bool:
+    """Whether a turn with the request's words is of its chat: of the same person, or all turns before it stand."""
+    if row.whole is not None and row.whole == case.chain.fingerprint.whole:
+        return True
+    if case.is_same_person(row):
+        return not case.is_told_otherwise(row)
+    return not case.chain.answered and stands_before(case, row)
 
 
 def _has_twin(case: Case, row: FingerprintRow, asked: Iterable[FingerprintRow]) -> bool:
@@ -221,35 +236,48 @@ def _at(case: Case, match: Match) -> Decision:
     row, preamble = match.row, match.preamble
     if match.is_replaced:
         first = max((link.at for link in case.history if link.role == "user" and link.at < match.index), default=0)
-        return _fork(case, row, match.turn - 1, imported=case.messages[first:-1], preamble=preamble)
+        return _fork(
+            case, row, match.turn - 1, stands=match.stands, imported=case.messages[first:-1], preamble=preamble
+        )
     rest = case.messages[match.index + 1 : -1]
     known = case.known.turns(row.session_id, match.turn, match.turn) if rest and rest[0].role != "user" else ()
     if any(turn.lacks_results for turn in known):
         first = max((link.at for link in case.chain.links if link.role == "user" and link.at <= match.index), default=0)
-        return _fork(case, row, match.turn - 1, imported=case.messages[first:-1], preamble=preamble)
+        return _fork(
+            case, row, match.turn - 1, stands=match.stands, imported=case.messages[first:-1], preamble=preamble
+        )
     if all(link.at <= match.index for link in case.chain.links[:-1]):
         rest = ()  # only tool messages of known turns
-    head = case.known.head(row.session_id)
-    if match.turn >= head:
-        matched = "tail" if match.is_tail and not case.request.session else _matched(case, [row])
-        ends_turn = any(turn.status == "requires_action" for turn in known)
-        return Decision(
-            "append",
-            matched,
-            row.session_id,
-            imported=rest if ends_turn else (),
-            preamble=preamble,
-            context=() if ends_turn else rest,
-            stop_first=match.is_running,
-            fingerprint=case.chain.fingerprint,
-        )
-    later = case.known.turns(row.session_id, match.turn + 1, match.turn + 2)
-    is_next_running = len(later) == 1 and later[0].status == "running"
-    if is_next_running and not rest and case.is_same_model(later[0].model):
-        raise BusyError(row.session_id)
-    if _is_own(case, match):
-        return _fork(case, row, match.turn, context=rest, preamble=preamble)
-    return _fork(case, row, match.turn, imported=rest, preamble=preamble)
+    is_last = row.is_last and row.turn == match.turn
+    if not is_last and _has_gone_on(case, match):
+        if _is_own(case, match):
+            return _fork(case, row, match.turn, stands=match.stands, context=rest, preamble=preamble)
+        return _fork(case, row, match.turn, stands=match.stands, imported=rest, preamble=preamble)
+    ends_turn = any(turn.status == "requires_action" for turn in known)
+    return Decision(
+        "append",
+        "tail" if match.is_tail and not case.request.session else _matched(case, [row]),
+        row.session_id,
+        imported=rest if ends_turn else (),
+        preamble=preamble,
+        context=() if ends_turn else rest,
+        stop_first=match.is_running,
+        group=case.chain.group if match.stands else "",
+        fingerprint=_fingerprint(case, stands=match.stands and is_last),
+    )
+
+
+def _has_gone_on(case: Case, match: Match) -> bool:
+    """Whether the session has turns behind the match that the request would have to have.
+
+    Those without an answer needn't stand in it, nor those that its client never saw: unless they may be another's, or
+    are told again.
+    """
+    later = case.known.turns(match.row.session_id, match.turn + 1, match.turn + _LATER_TURNS)
+    if not case.is_same_person(match.row) or not match.row.is_live:
+        return bool(later)
+    is_seen = any(turn.status == "running" or (turn.status == "finished" and not turn.is_elsewhere) for turn in later)
+    return is_seen or case.known.head(match.row.session_id) > match.turn + _LATER_TURNS
 
 
 def _is_own(case: Case, match: Match) -> bool:
@@ -262,16 +290,26 @@ def _is_own(case: Case, match: Match) -> bool:
 
 
 def _unknown(case: Case) -> Decision:
-    history, fingerprint = case.messages[:-1], case.chain.fingerprint
-    session_id, group = case.request.session, case.chain.group
-    if session_id and case.known.turns(session_id, 1, 1):
-        return Decision("append", "header", session_id, context=history, fingerprint=fingerprint)
-    if session_id:
-        return Decision("append", "header", session_id, imported=history, fingerprint=fingerprint)
-    started = [row for row in case.find("asked", [case.chain.links[0].chain]) if case.is_in_group(row)] if group else []
-    if started and case.chain.links[0].role == "user":
-        return _fork(case, started[0], started[0].turn - 1, imported=history)
-    return Decision("new", "new", imported=history, group=group, fingerprint=fingerprint)
+    history, group = case.messages[:-1], case.chain.group
+    if case.request.session:
+        has_turns = case.known.last(case.request.session)[0] > 0
+        return _named(case, context=history) if has_turns else _named(case, imported=history)
+    first = case.chain.links[0]
+    started = case.find("asked", [first.chain]) if group and first.role == "user" else []
+    started = [row for row in started if case.is_pinned(row)]
+    if started:
+        return _fork(case, started[0], started[0].turn - 1, stands=started[0].turn == 1, imported=history)
+    return Decision("new", "new", imported=history, group=group, fingerprint=case.chain.fingerprint)
+
+
+def _named(
+    case: Case, *, imported: tuple[ClientMessage, ...] = (), context: tuple[ClientMessage, ...] = ()
+) -> Decision:
+    """Goes on with the session that the request names, or in a fork of it while another question is answered."""
+    session_id, (last, is_running) = case.request.session, case.known.last(case.request.session)
+    fingerprint = _fingerprint(case, stands=last == 0)
+    decision = Decision("append", "header", session_id, imported=imported, context=context, fingerprint=fingerprint)
+    return replace(decision, kind="fork", matched="fork", after_turn=last - 1) if is_running else decision
 
 
 def _fork(
@@ -279,6 +317,7 @@ def _fork(
     row: FingerprintRow,
     after_turn: int,
     *,
+    stands: bool,
     imported: tuple[ClientMessage, ...] = (),
     preamble: tuple[ClientMessage, ...] = (),
     context: tuple[ClientMessage, ...] = (),
@@ -291,8 +330,8 @@ def _fork(
         imported=imported,
         preamble=preamble,
         context=context,
-        group=case.chain.group or row.group,
-        fingerprint=case.chain.fingerprint,
+        group=case.chain.group or (row.group if case.is_same_person(row) else ""),
+        fingerprint=_fingerprint(case, stands=stands),
     )
 
 

@@ -1,9 +1,10 @@
-"""Finds the end of a request's history in the known sessions."""
+"""Finds where a request's history ends in the known sessions: as a whole, or by likeness among one person's chats."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -12,6 +13,7 @@ from typing import Final
 from graph.core.attached import is_reference, reference_of
 from graph.core.language import is_casual
 from graph.recognise.client_chain import (
+    FRAME_BYTES,
     ArchivedTurn,
     FingerprintHash,
     FingerprintRow,
@@ -19,12 +21,18 @@ from graph.recognise.client_chain import (
     Link,
     RequestChain,
     canonical,
+    is_chat_id,
 )
+from graph.recognise.client_turns import CALL_ID
 from graph.value.client import ClientMessage, ClientRequest
 
 _FLOOR_PAIRS: Final = 2
 _FLOOR_CHARS: Final = 200
 _TELLING_CHARS: Final = 20
+# What agents and front ends add to an answer or drop from it: marks of Markdown, and what stands for the rest.
+_MARKS: Final = re.compile(r"[*_`#>~|…]|\.{3}")
+# A decorated answer is looked for in so many exchanges before those that are known.
+_NEAR: Final = 3
 
 
 @dataclass(frozen=True)
@@ -38,16 +46,55 @@ class Exchange:
     last: int
     question: str
     answer: str
+    messages: tuple[ClientMessage, ...] = ()
+
+    @cached_property
+    def asked(self) -> str:
+        return _squeeze(self.question)
+
+    @cached_property
+    def answered(self) -> str:
+        return _squeeze(self.answer)
+
+    @cached_property
+    def calls(self) -> frozenset[str]:
+        """The ids of our calls in its texts: some agents tell calls and their results as text."""
+        return frozenset(name for each in self.messages for name in CALL_ID.findall(each.text))
+
+    @cached_property
+    def pictures(self) -> frozenset[str]:
+        return frozenset(reference_of(url) for each in self.messages for url in each.images)
+
+    @cached_property
+    def results(self) -> frozenset[str]:
+        return frozenset(canonical("tool", each.text) for each in self.messages if each.role == "tool")
 
 
-def exchanges_of(links: Sequence[Link]) -> list[Exchange]:
+def exchanges_of(links: Sequence[Link], messages: Sequence[ClientMessage] = ()) -> list[Exchange]:
     """Splits a history that ends with an assistant's message into exchanges, oldest first."""
     bounds = pairwise([0, *_starts(links), len(links)]) if links else ()
-    return [_exchange(links[first:end]) for first, end in bounds]
+    return [_exchange(links[first:end], messages) for first, end in bounds]
 
 
 def count_exchanges(links: Sequence[Link]) -> int:
     return len(_starts(links)) + 1 if links else 0
+
+
+def _starts(links: Sequence[Link]) -> list[int]:
+    roles = [link.role for link in links]
+    return [index for index, pair in enumerate(pairwise(roles), 1) if pair == ("assistant", "user")]
+
+
+def _exchange(links: Sequence[Link], messages: Sequence[ClientMessage]) -> Exchange:
+    questions = [link.text for link in links if link.role == "user"]
+    answers = [link.text for link in links if link.role == "assistant"]
+    first, last = links[0].at, links[-1].at
+    return Exchange(first, last, "\n".join(questions), "\n".join(answers), tuple(messages[first : last + 1]))
+
+
+def _squeeze(text: str) -> str:
+    """Drops white space: front ends join the parts of an answer in different ways."""
+    return "".join(text.split())
 
 
 @dataclass(frozen=True)
@@ -72,14 +119,14 @@ def align(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn], *, is_be
     other exchanges stand in its place, the request is another branch from there on. With `is_behind`, turns and
     exchanges stand behind others that are known to match.
     """
-    said = [(_squeeze(exchange.question), _squeeze(exchange.answer)) for exchange in exchanges]
     places: dict[str, list[int]] = {}
-    for index, (_, answered) in enumerate(said):
-        places.setdefault(answered, []).append(index)
+    for index, exchange in enumerate(exchanges):
+        for name in (exchange.answered, *exchange.calls):
+            places.setdefault(name, []).append(index)
     pairs: list[tuple[int, ArchivedTurn]] = []
-    end, start, near, has_gap = len(said), 0, 0, False
+    end, start, near, has_gap = len(exchanges), 0, 0, False
     for turn in reversed(turns):
-        if (at := _find(turn, said, places, end)) is None:
+        if (at := _find(turn, exchanges, places, end)) is None:
             has_gap = has_gap or not _may_be_missing(turn)
             continue
         if has_gap and pairs:
@@ -95,72 +142,64 @@ def align(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn], *, is_be
 
 
 def _find(
-    turn: ArchivedTurn, said: Sequence[tuple[str, str]], places: Mapping[str, Sequence[int]], end: int
+    turn: ArchivedTurn, exchanges: Sequence[Exchange], places: Mapping[str, Sequence[int]], end: int
 ) -> int | None:
-    """Returns the newest exchange before `end` with an equal answer, and a question that contains the other's.
+    """Returns the newest exchange before `end` that may be a turn's: by a call, or by its answer and question.
 
-    Front ends add found documents to a question and send it again without them. A stopped answer may have been received
-    in part.
+    Front ends add found documents to a question and send it again without them. They decorate and cut answers, and may
+    have received a stopped one in part. The first question may be a summary of those before.
     """
-    question, answer, final = _squeeze(turn.question), _squeeze(turn.answer), _squeeze(turn.final)
-    if turn.status == "finished":
-        indexes = sorted({*places.get(answer, ()), *places.get(final, ())})
-    else:
-        indexes = [index for index in range(end) if answer.startswith(said[index][1]) or said[index][1] == final]
-    for index in reversed(indexes):
-        asked, answered = said[index]
-        if index < end and answered and (asked in question or (bool(question) and question in asked)):
+    if called := [index for name in turn.calls for index in places.get(name, ()) if index < end]:
+        return max(called)
+    question, forms = _squeeze(turn.question), {_squeeze(turn.answer), _squeeze(turn.final)} - {""}
+    indexes = {index for form in forms for index in places.get(form, ()) if index < end}
+    if turn.status != "finished":
+        indexes |= {index for index in range(end) if _is_part(exchanges[index].answered, forms)}
+    for index in sorted(indexes, reverse=True):
+        first = exchanges[0]
+        if _is_within(question, exchanges[index].asked) or (index == 0 and len(first.answered) >= _TELLING_CHARS):
+            return index
+    for index in range(end - 1, max(-1, end - 1 - _NEAR), -1):
+        if _is_within(question, exchanges[index].asked) and _is_decorated(exchanges[index].answered, forms):
             return index
     return None
 
 
-def is_enough(exchanges: Sequence[Exchange]) -> bool:
-    """Returns True if these exchanges, known to be of one session, are too many to match another by chance."""
-    own = [exchange for exchange in exchanges if not is_casual(exchange.question)]
-    pairs = [exchange for exchange in own if exchange.question and _is_telling(exchange)]
-    return len(pairs) >= _FLOOR_PAIRS or any(len(exchange.answer) >= _FLOOR_CHARS for exchange in own)
+def _is_within(question: str, asked: str) -> bool:
+    """Returns True if one of the questions contains the other; an unknown one ("") is in any."""
+    return asked in question or (bool(question) and question in asked)
+
+
+def _is_part(answered: str, forms: Iterable[str]) -> bool:
+    return bool(answered) and any(form.startswith(answered) for form in forms)
+
+
+def _is_decorated(answered: str, forms: Iterable[str]) -> bool:
+    """Returns True if one of two answers contains the other but for marks."""
+    bare = _MARKS.sub("", answered)
+    pairs = (sorted((bare, _MARKS.sub("", form)), key=len) for form in forms)
+    return any(len(short) >= _TELLING_CHARS and short in long for short, long in pairs)
 
 
 def _is_telling(exchange: Exchange) -> bool:
     """Whether not everybody could have said this: greetings, thanks, "Continue" and "Ok." count for nothing."""
-    chars = len(_squeeze(exchange.question)) + len(_squeeze(exchange.answer))
-    return bool(exchange.answer) and chars >= _TELLING_CHARS and not is_casual(exchange.question)
+    is_long = len(exchange.asked) + len(exchange.answered) >= _TELLING_CHARS
+    return bool(exchange.calls) or (bool(exchange.answer) and is_long and not is_casual(exchange.question))
 
 
-def is_same_question(sent: str, stored: str) -> bool:
-    """Returns True if one of the questions contains the other; an unknown one ("") is in any."""
-    sent, stored = _squeeze(sent), _squeeze(stored)
-    return sent in stored or (bool(stored) and stored in sent)
-
-
-def _is_substantial(exchange: Exchange) -> bool:
-    """Whether an exchange isn't just something that a program says and its model accepts ("Ok.")."""
-    return _is_telling(exchange) and len(_squeeze(exchange.answer)) >= _TELLING_CHARS
+def _is_enough(exchanges: Sequence[Exchange], known: Collection[int]) -> bool:
+    """Returns True if what is known says more than another chat may: also the last of many examples may be a turn."""
+    telling = [at for at in known if _is_telling(exchanges[at])]
+    is_long = any(len(exchanges[at].answer) >= _FLOOR_CHARS for at in telling)
+    return is_long or len(telling) >= _FLOOR_PAIRS or len(exchanges) - 1 in telling
 
 
 def is_started_by(answer: str, part: str) -> bool:
-    started = _squeeze(part)
-    return bool(started) and _squeeze(answer).startswith(started)
+    return _is_part(_squeeze(part), [_squeeze(answer)])
 
 
 def _may_be_missing(turn: ArchivedTurn) -> bool:
     return turn.is_elsewhere or turn.is_imported or not turn.answer
-
-
-def _starts(links: Sequence[Link]) -> list[int]:
-    roles = [link.role for link in links]
-    return [index for index, pair in enumerate(pairwise(roles), 1) if pair == ("assistant", "user")]
-
-
-def _exchange(links: Sequence[Link]) -> Exchange:
-    questions = [link.text for link in links if link.role == "user"]
-    answers = [link.text for link in links if link.role == "assistant"]
-    return Exchange(links[0].at, links[-1].at, "\n".join(questions), "\n".join(answers))
-
-
-def _squeeze(text: str) -> str:
-    """Drops white space: front ends join the parts of an answer in different ways."""
-    return "".join(text.split())
 
 
 NEWEST_TURN: Final = 2**31 - 1
@@ -188,90 +227,78 @@ class Case:
         last = next((index for index in reversed(range(len(links))) if links[index].role == "assistant"), -1)
         return links[: last + 1]
 
+    @cached_property
+    def exchanges(self) -> Sequence[Exchange]:
+        return exchanges_of(self.history, self.messages)
+
     @property
     def unanswered(self) -> Sequence[Link]:
         """The users' messages after the history, without the question."""
         return self.chain.links[len(self.history) : -1]
 
     def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> list[FingerprintRow]:
-        """Returns the fingerprints with these hashes, newest first, of the named session only if there is one."""
-        rows = self.known.find(kind, hashes) if hashes else ()
-        # Behind a named response the hashes are of no other chat, but of the session's forks.
-        return [row for row in rows if self.previous or self.request.session in ("", row.session_id)]
+        """Returns the fingerprints with these hashes, newest first, but for those of other chats.
 
-    @cached_property
-    def _told(self) -> Sequence[tuple[Exchange, frozenset[str], frozenset[str]]]:
-        """The exchanges of the history with their pictures and results of tools; empty if it has none at all."""
-        told = []
-        for exchange in exchanges_of(self.history):
-            messages = self.messages[exchange.first : exchange.last + 1]
-            pictures = _whole(reference_of(url) for each in messages for url in each.images)
-            results = [(each.call_id, canonical("tool", each.text)) for each in messages if each.role == "tool"]
-            told.append((exchange, pictures, frozenset(part for result in results for part in result)))
-        return told if any(pictures or results for _, pictures, results in told) else ()
-
-    def agreeing(self, rows: Sequence[FingerprintRow]) -> Sequence[FingerprintRow]:
-        """Returns the rows that the request's pictures and results of tools don't contradict; of many the newest."""
-        return [row for row in rows[:_CANDIDATES] if not self._is_told_otherwise(row)] if self._told else rows
-
-    def _is_told_otherwise(self, row: FingerprintRow) -> bool:
-        """Whether a turn has pictures or results of tools, and the request quite other ones beside the same words."""
-        if not self._told or not row.is_live or self.is_pinned(row):
-            return False
-        turns = self._turns_before(row)
-        seen = _whole(url for turn in turns for url in turn.images)
-        got = {part for turn in turns for result in turn.results for part in result}
-        for at, turn in align([exchange for exchange, _, _ in self._told], turns).pairs:
-            _, pictures, results = self._told[at]
-            if pictures and _whole(turn.images) and not pictures & seen:
-                return True
-            if results and turn.results and not results & got:
-                return True
-        return False
-
-    def told_apart(self, rows: Sequence[FingerprintRow]) -> Sequence[FingerprintRow]:
-        """Returns those of several rows of equal words that have what the request has beside its words.
-
-        None of them if they differ in it and the request doesn't tell: they may be chats of different people.
+        These are of other sessions, if the request names one, and of requests with other instructions.
         """
-        if len({row.session_id for row in rows}) <= 1 or self.is_pinned(rows[0]):
-            return rows
-        told = {part for _, pictures, results in self._told for part in (*pictures, *results)}
-        turns = [self._turns_before(row) for row in rows]
-        common = [len(told & _beside(each, has_ids=True)) for each in turns]
-        best = [at for at, count in enumerate(common) if count == max(common)]
-        return [rows[at] for at in best] if len({_beside(turns[at]) for at in best}) == 1 else ()
+        rows = self.known.find(kind, hashes) if hashes else ()
+        if self.previous:
+            return [*rows]  # behind a named response the hashes are of no other chat, but of the session's forks
+        if self.request.session:
+            return [row for row in rows if row.session_id == self.request.session]
+        return [row for row in rows if not self._has_other_frame(row)]
 
-    def _turns_before(self, row: FingerprintRow) -> Sequence[ArchivedTurn]:
-        """Returns the newest turns up to a row's."""
-        key = row.session_id, row.turn
-        if key not in self._turns:
-            self._turns[key] = self.known.turns(row.session_id, max(1, row.turn - _MISSING_TURNS), row.turn)
-        return self._turns[key]
+    def _has_other_frame(self, row: FingerprintRow) -> bool:
+        """Whether the system message excludes a chat: together with the tools, or unless one person is known to ask."""
+        system, words, tools = (self._differs_in(row, part) for part in range(3))
+        return (words and tools) if self.is_same_person(row) else words or (system and tools)
 
-    @cached_property
-    def _turns(self) -> dict[tuple[str, int], Sequence[ArchivedTurn]]:
-        return {}
+    def has_other_words(self, row: FingerprintRow) -> bool:
+        """Returns True if more than dates, times and numbers of the system messages differ."""
+        return self._differs_in(row, 1)
+
+    def _differs_in(self, row: FingerprintRow, part: int) -> bool:
+        place = slice(part * FRAME_BYTES, (part + 1) * FRAME_BYTES)
+        is_known = bool(row.frame) and self.request.options.system is not None
+        return is_known and self.chain.fingerprint.frame[place] != (row.frame or b"")[place]
 
     def is_in_group(self, row: FingerprintRow) -> bool:
         return bool(self.chain.group) and row.group == self.chain.group
 
     def is_pinned(self, row: FingerprintRow) -> bool:
-        """Returns True if the request identifies the row's session by more than its history."""
-        return bool(self.request.session) or self.is_in_group(row)
+        """Returns True if the request names the row's chat."""
+        return bool(self.request.session) or (is_chat_id(self.chain.group) and self.is_in_group(row))
+
+    def is_same_person(self, row: FingerprintRow) -> bool:
+        """Returns True if likeness may lead to the row's chat: an id names it, or one person has both, without ids."""
+        if self.is_pinned(row):
+            return True
+        if is_chat_id(self.chain.group) or is_chat_id(row.group):
+            return False
+        return bool(self.request.user) or (self.request.is_personal and self.known.is_personal(row.client))
 
     def has_images_of(self, row: FingerprintRow) -> bool:
         """Returns True if the question has the row's images; hashes cover words only, as clients leave images out."""
         sent = tuple(map(reference_of, self.messages[-1].images))
         return not sent or any(turn.images == sent for turn in self.known.turns(row.session_id, row.turn, row.turn))
 
-    def has_system_of(self, row: FingerprintRow) -> bool:
-        """Returns True if the session's newest system message is the request's."""
-        return self.known.has_system(row.session_id, self.request.options.system or "")
-
     def is_same_model(self, name: str) -> bool:
         """Returns True if the request asks for the model of a turn; without one it asks for the session's."""
         return not self.request.model or self.request.model == (name or self.default_model)
+
+    def is_told_otherwise(self, row: FingerprintRow) -> bool:
+        """Returns True if a turn has pictures or results of tools, and the request others beside the same words."""
+        if self.is_pinned(row) or not any(exchange.pictures or exchange.results for exchange in self.exchanges):
+            return False
+        turns = self.known.turns(row.session_id, max(1, row.turn - _MISSING_TURNS), row.turn)
+        for at, turn in align(self.exchanges, turns).pairs:
+            told = self.exchanges[at]
+            # The same picture may have another address each time.
+            seen, sent = (frozenset(filter(is_reference, urls)) for urls in (turn.images, told.pictures))
+            for archived, here in ((seen, sent), (frozenset(turn.results), told.results)):
+                if archived and here and not archived & here:
+                    return True
+        return False
 
 
 @dataclass(frozen=True)
@@ -285,6 +312,7 @@ class Match:
         is_tail: The beginning of the history is missing.
         is_replaced: The answer is from a replaced attempt.
         is_running: The turn is running although the client sent the next message.
+        stands: All turns up to this one stand in the request.
     """
 
     row: FingerprintRow
@@ -294,47 +322,20 @@ class Match:
     is_tail: bool = False
     is_replaced: bool = False
     is_running: bool = False
-
-
-def _whole(urls: Iterable[str]) -> frozenset[str]:
-    """Returns the references of pictures that were sent whole: the same picture may have another address each time."""
-    return frozenset(filter(is_reference, urls))
-
-
-def _beside(turns: Iterable[ArchivedTurn], *, has_ids: bool = False) -> frozenset[str]:
-    """Returns what turns have that hashes of a program's words don't cover."""
-    found = set[str]()
-    for turn in turns:
-        found |= _whole(turn.images)
-        found |= {part for result in turn.results for part in result[0 if has_ids else 1 :]}
-        found |= {turn.question} if turn.is_elsewhere else set()
-    return frozenset(found)
+    stands: bool = False
 
 
 def find_match(case: Case) -> Match | None:
     """Returns the end of the request's history; None if no session matches for certain."""
     if not case.history:
         return _past_unanswered(case, None)
-    found = _by_chain(case)
-    if not found or found[0].index < case.history[-1].at:
-        found = _by_beginning(case) or _furthest(case, found)
-    if not found:
-        return _past_unanswered(case, _by_words(case))
-    rows = case.told_apart(_of_system(case, [match.row for match in found])[:_CANDIDATES])
-    match = next((_further(case, match) for match in found if match.row in rows), None)
-    if match is None:
-        return None
-    by_words = _by_words(case) if _goes_on_elsewhere(case, match) else None
-    is_further = by_words is not None and by_words.index > match.index
-    return _past_unanswered(case, by_words if is_further else _with_preamble(case, match))
-
-
-def _goes_on_elsewhere(case: Case, match: Match) -> bool:
-    """Whether an answer behind a match is known from another session: a branch that began behind the match."""
-    key, scope = case.chain.fingerprint.key, case.chain.fingerprint.scope
-    behind = [link.text for link in case.history if link.at > match.index and link.role == "assistant"]
-    rows = case.find("answer", [key.answer(scope, text) for text in behind])
-    return any(row.is_live and row.session_id != match.row.session_id for row in rows)
+    match = _by_chain(case)
+    if match is None or match.index < case.history[-1].at:
+        alike = _by_beginning(case) or _by_words(case)
+        match = alike if alike and (match is None or alike.index > match.index) else match
+    if match is not None and not match.is_tail and not match.preamble:
+        match = _with_preamble(case, match)
+    return _past_unanswered(case, match)
 
 
 def match_behind(case: Case, row: FingerprintRow) -> Match:
@@ -346,56 +347,96 @@ def match_behind(case: Case, row: FingerprintRow) -> Match:
     return _further(case, match) if case.history else match
 
 
-def _by_chain(case: Case) -> list[Match]:
-    """Returns the matches at the newest answer up to which the whole history is known, heads first."""
-    answers = [link for link in case.history if link.role == "assistant"]
-    last = answers[-1]
-    rows = case.find("chain", [last.chain])
-    if not rows:
-        rows = case.find("chain", [link.chain for link in answers[:-1]])
-        found = {row.chain for row in rows}
-        last = next((link for link in reversed(answers) if link.chain in found), last)
-        rows = [row for row in rows if row.chain == last.chain]
-    most = max(((row.is_live, case.is_in_group(row)) for row in rows), default=None)
-    rows = [row for row in rows if (row.is_live, case.is_in_group(row)) == most]
-    rows.sort(key=lambda row: not row.is_head)
-    return [Match(row, row.turn, last.at, is_replaced=not row.is_live) for row in case.agreeing(rows)]
+def _by_chain(case: Case) -> Match | None:
+    """Returns the match at the newest answer up to which the whole history is known."""
+    answers = {link.chain: link for link in case.history if link.role == "assistant"}
+    newest = case.history[-1].chain
+    rows = case.find("chain", [newest]) or case.find("chain", [chain for chain in answers if chain != newest])
+    rows.sort(
+        key=lambda row: (
+            -answers[row.chain or b""].at,
+            not case.is_in_group(row),
+            not row.is_live,
+            case.has_other_words(row),
+            not row.is_head,
+        )
+    )
+    found = [match for row in rows[:_CANDIDATES] if (match := _at_row(case, row, answers[row.chain or b""]))]
+    best = max(found, key=lambda match: match.index, default=None)
+    if best is None or best.stands or case.is_pinned(best.row):
+        return best and _further(case, best)
+    # Equal words don't tell two chats of one person apart, nor do their times.
+    others = {match.row.session_id for match in found if match.index == best.index}
+    standing = [match for match in found if match.index == best.index and match.stands]
+    return _further(case, standing[0] if standing else best) if standing or len(others) == 1 else None
 
 
-def _by_beginning(case: Case) -> list[Match]:
-    """Returns the matches at the last answer if the client has only the beginning of the response."""
+def _at_row(case: Case, row: FingerprintRow, link: Link) -> Match | None:
+    """Returns the match at an answer of the same words; of another person's chat, at the last turn that stands here."""
+    match = Match(row, row.turn, link.at, is_replaced=not row.is_live, stands=row.whole == link.exact)
+    if match.stands:
+        return match
+    if case.is_same_person(row):
+        return None if row.is_live and case.is_told_otherwise(row) else match
+    turn, index = 0, -1
+    for turn, index in _run(case, row.session_id, row.turn):  # noqa: B007  # the last one
+        pass
+    return Match(row, turn, index, stands=True) if turn else None
+
+
+def _run(case: Case, session_id: str, last: int) -> Iterator[tuple[int, int]]:
+    """Yields those turns of a session, from the first on, that stand whole in the request, and where they end."""
+    exchanges, unanswered = iter(case.exchanges), ""
+    for turn in case.known.turns(session_id, 1, last):
+        asked = unanswered + _squeeze(turn.question)
+        if not turn.answer and turn.status != "running":
+            unanswered = asked  # clients join a question with the next one
+            continue
+        forms = {_squeeze(turn.answer), _squeeze(turn.final)}
+        found = next((each for each in exchanges if each.asked == asked and each.answered in forms), None)
+        if turn.status != "finished" or found is None:
+            return
+        if not (found.pictures.issuperset(turn.images) and found.results.issuperset(turn.results)):
+            return
+        unanswered = ""
+        yield turn.number, found.last
+
+
+def stands_before(case: Case, row: FingerprintRow) -> bool:
+    """Returns True if the request has all turns before a row's question: the same request, or turn by turn."""
+    if row.whole is not None and row.whole == case.chain.links[-1].exact:
+        return True
+    turns = [turn for turn, _ in _run(case, row.session_id, row.turn - 1)] if row.turn > 1 else []
+    return row.turn == 1 or turns[-1:] == [row.turn - 1]
+
+
+def _by_beginning(case: Case) -> Match | None:
+    """Returns the match at the last answer if the client has only the beginning of one response."""
     last = case.history[-1]
     before = case.history[-2] if len(case.history) > 1 else None
-    if before is None or before.role != "user":
-        return []
-    found: dict[tuple[bool, bool], list[Match]] = {}
-    for row in case.agreeing(case.find("asked", [before.chain])):
-        for turn in case.known.turns(row.session_id, row.turn, row.turn) if row.is_live else ():
-            if is_started_by(turn.answer, last.text):
+    found: list[tuple[tuple[bool, bool], Match]] = []
+    rows = case.find("asked", [before.chain]) if before is not None and before.role == "user" else []
+    for row in [row for row in rows if row.is_live and case.is_same_person(row)][:_CANDIDATES]:
+        for turn in case.known.turns(row.session_id, row.turn, row.turn):
+            if is_started_by(turn.answer, last.text) and not case.is_told_otherwise(row):
                 match = Match(row, row.turn, last.at, is_running=turn.status == "running")
-                found.setdefault((not case.is_in_group(row), row.status == "finished"), []).append(match)
-    return found[min(found)] if found else []
-
-
-def _furthest(case: Case, matches: Sequence[Match]) -> list[Match]:
-    """Returns those of several matches behind which most of the history is known by its words."""
-    if len(matches) <= 1:
-        return [*matches]
-    reached = [_further(case, match).index for match in matches[:_CANDIDATES]]
-    return [match for match, index in zip(matches, reached, strict=False) if index == max(reached)]
+                found.append(((not case.is_in_group(row), row.status == "finished"), match))
+    best = [match for rank, match in found if rank == min(found, key=lambda each: each[0])[0]]
+    return best[0] if len(best) == 1 else None
 
 
 def _further(case: Case, match: Match) -> Match:
     """Matches further turns by their words: a front end changes some messages when it sends them again."""
-    if match.is_replaced or match.index == case.history[-1].at:
+    if match.is_replaced or match.index == case.history[-1].at or not case.is_same_person(match.row):
         return match
-    rest = exchanges_of([link for link in case.history if link.at > match.index])
+    rest = [exchange for exchange in case.exchanges if exchange.last > match.index]
     turns = case.known.turns(match.row.session_id, match.turn + 1, NEWEST_TURN)
     alignment = align(rest, turns, is_behind=True)
     if alignment.start == len(alignment.pairs):
         return match
     at, turn = alignment.pairs[alignment.start]
-    return replace(match, turn=turn.number, index=rest[at].last, is_running=turn.status == "running")
+    is_running = turn.status == "running"
+    return replace(match, turn=turn.number, index=rest[at].last, is_running=is_running, stands=False)
 
 
 def _with_preamble(case: Case, match: Match) -> Match:
@@ -405,7 +446,7 @@ def _with_preamble(case: Case, match: Match) -> Match:
     seen, has_own = case.known.seen(session_id, match.turn)
     if count_exchanges(links) == seen and not has_own:
         return match
-    *exchanges, last = exchanges_of(links)
+    *exchanges, last = exchanges_of(links, case.messages)
     alignment = align(exchanges, case.known.turns(session_id, 1, match.turn - 1))
     return replace(match, preamble=_own_messages(case, [*exchanges, last], {index for index, _ in alignment.pairs}))
 
@@ -414,9 +455,8 @@ def own_context(case: Case, session_id: str, turn: int) -> tuple[ClientMessage, 
     """Returns what a request whose question is a turn has of the client's own: messages that are no turns."""
     if not case.history or not case.known.seen(session_id, turn)[1]:
         return ()
-    exchanges = exchanges_of(case.history)
-    alignment = align(exchanges, case.known.turns(session_id, 1, turn - 1))
-    return _own_messages(case, [*exchanges, exchanges[-1]], {index for index, _ in alignment.pairs})
+    alignment = align(case.exchanges, case.known.turns(session_id, 1, turn - 1))
+    return _own_messages(case, [*case.exchanges, case.exchanges[-1]], {index for index, _ in alignment.pairs})
 
 
 def joined_before(case: Case, row: FingerprintRow) -> tuple[ClientMessage, ...]:
@@ -435,91 +475,89 @@ def _own_messages(case: Case, exchanges: Sequence[Exchange], known: Collection[i
 
 
 def _by_words(case: Case) -> Match | None:
-    """Returns the match of a history with a known end, shortened at its beginning or wrapped in documents.
+    """Returns the match of a history with a known end, shortened at its beginning or changed by the client.
 
-    The end is the newest known answer; what stands behind it is the client's own.
+    The end is the newest known answer; what stands behind it is the client's own. Of two sessions that have as much of
+    the history, one would be wrong: None.
     """
-    exchanges = exchanges_of(case.history)
-    found: dict[str, tuple[Alignment, FingerprintRow]] = {}
+    found: list[tuple[tuple[bool, int, bool], Alignment, FingerprintRow]] = []
+    count = len(case.exchanges)
     for row in _candidates(case):
-        first = max(1, row.turn - len(exchanges) - _MISSING_TURNS)
-        alignment = align(exchanges, case.known.turns(row.session_id, first, row.turn))
+        turns = case.known.turns(row.session_id, max(1, row.turn - count - _MISSING_TURNS), row.turn + count)
+        alignment = align(case.exchanges, turns)
         near = alignment.pairs[: alignment.near]
         # Imported turns alone prove nothing: examples are the same in many chats.
         is_ours = any(not turn.is_imported for _, turn in near)
-        is_certain = is_enough([exchanges[at] for at, _ in near]) and not _is_contradicted(
-            case, exchanges, alignment, row
-        )
-        if is_ours and (is_certain or case.is_pinned(row)):
-            found[row.session_id] = (alignment, row)
-    best = _only_best(case, found.values())
-    return None if best is None else _match_of_tail(case, exchanges, *best)
+        is_certain = _is_enough(case.exchanges, [at for at, _ in near]) and not _is_contradicted(case, alignment, row)
+        if is_ours and (is_certain or case.is_pinned(row)) and not case.is_told_otherwise(row):
+            found.append(((case.is_pinned(row), alignment.near, case.is_in_group(row)), alignment, row))
+    most = max((rank for rank, *_ in found), default=None)
+    best = [(alignment, row) for rank, alignment, row in found if rank == most]
+    return _match_of_tail(case, *best[0]) if len(best) == 1 else None
 
 
-def _is_contradicted(case: Case, exchanges: Sequence[Exchange], alignment: Alignment, row: FingerprintRow) -> bool:
+def _is_contradicted(case: Case, alignment: Alignment, row: FingerprintRow) -> bool:
     """Whether the request begins as another chat: with exchanges of its own where the session has others.
 
     Not in a session whose program sends messages of its own among the turns.
     """
     at, oldest = alignment.pairs[-1]
-    if not any(map(_is_substantial, exchanges[:at])) or case.known.seen(row.session_id, row.turn)[1]:
+    front = [each for each in case.exchanges[:at] if len(each.answered) >= _TELLING_CHARS and _is_telling(each)]
+    if not front or case.known.seen(row.session_id, row.turn)[1]:
         return False
-    return any(not _may_be_missing(turn) for turn in case.known.turns(row.session_id, 1, oldest.number - 1))
+    turns = case.known.turns(row.session_id, 1, oldest.number - 1)
+    answers = {_squeeze(form) for turn in turns for form in (turn.answer, turn.final)}
+    is_other = any(each.answered not in answers for each in front)  # not a client's summary before an answer of ours
+    return is_other and any(not _may_be_missing(turn) for turn in turns)
 
 
 def _candidates(case: Case) -> Sequence[FingerprintRow]:
-    """Returns the newest known answer of each session that knows most of the answers; other chats' never.
+    """Returns the newest known answer of each session that knows most of the answers or calls, or the first question.
 
     Sessions of the client's own chat come first.
     """
     key, scope = case.chain.fingerprint.key, case.chain.fingerprint.scope
     answers = {key.answer(scope, link.text) for link in case.history if link.role == "assistant"}
-    rows = [row for row in case.find("answer", [*answers]) if row.is_live]
-    rows = [row for row in rows if not row.group or case.is_pinned(row)]
+    calls = {key.call(scope, name) for exchange in case.exchanges for name in exchange.calls}
+    rows = [*case.find("answer", [*answers, *calls]), *case.find("asked", [case.chain.links[0].chain])]
+    rows = [row for row in rows if row.is_live and case.is_same_person(row)]
     counts = Counter(row.session_id for row in rows)
     newest = {row.session_id: row for row in sorted(rows, key=lambda row: row.turn)}
-    ranked = [newest[session_id] for session_id in counts]
-    ranked.sort(key=lambda row: (case.is_pinned(row), counts[row.session_id]), reverse=True)
-    return case.agreeing(ranked[:_CANDIDATES])
+    ranked = sorted(newest.values(), key=lambda row: (case.is_pinned(row), counts[row.session_id]), reverse=True)
+    return ranked[:_CANDIDATES]
 
 
-def _only_best(
-    case: Case, found: Iterable[tuple[Alignment, FingerprintRow]]
-) -> tuple[Alignment, FingerprintRow] | None:
-    """Returns the session that matches most of the history; None for a tie, as one of the two would be wrong."""
-    ranked = [((case.is_pinned(row), alignment.near), (alignment, row)) for alignment, row in found]
-    most = max((rank for rank, _ in ranked), default=None)
-    best = [item for rank, item in ranked if rank == most]
-    rows = _of_system(case, [row for _, row in best])
-    return next(item for item in best if item[1] is rows[0]) if len(rows) == 1 else None
-
-
-def _of_system(case: Case, rows: Sequence[FingerprintRow]) -> Sequence[FingerprintRow]:
-    """Returns those of several rows whose sessions have the request's system message; all if none has."""
-    return [row for row in rows if len(rows) > 1 and case.has_system_of(row)] or rows
-
-
-def _match_of_tail(case: Case, exchanges: Sequence[Exchange], alignment: Alignment, row: FingerprintRow) -> Match:
-    if len(alignment.pairs) < len(exchanges):
-        alignment = align(exchanges, case.known.turns(row.session_id, 1, row.turn))
+def _match_of_tail(case: Case, alignment: Alignment, row: FingerprintRow) -> Match:
+    if len(alignment.pairs) < len(case.exchanges):
+        alignment = align(case.exchanges, case.known.turns(row.session_id, 1, row.turn + len(case.exchanges)))
     at, turn = alignment.pairs[alignment.start]
-    preamble = _own_messages(case, exchanges[: at + 1], {index for index, _ in alignment.pairs})
-    is_tail = len(alignment.pairs) < case.known.seen(row.session_id, row.turn)[0]
-    return Match(row, turn.number, exchanges[at].last, preamble, is_tail=is_tail)
+    preamble = _own_messages(case, case.exchanges[: at + 1], {index for index, _ in alignment.pairs})
+    is_tail = len(alignment.pairs) < case.known.seen(row.session_id, turn.number)[0]
+    return Match(row, turn.number, case.exchanges[at].last, preamble, is_tail=is_tail)
 
 
 def _past_unanswered(case: Case, match: Match | None) -> Match | None:
-    """Skips questions without an answer, whose turns failed or were stopped."""
+    """Skips questions without an answer, whose turns failed or were stopped, or whose answer the client lost."""
     for link in case.unanswered:
         for row in case.find("asked", [link.chain]):
             is_next = case.is_pinned(row) if match is None else row.session_id == match.row.session_id
-            if is_next and row.is_live and (row.status != "finished" or row.chain is None):
+            is_same = case.is_same_person(row)
+            is_open = row.status != "finished" or row.chain is None or is_same
+            if is_next and row.is_live and is_open and (is_same or row.whole == link.exact):
                 base = match or Match(row, 0, -1)
                 if row.turn > base.turn:
                     # What the client put behind the known turns stands before the questions, too.
                     own = case.messages[base.index + 1 : case.history[-1].at + 1] if match and case.history else ()
                     preamble = (*base.preamble, *own)
-                    running = row.status == "running"
-                    match = replace(base, turn=row.turn, index=link.at, preamble=preamble, is_running=running)
+                    running, stands = row.status == "running", row.whole == link.exact
+                    match = replace(
+                        base,
+                        row=row,
+                        turn=row.turn,
+                        index=link.at,
+                        preamble=preamble,
+                        is_running=running,
+                        stands=stands,
+                    )
                 break
     return match

@@ -7,14 +7,14 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby, takewhile
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from graph.core.attached import urls_of
 from graph.core.text import has_visible
-from graph.core.turn import closed_mark, headed, text_of, words_of
+from graph.core.turn import closed_mark, text_of, words_of
 from graph.model.factory import ChatModels
 from graph.recognise.client_chain import (
     ArchivedTurn,
@@ -26,7 +26,7 @@ from graph.recognise.client_chain import (
     newest_results,
     results_first,
 )
-from graph.recognise.client_turns import join_questions, newest_calls, said_by, unasked
+from graph.recognise.client_turns import is_imported, join_questions, newest_calls, said_by, sent_ids, unasked
 from graph.recognise.decide import Decision, decide, is_side_request
 from graph.recognise.match import Case, is_started_by
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
@@ -53,9 +53,10 @@ from graph.value.record import ArchivedMessage
 from graph.value.view import TurnOptions
 from graph.worker.side_request_runner import SideRequestRunner
 from graph.worker.turn_log import TurnLog
-from prompt.system.framing import CLIENT_HEADING, NO_RESULT
+from prompt.system.framing import NO_RESULT
 
 _MOST_ROWS = 1_000
+_TRIES = 3
 # Room for our own prompt and the beginning of an answer.
 _PROMPT_TOKENS = 1_000
 
@@ -96,9 +97,8 @@ class Recognition:
         with self._access.stores.database.reading():
             if request.session:
                 self._check_named(request, chain.fingerprint.scope)
-            known = _KnownToStores(
-                self._access, self._programs.fingerprints, chain.fingerprint.scope, request.options.name
-            )
+            scope, name = chain.fingerprint.scope, request.options.name
+            known = _KnownToStores(self._access, self._programs.fingerprints, scope, name, self._personal_names)
             previous = self._named_response(request, known) if request.previous else None
             told: tuple[ClientMessage, ...] = ()
             if previous is not None:
@@ -134,7 +134,7 @@ class Recognition:
     def _called(self, request: ClientRequest, known: Known) -> tuple[ClientMessage, ...]:
         """Returns the named response with its question, if the request answers its calls and no turn waits for them."""
         answered = {message.call_id for message in takewhile(lambda each: each.role == "tool", request.messages)}
-        if not answered or answered & {call["id"] for call in newest_calls(known.open_turn(request.session))}:
+        if not answered or answered & _ids_of(known.open_turn(request.session)):
             return ()
         session_id, turn, attempt, ordinal = read_response_id(request.previous) or ("", 0, 0, 0)
         later = self._programs.fingerprints.of_attempt(session_id, turn, attempt)[ordinal:]
@@ -145,12 +145,13 @@ class Recognition:
             or (entry.attempt == attempt and not (later and entry.position >= later[0].first_position))
         ]
         said = [entry.message for entry in entries]
-        while said and not answered & {call["id"] for call in newest_calls(said[-1:])}:
+        ids = sent_ids(said)
+        while said and not answered & _ids_of(said[-1:]):
             said.pop()  # what closed the turn, or was said behind the calls
         if not said:
             return ()
         retained = self._access.stores.images.get(session_id, urls_of(said[0]))
-        return tuple(said_by(message, retained) for message in said)
+        return tuple(said_by(message, retained, ids) for message in said)
 
     def _replaced(self, row: FingerprintRow) -> tuple[ClientMessage, ...]:
         """Returns question and answer of an attempt that another one replaced."""
@@ -160,15 +161,29 @@ class Recognition:
         return ClientMessage("user", words_of(said[0])), ClientMessage("assistant", answer)
 
 
+def _ids_of(turn: Sequence[AnyMessage]) -> set[str]:
+    """Returns the ids of a turn's newest calls: the model's, and those that its program knows."""
+    ids = sent_ids(turn)
+    return {name for call in newest_calls(turn) for name in (str(call["id"]), ids[str(call["id"])])}
+
+
 class _KnownToStores:
     """What the tables know of the histories of one scope."""
 
-    def __init__(self, access: SessionAccess, fingerprints: FingerprintStore, scope: bytes, client: str) -> None:
+    def __init__(
+        self,
+        access: SessionAccess,
+        fingerprints: FingerprintStore,
+        scope: bytes,
+        client: str,
+        personal_names: Callable[[], frozenset[str]],
+    ) -> None:
         self._access = access
         self._fingerprints = fingerprints
         self._stores: ChatStores = access.stores
         self._scope = scope
         self._client = client
+        self._personal_names = personal_names
 
     def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> Sequence[FingerprintRow]:
         rows = self._fingerprints.find(self._scope, kind, hashes, limit=_MOST_ROWS)
@@ -189,10 +204,16 @@ class _KnownToStores:
     def seen(self, session_id: str, last: int) -> tuple[int, bool]:
         return self._stores.turns.seen_by_programs(session_id, last)
 
-    def has_system(self, session_id: str, system: str) -> bool:
-        newest = self._stores.blocks.newest(session_id, "client")
-        texts = {headed(heading, system.strip()) if system.strip() else "" for heading in CLIENT_HEADING.values()}
-        return (newest.text if newest else "") in texts
+    def last(self, session_id: str) -> tuple[int, bool]:
+        last = self._stores.turns.last(session_id)
+        return (last.number, self._access.is_running(session_id)) if last else (0, False)
+
+    def is_personal(self, client: str) -> bool:
+        return client in self._personal
+
+    @cached_property
+    def _personal(self) -> frozenset[str]:
+        return self._personal_names()
 
     def open_turn(self, session_id: str) -> Sequence[AnyMessage]:
         last = self._stores.turns.last(session_id)
@@ -213,6 +234,7 @@ class _KnownToStores:
         answers = [text_of(message) for message in said]
         final = [text_of(message) for message in said if not message.tool_calls]
         results = [message for message in messages if isinstance(message, ToolMessage)]
+        ids = sent_ids(messages)
         status = row.status
         if status == "running":
             live = self._access.live_turn(row.session_id)
@@ -230,7 +252,8 @@ class _KnownToStores:
             lacks_results=any(text_of(message) in NO_RESULT.values() for message in results),
             images=urls_of(messages[0]),
             final=canonical("assistant", "\n".join(final)),
-            results=tuple((message.tool_call_id, canonical("tool", text_of(message))) for message in results),
+            results=tuple(canonical("tool", text_of(message)) for message in results if is_imported(message)),
+            calls=tuple(ids.values()),
         )
 
 
@@ -290,13 +313,14 @@ class Completions:
             return self._begin_or_recognise_again(request)
 
     def _begin_or_recognise_again(self, request: ClientRequest) -> Response:
-        try:
-            return self._begin(request)
-        except (ServerBusyError, TurnRateError):
-            raise
-        except BusyError:
-            # One that came at the same moment may have been first: behind it, this one may be another chat's.
-            return self._begin(request)
+        for _ in range(_TRIES):
+            try:
+                return self._begin(request)
+            except (ServerBusyError, TurnRateError):
+                raise
+            except BusyError:
+                pass  # one that came at the same moment was first: beside it, this one is a fork
+        return self._begin(request)
 
     def _begin(self, request: ClientRequest) -> Response:
         decision = self._settled(request)
@@ -508,6 +532,8 @@ def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:
 
 
 def _results_of(request: ClientRequest) -> list[ClientMessage]:
-    """Returns the tool messages at the end of the request, with the assistant message before them if there is one."""
+    """Returns the newest results of the request, with the assistant's messages that call before and between them."""
     sent, first = request.messages, newest_results(request.messages).start
-    return list(sent[first - 1 if first and sent[first - 1].role == "assistant" else first :])
+    while first and (sent[first - 1].calls or sent[first - 1].role == "tool"):
+        first -= 1
+    return list(sent[first:])

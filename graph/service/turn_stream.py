@@ -25,7 +25,7 @@ from graph.core.turn import (
     unanswered_calls,
 )
 from graph.model.factory import ChatModels
-from graph.recognise.client_turns import is_imported, said_by, waiting_calls
+from graph.recognise.client_turns import is_imported, said_by, sent_ids, waiting_calls
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.store.call import AttemptTokens, CallCost
 from graph.store.session import SessionRow
@@ -183,14 +183,17 @@ def found_response(access: SessionAccess, response_keys: Sequence[ResponseKey], 
     is_running = is_newest and row.status == "running" and not is_abandoned
     asked, said = _exchange_of(stores, response_key)
     said = [] if is_running else _as_said(said)
-    calls = waiting_calls(said)
+    calls, ids = (
+        waiting_calls(said),
+        sent_ids([entry.message for entry in stores.archive.all_of_turn(session_id, turn)]),
+    )
     ending, code = ending_of(said, stop_requested=is_newest and row.stop_requested)
     return FoundResponse(
         int(response_key.started_at.timestamp()),
         session_id,
         rows[0].model if rows else row.model,
         status="running" if is_running else "finished" if calls else ending,
-        asked=tuple(said_by(message, stores.images.get(session_id, urls_of(message))) for message in asked),
+        asked=tuple(said_by(message, stores.images.get(session_id, urls_of(message)), ids) for message in asked),
         text=_sent_text(said) or (row.partial_text if is_newest and is_abandoned else ""),
         thoughts=stores.turns.thoughts(session_id, turn, attempt) if said and rows and len(response_keys) == 1 else "",
         calls=calls,

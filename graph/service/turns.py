@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
@@ -15,6 +16,7 @@ from graph.core.attached import data_urls, images_of, question_of, url_of, urls_
 from graph.core.language import is_casual, system_language
 from graph.core.text import estimate_tokens, has_visible, plain_text, title_of
 from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
+from graph.recognise.client_chain import is_chat_id
 from graph.recognise.client_turns import check_history, continued, new_prefix, newest_calls, results_of
 from graph.recognise.decide import Decision
 from graph.service.access import AFTERMATH_SECONDS, Choices, SessionAccess, new_session_id, newest_mcp_tools
@@ -253,7 +255,11 @@ class Turns:
                     group=opening.group,
                     language=opening.language,
                 )
-            lease = stores.leases.acquire(session_id, wait_seconds=max(wait_seconds, AFTERMATH_SECONDS))
+            lease = stores.leases.acquire(
+                session_id,
+                wait_seconds=max(wait_seconds, AFTERMATH_SECONDS),
+                is_in_vain=None if wait_seconds else partial(access.is_busy, session_id),
+            )
             undo.callback(stores.leases.release, lease)
             if opening is not None:
                 undo.callback(stores.sessions.discard_empty, lease)
@@ -295,6 +301,9 @@ class Turns:
         changes = self._choices.changes_of(session, options)
         if first_tools:
             changes["mcp_tools"] = tuple(first_tools)
+        group = decision.group if decision else ""
+        if group and group != session.family and (is_chat_id(group) or not session.family):
+            changes["family"] = group
         session = replace(session, **changes)
         self._access.recovery.reconcile(lease, session)
         text = text_of(message)

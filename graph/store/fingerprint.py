@@ -38,6 +38,9 @@ _ROWS = (
         _turn.attempt == _anchor.attempt,
         _session.turn_count == _anchor.turn,
         ~_HAS_LATER,
+        _anchor.whole,
+        _anchor.frame,
+        _turn.client,
     )
     .select_from(anchor_table.join(turn_table, _OF_TURN).join(session_table, _session.session_id == _anchor.session_id))
     .where(_anchor.scope == bindparam("of_scope"), _session.deleted_at.is_(None))
@@ -132,7 +135,8 @@ def insert_fingerprint(
     """
     if fingerprint is None:
         return
-    hashes = {"scope": fingerprint.scope, "asked": fingerprint.asked, "idempotency": fingerprint.idempotency}
+    names = ("scope", "asked", "idempotency", "whole", "frame")
+    hashes = {name: getattr(fingerprint, name) for name in names}
     owner = select(_session.owner).where(_session.session_id == columns["session_id"]).scalar_subquery()
     archived = select(func.max(_message.position)).where(_message.session_id == columns["session_id"])
     is_made = (_call[name] == columns[name] for name in ("session_id", "turn", "attempt"))

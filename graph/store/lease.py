@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -139,8 +139,10 @@ class LeaseStore:
         self._closed = threading.Event()
         self._heartbeat: threading.Thread | None = None
 
-    def acquire(self, session_id: str, *, wait_seconds: float = 0.0) -> Lease:
-        """Acquires the session's lease, waiting at most `wait_seconds`.
+    def acquire(
+        self, session_id: str, *, wait_seconds: float = 0.0, is_in_vain: Callable[[], bool] | None = None
+    ) -> Lease:
+        """Acquires the session's lease, waiting at most `wait_seconds`, and no longer once it `is_in_vain`.
 
         Raises:
             BusyError: Another worker still holds the lease.
@@ -150,7 +152,7 @@ class LeaseStore:
         lease = self._try(session_id)
         while lease is None:
             left_seconds = deadline - time.monotonic()
-            if left_seconds <= 0:
+            if left_seconds <= 0 or (is_in_vain is not None and is_in_vain()):
                 raise BusyError
             time.sleep(min(pause, left_seconds))
             pause = min(2 * pause, _LONGEST_POLL_SECONDS)

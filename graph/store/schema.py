@@ -405,6 +405,9 @@ anchor_table = Table(
     # NULL until the response is complete.
     Column("chain", LargeBinary, nullable=True),
     Column("answer", LargeBinary, nullable=True),
+    # NULL if the request lacks turns of the session.
+    Column("whole", LargeBinary, nullable=True),
+    Column("frame", LargeBinary, nullable=True),  # four hashes of 8 bytes
     PrimaryKeyConstraint("session_id", "sequence", name="anchor_key"),
     Index("anchor_by_session", "session_id", "turn"),
     *(Index(f"anchor_by_{name}", "scope", name) for name in ("asked", "idempotency", "chain", "answer")),

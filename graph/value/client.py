@@ -75,8 +75,12 @@ def _at(value: object, *path: str) -> object:
     return value
 
 
+# OpenAI means it to be shared by requests that begin alike, so it is no chat's id.
+CACHE_KEY: Final = "prompt_cache_key"
+
+
 class Hint(NamedTuple):
-    """A client's own chat id: name of the header (lower case) or field, and the value."""
+    """A client's own chat id, or its `CACHE_KEY`: name of the header (lower case) or field, and the value."""
 
     name: str
     value: str

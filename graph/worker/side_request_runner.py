@@ -18,7 +18,7 @@ from graph.model.chunk import Answer, Usage
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.recognise.client_chain import to_messages
-from graph.recognise.client_turns import waiting_calls
+from graph.recognise.client_turns import archived_call
 from graph.store.call import SideCall, SideRequestStore
 from graph.value.client import ClientOptions, ClientRequest, ClientUsage, CompletionEnd
 from graph.value.error import (
@@ -231,6 +231,6 @@ def _last_event(side_request: SideRequest, answer: Answer) -> Event:
         usage = ClientUsage(answer.usage.input_tokens, answer.usage.output_tokens, answer.usage.cached_tokens)
     if message.tool_calls:
         side_request.end = CompletionEnd("tool_calls", usage, {})
-        return ActionRequired(_TURN, str(message.id), text, waiting_calls([message]))
+        return ActionRequired(_TURN, str(message.id), text, tuple(map(archived_call, message.tool_calls)))
     side_request.end = CompletionEnd("length" if is_cut(message) else "stop", usage, {})
     return TurnFinished(_TURN, str(message.id), text)

@@ -11,8 +11,8 @@ from typing import Final
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from graph.core.turn import INTERRUPTED, closed_mark, ending_of, is_archived, text_of
-from graph.recognise.client_turns import is_imported, waiting_calls
+from graph.core.turn import INTERRUPTED, closed_mark, ending_of, is_archived, text_of, unanswered_calls
+from graph.recognise.client_turns import is_imported
 from graph.store.fingerprint import FingerprintStore
 from graph.store.stores import ChatStores
 from graph.store.turn import TurnKey, TurnProgress, TurnRow
@@ -55,7 +55,7 @@ class DistantTurn:
             return
         if row.stop_requested:
             self.log.stop.set()
-        waiting = {call.id for call in waiting_calls(messages)} if row.is_waiting else set()
+        waiting = set(unanswered_calls(messages)) if row.is_waiting else set()
         steps = {step.call_id: step for step in steps_in(messages) if step.call_id not in waiting}
         if row.status == "running":
             self._think(thoughts)

@@ -135,7 +135,7 @@ class HttpApi:
         lease, last = stores.leases.acquire(session_id), stores.turns.last(session_id)
         assert last is not None
         results = [
-            ToolMessage(message.text, tool_call_id=message.call_id, id=f"tool-{uuid.uuid4().hex}")
+            ToolMessage(message.text, tool_call_id=message.call_id, id=f"imported-{uuid.uuid4().hex}")
             for message in messages
             if message.role == "tool"
         ]

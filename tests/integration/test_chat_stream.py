@@ -192,7 +192,7 @@ def test_a_failed_turn_is_told_as_one(served: ServedChat, server: FakeOpenAI) ->
     failed, error, done = served.send({"message": question(1)}).received[-3:]
     assert failed.name == "turn_failed"
     assert failed.value["error"] == error.value["error"]
-    assert error.value["error"]["code"] == "upstream_error"
+    assert error.value["error"]["code"] == "invalid_request"
     assert done.data == DONE
 
 

@@ -115,8 +115,8 @@ class Rounds:
         turns = self.chat.turns
         assert [turn.status for turn in turns] == self._statuses
         assert {turn.attempt for turn in turns} == {1}
-        pending = {step.call_id for step in turns[-1].steps if step.status == "running"}
-        assert pending == self.waiting.keys()
+        pending = [step.call_id for step in turns[-1].steps if step.status == "running"]
+        assert [f"결과 {call_id}" for call_id in pending] == [*self.waiting.values()]
         assert all(not any(step.status == "running" for step in turn.steps) for turn in turns[:-1])
         results = self.chat.rows("SELECT content FROM message WHERE role = 'tool'")
         ids = [json.loads(content)["tool_call_id"] for (content,) in results]
@@ -145,7 +145,8 @@ class Rounds:
         last = events[-1]
         if asked:
             assert isinstance(last, ActionRequired), events
-            assert [call.id for call in last.calls] == list(asked)
+            assert len(last.calls) == len(asked)
+            asked = {call.id: text for call, text in zip(last.calls, asked.values(), strict=True)}
         else:
             assert isinstance(last, TurnFinished), events
         self._statuses[-1] = "requires_action" if asked else "finished"

@@ -38,7 +38,7 @@ def test_a_call_of_a_program_s_tool_ends_the_run_and_its_answer_goes_on_with_the
 ) -> None:
     asked = waiting(chat, server)
     [call] = asked.calls
-    assert (asked.turn, asked.text, call.id, call.name) == (1, "보겠습니다.", "call-1", "look")
+    assert (asked.turn, asked.text, call.name) == (1, "보겠습니다.", "look")
     assert json.loads(call.arguments) == {"path": "a.py", "lines": {"to": 9, "from": 1}}
     assert not chat.view.is_running
     assert chat.service.turns.live(chat.session_id) is None
@@ -51,7 +51,7 @@ def test_a_call_of_a_program_s_tool_ends_the_run_and_its_answer_goes_on_with_the
     held = "SELECT count(*) FROM lease WHERE expires_at IS NOT NULL AND session_id = ?"
     assert chat.rows(held, chat.session_id) == [(0,)]
     server.script(text("인사를 찍습니다."))
-    events = resume(chat, answer("call-1"))
+    events = resume(chat, answer(call.id))
     assert names(events) == ["TurnStarted", "TokenDelta", "TurnFinished"]
     body = server.bodies("chat")[-1]
     assert roles(body) == ["system", "user", "assistant", "tool"]
@@ -69,16 +69,16 @@ def test_of_a_mixed_round_ours_are_run_and_a_missing_answer_of_the_program_is_re
 ) -> None:
     server.script(tools(CLOCK, FIRST, SECOND, answer="보겠습니다."))
     events = chat.say(question(1), options=LOOK)
-    assert [call.id for call in required(events).calls] == ["call-1", "call-2"]
+    one, two = (call.id for call in required(events).calls)
     assert [event.call_id for event in events if isinstance(event, ToolStarted | ToolFinished)] == ["call-clock"] * 2
     assert [step.status for step in chat.last_turn.steps] == ["done", "running", "running"]
     before = rows_of(chat)
-    assert refusal(chat, answer("call-2")) == ("unanswered_call", "call-1")
+    assert refusal(chat, answer(two)) == ("unanswered_call", one)
     for call_id in ("call-9", "", "\x00\ud800"):
         assert refusal(chat, answer(call_id))[0] == "unknown_call"
     assert refusal(chat)[0] == "unknown_call"
     assert rows_of(chat) == before
-    assert isinstance(resume(chat, answer("call-2", "둘"), answer("call-1", "하나"))[-1], TurnFinished)
+    assert isinstance(resume(chat, answer(two, "둘"), answer(one, "하나"))[-1], TurnFinished)
     body = server.bodies("chat")[-1]
     assert roles(body) == ["system", "user", "assistant", "tool", "tool", "tool"]
     said = [(message["tool_call_id"], message["content"]) for message in body["messages"][-2:]]
@@ -201,7 +201,7 @@ def test_calls_of_one_answer_that_share_an_id_get_ids_of_their_own(chat: Chat, s
     assert len({*ids}) == 2
     assert isinstance(resume(chat, *map(answer, ids))[-1], TurnFinished)
     body = server.bodies("chat")[-1]
-    assert [message["tool_call_id"] for message in body["messages"][-2:]] == ids
+    assert not {message["tool_call_id"] for message in body["messages"][-2:]} & {*ids}
     assert faults(body["messages"]) == []
 
 

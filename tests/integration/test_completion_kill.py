@@ -61,14 +61,14 @@ def test_a_program_goes_on_behind_the_part_that_it_got_of_a_server_that_died(
     tmp_path: Path, make_settings: MakeSettings, open_chat: OpenChat, server: FakeOpenAI
 ) -> None:
     chat = open_chat()
-    died = begin(chat)
+    died = begin(chat, user="ann")
     server.script(hang("The migration ", "is on the 10th"))
     died.messages.append(user(question(1)))
     reading = died.begin()
     chat.wait_until(lambda: chat.rows("SELECT partial_text FROM turn") == [("The migration is on the 10th",)])
     died.messages.append(assistant("The migration is"))
     with server_after(died, make_settings, tmp_path / "dead", server.url) as program:
-        after = program.ask(question(2))
+        after = program.ask(question(2), user="ann")
         assert (after.session_id, after.turn) == (reading.session_id, 2)
 
 

@@ -499,7 +499,7 @@ def test_a_program_that_left_in_the_middle_of_an_answer_goes_on_in_its_session(
     assert grown()[:2] == [1, 3]
 
 
-def test_a_busy_session_refuses_another_question_and_a_refused_one_stops_nothing(
+def test_beside_a_running_turn_another_question_is_a_fork_and_a_refused_one_stops_nothing(
     chat: Chat, server: FakeOpenAI
 ) -> None:
     program = begin(chat)
@@ -511,14 +511,15 @@ def test_a_busy_session_refuses_another_question_and_a_refused_one_stops_nothing
     reading.wait_for_text()
     before = counts(chat)
     too_long = "x" * (chat.service.settings.message_chars + 1)
-    for said, error in (
-        ([user(question(3))], BusyError),
-        ([user(question(2)), assistant("The migr"), user(too_long)], InputError),
-    ):
-        program.messages = [*retained, *said]
-        with pytest.raises(error):
-            program.begin()
+    program.messages = [*retained, user(question(2)), assistant("The migr"), user(too_long)]
+    with pytest.raises(InputError):
+        program.begin()
     assert counts(chat) == before
+    program.messages = [*retained, user(question(3))]
+    for fields in ({}, {"session": reading.session_id}):
+        beside = program.begin(**fields)
+        assert isinstance(beside.last, TurnFinished)
+        assert (beside.matched, beside.turn, beside.session_id != reading.session_id) == ("fork", 2, True)
     query = "SELECT status, stop_requested FROM turn WHERE session_id = ? AND number = 2"
     assert chat.rows(query, reading.session_id) == [("running", 0)]
     reading.completion.stop()

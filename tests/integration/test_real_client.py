@@ -328,22 +328,20 @@ def test_parallel_calls_are_answered_in_any_order_and_several_rounds_are_one_tur
     server.script(tools(CLOCK, FIRST, SECOND, answer="보겠습니다."))
     asked = program.ask(question(1))
     assert (asked.text, asked.turn) == ("보겠습니다.", 1)
-    assert asked.calls == (
-        ("call-1", "look", {"path": "a.py", "depth": 1}),
-        ("call-2", "look", {"path": "나.py"}),
-    )
+    assert [call[1:] for call in asked.calls] == [("look", {"path": "a.py", "depth": 1}), ("look", {"path": "나.py"})]
+    one, two = (call[0] for call in asked.calls)
     assert {"look", "get_current_time", "recall"} <= set(tool_names(last_body(server)))
     retained = list(program.messages)
     with pytest.raises(openai.BadRequestError) as refused:
-        program.answer({"call-2": "둘"})
-    assert (refused.value.code, "call-1" in refused.value.message) == ("unanswered_call", True)
+        program.answer({two: "둘"})
+    assert (refused.value.code, one in refused.value.message) == ("unanswered_call", True)
     program.messages = retained
     server.script(tools(ScriptedCall("look", "{}", "call-3")), text("끝났습니다."))
-    assert [call[0] for call in program.answer({"call-2": "둘", "call-1": "하나"}).calls] == ["call-3"]
+    (three,) = (call[0] for call in program.answer({two: "둘", one: "하나"}).calls)
     results = [message for message in last_body(server)["messages"] if message["role"] == "tool"]
     assert [message["tool_call_id"] for message in results] == ["call-clock", "call-1", "call-2"]
     assert [content_of(message) for message in results[1:]] == ["하나", "둘"]
-    assert program.answer({"call-3": "셋"}) == ReceivedAnswer("끝났습니다.", asked.session_id, 1, "history")
+    assert program.answer({three: "셋"}) == ReceivedAnswer("끝났습니다.", asked.session_id, 1, "history")
     server.script(tools(ScriptedCall("look", "{}", "call-4")))
     assert program.ask(question(2))[1:4] == (asked.session_id, 2, "history")
     program.keep({"call-4": "취소됨"})  # a new message instead closes what waits
@@ -353,7 +351,7 @@ def test_parallel_calls_are_answered_in_any_order_and_several_rounds_are_one_tur
     assert [turn.status for turn in turns] == ["finished", "stopped", "finished"]
 
 
-def test_a_client_that_finds_its_session_busy_asks_once_and_makes_one_turn_later(
+def test_a_client_that_finds_its_session_busy_is_answered_beside_it(
     chat: Chat, served: ServedApi, server: FakeOpenAI, new_client: NewClient
 ) -> None:
     program, held = new_client(), Gated()
@@ -362,14 +360,14 @@ def test_a_client_that_finds_its_session_busy_asks_once_and_makes_one_turn_later
     server.script(held, to=question(2))
     page.start(question(2))
     server.wait_until(lambda _: len(server.bodies("chat", to=question(2))) == 1)
-    before, asked = counts(chat), len(served.owners)
-    with pytest.raises(openai.ConflictError) as busy:
-        program.ask(question(3))
-    assert (busy.value.code, len(served.owners) - asked, counts(chat)) == ("session_busy", 1, before)
+    asked = len(served.owners)
+    beside = program.ask(question(3))
+    assert (beside.session_id != first.session_id, beside.turn, beside.matched) == (True, 2, "fork")
+    assert (len(served.owners) - asked, shape(last_body(server))) == (1, [1, 3])
     held.gate.set()
     assert isinstance(page.events()[-1], TurnFinished)
-    assert program.send()[1:3] == (first.session_id, 3)
-    assert [turn.user_text for turn in page.turns] == [question(number) for number in (1, 2, 3)]
+    assert program.ask(question(4))[1:3] == (beside.session_id, 3)
+    assert [turn.user_text for turn in page.turns] == [question(number) for number in (1, 2)]
 
 
 def test_a_client_that_lost_its_patience_and_sends_again_is_given_the_same_turn(
@@ -494,7 +492,9 @@ def test_a_message_that_is_too_long_is_named_by_its_place(open_chat: OpenChat, s
         client = openai.OpenAI(base_url=f"{served.url}/v1", api_key=served_programs.TOKEN, max_retries=0)
         messages = [{"role": "system", "content": "Be brief."}, *messages]
         server.script(tools(ScriptedCall("look", "{}", "call-1")))
-        client.chat.completions.create(model="turnfold", messages=messages[:2], tools=TOOLS)
+        called = client.chat.completions.create(model="turnfold", messages=messages[:2], tools=TOOLS)
+        call = (called.choices[0].message.tool_calls or [])[0]
+        messages, items = json.loads(json.dumps([messages, items]).replace("call-1", call.id))
         sent: Sequence[tuple[Callable[[], object], str]] = (
             (lambda: client.chat.completions.create(model="turnfold", messages=messages), message_place),
             (lambda: client.responses.create(model="turnfold", input=items, instructions="Be brief."), item_place),

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, event
 from sqlalchemy import Engine as DatabaseEngine
 
 from graph.value.client import ClientMessage, ClientOptions, Hint
-from graph.value.error import BusyError, NotFoundError
+from graph.value.error import NotFoundError
 from graph.value.event import ClientCall
 from tests.fake.drawn import at_most
 from tests.fake.http_api import HttpApi, assistant, dialogue, engine_of, user, with_access
@@ -78,7 +78,7 @@ def test_a_history_of_500_messages_is_recognised_by_few_reads(http_api: HttpApi)
         (history, "append", 4, 200),
         (history[-20:], "append", 10, 900),
         (history[:250], "fork", 7, 500),
-        (other, "new", 5, 600),
+        (other, "new", 6, 600),
     ):
         with counted_reads() as count:
             decision = http_api.decide([*messages, user("and then?")])
@@ -166,10 +166,11 @@ def test_small_talk_at_the_end_of_a_history_is_no_proof(
     assert http_api.decide([*dialogue(*front, *talk), user("What is my PIN?")]).kind == "new"
 
 
-def test_one_exchange_of_a_shortened_history_is_no_proof_and_two_are(http_api: HttpApi) -> None:
+def test_one_exchange_is_enough_at_the_end_of_a_shortened_history_and_two_are_anywhere(http_api: HttpApi) -> None:
     history, session_id = http_api.chat(3)
-    assert http_api.decide([*history[-2:], user("and then?")]).kind == "new"
-    assert http_api.decide([*history[-4:], user("and then?")]).session_id == session_id
+    own = dialogue("an example", "Ok.")
+    for known, is_found in ((history[-2:], True), ([*history[-2:], *own], False), ([*history[-4:], *own], True)):
+        assert http_api.decide([*known, user("and then?")]).session_id == (session_id if is_found else "")
 
 
 def test_a_chat_that_began_otherwise_is_another_one(http_api: HttpApi) -> None:
@@ -292,7 +293,7 @@ def test_one_pair_is_enough_with_a_hint(http_api: HttpApi) -> None:
     history, session_id = http_api.chat(3, hint=hint)
     decision = http_api.decide([*history[-2:], user("?")], hint=hint)
     assert (decision.kind, decision.session_id) == ("append", session_id)
-    assert http_api.decide([*history[-2:], user("?")]).kind == "new"
+    assert http_api.decide([*history[-2:], user("?")]).kind == "new"  # without the id, which its chat has
 
 
 def test_what_is_the_same_for_all_chats_is_no_hint(http_api: HttpApi) -> None:
@@ -510,8 +511,9 @@ def test_running_turn(http_api: HttpApi) -> None:
     assert (same.kind, same.session_id, same.after_turn) == ("fork", session_id, 2)
     other = http_api.decide([*history, user("something else")], model="two")
     assert (other.kind, other.session_id, other.after_turn) == ("fork", session_id, 2)
-    with pytest.raises(BusyError):
-        http_api.decide([*history, user("something else")], model="one")
+    beside = http_api.decide([*history, user("something else")], model="one")
+    assert (beside.kind, beside.session_id, beside.after_turn) == ("fork", session_id, 2)
+    assert http_api.decide([user("something else")], session=session_id).after_turn == 2
 
 
 def test_library_that_tries_again_gets_the_first_response(http_api: HttpApi) -> None:

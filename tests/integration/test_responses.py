@@ -228,12 +228,13 @@ def test_items_that_leave_out_a_call_are_taken_and_results_alone_are_not(
     server.script(tools(FIRST, SECOND, answer="보겠습니다."))
     asked: Any = {"role": "user", "content": question(1)}
     first = client.responses.create(input=[asked], tools=[LOOK], **sent)
-    one = output("call-2", "둘")
+    left_out, kept_id = (item.call_id for item in first.output if item.type == "function_call")
+    one = output(kept_id, "둘")
     with pytest.raises(openai.BadRequestError) as refused:
         client.responses.create(input=[one], tools=[LOOK], previous_response_id=first.id, **sent)
     assert (refused.value.code, refused.value.param) == ("unanswered_call", "input")
     items: Any = [item.model_dump() for item in first.output]
-    kept = [item for item in items if item.get("call_id") != "call-1"]
+    kept = [item for item in items if item.get("call_id") != left_out]
     response = client.responses.create(input=[asked, *kept, one], tools=[LOOK], **sent)
     assert named(response) == named(first)
     messages = server.bodies("chat")[-1]["messages"]
@@ -260,9 +261,9 @@ def test_results_that_come_again_are_told_with_their_calls(
     }
     called: Any = client.responses.create(input=[asked], tools=[LOOK], previous_response_id=first.id, **sent)
     again: Any = client.responses.create(
-        input=[output("call-1", "하나")], tools=[LOOK], previous_response_id=called.id, **sent
+        input=[output(called.output[-1].call_id, "하나")], tools=[LOOK], previous_response_id=called.id, **sent
     )
-    results: list[Any] = [output("call-2", "둘")]
+    results: list[Any] = [output(again.output[-1].call_id, "둘")]
     if words:
         results.append({"role": "user", "content": words})
     if since == "Stop":

@@ -168,7 +168,8 @@ def test_what_a_response_answers_is_listed_in_pages(
     ]
     asked: Any = [{"role": "user", "content": parts}]
     called = client.responses.create(input=asked, tools=[LOOK], **sent)
-    results = [output(f"call-{number}", str(number) * 20_000) for number in range(3)]
+    made = [item for item in called.output if item.type == "function_call"]
+    results = [output(call.call_id, str(number) * 20_000) for number, call in enumerate(made)]
     answered = client.responses.create(input=results, tools=[LOOK], previous_response_id=called.id, **sent)
     again = client.responses.create(input=asked, tools=[LOOK], **sent)
     for response in (called, again):

@@ -20,7 +20,7 @@ from graph.core.pin import ContextBlock, Said
 from graph.core.text import has_visible, plain_text
 from graph.core.turn import closed_mark, is_complete, split_turns, text_of
 from graph.recognise.client_chain import results_first, to_messages
-from graph.recognise.client_turns import continued, results_of, turns_of
+from graph.recognise.client_turns import continued, results_of, sent_ids, turns_of
 from graph.value.client import ClientMessage
 from graph.value.error import InputError
 from graph.value.event import ClientCall
@@ -310,7 +310,7 @@ def test_a_call_that_a_program_s_history_leaves_out_was_not_run(case: str) -> No
     sent, told = SENT[case]
     for language in get_args(Language):
         if isinstance(told, str):
-            with pytest.raises(InputError, match=told):
+            with pytest.raises(InputError, match=sent_ids(OPEN).get(told, told)):
                 results_of(OPEN, sent, id_prefix="m", language=language)
             continue
         messages = results_of(OPEN, sent, id_prefix="m", language=language)
