@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,7 +18,7 @@ from graph.recognise.match import (
     own_context,
     stands_before,
 )
-from graph.value.client import ClientMessage, ClientRequest, Matched
+from graph.value.client import ClientMessage, Matched
 
 # How long a repeated request gets the response that its first try started.
 RETRIED_FOR: Final = timedelta(minutes=10)
@@ -339,27 +338,3 @@ def _matched(case: Case, rows: Iterable[FingerprintRow]) -> Matched:
     if case.request.session:
         return "header"
     return "hint" if any(case.is_in_group(row) for row in rows) else "history"
-
-
-# The fixed words of known front ends. A user who quotes them has sent earlier messages or begins with other words.
-_TEMPLATES: Final = tuple(
-    re.compile(pattern, re.DOTALL | re.IGNORECASE)
-    for pattern in (
-        r"\A\s*### Task:.*<chat_history>",  # Open WebUI
-        r"\A\s*Provide a concise, 5-word-or-less title for the conversation\b.*\n\nConversation:\nUser: ",  # LibreChat
-        r"\A\s*Please generate a concise, 5-word-or-less title for the conversation\b",  # LibreChat
-        r"\A\s*Analyze this conversation and provide:.*5 words or less, no punctuation",  # LibreChat
-        r"\A\s*Given the following.{0,40}please reply with a title for the chat that is 3-4 words",  # Continue
-    )
-)
-
-
-def is_side_request(request: ClientRequest) -> bool:
-    """Returns True if a request is answered without memory: on request, or for a front end's title or tags.
-
-    Regardless of whether the chat is known: Open WebUI requests a title before the chat's first request.
-    """
-    if request.is_plain or request.task.strip():
-        return True
-    roles = [message.role for message in request.messages]
-    return roles == ["user"] and any(form.search(request.messages[0].text) for form in _TEMPLATES)

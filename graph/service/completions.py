@@ -27,8 +27,9 @@ from graph.recognise.client_chain import (
     results_first,
 )
 from graph.recognise.client_turns import is_imported, join_questions, newest_calls, said_by, sent_ids, unasked
-from graph.recognise.decide import Decision, decide, is_side_request
+from graph.recognise.decide import Decision, decide
 from graph.recognise.match import Case, is_started_by
+from graph.recognise.side_request import is_side_request
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.program_input import tokens_beside
 from graph.service.sessions import Sessions
