@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from graph.core.attached import own_words
 from graph.core.language import is_written_in
 from graph.core.text import LEADING_MARKS, plain_text, title_of
+from graph.core.title_text import first_words
 from graph.core.turn import is_final_answer, text_of
 from graph.fold.clean import clean_draft
 from graph.fold.request import LastInput, language_of
@@ -101,5 +102,6 @@ def _says_something(title: str) -> bool:
 def _clipped(message: AnyMessage) -> AnyMessage:
     is_asked = isinstance(message, HumanMessage)
     text = (own_words(text_of(message)) if is_asked else text_of(message)).strip()
+    text = (is_asked and first_words(text)) or text
     clipped = text if len(text) <= _QUOTED_CHARS else text[: _QUOTED_CHARS - 1].rstrip() + "…"
     return HumanMessage(clipped) if is_asked else AIMessage(clipped)

@@ -14,7 +14,8 @@ from langchain_core.messages import AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.attached import data_urls, images_of, question_of, url_of, urls_of
 from graph.core.language import is_casual, system_language
-from graph.core.text import estimate_tokens, has_visible, plain_text, title_of
+from graph.core.text import estimate_tokens, has_visible, plain_text
+from graph.core.title_text import opening_title
 from graph.core.turn import ANY_IMAGE_MARK, text_of, words_of
 from graph.recognise.client_chain import is_chat_id
 from graph.recognise.client_turns import check_history, continued, new_prefix, newest_calls, results_of
@@ -41,9 +42,9 @@ _SMALLEST_WINDOW_TOKENS: Final = 1_000
 
 
 class _Opening(NamedTuple):
-    """Fields of a session that a message may create; the title is made from `text`."""
+    """Fields of a session that a message may create; the title is made from `questions`."""
 
-    text: str
+    questions: tuple[str, ...]
     client: str
     group: str
     language: Language | None
@@ -248,7 +249,7 @@ class Turns:
                 stores.sessions.create(
                     session_id,
                     self._owner,
-                    title=title_of(opening.text),
+                    title=opening_title(map(plain_text, opening.questions)),
                     compression_rate=self._choices.settings.compression_rate,
                     strategy="",
                     client=opening.client,
@@ -446,7 +447,7 @@ class Turns:
             branch = self.fork(session_id, after_turn=turn - 1, client=options.client_name)
             undo.callback(self._eraser.erase, branch, self._owner)
             if has_visible(text):
-                self._stores.sessions.rename(branch, self._owner, title_of(plain_text(text)), source="")
+                self._stores.sessions.rename(branch, self._owner, opening_title([plain_text(text)]), source="")
             number = self.send(branch, text, options=options, images=images)
             undo.pop_all()
         take_back_notes(self._access, self._project_turns, session, turn, roles={"human", "ai"})
@@ -663,9 +664,9 @@ def _without_marks(text: str, count: int) -> str:
 
 
 def _opening_of(text: str, options: TurnOptions, decision: Decision | None) -> _Opening:
-    """Returns the fields of a session to create; an imported one is titled after its first question."""
+    """Returns the fields of a session to create; an imported one is titled after its first questions."""
     language = system_language(options.client.system or "") if options.client else None
     if decision is None:
-        return _Opening(text, options.client_name, "", language)
-    questions = (earlier.text for earlier in decision.imported if earlier.role == "user" and has_visible(earlier.text))
-    return _Opening(plain_text(next(questions, text)), options.client_name, decision.group, language)
+        return _Opening((text,), options.client_name, "", language)
+    questions = (earlier.text for earlier in decision.imported if earlier.role == "user")
+    return _Opening((*questions, text), options.client_name, decision.group, language)

@@ -14,6 +14,7 @@ from langchain_core.messages import AnyMessage
 
 from graph.core.language import user_scripts
 from graph.core.text import sum_tokens, title_of
+from graph.core.title_text import opening_title
 from graph.core.turn import text_of
 from graph.fold.title import TITLED_TURNS, clean_title, title_in_place, title_request
 from graph.model.caller import ChatRunnable
@@ -149,7 +150,8 @@ class TitleMaker:
             has_more = bool(stores.archive.live_turns(session_id, TITLED_TURNS + 1, TITLED_TURNS + 1))
             language = stores.language(session_id)
         # Another title isn't that of its first words: an example's, or one that was given before this was noted.
-        if not messages or session.title != title_of(text_of(messages[0])):
+        first = text_of(messages[0]) if messages else ""
+        if not messages or session.title not in (opening_title([first]), title_of(first)):
             return None
         name = self._models.resolve(self._model_name or session.model)
         if self._models.has_one_slot:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -211,6 +212,21 @@ def test_sessions_and_turns_of_a_program_have_its_name(chat: Chat) -> None:
         view = chat.service.sessions.get(identifier)
         assert (view.client, view.turn_count, view.title) == ("notes", 2, title_of(question(1)))
         assert [turn.client for turn in Chat(chat.service, identifier).turns] == ["notes", "notes"]
+
+
+def test_a_programs_session_is_titled_by_what_a_person_says(chat: Chat) -> None:
+    place = user("<environment_context>\n  <cwd>/src</cwd>\n</environment_context>")
+    summary = user("Here is a summary of the conversation to date:\n\nA server moves.")
+    for messages in (
+        [place],
+        [user("Task:"), place],
+        [summary, assistant("Fine.")],
+        [summary, assistant("Fine."), place],
+    ):
+        program = begin(chat, user=uuid.uuid4().hex)
+        program.messages = messages
+        session_id = program.ask(f"New task:\n{question(1)}").session_id
+        assert chat.service.sessions.get(session_id).title == title_of(question(1))
 
 
 def test_an_edit_forks_once_and_going_back_returns_to_the_first_branch(

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
 from graph.core.attached import Attachment, with_attachments
+from graph.core.text import title_of
+from graph.core.title_text import first_words, opening_title
 from graph.fold.title import clean_title, title_request
 
 ODD = st.sampled_from(
@@ -143,3 +145,94 @@ def test_any_texts_can_be_quoted(texts: list[str]) -> None:
     _, quoted = asked(*messages)
     assert quoted.count("</m>") == len(messages)
     assert len(quoted) < 5_000
+
+
+# What clients put around the first words of a person.
+OPENINGS = {
+    "<environment_context>\n  <cwd>/src</cwd>\n</environment_context>\n\n서버를 옮겨 줘": "서버를 옮겨 줘",
+    "<user_instructions>\nBe short.\n</user_instructions>\n\n<environment_context>\n</environment_context>\n\nfix it": (
+        "fix it"
+    ),
+    "# AGENTS.md instructions for /src\n\n<INSTRUCTIONS>\nUse uv.\n</INSTRUCTIONS>\n\nfix it": "fix it",
+    "<system-reminder>\nToday is Monday.\n</system-reminder>\nfix it": "fix it",
+    "<context>\n# File\n```py\nx = 1\n```\n</context>\n\nWhat is x?": "What is x?",
+    '<file path="a.py" lines="1-2">\nx\n</file><br/>\nWhat is x?': "What is x?",
+    "<!-- generated -->\n<a><b>x</b></a>What is a?": "What is a?",
+    "<task>\nfix the test\n</task>\n\n<environment_details>\n# Time\n</environment_details>": "fix the test",
+    "<user_query>서버를 옮겨 줘</user_query>": "서버를 옮겨 줘",
+    "[[ ## sentence ## ]]\nIt rains.\n\nRespond with the corresponding output fields.": "It rains.",
+    "[[ ## context ## ]] [[ ## question ## ]]\nDoes it rain?": "Does it rain?",
+    "New task:\nHow many people live here?": "How many people live here?",
+    "\nCurrent Task: Translate it": "Translate it",
+    "Task: move a server": "move a server",
+    "### Task:\nmove a server": "move a server",
+    "**Question:** does it rain?": "does it rain?",
+    "User: hi\nAssistant: hello": "hi",
+    "질문: 비가 오나요?": "비가 오나요?",
+    "작업:\n서버를 옮겨 줘": "서버를 옮겨 줘",
+    "사용자： 안녕": "안녕",
+    "```python\nx = 1\n```\nWhat is x?": "What is x?",
+    "````\n```\n````\nWhat is that?": "What is that?",
+    "<context>x</context>\nTask: move a server\nnow": "move a server",
+}
+# What is said so, and stays.
+SAID = (
+    "서버를 옮겨 줘",
+    "<T> in Rust, what is it?",
+    "a < b and b > c?",
+    "<environment_context> is what?",
+    "Tasks for today",
+    "질문 있어요: 비가 오나요?",
+    "The task: move a server",
+    "# 서버 이전",
+    "Here is my summary of the book",
+    "https://example.com is down",
+    "[[wiki]] links",
+    "``x`` is what?",
+)
+# Messages in which no person says anything; what their titles are, if there is no other.
+UNSAID = {
+    "Here is a summary of the conversation to date:\n\nA server moves.": "A server moves.",
+    "This session is being continued from a previous conversation that ran out of context. Below:\nA server moves.": (
+        "A server moves."
+    ),
+    "This is a summary of the chat history as a recap: A server moves.": "A server moves.",
+    "[Previous conversation summary]\nA server moves.": "A server moves.",
+    "지금까지의 대화 요약:\n서버를 옮긴다.": "서버를 옮긴다.",
+    "This is the Gemini CLI. We are setting up the context for our chat.\nToday is Monday.": "Today is Monday.",
+    "<summary>\nA server moves.\n</summary>": "A server moves.",
+    "<environment_context>\n  <cwd>/src</cwd>\n</environment_context>": "/src",
+    "```\nx = 1\n```": "x = 1",
+    "Task:": "Task:",
+    "<br/>": "<br/>",
+    "[[ ## question ## ]]": "[[ ## question ## ]]",
+}
+
+
+def test_title_is_made_of_the_first_words_of_a_person() -> None:
+    assert {text: opening_title([text]) for text in OPENINGS} == OPENINGS
+    assert [first_words(text) for text in SAID] == list(SAID)
+    assert {text: first_words(text) for text in UNSAID} == dict.fromkeys(UNSAID, "")
+    for text, title in UNSAID.items():
+        assert opening_title([text, "Task: go on", "later"]) == "go on"
+        assert opening_title(["", text]) == opening_title([text]) == title
+
+
+def test_model_reads_the_words_that_the_title_is_made_of() -> None:
+    for text, title in OPENINGS.items():
+        _, quoted = asked(HumanMessage(text), AIMessage("Task: yes"), language="en")
+        assert f'from="user">{title[:4]}' in quoted
+        assert 'from="assistant">Task: yes' in quoted
+
+
+@example("<a>" * 50_000)
+@example("<a></a>" * 50_000)
+@example("# a\n" * 50_000)
+@example("Task: " * 50_000)
+@example("[[ ## a ## ]]" * 50_000)
+@example("```\n" * 50_000)
+@given(st.one_of(st.text(), st.lists(st.sampled_from([*OPENINGS, *SAID, *UNSAID, "\n", " "])).map("".join)))
+def test_any_text_has_a_title_of_its_words(text: str) -> None:
+    assert first_words(text) in text
+    assert bool(opening_title([text])) == bool(title_of(text))
+    assert len(opening_title([text])) <= 40
