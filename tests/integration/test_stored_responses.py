@@ -157,6 +157,16 @@ def test_a_response_that_failed_says_why(server: FakeOpenAI, client: openai.Open
     assert failed.value.body == {**response.error.to_dict(), "type": "server_error", "param": None}
 
 
+def test_a_response_whose_server_died_was_interrupted(chat: Chat, client: openai.OpenAI, sent: dict[str, Any]) -> None:
+    told = client.responses.create(input=question(1), **sent)
+    of_it = f"WHERE session_id = '{session_of(told)}'"
+    chat.change(f"DELETE FROM message {of_it} AND position > 1")  # noqa: S608  # a name of our own
+    chat.change(f"UPDATE turn SET status = 'running', partial_text = 'Half' {of_it}")  # noqa: S608  # a name of our own
+    response: Any = client.responses.retrieve(told.id)
+    assert (response.status, response.output_text, response.error.code) == ("failed", "Half", "interrupted")
+    assert fixed(client.responses.cancel(told.id)) == fixed(response)
+
+
 def test_what_a_response_answers_is_listed_in_pages(
     server: FakeOpenAI, client: openai.OpenAI, sent: dict[str, Any]
 ) -> None:
