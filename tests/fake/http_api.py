@@ -8,25 +8,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.messages.tool import tool_call
-from sqlalchemy import update
 
-from graph.recognise.client_chain import ChainKey
+from graph.core.attached import data_urls, question_of, references_in
+from graph.core.pin import Said
+from graph.core.turn import headed
+from graph.recognise.client_chain import newest_results
+from graph.recognise.client_turns import continued, join_questions, new_prefix, turns_of, unasked
 from graph.recognise.decide import Decision
-from graph.recognise.match import exchanges_of
 from graph.service import ChatService
 from graph.service.access import SessionAccess
 from graph.service.chat_service import Engine, Programs
 from graph.service.completions import Recognition
+from graph.service.program_input import import_history
 from graph.store.database import Lease
-from graph.store.schema import turn_table
+from graph.store.fork import copy_session
 from graph.store.turn import PartialText, TurnEnd
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest
 from graph.value.event import ClientCall
+from prompt.system.framing import CLIENT_HEADING
 
 PROGRAM = ClientOptions("editor")
-_NO_KEY = ChainKey(bytes(32))
 
 
 def user(text: str, *images: str) -> ClientMessage:
@@ -52,11 +55,12 @@ def with_access(engine: Engine, **changes: Any) -> Engine:  # noqa: ANN401  # fi
 
 @dataclass(frozen=True)
 class Answered:
-    """A request's decision, and the turn that came of it."""
+    """A request's decision, and the turn that came of it; the lease of one that goes on running."""
 
     decision: Decision
     session_id: str
     turn: int
+    lease: Lease | None = None
 
 
 @dataclass
@@ -75,10 +79,13 @@ class HttpApi:
         return ClientRequest(tuple(messages), self.options, **{"user": self.scope, **fields})
 
     def decide(self, messages: Sequence[ClientMessage], **fields: Any) -> Decision:  # noqa: ANN401  # fields of the request
+        return self.decide_on(self.request(messages, **fields))
+
+    def decide_on(self, request: ClientRequest) -> Decision:
         programs, settings = self.engine.stores.program, self.engine.choices.settings
         named = Programs(self.access.owner, tokens=programs.tokens, named=settings.api_tokens)
         recognition = Recognition(self.access, programs, self.engine.choices.models, named.personal_names)
-        return recognition.decide(self.request(messages, **fields))
+        return recognition.decide(request)
 
     def ask(
         self,
@@ -90,31 +97,67 @@ class HttpApi:
         **fields: Any,  # noqa: ANN401  # fields of the request
     ) -> Answered:
         """Sends a request and answers it; with status None its turn goes on running, having said `answer` so far."""
-        decision = self.decide(messages, **fields)
+        request = self.request(messages, **fields)
+        decision = self.decide_on(request)
         if decision.kind in {"aside", "retry", "resume"}:
             return Answered(decision, decision.session_id, decision.turn)
+        return self.carry_out(request, decision, answer, status=status, calls=calls)
+
+    def carry_out(
+        self,
+        request: ClientRequest,
+        decision: Decision,
+        answer: str = "",
+        *,
+        status: TurnEnd | None = "finished",
+        calls: Sequence[ClientCall] = (),
+    ) -> Answered:
+        """Stores what the service would for this decision, but for "aside" and "retry", which store nothing."""
         session_id = self._session(decision)
         lease = self.access.stores.leases.acquire(session_id)
-        self._import(lease, decision.imported)
-        if decision.kind == "regenerate":
-            last = self.access.stores.turns.last(session_id)
-            assert last is not None
-            number = self.access.stores.turns.begin_attempt(
-                lease,
-                last.number,
-                model=fields.get("model", ""),
-                client=self.options.name,
-                fingerprint=decision.fingerprint,
-            ).number
-        else:
-            number = self._begin(lease, messages[-1].text, decision, model=fields.get("model", ""))
+        number = self._started(lease, request, decision)
         if calls:
             tools = [tool_call(name=call.name, args=json.loads(call.arguments), id=call.id) for call in calls]
             self._append(lease, number, [AIMessage(answer, tool_calls=tools, id=f"calls-{uuid.uuid4().hex}")])
-        self._answer(lease, number, answer, status, decision)
-        if status is not None:
-            self.access.stores.leases.release(lease)
+        self._answer(lease, number, answer, status, decision, first_call=calls[0].id if calls else "")
+        if status is None:
+            return Answered(decision, session_id, number, lease)
+        self.access.stores.leases.release(lease)
         return Answered(decision, session_id, number)
+
+    def end(self, running: Answered, answer: str, status: TurnEnd = "finished") -> None:
+        """Ends a turn that was left running."""
+        assert running.lease is not None
+        self._answer(running.lease, running.turn, answer, status, running.decision)
+        self.access.stores.leases.release(running.lease)
+
+    def seen_by(self, decision: Decision) -> list[str]:
+        """Returns what a decision lets the model see of what is stored; of a "retry" what the program is sent again.
+
+        Pictures are among it as they were sent.
+        """
+        session_id, stores = decision.session_id, self.access.stores
+        if decision.kind in {"aside", "new"}:
+            return []
+        if decision.kind == "retry":
+            entries = stores.archive.all_of_turn(session_id, decision.turn)
+            said = [each.message for each in entries if each.attempt == decision.attempt and each.message.type == "ai"]
+            return [*map(str, said), *self._partials(session_id, decision.turn, decision.turn)]
+        last = stores.turns.last(session_id)
+        head = decision.after_turn if decision.kind == "fork" else last.number if last else 0
+        is_anew = decision.kind == "regenerate"
+        found = [entry.message for entry in stores.archive.live_turns(session_id, 1, head - is_anew)] if head else []
+        if last is not None and is_anew:
+            found.append(stores.archive.get(session_id, last.user_message_id).message)
+        seen = [*map(str, found), *self._partials(session_id, 1, head - is_anew)]
+        if last is not None and decision.kind in {"regenerate", "resume"}:
+            before = stores.blocks.newest(session_id, "before")
+            seen += [before.text] if before is not None and before.said.asked == last.user_message_id else []
+        return [*seen, *stores.images.get(session_id, references_in(found)).values()]
+
+    def _partials(self, session_id: str, first: int, last: int) -> list[str]:
+        rows = self.access.stores.turns.between(session_id, first, last) if last else ()
+        return [row.partial_text for row in rows if row.status == "running"]
 
     def chat(self, turns: int, **fields: Any) -> tuple[list[ClientMessage], str]:  # noqa: ANN401  # fields of the request
         """Holds a chat that resends everything; returns all that was said, and its session."""
@@ -129,28 +172,10 @@ class HttpApi:
 
     def resume(self, messages: Sequence[ClientMessage], answer: str) -> str:
         """Sends the results of tools, has the turn answered, and returns its session."""
-        decision = self.decide(messages)
+        request = self.request(messages)
+        decision = self.decide_on(request)
         assert decision.kind == "resume"
-        stores, session_id = self.access.stores, decision.session_id
-        lease, last = stores.leases.acquire(session_id), stores.turns.last(session_id)
-        assert last is not None
-        results = [
-            ToolMessage(message.text, tool_call_id=message.call_id, id=f"imported-{uuid.uuid4().hex}")
-            for message in messages
-            if message.role == "tool"
-        ]
-        stores.turns.resume(
-            lease,
-            last.number,
-            owner=self.access.owner,
-            messages=results,
-            model="",
-            client=self.options.name,
-            fingerprint=decision.fingerprint,
-        )
-        self._answer(lease, last.number, answer, "finished", decision)
-        stores.leases.release(lease)
-        return session_id
+        return self.carry_out(request, decision, answer).session_id
 
     def sends_own(self, session_id: str) -> None:
         """Stores that a program sent messages that are no turns, as a turn does."""
@@ -162,7 +187,7 @@ class HttpApi:
         """A turn that the page asks for in between."""
         stores = self.access.stores
         lease = stores.leases.acquire(session_id)
-        number = self._begin(lease, text, Decision("append", "header"), client="")
+        number = self._begin(lease, ClientMessage("user", text), Decision("append", "header"), client="")
         self._answer(lease, number, answer, "finished", Decision("append", "header"))
         stores.leases.release(lease)
         return number
@@ -184,69 +209,110 @@ class HttpApi:
         if decision.kind not in {"new", "fork"}:
             return decision.session_id
         session_id = uuid.uuid4().hex
-        stores, owner = self.access.stores, self.access.owner
-        stores.sessions.create(session_id, owner, compression_rate=0.3, strategy="")
-        stores.sessions.update(session_id, owner, family=decision.group, forked_from=decision.session_id)
-        if decision.after_turn:
-            self._copy(decision.session_id, session_id, decision.after_turn)
+        stores, owner, group = self.access.stores, self.access.owner, decision.group
+        if decision.kind == "new":
+            stores.sessions.create(session_id, owner, compression_rate=0.3, strategy="")
+            stores.sessions.update(session_id, owner, family=group)
+            return session_id
+        origin, after_turn = decision.session_id, decision.after_turn
+        with stores.database.write(session_id=origin) as connection:
+            copy_session(connection, origin, session_id, after_turn=after_turn, client=self.options.name, group=group)
         return session_id
 
-    def _copy(self, origin: str, session_id: str, after_turn: int) -> None:
-        stores = self.access.stores
-        lease = stores.leases.acquire(session_id)
-        for row in stores.turns.between(origin, 1, after_turn):
-            question, *answers = stores.archive.live_turns(origin, row.number, row.number)
-            stores.turns.begin(
-                lease,
-                owner=self.access.owner,
-                message=HumanMessage(question.message.content, id=question.message.id),
-                model=row.model,
-                is_casual=False,
-                client=row.client,
+    def _started(self, lease: Lease, request: ClientRequest, decision: Decision) -> int:
+        stores, last = self.access.stores, self.access.stores.turns.last(lease.session_id)
+        as_sent: dict[str, Any] = {
+            "model": request.model,
+            "client": self.options.name,
+            "fingerprint": decision.fingerprint,
+        }
+        preamble = decision.preamble
+        if decision.kind == "regenerate":
+            assert last is not None
+            number = stores.turns.begin_attempt(lease, last.number, **as_sent).number
+        elif decision.kind == "resume":
+            assert last is not None
+            first = newest_results(request.messages).start
+            results = self._further(lease, last.number, request.messages[max(0, first - 1) :])
+            stores.turns.resume(lease, last.number, owner=self.access.owner, messages=results, **as_sent)
+            number = last.number
+        else:
+            imported = decision.imported
+            if last is not None and last.is_open:
+                first = next((at for at, message in enumerate(imported) if message.role == "user"), len(imported))
+                self._append(lease, last.number, self._further(lease, last.number, imported[:first]))
+                stores.turns.finish(lease, last.number, "stopped")
+                imported = imported[first:]
+            sent = request.messages[: len(request.messages) - len(decision.brought)]
+            is_asked = bool(sent) and bool(sent[-1].text or sent[-1].images)
+            history, asked = join_questions(
+                decision.context or imported, sent[-1] if is_asked else unasked(decision.brought)
             )
-            self._append(lease, row.number, [entry.message for entry in answers])
-            stores.turns.finish(lease, row.number, row.status if row.status != "running" else "failed")
-            self._mark(session_id, row.number, is_imported=row.is_imported)
-        stores.leases.release(lease)
+            if decision.context:
+                preamble = (*preamble, *history)
+            elif history:
+                import_history(self.access, lease, history, client=self.options.name, model="")
+            number = self._begin(lease, asked, decision, model=request.model)
+        self._append(lease, number, self._further(lease, number, decision.brought))
+        self._keep_blocks(lease, number, request.options.system, preamble)
+        return number
 
-    def _import(self, lease: Lease, messages: Sequence[ClientMessage]) -> None:
-        request = ClientRequest((*messages, user("")), self.options)
-        links = _NO_KEY.read(request, owner="").links[:-1]
-        for exchange in exchanges_of(links):
-            number = self._begin(lease, exchange.question, Decision("append", "new"))
-            self._answer(lease, number, exchange.answer, "finished", Decision("append", "new"))
-            self._mark(lease.session_id, number, is_imported=True)
+    def _further(self, lease: Lease, number: int, sent: Sequence[ClientMessage]) -> list[AnyMessage]:
+        """What a program brings of a turn that has begun: results of its tools, and calls that were made elsewhere."""
+        said = [message for message in sent if message.role == "tool" or message.calls]
+        if not said:
+            return []
+        entries = self.access.stores.archive.live_turns(lease.session_id, number, number)
+        return continued([entry.message for entry in entries], said, id_prefix=new_prefix(), language="en")
 
-    def _begin(self, lease: Lease, text: str, decision: Decision, *, model: str = "", client: str | None = None) -> int:
-        message = HumanMessage(text, id=f"user-{uuid.uuid4().hex}")
+    def _keep_blocks(self, lease: Lease, number: int, system: str | None, preamble: Sequence[ClientMessage]) -> None:
+        """Stores what a turn is sent beside the archive."""
+        stores, owner = self.access.stores, self.access.owner
+        if system is not None:
+            text = headed(CLIENT_HEADING["en"], system.strip()) if system.strip() else ""
+            stores.blocks.keep(lease, "client", text, owner=owner)
+        if turns := turns_of(preamble, id_prefix=f"before-{uuid.uuid4().hex}"):
+            asked = stores.turns.get(lease.session_id, number).user_message_id
+            said = Said(asked, tuple(message for turn in turns for message in turn))
+            stores.blocks.keep(lease, "before", said.text, owner=owner)
+
+    def _begin(
+        self, lease: Lease, asked: ClientMessage, decision: Decision, *, model: str = "", client: str | None = None
+    ) -> int:
         turn, _ = self.access.stores.turns.begin(
             lease,
             owner=self.access.owner,
-            message=message,
+            message=question_of(asked.text, asked.images, message_id=f"user-{uuid.uuid4().hex}"),
             model=model,
             is_casual=False,
             client=self.options.name if client is None else client,
             fingerprint=decision.fingerprint,
+            images=data_urls(asked.images),
         )
         return turn.number
 
-    def _answer(self, lease: Lease, number: int, answer: str, status: TurnEnd | None, decision: Decision) -> None:
+    def _answer(
+        self,
+        lease: Lease,
+        number: int,
+        answer: str,
+        status: TurnEnd | None,
+        decision: Decision,
+        *,
+        first_call: str = "",
+    ) -> None:
         stores = self.access.stores
         if status is None:
             stores.turns.save_partials([PartialText(lease, number, answer)])
             return
         if answer and status != "requires_action":
             self._append(lease, number, [AIMessage(answer, id=f"answer-{uuid.uuid4().hex}")])
-        ended = decision.fingerprint.ended(answer) if decision.fingerprint else None
+        ended = decision.fingerprint.ended(answer, first_call) if decision.fingerprint else None
         stores.turns.finish(lease, number, status, partial_text=answer, fingerprint=ended)
 
     def _append(self, lease: Lease, number: int, messages: Sequence[AnyMessage]) -> None:
+        if not messages:
+            return
         attempt = self.access.stores.turns.get(lease.session_id, number).attempt
         archive = self.access.stores.archive
         archive.append(lease, owner=self.access.owner, turn=number, attempt=attempt, messages=messages)
-
-    def _mark(self, session_id: str, number: int, *, is_imported: bool) -> None:
-        row = turn_table.c
-        change = update(turn_table).where(row.session_id == session_id, row.number == number)
-        with self.access.stores.database.write() as connection:
-            connection.execute(change.values(is_imported=is_imported))
