@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, Protocol
 
 from graph.store.turn import TurnEnd
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest, Hint
@@ -19,13 +19,13 @@ from tests.fake.program import tool
 
 Identity = Literal["none", "hint", "session", "previous", "user", "personal"]
 Form = Literal["whole", "window", "first", "compact", "half", "summary"]
+System = Literal["none", "shop", "dated", "private"]
 Act = Literal["ask", "again", "retry", "results", "finish", "edit", "rewrite", "elsewhere", "begun", "delete"]
 Ending = Literal["finished", "calls", "running", "stopped", "failed", "lost"]
 Change = Literal["", "system", "model", "format", "tools", "key"]
 Key = Literal["", "own", "same"]
 Picture = Literal["", "shared", "private"]
 
-IDENTITIES: Final[Sequence[Identity]] = get_args(Identity)
 NAMES: Final = ("ann", "bob", "eve")
 _MARK: Final = re.compile(r"secret-of-([a-z]+)")
 _LONG: Final = "We are open from nine to six on weekdays, and from ten to two on Saturdays, but not on holidays. " * 3
@@ -42,13 +42,13 @@ TALK: Final = (
 PRIVATE: Final = -1
 NEXT: Final = -2
 FITTING: Final = -2
-_SYSTEMS: Final = (
-    "",
-    "You serve the shop.",
-    "You serve the shop. Today is 27 November.",
-    "You serve the shop. Today is 28 November.",
-    "You serve the shop. The customer is {mark}.",
-)
+_SYSTEMS: Final[Mapping[System, str]] = {
+    "none": "",
+    "shop": "You serve the shop.",
+    "dated": "You serve the shop. Today is {day} November.",
+    "private": "You serve the shop. The customer is {mark}.",
+}
+_REQUESTS_A_DAY: Final = 4
 _CALL_IDS: Final = ("call_0", "functions.book:0")
 _PICTURE: Final = "data:image/png;base64,iVBORw0KGgo={mark}"
 _SHARED_PICTURE: Final = "data:image/png;base64,iVBORw0KGgo="
@@ -78,10 +78,10 @@ class Step:
         question: An index into `TALK`, `PRIVATE`, or `NEXT` of the story's script.
         answer: The same; `FITTING` is the question's own answer. It is private only where the model knows whom it
             talks to.
-        form, size: What the program sends of its history; the size is how many of its exchanges.
+        form, size: What the program sends of its history; the size is how many of its exchanges. None for its habit.
         keeps: What a program does with what it has of an ended answer, and of calls that it won't answer.
         told: What a summary, a result, an edited answer or a picture says is private.
-        system: An index into the system messages.
+        system: Its system message; None for its habit.
         leaves_out: Rounds of tools and pictures are left out of the history, as many programs do.
         is_retry: The program's library says that it tries again: the first try never came.
         key: The Idempotency-Key: none, one of this request's own, or one that others send, too.
@@ -92,12 +92,12 @@ class Step:
     question: int = NEXT
     answer: int = FITTING
     ending: Ending = "finished"
-    form: Form = "whole"
+    form: Form | None = None
     size: int = 1
     keeps: bool = True
     told: bool = True
     chat: int = 0
-    system: int = 0
+    system: System | None = None
     leaves_out: bool = False
     is_retry: bool = False
     key: Key = ""
@@ -201,11 +201,15 @@ class Person:
     Attributes:
         identity: "personal" has a token of his own, with the owner of the shared one.
         has_cache_key: His program sends the `prompt_cache_key` that it sends for everybody.
+        form, size, system: Its habits.
     """
 
     name: str
     identity: Identity = "none"
     has_cache_key: bool = False
+    form: Form = "whole"
+    size: int = 2
+    system: System = "none"
 
     @property
     def mark(self) -> str:
@@ -264,7 +268,7 @@ class Story:
         if chat.request is None or not chat.asked:
             self._ask(person, chat, replace(step, is_retry=True))
             return
-        request = replace(_changed(chat.request, step, person), is_retry=True)
+        request = replace(_changed(chat.request, step, self._system(person, step)), is_retry=True)
         if chat.running is not None:
             self._send(person, chat, request, step)
             return
@@ -340,11 +344,10 @@ class Story:
         """Returns the request that sends these; a response may be named that at most `known` of them stand before."""
         self._count += 1
         name = f"token of {person.name}" if person.identity == "personal" else "editor"
-        system = _SYSTEMS[step.system].format(mark=person.mark)
         keys = {"": "", "own": f"{person.name}-{self._count}", "same": "key"}
         request = ClientRequest(
             tuple(_shaped(messages, person, step)),
-            ClientOptions(name, system=system, tools=(tool("book", day={"type": "string"}),)),
+            ClientOptions(name, system=self._system(person, step), tools=(tool("book", day={"type": "string"}),)),
             hint=Hint("prompt_cache_key", "support-v1") if person.has_cache_key else None,
             is_retry=step.is_retry,
             idempotency_key=keys[step.key],
@@ -363,6 +366,10 @@ class Story:
                 return replace(request, previous=previous, messages=tuple(messages[at:])) if previous else request
             case _:
                 return request
+
+    def _system(self, person: Person, step: Step) -> str:
+        day = 27 + len(self.log) // _REQUESTS_A_DAY
+        return _SYSTEMS[step.system or person.system].format(mark=person.mark, day=day)
 
     def _send(self, person: Person, chat: Chat, request: ClientRequest, step: Step) -> Sent:
         chat.request = request if chat.running is None else chat.request
@@ -424,15 +431,14 @@ class Story:
         return TALK[number][1]
 
     def _calls(self, person: Person, step: Step) -> tuple[ClientCall, ...]:
-        arguments = f'{{"day": "{person.mark if step.told and step.system else "Monday"}"}}'
+        arguments = f'{{"day": "{person.mark if step.told else "Monday"}"}}'
         return tuple(ClientCall(name, "book", arguments) for name in _CALL_IDS[: 1 + (step.size > 1)])
 
 
-def _changed(request: ClientRequest, step: Step, person: Person) -> ClientRequest:
+def _changed(request: ClientRequest, step: Step, system: str) -> ClientRequest:
     """Returns what another request has otherwise that has the same words."""
     match step.change:
         case "system":
-            system = _SYSTEMS[step.system].format(mark=person.mark)
             return replace(request, options=replace(request.options, system=system))
         case "model":
             return replace(request, model="other-model")
@@ -455,10 +461,10 @@ def _shaped(messages: Sequence[ClientMessage], person: Person, step: Step) -> li
     if step.leaves_out:
         exchanges = [[_bare(each) for each in said if each.role != "tool" and not each.calls] for said in exchanges]
     summary = ClientMessage("user", f"Summary: {person.mark} sells nails." if step.told else "Summary: nothing yet.")
-    last = exchanges[-step.size :]
+    last = exchanges[-(step.size if step.form else person.size) :]
     rest = [message for said in last for message in said]
     front: list[ClientMessage] = []
-    match step.form:
+    match step.form or person.form:
         case "whole":
             rest = [message for said in exchanges for message in said]
         case "first":

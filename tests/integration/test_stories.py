@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import pytest
@@ -12,16 +12,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from graph.recognise.client_chain import results_first
+from graph.recognise.decide import Decision
 from graph.service.turn_stream import response_id
 from graph.store.turn import TurnEnd
-from graph.value.client import ClientRequest
+from graph.value.client import ClientMessage, ClientRequest, Hint
 from graph.value.error import BusyError, InputError, NotFoundError
+from graph.value.event import ClientCall
 from tests.fake.drawn import at_most
-from tests.fake.http_api import Answered, HttpApi, engine_of, with_access
+from tests.fake.http_api import Answered, HttpApi, dialogue, engine_of, user, with_access
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
+from tests.fake.program import tool
 from tests.fake.story import (
     FITTING,
-    IDENTITIES,
     NAMES,
     NEXT,
     PRIVATE,
@@ -30,6 +32,7 @@ from tests.fake.story import (
     Change,
     Ending,
     Form,
+    Identity,
     Key,
     Person,
     Picture,
@@ -37,6 +40,7 @@ from tests.fake.story import (
     Sent,
     Step,
     Story,
+    System,
     marks_in,
     parts_of,
 )
@@ -80,7 +84,8 @@ class DecidingServer:
         decision = api.decide_on(request)
         seen = [*api.seen_by(decision), *(message.text for message in decision.told)]
         if decision.kind == "retry":
-            return Sent("retry", "finished", "\n".join(seen), texts=seen, session=decision.session_id)
+            said = self._said_in(decision)
+            return Sent("retry", "finished", said, texts=seen, session=decision.session_id)
         knows = name in marks_in([*parts_of(request), *seen])
         text = reply.private if knows else reply.text
         if decision.kind not in {"new", "fork"} and decision.session_id in self._running:
@@ -98,6 +103,10 @@ class DecidingServer:
         kind = f"{decision.kind} {decision.matched}"
         return Sent(kind, reply.status, text, reply.calls, session_id, response, seen, running=session_id)
 
+    def _said_in(self, decision: Decision) -> str:
+        entries = self._api.access.stores.archive.all_of_turn(decision.session_id, decision.turn)
+        return next((str(each.message.content) for each in reversed(entries) if each.message.type == "ai"), "")
+
     def end(self, running: Any, status: TurnEnd) -> str:  # noqa: ANN401  # a session's id
         if (answered := self._running.pop(running, None)) is not None:
             self._api.end(answered, self._texts[running], status)
@@ -110,10 +119,10 @@ class DecidingServer:
 
 
 WHO = st.integers(0, 2)
-QUESTIONS = st.sampled_from([NEXT] * 6 + [PRIVATE] * 2 + [*range(len(TALK))])
+QUESTIONS = st.sampled_from([NEXT] * 16 + [PRIVATE] * 2 + [*range(len(TALK))])
 FORMS = st.sampled_from(get_args(Form))
 SIZES = st.integers(1, 4)
-SYSTEMS = st.integers(0, 4)
+SYSTEMS = st.sampled_from(get_args(System))
 # Most of what people do is the same: only then may one be taken for another.
 STEPS = st.one_of(
     *[st.builds(Step, who=WHO)] * 4,
@@ -147,15 +156,186 @@ STEPS = st.one_of(
         picture=st.sampled_from(get_args(Picture)),
     ),
 )
-WAYS = st.sampled_from(["none"] * 5 + [*IDENTITIES])
-PEOPLE = st.lists(st.tuples(WAYS, st.sampled_from([False, False, True])), min_size=2, max_size=3)
-SCRIPTS = st.lists(st.sampled_from([PRIVATE, *range(len(TALK))]), min_size=1, max_size=4)
+PEOPLE = st.tuples(
+    *(
+        st.builds(
+            Person,
+            st.just(name),
+            identity=st.sampled_from(["none"] * 9 + [*get_args(Identity)]),
+            has_cache_key=st.sampled_from([False, False, True]),
+            form=st.sampled_from(["whole", "window", "window", *get_args(Form)]),
+            size=SIZES,
+            system=st.sampled_from(["none", "dated", *get_args(System)]),
+        )
+        for name in NAMES
+    )
+)
+SCRIPTS = st.lists(st.integers(0, len(TALK) - 1), min_size=1, max_size=3).flatmap(
+    lambda talk: st.sampled_from([[PRIVATE, *talk], [PRIVATE, *talk], talk])
+)
 
 
 @settings(max_examples=at_most(2_000), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(PEOPLE, SCRIPTS, st.lists(STEPS, min_size=3, max_size=16))
+@given(PEOPLE, st.sampled_from([2, 2, 3]), SCRIPTS, st.lists(STEPS, min_size=4, max_size=18))
 def test_nobody_is_shown_what_only_another_said_or_was_answered(
-    opened: HttpApi, identities: list[tuple[Any, bool]], script: list[int], steps: list[Step]
+    opened: HttpApi, people: Sequence[Person], count: int, script: Sequence[int], steps: list[Step]
 ) -> None:
-    people = [Person(name, *identity) for name, identity in zip(NAMES, identities, strict=False)]
-    Story(DecidingServer(of_new_owner(opened)), people, script).play(steps)
+    Story(DecidingServer(of_new_owner(opened)), people[:count], script).play(steps)
+
+
+ANN = dialogue("I am Ann, and my code is secret-of-ann.", "I keep it for you, Ann: it is secret-of-ann.")
+FAQ = dialogue(*TALK[0], *TALK[1])
+HOURS = dialogue(*TALK[3])
+THANKS = dialogue(*TALK[2])
+CODE = user("What is my code?")
+SHOP = "You serve the shop."
+
+
+def hold(api: HttpApi, messages: Sequence[ClientMessage], **fields: Any) -> str:  # noqa: ANN401  # fields of the request
+    """Holds a chat of questions and answers that is sent whole each time; returns its session."""
+    for at in range(0, len(messages), 2):
+        session_id = api.ask(messages[: at + 1], messages[at + 1].text, **fields).session_id
+    return session_id
+
+
+def asked_with(api: HttpApi, system: str = "", **fields: Any) -> HttpApi:  # noqa: ANN401  # fields of the options
+    return replace(api, options=replace(api.options, system=system, **fields))
+
+
+@dataclass(frozen=True)
+class Window:
+    """What Ann said, what Bob sends of another chat, and what their requests have beside it.
+
+    Attributes:
+        was_held: Bob's whole chat, if it was held here, too.
+        is_deleted: It was then deleted on the page.
+    """
+
+    sent: Sequence[ClientMessage]
+    hers: Sequence[ClientMessage] = (*ANN, *FAQ)
+    was_held: Sequence[ClientMessage] = ()
+    is_deleted: bool = False
+    her_system: str = ""
+    system: str = ""
+    her_fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+I_AM_BOB = dialogue("I am Bob, and I am new here, as you may see.", "Hello Bob, it is nice to meet you today!")
+KEY = {"hint": Hint("prompt_cache_key", "support-v1")}
+WINDOWS = {
+    "a date that is hers": Window(
+        FAQ, was_held=(*I_AM_BOB, *FAQ), her_system=f"{SHOP} 28 November", system=f"{SHOP} 28 November"
+    ),
+    "a date that is nobody's": Window(
+        FAQ, was_held=(*I_AM_BOB, *FAQ), her_system=f"{SHOP} 28 November", system=f"{SHOP} 29 November"
+    ),
+    "a tie": Window(FAQ, was_held=(*I_AM_BOB, *FAQ)),
+    "one long answer of another server": Window(HOURS, hers=(*ANN, *HOURS)),
+    "a deleted session": Window(FAQ, was_held=(*I_AM_BOB, *FAQ), is_deleted=True),
+    "a short beginning of his own": Window((*dialogue("I am Bob", "Hi Bob!"), *FAQ)),
+    "a long beginning of his own": Window((*I_AM_BOB, *FAQ)),
+    "a beginning with an answer": Window(HOURS[1:], hers=(*ANN, *HOURS)),
+    "a beginning with an answer, then more": Window((*FAQ[1:], *HOURS), hers=(*ANN, *FAQ, *HOURS)),
+    "another system message": Window(FAQ, her_system="You serve Ann.", system="You serve Bob."),
+    "the same system message": Window(FAQ, her_system=SHOP, system=SHOP),
+    "the same cache key and small talk": Window(THANKS, hers=(*ANN, *THANKS), her_fields=KEY, fields=KEY),
+    "the same cache key": Window(FAQ, her_fields=KEY, fields=KEY),
+    "his own id": Window(FAQ, fields={"hint": Hint("x-session-id", "bob-7")}),
+    "an id of hers": Window(FAQ, her_fields={"hint": Hint("x-session-id", "ann-1")}),
+    "an id of each": Window(
+        FAQ, her_fields={"hint": Hint("x-session-id", "ann-1")}, fields={"hint": Hint("x-session-id", "bob-7")}
+    ),
+    "a user": Window(FAQ, fields={"user": "bob"}),
+    "a user each": Window(FAQ, her_fields={"user": "ann"}, fields={"user": "bob"}),
+    "a token of his own": Window(FAQ, fields={"is_personal": True}),
+    "a compaction": Window((*dialogue("Summary: Bob sells nails.", "Understood."), *FAQ)),
+    "a compaction within an exchange": Window((user("Summary: Bob sells nails."), *FAQ[1:])),
+    "decorated answers": Window([replace(each, text=f"Assistant: {each.text}") for each in FAQ]),
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
+def test_the_end_of_a_chat_never_leads_into_another_persons(opened: HttpApi, window: Window) -> None:
+    api = of_new_owner(opened)
+    if window.was_held:
+        session_id = hold(asked_with(api, f"{SHOP} 27 November" if window.system else ""), window.was_held)
+        if window.is_deleted:
+            api.access.stores.sessions.delete(session_id, api.access.owner)
+    hold(asked_with(api, window.her_system), window.hers, **window.her_fields)
+    sent = asked_with(api, window.system).decide([*window.sent, CODE], **window.fields)
+    assert (sent.kind, sent.matched, sent.imported) == ("new", "new", tuple(window.sent))
+
+
+WHO_AM_I = user("Who am I, please?")
+RETRIES = {
+    "another system message": {"system": "The customer is Bob."},
+    "no system message": {"system": ""},
+    "another model": {"model": "another-model"},
+    "another format": {"sampling": {"response_format": {"type": "json_object"}}},
+    "other tools": {"tools": (tool("look"),)},
+    "his own id": {"hint": Hint("x-session-id", "bob-7")},
+    "his own idempotency key": {"idempotency_key": "bob-1"},
+    "his own user": {"user": "bob"},
+    "a token of his own": {"is_personal": True},
+    "a picture": {"images": ("data:image/png;base64,iVBORw0KGgo=",)},
+}
+
+
+@pytest.mark.parametrize("history", [(), tuple(FAQ)], ids=["first", "later"])
+@pytest.mark.parametrize("her_key", ["", "ann-1"])
+@pytest.mark.parametrize("other", RETRIES.values(), ids=RETRIES)
+def test_a_repeated_request_is_a_retry_of_the_same_request_only(
+    opened: HttpApi, history: Sequence[ClientMessage], her_key: str, other: Mapping[str, Any]
+) -> None:
+    api = of_new_owner(opened)
+    hers, fields, options = asked_with(api, "The customer is Ann."), dict(other), dict[str, Any]()
+    asked = replace(WHO_AM_I, images=fields.pop("images", ()))
+    options = {name: fields.pop(name) for name in ("system", "sampling", "tools") if name in fields}
+    first = hers.ask([*history, WHO_AM_I], "You are Ann.", idempotency_key=her_key)
+    his = replace(hers, options=replace(hers.options, **options))
+    assert his.decide([*history, asked], **{"is_retry": True, **fields}).kind != "retry"
+    again = hers.decide([*history, WHO_AM_I], is_retry=True, idempotency_key=her_key)
+    assert (again.kind, again.session_id, again.turn) == ("retry", first.session_id, first.turn)
+
+
+def test_a_first_request_without_history_or_id_is_new_whatever_it_repeats(opened: HttpApi) -> None:
+    api = of_new_owner(opened)
+    hold(api, dialogue("Hello there", "Hello! How can I help?"), **KEY)
+    for fields in ({}, KEY, {"hint": Hint("x-session-id", "bob-7")}):
+        assert api.decide([user("Hello there")], **fields).kind == "new"
+
+
+@pytest.mark.parametrize("his", [(), tuple(I_AM_BOB)], ids=["no history", "a history"])
+def test_a_result_closes_no_call_of_another_chat_that_has_the_same_id(
+    opened: HttpApi, his: Sequence[ClientMessage]
+) -> None:
+    api, calls = of_new_owner(opened), (ClientCall("functions.book:0", "book", '{"day": "Monday"}'),)
+    hold(api, ANN)
+    api.ask([*ANN, user("Yes please")], "", status="requires_action", calls=calls)
+    brought = (ClientMessage("assistant", "", calls=calls), ClientMessage("tool", "booked", call_id=calls[0].id))
+    decision = api.decide([*his, user("Yes please"), *brought])
+    assert (decision.kind, decision.imported, decision.brought) == ("new", tuple(his), brought)
+
+
+def test_an_unanswered_question_of_one_is_not_behind_the_same_words_of_another(opened: HttpApi) -> None:
+    api = of_new_owner(opened)
+    hold(api, HOURS)
+    for status in ("failed", "stopped", None):
+        hers = api.ask([*HOURS, user(f"I am secret-of-ann, {status}.")], "", status=status)
+        decision = api.decide([*HOURS, user("I am Bob.")])
+        assert "ann" not in marks_in(api.seen_by(decision)), (status, decision.kind)
+        if hers.lease is not None:
+            api.end(hers, "I see.")
+
+
+def test_another_question_while_the_chats_turn_runs_is_a_fork(opened: HttpApi) -> None:
+    api = of_new_owner(opened)
+    session_id = hold(api, FAQ)
+    running = api.ask([*FAQ, user("aspect 0")], "so far", status=None)
+    assert running.session_id == session_id
+    previous = response_id(session_id, 2, 1, 1)
+    for messages, fields in (([*FAQ, user("aspect 1")], {}), ([user("aspect 2")], {"previous": previous})):
+        decision = api.decide(messages, **fields)
+        assert (decision.kind, decision.session_id, decision.after_turn) == ("fork", session_id, 2)
+    api.end(running, "done")
