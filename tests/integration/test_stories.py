@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
@@ -19,7 +19,7 @@ from graph.value.client import ClientMessage, ClientRequest, Hint
 from graph.value.error import BusyError, InputError, NotFoundError
 from graph.value.event import ClientCall
 from tests.fake.drawn import at_most
-from tests.fake.http_api import Answered, HttpApi, dialogue, engine_of, user, with_access
+from tests.fake.http_api import Answered, HttpApi, assistant, dialogue, engine_of, user, with_access
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
 from tests.fake.program import tool
 from tests.fake.story import (
@@ -156,31 +156,56 @@ STEPS = st.one_of(
         picture=st.sampled_from(get_args(Picture)),
     ),
 )
-PEOPLE = st.tuples(
-    *(
-        st.builds(
-            Person,
-            st.just(name),
-            identity=st.sampled_from(["none"] * 9 + [*get_args(Identity)]),
-            has_cache_key=st.sampled_from([False, False, True]),
-            form=st.sampled_from(["whole", "window", "window", *get_args(Form)]),
-            size=SIZES,
-            system=st.sampled_from(["none", "dated", *get_args(System)]),
+
+
+def people(*identities: Identity) -> st.SearchStrategy[tuple[Person, ...]]:
+    """Draws persons who name themselves in these ways; most of them don't."""
+    return st.tuples(
+        *(
+            st.builds(
+                Person,
+                st.just(name),
+                identity=st.sampled_from(["none"] * 9 + [*identities]),
+                has_cache_key=st.sampled_from([False, False, True]),
+                form=st.sampled_from(["whole", "window", "window", *get_args(Form)]),
+                size=SIZES,
+                system=st.sampled_from(["none", "dated", *get_args(System)]),
+            )
+            for name in NAMES
         )
-        for name in NAMES
     )
-)
+
+
 SCRIPTS = st.lists(st.integers(0, len(TALK) - 1), min_size=1, max_size=3).flatmap(
     lambda talk: st.sampled_from([[PRIVATE, *talk], [PRIVATE, *talk], talk])
 )
 
 
-@settings(max_examples=at_most(2_000), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(PEOPLE, st.sampled_from([2, 2, 3]), SCRIPTS, st.lists(STEPS, min_size=4, max_size=18))
+COUNTS = st.sampled_from([2, 2, 3])
+STORIES = st.lists(STEPS, min_size=4, max_size=18)
+
+
+def stories(examples: int) -> settings:
+    return settings(
+        max_examples=at_most(examples), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    )
+
+
+@stories(2_000)
+@given(people("hint", "user", "personal", "previous"), COUNTS, SCRIPTS, STORIES)
 def test_nobody_is_shown_what_only_another_said_or_was_answered(
-    opened: HttpApi, people: Sequence[Person], count: int, script: Sequence[int], steps: list[Step]
+    opened: HttpApi, persons: Sequence[Person], count: int, script: Sequence[int], steps: list[Step]
 ) -> None:
-    Story(DecidingServer(of_new_owner(opened)), people[:count], script).play(steps)
+    Story(DecidingServer(of_new_owner(opened)), persons[:count], script).play(steps)
+
+
+@stories(500)
+@given(people("session", "session", "session"), COUNTS, SCRIPTS, STORIES)
+def test_nobody_is_shown_anothers_words_by_the_name_of_his_session(
+    opened: HttpApi, persons: Sequence[Person], count: int, script: Sequence[int], steps: list[Step]
+) -> None:
+    """Some go on with the session that an answer names, and send no more than the question."""
+    Story(DecidingServer(of_new_owner(opened)), persons[:count], script).play(steps)
 
 
 ANN = dialogue("I am Ann, and my code is secret-of-ann.", "I keep it for you, Ann: it is secret-of-ann.")
@@ -339,3 +364,106 @@ def test_another_question_while_the_chats_turn_runs_is_a_fork(opened: HttpApi) -
         decision = api.decide(messages, **fields)
         assert (decision.kind, decision.session_id, decision.after_turn) == ("fork", session_id, 2)
     api.end(running, "done")
+
+
+TELLING = -1
+SUBJECTS = ("the harbour", "the orchard", "the violin")
+HIS_CHATS = st.lists(
+    st.lists(st.sampled_from([TELLING] * 4 + [*range(len(TALK))]), min_size=1, max_size=6), min_size=1, max_size=3
+)
+IS_HIS = st.sampled_from([{"is_personal": True}, {"user": "bob"}])
+SUMMARY = user("Here is a summary of the conversation to date: Bob asked about his subjects.")
+
+
+@dataclass
+class HisChat:
+    """One of a person's chats, which is sent whole until it is cut."""
+
+    subject: str
+    exchanges: list[Sequence[ClientMessage]] = field(default_factory=list)
+    are_telling: list[bool] = field(default_factory=list)
+    session: str = ""
+
+    def go_on(self, api: HttpApi, kind: int, fields: Mapping[str, Any]) -> None:
+        number = len(self.exchanges) + 1
+        asked = f"How does part {number} of {self.subject} work in detail?"
+        answer = f"Part {number} of **{self.subject}** works as the handbook describes it on page {number}."
+        said = dialogue(asked, answer) if kind == TELLING else dialogue(*TALK[kind])
+        history = [message for exchange in self.exchanges for message in exchange]
+        self.session = api.ask([*history, said[0]], said[1].text, **fields).session_id
+        self.exchanges.append(said)
+        self.are_telling.append(kind == TELLING)
+
+    def last(self, count: int) -> list[ClientMessage]:
+        return [message for exchange in self.exchanges[-count:] for message in exchange]
+
+
+def hold_all(api: HttpApi, kinds: Sequence[Sequence[int]], fields: Mapping[str, Any]) -> list[HisChat]:
+    """Holds chats of these exchanges, an exchange of each by turns."""
+    chats = [HisChat(subject) for subject, _ in zip(SUBJECTS, kinds, strict=False)]
+    for number in range(max(map(len, kinds))):
+        for chat, of_chat in zip(chats, kinds, strict=True):
+            if number < len(of_chat):
+                chat.go_on(api, of_chat[number], fields)
+    return chats
+
+
+@settings(max_examples=at_most(300))
+@given(HIS_CHATS, IS_HIS)
+def test_a_window_of_one_person_finds_its_own_chat(
+    opened: HttpApi, kinds: Sequence[Sequence[int]], fields: Mapping[str, Any]
+) -> None:
+    api = of_new_owner(opened)
+    chats = hold_all(api, kinds, fields)
+    for chat in chats:
+        for count in range(1, len(chat.exchanges) + 1):
+            window = chat.last(count)
+            decision = api.decide([*window, CODE], **fields)
+            if any(chat.are_telling[-count:]):
+                assert (decision.kind, decision.session_id) == ("append", chat.session), count
+                continue
+            others = [other for other in chats if other is not chat]
+            seen = "".join(api.seen_by(decision))
+            assert not any(other.subject in seen for other in others)
+            if count < len(chat.exchanges) and any(other.last(count) == window for other in others):
+                assert decision.kind == "new"
+
+
+@settings(max_examples=at_most(300))
+@given(HIS_CHATS, IS_HIS)
+def test_what_a_program_makes_of_a_window_finds_its_chat(
+    opened: HttpApi, kinds: Sequence[Sequence[int]], fields: Mapping[str, Any]
+) -> None:
+    api = of_new_owner(opened)
+    for chat in hold_all(api, kinds, fields):
+        for count in range(1, len(chat.exchanges) + 1):
+            window = chat.last(count)
+            forms = [[*chat.exchanges[0], *window], [SUMMARY, assistant("Understood."), *window]]
+            # Cut between a question and its answer, which alone tells nothing.
+            forms += [window[1:], [SUMMARY, *window[1:]]] if any(chat.are_telling[-count + 1 :]) and count > 1 else []
+            for sent in forms if any(chat.are_telling[-count:]) else ():
+                decision = api.decide([*sent, CODE], **fields)
+                assert (decision.kind, decision.session_id) == ("append", chat.session), sent
+
+
+DECORATIONS: Mapping[str, Callable[[str], str]] = {
+    "a speaker": lambda text: f"Assistant: {text}",
+    "a name": lambda text: f"[clerk]: {text}",
+    "sources": lambda text: f"{text}\n\nSources:\n[1] handbook.pdf",
+    "no marks": lambda text: text.replace("**", ""),
+    "a cut": lambda text: f"{text[: len(text) * 2 // 3]}…" if len(text) > 40 else text,
+}
+
+
+@pytest.mark.parametrize("decorated", DECORATIONS.values(), ids=DECORATIONS)
+@settings(max_examples=at_most(60))
+@given(HIS_CHATS, IS_HIS)
+def test_a_decorated_answer_is_the_answer(
+    opened: HttpApi, decorated: Callable[[str], str], kinds: Sequence[Sequence[int]], fields: Mapping[str, Any]
+) -> None:
+    api = of_new_owner(opened)
+    chats = hold_all(api, [[*of_chat, TELLING] for of_chat in kinds], fields)
+    for chat in chats:
+        sent = [replace(m, text=decorated(m.text)) if m.role == "assistant" else m for m in chat.last(99)]
+        decision = api.decide([*sent, CODE], **fields)
+        assert (decision.kind, decision.session_id) == ("append", chat.session)
