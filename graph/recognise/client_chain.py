@@ -124,7 +124,10 @@ class ChainKey:
     def _frame(self, request: ClientRequest, exact: bytes) -> bytes:
         """Returns hashes of the system message, of its words, of the tools' names, and of the whole request."""
         options, hint = request.options, request.hint or Hint("", "")
-        told = (options.tools, options.tool_choice, options.sampling, request.model, request.session, request.previous)
+        told = (
+            *(options.name, request.is_personal, options.tools, options.tool_choice, options.sampling),
+            *(request.model, request.session, request.previous),
+        )
         settings = json.dumps(told, sort_keys=True, default=str).encode()
         system, words = _bytes(options.system or ""), _bytes(undated(options.system or ""))
         parts = (

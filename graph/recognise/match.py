@@ -31,6 +31,7 @@ _FLOOR_CHARS: Final = 200
 _TELLING_CHARS: Final = 20
 # What agents and front ends add to an answer or drop from it: marks of Markdown, and what stands for the rest.
 _MARKS: Final = re.compile(r"[*_`#>~|…]|\.{3}")
+_ADDED_CHARS: Final = 60
 # A decorated answer is looked for in so many exchanges before those that are known.
 _NEAR: Final = 3
 
@@ -160,7 +161,8 @@ def _find(
         if _is_within(question, exchanges[index].asked) or (index == 0 and len(first.answered) >= _TELLING_CHARS):
             return index
     for index in range(end - 1, max(-1, end - 1 - _NEAR), -1):
-        if _is_within(question, exchanges[index].asked) and _is_decorated(exchanges[index].answered, forms):
+        asked, answered = exchanges[index].asked, exchanges[index].answered
+        if _is_within(question, asked) and _is_decorated(answered, forms, is_asked=asked == question):
             return index
     return None
 
@@ -174,11 +176,15 @@ def _is_part(answered: str, forms: Iterable[str]) -> bool:
     return bool(answered) and any(form.startswith(answered) for form in forms)
 
 
-def _is_decorated(answered: str, forms: Iterable[str]) -> bool:
-    """Returns True if one of two answers contains the other but for marks."""
+def _is_decorated(answered: str, forms: Iterable[str], *, is_asked: bool) -> bool:
+    """Returns True if one of two answers contains the other but for marks; a short one stands at either end."""
     bare = _MARKS.sub("", answered)
-    pairs = (sorted((bare, _MARKS.sub("", form)), key=len) for form in forms)
-    return any(len(short) >= _TELLING_CHARS and short in long for short, long in pairs)
+    for form in forms:
+        short, long = sorted((bare, _MARKS.sub("", form)), key=len)
+        is_end = is_asked and bool(short) and (long.startswith(short) or long.endswith(short))
+        if (is_end and len(long) - len(short) <= _ADDED_CHARS) or (len(short) >= _TELLING_CHARS and short in long):
+            return True
+    return False
 
 
 def _is_telling(exchange: Exchange) -> bool:
@@ -188,10 +194,10 @@ def _is_telling(exchange: Exchange) -> bool:
 
 
 def _is_enough(exchanges: Sequence[Exchange], known: Collection[int]) -> bool:
-    """Returns True if what is known says more than another chat may: also the last of many examples may be a turn."""
+    """Returns True if what is known says more than another chat may, of whose examples one may be a turn."""
     telling = [at for at in known if _is_telling(exchanges[at])]
     is_long = any(len(exchanges[at].answer) >= _FLOOR_CHARS for at in telling)
-    return is_long or len(telling) >= _FLOOR_PAIRS or len(exchanges) - 1 in telling
+    return is_long or len(telling) >= _FLOOR_PAIRS or (bool(telling) and len(exchanges) - 1 in known)
 
 
 def is_started_by(answer: str, part: str) -> bool:
@@ -331,8 +337,11 @@ def find_match(case: Case) -> Match | None:
         return _past_unanswered(case, None)
     match = _by_chain(case)
     if match is None or match.index < case.history[-1].at:
-        alike = _by_beginning(case) or _by_words(case)
-        match = alike if alike and (match is None or alike.index > match.index) else match
+        match, alike = match and _further(case, match), _by_beginning(case) or _by_words(case)
+        place = (match.index, match.row.session_id) if match else (-1, "")
+        # Of as much, what another session has in a row counts more.
+        if alike and (alike.index > place[0] or (alike.index == place[0] and alike.row.session_id != place[1])):
+            match = alike
     if match is not None and not match.is_tail and not match.preamble:
         match = _with_preamble(case, match)
     return _past_unanswered(case, match)
@@ -364,11 +373,11 @@ def _by_chain(case: Case) -> Match | None:
     found = [match for row in rows[:_CANDIDATES] if (match := _at_row(case, row, answers[row.chain or b""]))]
     best = max(found, key=lambda match: match.index, default=None)
     if best is None or best.stands or case.is_pinned(best.row):
-        return best and _further(case, best)
+        return best
     # Equal words don't tell two chats of one person apart, nor do their times.
     others = {match.row.session_id for match in found if match.index == best.index}
     standing = [match for match in found if match.index == best.index and match.stands]
-    return _further(case, standing[0] if standing else best) if standing or len(others) == 1 else None
+    return (standing or [best])[0] if standing or len(others) == 1 else None
 
 
 def _at_row(case: Case, row: FingerprintRow, link: Link) -> Match | None:

@@ -19,7 +19,7 @@ from graph.recognise.client_turns import continued, join_questions, new_prefix, 
 from graph.recognise.decide import Decision
 from graph.service import ChatService
 from graph.service.access import SessionAccess
-from graph.service.chat_service import Engine, Programs
+from graph.service.chat_service import Engine
 from graph.service.completions import Recognition
 from graph.service.program_input import import_history
 from graph.store.database import Lease
@@ -65,11 +65,15 @@ class Answered:
 
 @dataclass
 class HttpApi:
-    """What a program talks to; `scope` names an end user whom no other test has."""
+    """What a program talks to; `scope` names an end user whom no other test has.
+
+    `personal` are the names of programs that one person alone uses.
+    """
 
     engine: Engine
     scope: str = field(default_factory=lambda: uuid.uuid4().hex)
     options: ClientOptions = PROGRAM
+    personal: frozenset[str] = frozenset()
 
     @property
     def access(self) -> SessionAccess:
@@ -82,10 +86,8 @@ class HttpApi:
         return self.decide_on(self.request(messages, **fields))
 
     def decide_on(self, request: ClientRequest) -> Decision:
-        programs, settings = self.engine.stores.program, self.engine.choices.settings
-        named = Programs(self.access.owner, tokens=programs.tokens, named=settings.api_tokens)
-        recognition = Recognition(self.access, programs, self.engine.choices.models, named.personal_names)
-        return recognition.decide(request)
+        programs, models = self.engine.stores.program, self.engine.choices.models
+        return Recognition(self.access, programs, models, lambda: self.personal).decide(request)
 
     def ask(
         self,
