@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import httpx2
 import pytest
@@ -17,8 +19,11 @@ from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_api import OWNER, TOKEN, ServedApi, serve
 
 FOLDER: Final = Path(__file__).parent / "recorded_client"
+PATIENCE_SECONDS: Final = 60.0
 SIDE_REQUEST: Final = ("aside", "")
 NOT_TAKEN: Final = ("prefill_unsupported", "")
+# In the background, beside its user's chat: whatever it is decided as, it is no turn of that chat.
+BACKGROUND: Final = ("background", "")
 # What each request is decided as, and in which turn of which session: "1/2" is the second turn of the first session.
 DECIDED: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "open_webui": [
@@ -55,6 +60,13 @@ DECIDED: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "langgraph": [("new", "1/1"), *[("history", f"1/{turn}") for turn in (2, 3, 4, 4)], ("tail", "1/5")],
     # The picture that its tool returned stands in a user's message.
     "pydantic_ai": [("new", "1/1"), *[("history", f"1/{turn}") for turn in (2, 3, 4)]],
+    "opencode": [SIDE_REQUEST, ("new", "1/1"), *[("hint", f"1/{turn}") for turn in (2, 2, 3, 4)]],
+    "gptme": [("new", "1/1"), SIDE_REQUEST, *[("history", f"1/{turn}") for turn in (2, 2, 3, 4)]],
+    "qwen_code": [
+        *[("new", "1/1"), BACKGROUND, ("history", "1/2"), BACKGROUND, ("history", "1/3"), ("history", "1/3")],
+        *[BACKGROUND, ("history", "1/4"), BACKGROUND, ("history", "1/5"), BACKGROUND],
+        *[("history", "1/6"), ("history", "1/7")],
+    ],
 }
 
 # Texts of the program and results of its tools that reach the model.
@@ -63,6 +75,9 @@ READ: Final[Mapping[str, Sequence[str]]] = {
     "dspy": ["Ulsan itself.", "Daegu itself.", "Jeju itself.", "Mokpo itself."],
     "langgraph": ["Budget of May: 417 euros"],
     "pydantic_ai": ["Budget of May: 417 euros", "data:image/png;base64,"],
+    "opencode": ["1: The budget of May is 417 euros.", "ripgrep execution failed"],
+    "gptme": ["The budget of May is 417 euros."],
+    "qwen_code": ["The budget of May is 417 euros.", "The move is on Monday."],
 }
 
 
@@ -94,6 +109,21 @@ REPLIES: Final[Mapping[tuple[str, int], Reply]] = {
     ("dspy", 1): text(f"[[ ## answer ## ]]\n{recorded_answer(1).strip()}\n\n[[ ## completed ## ]]"),
     ("aider", 1): text(edit(1)),
     ("aider", 4): text(edit(4)),
+    ("opencode", 3): tools(
+        ScriptedCall("read", '{"filePath": "/srv/code/notes.txt"}', "call_o3a"),
+        ScriptedCall("glob", '{"pattern": "*.txt"}', "call_o3b"),
+    ),
+    ("gptme", 3): tools(ScriptedCall("shell", '{"command": "cat notes.txt"}', "call_g3")),
+    ("qwen_code", 5): tools(
+        ScriptedCall("read_file", '{"file_path": "/srv/code/notes.txt"}', "call_q5a"),
+        ScriptedCall("read_file", '{"file_path": "/srv/code/more.txt"}', "call_q5b"),
+    ),
+    **{
+        ("qwen_code", number): tools(
+            ScriptedCall("read_file", '{"file_path": "/srv/code/notes.txt"}', f"call_m{number}")
+        )
+        for number in (2, 7, 11)
+    },
 }
 
 
@@ -101,31 +131,121 @@ def reply_to(name: str, number: int) -> Reply:
     return REPLIES.get((name, number)) or text(recorded_answer(number))
 
 
+class SentRequest(NamedTuple):
+    """A request that was sent.
+
+    Attributes:
+        number: Its place among the recorded ones, from 0.
+        response: What came, once it is whole.
+        calls: Ids of the calls that were recorded in its answer.
+        gate: Holds the endpoint's answer back until it is set.
+    """
+
+    number: int
+    response: Future[httpx2.Response]
+    calls: Sequence[str]
+    gate: threading.Event
+
+
+class Replay:
+    """Sends the recorded requests of a client, with the ids of calls that it gets now in place of the recorded ones.
+
+    A request in the background is answered behind the next one of the user, and so before the next in the background.
+    """
+
+    def __init__(self, name: str, client: httpx2.Client, server: FakeOpenAI) -> None:
+        self._name, self._client, self._server = name, client, server
+        self._ids: dict[str, str] = {}
+        self._sessions: list[str] = []
+        self._decided: dict[int, tuple[str, str]] = {}
+
+    def run(self) -> list[tuple[str, str]]:
+        """Returns what each request was decided as."""
+        requests = recorded(self._name)
+        for request in requests:
+            if request["method"] == "GET":
+                assert self._client.get(request["path"], headers=request["headers"]).status_code == 200
+        posted = [request for request in requests if request["method"] == "POST"]
+        in_background = list[SentRequest]()
+        with ThreadPoolExecutor() as pool:
+            try:
+                for number, request in enumerate(posted):
+                    sent = self._send(pool, number, request)
+                    if request.get("is_background"):
+                        in_background.append(sent)
+                        continue
+                    self._end(sent)
+                    while in_background:
+                        self._end(in_background.pop())
+            finally:
+                for sent in in_background:
+                    sent.gate.set()
+        return [self._decided[number] for number in range(len(posted))]
+
+    def _send(self, pool: ThreadPoolExecutor, number: int, request: Mapping[str, Any]) -> SentRequest:
+        """Sends a request, and waits until it has come to the endpoint or was answered without it."""
+        body = json.dumps(request["body"], ensure_ascii=False)
+        for written, received in self._ids.items():
+            body = body.replace(written, received)
+        reply, gate, before = reply_to(self._name, number + 1), threading.Event(), len(self._server.exchanges)
+
+        def answer(_: object) -> Reply:
+            gate.wait(PATIENCE_SECONDS)
+            return reply
+
+        if DECIDED[self._name][number] != NOT_TAKEN:
+            self._server.script(answer)
+        response = pool.submit(
+            self._client.post, request["path"], headers=request["headers"], content=body.encode("utf-8")
+        )
+        self._server.wait_until(lambda server: len(server.exchanges) > before or response.done())
+        calls = [call["id"] for call in calls_in(reply.events)]
+        return SentRequest(number, response, calls, gate)
+
+    def _end(self, sent: SentRequest) -> None:
+        """Waits for the answer."""
+        sent.gate.set()
+        response = sent.response.result(PATIENCE_SECONDS)
+        expected = DECIDED[self._name][sent.number]
+        if expected == NOT_TAKEN:
+            assert response.status_code == 400
+            self._decided[sent.number] = (response.json()["error"]["code"], "")
+            return
+        assert response.status_code == 200, f"request {sent.number + 1}: {response.text}"
+        received = [call["id"] for call in calls_in(events_of(response))]
+        self._ids |= zip(sent.calls, received, strict=True)
+        told = response.headers
+        session_id = told.get("X-Turnfold-Session", "")
+        if expected == BACKGROUND and session_id not in self._sessions:
+            self._decided[sent.number] = BACKGROUND
+            return
+        turn_of_session = ""
+        if session_id:
+            self._sessions += [session_id] * (session_id not in self._sessions)
+            turn_of_session = f"{self._sessions.index(session_id) + 1}/{told['X-Turnfold-Turn']}"
+        self._decided[sent.number] = (told["X-Turnfold-Matched"], turn_of_session)
+
+
+def events_of(response: httpx2.Response) -> Sequence[str]:
+    """The events of an answer that was streamed; a whole one as the only event."""
+    if not response.headers["Content-Type"].startswith("text/event-stream"):
+        return [response.text]
+    events = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: ")]
+    assert events.pop() == "[DONE]"
+    return events
+
+
+def calls_in(events: Sequence[str]) -> list[dict[str, Any]]:
+    """The first fragments of all calls, which have their ids."""
+    choices = [choice for event in events for choice in json.loads(event)["choices"]]
+    messages = [choice.get("delta") or choice.get("message") or {} for choice in choices]
+    return [call for message in messages for call in message.get("tool_calls") or () if call.get("id")]
+
+
 def replay(served: ServedApi, server: FakeOpenAI, name: str) -> list[tuple[str, str]]:
     """Sends the requests, and returns what each was decided as."""
-    decided, sessions = list[tuple[str, str]](), list[str]()
-    with httpx2.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=60) as client:
-        for request in recorded(name):
-            if request["method"] == "GET":
-                assert client.get(request["path"], headers=request["headers"]).status_code == 200
-                continue
-            number = len(decided) + 1
-            is_refused = DECIDED[name][number - 1] == NOT_TAKEN
-            if not is_refused:
-                server.script(reply_to(name, number))
-            answer = client.post(request["path"], headers=request["headers"], json=request["body"])
-            if is_refused:
-                assert answer.status_code == 400
-                decided.append((answer.json()["error"]["code"], ""))
-                continue
-            assert answer.status_code == 200, answer.text
-            told = answer.headers
-            turn_of_session = ""
-            if session_id := told.get("X-Turnfold-Session", ""):
-                sessions += [session_id] * (session_id not in sessions)
-                turn_of_session = f"{sessions.index(session_id) + 1}/{told['X-Turnfold-Turn']}"
-            decided.append((told["X-Turnfold-Matched"], turn_of_session))
-    return decided
+    with httpx2.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=PATIENCE_SECONDS) as client:
+        return Replay(name, client, server).run()
 
 
 @pytest.mark.parametrize("name", DECIDED)
