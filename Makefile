@@ -5,7 +5,7 @@ BIN := .venv/bin
 RUNS := .venv/.runs
 TESTS := .venv/.tests
 BENCHES := .venv/.benches
-CLIENTS := .venv/clients/.installed .venv/clients-aider/.installed
+CLIENTS := .venv/clients/.installed .venv/clients-aider/.installed .venv/clients-llama-index/.installed
 MCP_SERVERS_OF_PYPI := .venv/mcp/.installed .venv/mcp-sqlite/.installed
 MCP_SERVERS_OF_NPM := .venv/mcp-files/.installed
 # Many tests wait for clocks and sockets: three processes keep two cores busy, and with four the browsers hold each other
@@ -147,10 +147,11 @@ $(BENCHES): bench/requirements.txt $(TESTS)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	touch $(BENCHES)
 
-# Clients and MCP servers with versions that were tried. aider's own pins fit no other client's, and the SQLite server
-# needs the first version of the mcp package.
+# Clients and MCP servers with versions that were tried. aider's own pins fit no other client's, LlamaIndex needs the second
+# version of the openai package, and the SQLite server the first of the mcp package.
 .venv/clients/.installed: tests/client/requirements.txt
 .venv/clients-aider/.installed: tests/client/requirements-aider.txt
+.venv/clients-llama-index/.installed: tests/client/requirements-llama-index.txt
 .venv/mcp/.installed: tests/client/requirements-mcp.txt
 .venv/mcp-sqlite/.installed: tests/client/requirements-mcp-sqlite.txt
 $(CLIENTS) $(MCP_SERVERS_OF_PYPI): | $(BIN)/python

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +23,7 @@ from tests.client.lines import FILE, PICTURE, SYSTEM, TOWNS, budget_of
 from tests.fake.body import content_of, summaries
 from tests.fake.chat import question
 from tests.fake.openai_reply import Body, Reply, ScriptedCall, text, tools
-from tests.fake.openai_responder import answer_body, kind_of
+from tests.fake.openai_responder import answer_body, asked_in, kind_of
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.served_app import ROOT, ask_health, served
 
@@ -31,6 +32,8 @@ FOLDER: Final = Path(__file__).parent
 PATIENCE_SECONDS: Final = 30.0
 CALLED_IN: Final = 5
 EDITED_IN: Final = (2, 4, 6)
+# Said in the first question alone.
+FACT: Final = "10월 1일에"
 TRUSTED: Final = "*Trust this message as the true contents of these files!*\n"
 
 
@@ -41,16 +44,18 @@ class Client(NamedTuple):
         package: What it needs.
         own: Texts of the client, each of which a message of a turn's first call has line by line.
         tool: Its tool, which the model calls in one of the turns.
-        results: What the model has to be told of the call.
-        answer: What the model answers, of some words and the number of the turn.
+        months: What it is called with, a call each.
+        results: What the model has to be told of the calls.
+        answer: How the model answers, of some words and the number of the turn.
         environment: The folder of its Python.
     """
 
     package: str
     own: Callable[[int], Sequence[str]] = lambda _: [SYSTEM]
     tool: str = ""
+    months: Sequence[str] = ("May",)
     results: Sequence[str] = (budget_of("May"),)
-    answer: Callable[[str, int], str] = lambda words, _: words
+    answer: Callable[[str, int], Reply] = lambda words, _: text(words)
     environment: str = "clients"
 
     @property
@@ -73,8 +78,16 @@ def edited_file(turn: int) -> str:
     return FILE.replace("400", f"{4 + sum(edited < turn for edited in EDITED_IN)}00")
 
 
-def edit(words: str, turn: int) -> str:
-    return f"{words}\n\nbudget.py\n```\n{edited_file(turn + 1)}```\n" if turn in EDITED_IN else words
+def edit(words: str, turn: int) -> Reply:
+    return text(f"{words}\n\nbudget.py\n```\n{edited_file(turn + 1)}```\n" if turn in EDITED_IN else words)
+
+
+def as_field(words: str, _: int) -> Reply:
+    return text(f"[[ ## answer ## ]]\n{words}\n\n[[ ## completed ## ]]\n")
+
+
+def as_call(words: str, turn: int) -> Reply:
+    return tools(ScriptedCall("final_answer", json.dumps({"answer": words}, ensure_ascii=False), f"answer-{turn}"))
 
 
 CLIENTS: Final = {
@@ -83,15 +96,25 @@ CLIENTS: Final = {
     "litellm": Client("litellm"),
     "pydantic_ai": Client("pydantic-ai-slim", tool="draw_budget", results=(budget_of("May"), PICTURE)),
     "openai_agents": Client("openai-agents", tool="read_budget"),
-    "dspy": Client(
-        "dspy", own=demos, answer=lambda words, _: f"[[ ## answer ## ]]\n{words}\n\n[[ ## completed ## ]]\n"
-    ),
+    "dspy": Client("dspy", own=demos, answer=as_field),
     "llm": Client("llm", own=lambda turn: [SYSTEM, FILE] if turn < 4 else [SYSTEM]),
     "aider": Client(
         "aider-chat", own=lambda turn: [TRUSTED + edited_file(turn)], answer=edit, environment="clients-aider"
     ),
+    "smolagents": Client("smolagents", tool="read_budget", answer=as_call),
+    "llama_index": Client(
+        "llama-index-llms-openai-like",
+        tool="read_budget",
+        months=("May", "June"),
+        results=(budget_of("May"), budget_of("June")),
+        environment="clients-llama-index",
+    ),
+    "summarization": Client("langchain", tool="read_budget"),
+    "openai_at_once": Client("openai"),
     "mcp": Client("mcp"),
 }
+# The others have tests of their own.
+IN_ONE_CHAT: Final = [name for name in CLIENTS if name not in {"openai_at_once", "mcp"}]
 
 
 def token_of(name: str) -> str:
@@ -115,7 +138,7 @@ class Server(NamedTuple):
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("served")
     tokens = ",".join(f"{name}:owner-{number}:{token_of(name)}" for number, name in enumerate(CLIENTS))
-    settings = {"CHAT_API_TOKENS": tokens, "MODEL_WINDOW_TOKENS": "32000"}
+    settings = {"CHAT_API_TOKENS": tokens, "CHAT_API_PERSONAL": "all", "MODEL_WINDOW_TOKENS": "32000"}
     with (
         FakeOpenAI() as endpoint,
         served("app.py", folder / "data", endpoint.url, folder / "log", TURNFOLD_LOG_LEVEL="INFO", **settings) as (
@@ -201,8 +224,9 @@ def have_chat(server: Server, name: str, ask: Callable[[object], str], *, user: 
         if kind_of(body) != "chat" or not body.get("tools"):
             return answer_body(body)
         if client.tool and turn == CALLED_IN and len(bodies()) == 1:
-            return tools(ScriptedCall(client.tool, '{"month": "May"}', f"call-of-{name}"))
-        return text(client.answer(words_of(turn), turn))
+            asked = [(json.dumps({"month": month}), f"call-of-{name}-{month}") for month in client.months]
+            return tools(*(ScriptedCall(client.tool, arguments, call_id) for arguments, call_id in asked))
+        return client.answer(words_of(turn), turn)
 
     def bodies() -> list[Body]:
         # A request without memory has no tools.
@@ -231,7 +255,7 @@ def has(body: Body, own: str) -> bool:
     return any(all(line in content_of(message) for line in own.splitlines()) for message in body["messages"])
 
 
-@pytest.mark.parametrize("name", [name for name in CLIENTS if name != "mcp"])
+@pytest.mark.parametrize("name", IN_ONE_CHAT)
 def test_a_client_has_one_session_and_its_own_texts_reach_the_model_beside_the_folds(
     server: Server, name: str, tmp_path: Path
 ) -> None:
@@ -244,12 +268,60 @@ def test_a_client_has_one_session_and_its_own_texts_reach_the_model_beside_the_f
     assert [sum(question(turn) in shown["user_text"] for shown in turns) for turn in range(1, 8)] == [1] * 7
     assert summaries(sent[2][-1]) == []
     assert summaries(sent[6][-1])[:2] == [(1, 3), (4, 6)]
+    assert FACT in json.dumps(sent[6][-1]["messages"], ensure_ascii=False)
     for turn, bodies in enumerate(sent, 1):
         assert [own for own in client.own(turn) if not has(bodies[0], own)] == [], f"turn {turn}"
         assert len(bodies) == 1 + (bool(client.tool) and turn == CALLED_IN)
     if client.tool:
         told = json.dumps(sent[CALLED_IN - 1][-1]["messages"])
         assert [result for result in client.results if result not in told] == []
+
+
+def at_once(ask: Callable[[object], str], api: str, asked: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Asks each question behind its branch; returns what came."""
+    came: list[dict[str, Any]] = json.loads(ask([api, asked]))
+    assert [(one["status"], one["text"]) for one in came] == [(200, answer_to(question)) for _, question in asked]
+    return came
+
+
+def answer_to(asked: str) -> str:
+    return f"This is what the model says to it, at some length: {asked}"
+
+
+@pytest.mark.parametrize("api", ["completions", "responses"])
+def test_questions_that_are_asked_at_once_behind_one_history_are_answered_in_branches_of_their_own(
+    server: Server, api: str, tmp_path: Path
+) -> None:
+    first = f"We move in October by the {api}, and the code is 4711. What is missing?"
+    aspects = [f"What is to be said of aspect {letter} of the {api}?" for letter in "ABCDE"]
+    followed = [f"And what is behind it? {asked}" for asked in aspects]
+    together = threading.Barrier(len(aspects))
+
+    def respond(body: Body) -> Reply:
+        asked = asked_in(body)
+        if asked != first:
+            with suppress(threading.BrokenBarrierError):
+                together.wait(PATIENCE_SECONDS / 6)
+        return text(answer_to(asked))
+
+    server.endpoint.respond_with(respond)
+    with started(server, "openai_at_once", tmp_path) as ask:
+        (begun,) = at_once(ask, api, [("", first)])
+        branches = at_once(ask, api, [(begun["branch"], asked) for asked in aspects])
+        went_on = at_once(ask, api, [(one["branch"], asked) for one, asked in zip(branches, followed, strict=True)])
+    sessions = [one["session"] for one in branches]
+    assert len(set(sessions)) == len(aspects)
+    assert {one["matched"] for one in branches if one["session"] != begun["session"]} == {"fork"}
+    assert [one["session"] for one in went_on] == sessions
+    with server.program("openai_at_once") as program:
+        for session_id, *asked in zip(sessions, aspects, followed, strict=True):
+            turns = program.get(f"/sessions/{session_id}/turns").json()["turns"]
+            said = [(turn["user_text"], turn["answer_text"]) for turn in turns]
+            assert said == [(words, answer_to(words)) for words in (first, *asked)]
+    for body in server.endpoint.bodies("chat"):
+        sent = json.dumps(body["messages"])
+        assert first in sent
+        assert sum(asked in sent for asked in aspects) <= 1
 
 
 def test_litellm_is_told_in_its_terms_that_a_message_is_longer_than_the_window(server: Server, tmp_path: Path) -> None:
