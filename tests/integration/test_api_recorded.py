@@ -67,6 +67,10 @@ DECIDED: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
         *[BACKGROUND, ("history", "1/4"), BACKGROUND, ("history", "1/5"), BACKGROUND],
         *[("history", "1/6"), ("history", "1/7")],
     ],
+    "qwen_code_suggestion": [
+        *[("new", "1/1"), BACKGROUND, ("history", "1/2"), BACKGROUND, BACKGROUND, ("history", "1/3")],
+        *[BACKGROUND, BACKGROUND, ("history", "1/4")],
+    ],
 }
 
 # Texts of the program and results of its tools that reach the model.
@@ -123,6 +127,12 @@ REPLIES: Final[Mapping[tuple[str, int], Reply]] = {
             ScriptedCall("read_file", '{"file_path": "/srv/code/notes.txt"}', f"call_m{number}")
         )
         for number in (2, 7, 11)
+    },
+    **{
+        ("qwen_code_suggestion", number): tools(
+            ScriptedCall("read_file", '{"file_path": "/srv/code/notes.txt"}', f"call_m{number}")
+        )
+        for number in (2, 7)
     },
 }
 
