@@ -144,8 +144,26 @@ def text_of(parts: Iterable[Part], refusal: str = "") -> str:
     return "\n".join(text for text in (*texts, refusal) if text)
 
 
+def with_spoken(messages: Sequence[SentMessage]) -> list[SentMessage]:
+    """Returns the messages, with those of the system that alone answer an assistant's as the user's.
+
+    Some agents run what an answer says, and tell the result as the system.
+    """
+    spoken, first, is_answer = [*messages], 0, False
+    for at, message in enumerate((*messages, None)):
+        if message is not None and message.role in _INSTRUCTING:
+            continue
+        if is_answer and (message is None or message.role == "assistant"):
+            spoken[first:at] = [each.model_copy(update={"role": "user"}) for each in messages[first:at]]
+        first, is_answer = at + 1, message is not None and message.role == "assistant" and not message.calls
+    return spoken
+
+
+_INSTRUCTING: Final = ("system", "developer")
+
+
 def system_of(messages: Sequence[SentMessage]) -> str:
-    texts = (message.text for message in messages if message.role in ("system", "developer"))
+    texts = (message.text for message in messages if message.role in _INSTRUCTING)
     return "\n\n".join(text for text in texts if text)
 
 
@@ -426,7 +444,8 @@ def parse_request(fields: dict[str, Any], headers: Headers, client: ApiClient) -
     Raises `ProblemError` (400), which names the wrong field.
     """
     sent = validated(CompletionBody, fields)
-    messages, system = chat_of(sent.messages), system_of(sent.messages)
+    spoken = with_spoken(sent.messages)
+    messages, system = chat_of(spoken), system_of(spoken)
     if not messages and system.strip():
         messages, system = (ClientMessage("user", system),), ""  # alone, it is what is asked
     _check_question(messages)

@@ -81,6 +81,8 @@ _DIFF: Final = re.compile(r"(?m)^(?:diff --git |@@ -\d|--- a/|\+\+\+ b/|```diff)
 # Open WebUI's, whatever they ask for.
 _TASK: Final = re.compile(r"\s*### Task:")
 _HISTORY: Final = "<chat_history>"
+# Qwen Code's, with the tools and all of the chat before it.
+_SUGGESTION: Final = re.compile(r"\s*\[SUGGESTION MODE:")
 _FACE: Final = re.compile(r"\s*Your task is to reflect the speaker's likely facial expression through a fitting emoji")
 
 
@@ -98,6 +100,8 @@ def is_side_request(request: ClientRequest) -> bool:
     Regardless of whether the chat is known: Open WebUI requests a title before the chat's first request.
     """
     if request.is_plain or request.task.strip():
+        return True
+    if request.messages and _SUGGESTION.match(request.messages[-1].text):
         return True
     if request.options.tools or request.previous or not request.messages:
         return False
@@ -121,7 +125,8 @@ def _is_by_system(system: str, by_user: _Demand, asked: str) -> bool:
     both = demand.marks | by_user.marks
     if demand.is_for_commit:
         return _DIFF.search(asked) is not None and (len(demand.marks) >= _FEW or len(both) >= _SEVERAL)
-    return demand.is_for_chat and len(both if by_user.is_for_chat else demand.marks) >= _FEW
+    count = len(both) + (_QUOTE.search(asked) is not None) if by_user.is_for_chat else len(demand.marks)
+    return demand.is_for_chat and count >= _FEW
 
 
 def _is_by_user(demand: _Demand, asked: str) -> bool:

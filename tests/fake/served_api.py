@@ -26,6 +26,7 @@ OWNER: Final = "kim"
 # Of another owner's program, which may use all of the server's tools.
 OTHER_TOKEN: Final = "token-of-a-script-0123456789"  # noqa: S105 - opens nothing but this server
 OTHER_OWNER: Final = "lee"
+TOKENS: Final = f"editor:{OWNER}:{TOKEN}:recall,script:{OTHER_OWNER}:{OTHER_TOKEN}"
 
 
 def service_with(completions: CompletionSource) -> ChatService:
@@ -39,16 +40,20 @@ class ServedApi(Loopback):
     Args:
         completions: What answers all programs, or returns what answers those of an owner.
         patience_seconds: See `ProgramRoutes`.
+        personal: The setting `CHAT_API_PERSONAL`.
 
     Attributes:
         owners: Whose completions were asked for, in order.
     """
 
     def __init__(
-        self, completions: CompletionSource | Callable[[str], CompletionSource], *, patience_seconds: float = 10.0
+        self,
+        completions: CompletionSource | Callable[[str], CompletionSource],
+        *,
+        patience_seconds: float = 10.0,
+        personal: str = "",
     ) -> None:
-        tokens = f"editor:{OWNER}:{TOKEN}:recall,script:{OTHER_OWNER}:{OTHER_TOKEN}"
-        settings = Settings(_env_file=None, chat_api_tokens=tokens)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
+        settings = Settings(_env_file=None, chat_api_tokens=TOKENS, chat_api_personal=personal)  # type: ignore[call-arg, arg-type]  # the base class's own argument; pydantic reads the text
         self.owners: list[str] = []
 
         def service_of(owner: str) -> ChatService:
@@ -64,6 +69,8 @@ class ServedApi(Loopback):
         return f"{super().url}/v1"
 
 
-def serve(service: ChatService, *, patience_seconds: float = 10.0) -> ServedApi:
+def serve(service: ChatService, *, patience_seconds: float = 10.0, personal: str = "") -> ServedApi:
     """Returns the routes over a real service."""
-    return ServedApi(lambda owner: service.for_owner(owner).completions, patience_seconds=patience_seconds)
+    return ServedApi(
+        lambda owner: service.for_owner(owner).completions, patience_seconds=patience_seconds, personal=personal
+    )

@@ -16,7 +16,7 @@ from tests.fake.body import tool_names
 from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import Reply, ScriptedCall, text, tools
 from tests.fake.openai_server import FakeOpenAI
-from tests.fake.served_api import OWNER, TOKEN, ServedApi, serve
+from tests.fake.served_api import OWNER, TOKEN, TOKENS, ServedApi, serve
 
 FOLDER: Final = Path(__file__).parent / "recorded_client"
 PATIENCE_SECONDS: Final = 60.0
@@ -261,8 +261,8 @@ def replay(served: ServedApi, server: FakeOpenAI, name: str) -> list[tuple[str, 
 @pytest.mark.parametrize("name", DECIDED)
 def test_each_request_of_a_front_end_is_what_its_user_did(open_chat: OpenChat, server: FakeOpenAI, name: str) -> None:
     server.models = ["test"]
-    chat = open_chat(chat_model="test")
-    with serve(chat.service) as served:
+    chat = open_chat(chat_model="test", chat_api_tokens=TOKENS, chat_api_personal="all")
+    with serve(chat.service, personal="all") as served:
         assert replay(served, server, name) == DECIDED[name]
     sent = json.dumps([body["messages"] for body in server.bodies("chat")])
     assert [words for words in READ.get(name, ()) if words not in sent] == []

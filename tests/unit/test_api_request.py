@@ -405,3 +405,24 @@ def test_whatever_bytes_are_sent_are_refused_with_400(body: bytes) -> None:
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).filter(lambda text: text.strip()))
 def test_text_of_any_script_is_read_as_it_was_sent(text: str) -> None:
     assert messages({"role": "assistant", "content": text})[0].text == text
+
+
+RAN, NOTE = {"role": "system", "content": "Ran: 4711"}, {"role": "developer", "content": "Be brief."}
+ANSWER = {"role": "assistant", "content": "I run it."}
+
+
+@pytest.mark.parametrize(
+    ("behind", "system", "roles"),
+    [
+        ([ANSWER, RAN], "", ["user", "assistant", "user"]),
+        ([ANSWER, RAN, NOTE], "", ["user", "assistant", "user", "user"]),
+        ([ANSWER, RAN, ANSWER, QUESTION], "", ["user", "assistant", "user", "assistant", "user"]),
+        ([ANSWER, NOTE, QUESTION], "Be brief.", ["user", "assistant", "user"]),
+        ([NOTE], "Be brief.", ["user"]),
+    ],
+)
+def test_what_the_system_alone_says_to_an_answer_is_asked(
+    behind: list[dict[str, str]], system: str, roles: list[str]
+) -> None:
+    request = parse_request({"messages": [QUESTION, *behind]}, Headers({}), CLIENT).request
+    assert (request.options.system, [message.role for message in request.messages]) == (system, roles)

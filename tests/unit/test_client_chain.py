@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graph.recognise.client_chain import HASH_BYTES, ChainKey, RequestChain, canonical
+from graph.recognise.client_chain import HASH_BYTES, ChainKey, RequestChain, canonical, undated
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest, ClientRole, Hint
 from graph.value.event import ClientCall
 
@@ -155,3 +156,41 @@ def test_key_and_words_are_not_shown() -> None:
     fingerprint = read([ClientMessage("user", "the secret plan")]).fingerprint
     assert "secret plan" not in repr(fingerprint)
     assert repr(KEY.secret) not in repr(fingerprint)
+
+
+DATED = (
+    "You serve the shop. Today is 27 November 2026.",
+    "당신은 상점 안내원입니다. 오늘은 2026년 11월 27일 금요일 오전 9시입니다.",
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (DATED[0], "You serve the shop. Today is Tue, 1st Dec 2026, 09:30 am KST.", True),
+        (DATED[0], "You serve the shop. Today is November 28, 2026.", True),
+        (DATED[0], "You serve the shop.  Today is 2026-11-28T09:30:00Z.", True),
+        (DATED[0], "You serve the shop. Tomorrow is 27 November 2026.", False),
+        (DATED[1], "당신은 상점 안내원입니다. 오늘은 2026년 12월 1일 화요일 오후 11시입니다.", True),
+        (DATED[1], "당신은 상점 안내원입니다. 어제는 2026년 11월 27일 금요일 오전 9시입니다.", False),
+        ("The customer is Ann. 3 open orders.", "The customer is Bob. 3 open orders.", False),
+        ("The customer is Ann. 3 open orders.", "The customer is Ann. 12 open orders.", True),
+    ],
+)
+def test_dates_times_and_numbers_make_no_other_system_message(one: str, other: str, *, is_same: bool) -> None:
+    assert (undated(one) == undated(other)) is is_same
+
+
+def test_pictures_and_results_tell_apart_what_is_said_with_the_same_words() -> None:
+    call = ClientMessage("assistant", "", calls=(ClientCall("call-1", "look", "{}"),))
+    chats = [
+        [ClientMessage("user", "Look.", (picture,)), call, ClientMessage("tool", result, call_id="call-1")]
+        for picture in ("data:image/png;base64,AAAA", "data:image/png;base64,BBBB")
+        for result in ("blue", "green")
+    ]
+    read_whole = [read([*chat, ClientMessage("assistant", "I see."), ClientMessage("user", "?")]) for chat in chats]
+    assert len({chain.links[-1].chain for chain in read_whole}) == 1
+    assert len({chain.links[-1].exact for chain in read_whole}) == len(chats)
+    # What a response keeps of its request is what the next request has before the answer.
+    for chat, chain in zip(chats, read_whole, strict=True):
+        assert chain.links[-2].exact == read(chat).fingerprint.whole
