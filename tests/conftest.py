@@ -6,13 +6,14 @@ import gc
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
 from pydantic import SecretStr
 
 from tests.fake.folder import fast_folder
+from tests.fake.openai_server import FakeOpenAI
 from tests.fake.postgres import PostgresServer, postgres_for_tests
 
 # On a developer's machine each run draws other examples and replays what failed from .hypothesis; CI draws the same
@@ -85,6 +86,17 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Drops what a failed test has scripted: the requests that it never came to aren't waited for."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for value in item.funcargs.values():
+            if isinstance(value, FakeOpenAI):
+                value.forget_script()
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

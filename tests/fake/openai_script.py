@@ -107,9 +107,14 @@ class Scripts:
     def forget(self) -> None:
         self._scripts.clear()
 
+    @property
+    def left_over(self) -> list[str]:
+        """A sentence for each script of which a reply is left."""
+        return [script.left_over for script in self._scripts if script.left_over]
+
     def end(self) -> None:
         """Ends the test's scripts; raises `UnusedReplyError` for a reply left over."""
-        left_over = [script.left_over for script in self._scripts if script.left_over]
+        left_over = self.left_over
         self.forget()
         if left_over:
             raise UnusedReplyError("\n".join(left_over))

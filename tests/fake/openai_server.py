@@ -8,8 +8,9 @@
         assert server.bodies("chat")[0]["messages"][-1]["content"] == "Hi"
 
 Requests beyond the script are answered by the default responder, which answers chats and summaries sensibly.
-A reply that no request came for fails the test at the end of `with`. A server that several tests share is lent to
-one after the other, and takes only replies that say whom they are for:
+The end of `with` waits for requests that are still on their way: one that a scripted reply is for may be behind by
+then. A reply that none came for in time fails the test. A server that several tests share is lent to one after the
+other, and takes only replies that say whom they are for:
 
     with server.lent(): ...
 
@@ -39,6 +40,7 @@ from tests.fake.openai_responder import Kind, answer_body, asked_in, kind_of
 from tests.fake.openai_script import Exchange, Responder, Script, Scripted, Scripts
 
 _POLL_SECONDS: Final = 0.01
+_PATIENCE_SECONDS: Final = 15.0
 
 
 class FakeOpenAI:
@@ -51,6 +53,7 @@ class FakeOpenAI:
         models: What GET /v1/models lists: names, or whole entries such as `{"id": "m", "max_model_len": 4096}`.
         pause_seconds: Wait before each event of the default responder's answers.
         port: A fixed port, to start again where another one has been; 0 takes a free one.
+        patience_seconds: How long the end of a test waits for the requests that its replies are for.
 
     Attributes:
         slot: What its requests wait for; None to answer all of them at once.
@@ -60,7 +63,12 @@ class FakeOpenAI:
     """
 
     def __init__(
-        self, *, models: Sequence[str | Body] = ("scripted-model",), pause_seconds: float = 0.0, port: int = 0
+        self,
+        *,
+        models: Sequence[str | Body] = ("scripted-model",),
+        pause_seconds: float = 0.0,
+        port: int = 0,
+        patience_seconds: float = _PATIENCE_SECONDS,
     ) -> None:
         self._default_models = tuple(models)
         self.models: list[str | Body] = list(models)
@@ -74,7 +82,8 @@ class FakeOpenAI:
         self._default_responder: Responder = lambda body: answer_body(body, pause_seconds=pause_seconds)
         self._responder: Responder = self._default_responder
         self._scripts = Scripts()
-        self._lock = threading.Lock()
+        self._patience_seconds = patience_seconds
+        self._lock = threading.Condition()  # notified of each request that takes a reply
         self._over = threading.Event()
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.fake = self
@@ -87,6 +96,8 @@ class FakeOpenAI:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is None:
+            self.wait_until_asked()
         self._over.set()
         self._server.shutdown()
         self._thread.join()
@@ -126,6 +137,7 @@ class FakeOpenAI:
             self._scripts, self.exchanges = Scripts(to=to, is_shared=not is_alone), []
         try:
             yield self
+            self.wait_until_asked()
         finally:
             with self._lock:
                 ended, self._scripts = self._scripts, Scripts(is_shared=True)
@@ -155,6 +167,11 @@ class FakeOpenAI:
         """
         with self._lock:
             return self._scripts.add(replies, kind=kind, to=to, may_stay=may_stay)
+
+    def wait_until_asked(self) -> None:
+        """Waits until each scripted reply was asked for, as long as its patience lasts."""
+        with self._lock:
+            self._lock.wait_for(lambda: not self._scripts.left_over, self._patience_seconds)
 
     def forget_script(self) -> None:
         """Drops the replies that were scripted and not used."""
@@ -186,6 +203,7 @@ class FakeOpenAI:
             if self._scripts.is_of_this_test(body):
                 self.exchanges.append(exchange)
             scripted = self._scripts.take(exchange) or self._responder
+            self._lock.notify_all()
         return exchange, scripted if isinstance(scripted, Reply) else scripted(body)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import nullcontext
+
 import httpx2
 import pytest
 
@@ -28,7 +31,7 @@ def test_replies_go_to_the_requests_that_say_their_words_or_to_the_next_ones_in_
 
 
 def leave_one() -> None:
-    with FakeOpenAI() as server:
+    with FakeOpenAI(patience_seconds=0.05) as server:
         server.script(text("하나."), text("둘."), to="둘째")
         server.script(hang(), may_stay=True)
         say(server, "둘째 말")
@@ -37,6 +40,18 @@ def leave_one() -> None:
 def test_reply_left_over_fails_its_test_and_says_which() -> None:
     with pytest.raises(UnusedReplyError, match=r"test_openai_script.py:\d+ scripted 2 .*'둘째'.* only 1 came.*둘"):
         leave_one()
+
+
+@pytest.mark.parametrize("is_lent", [True, False])
+def test_end_of_a_test_waits_for_a_request_that_is_on_its_way(*, is_lent: bool) -> None:
+    said: list[str] = []
+    with FakeOpenAI() as server:
+        late = threading.Timer(0.2, lambda: said.extend(say(server, "늦은 말") for _ in range(2)))
+        with server.lent() if is_lent else nullcontext():
+            server.script(text("하나."), text("둘."), to="늦은")
+            late.start()
+    late.join()
+    assert said == ["하나.", "둘."]
 
 
 def leave_two(server: FakeOpenAI) -> None:
@@ -49,7 +64,7 @@ def leave_two(server: FakeOpenAI) -> None:
 
 
 def test_nothing_of_a_test_outlives_it_on_a_shared_server() -> None:
-    with FakeOpenAI() as server, httpx2.Client() as client:
+    with FakeOpenAI(patience_seconds=0.05) as server, httpx2.Client() as client:
         with pytest.raises(UnusedReplyError, match="뒤에 온"):
             leave_two(server)
         with server.lent():
