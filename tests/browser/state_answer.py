@@ -206,9 +206,10 @@ def back_at_the_end(stage: Stage) -> None:
 def tool_running(stage: Stage) -> None:
     asked = "오래 걸리는 도구를 써 주세요."
     call = ScriptedCall("reasoning", '{"material": "", "question": "오래 생각할 물음"}', "call-3")
-    stage.endpoint.script(hang(is_silent=True), to="오래 생각할 물음")
+    thinking = stage.endpoint.script(hang(is_silent=True), to="오래 생각할 물음")
     stage.write(asked, tools(call))
     expect(stage.visitor.page.locator("p.phase")).to_contain_text(stage.words.phase_tool)
+    stage.endpoint.wait_until(lambda _: thinking.is_asked_for)
 
 
 def tool_stopped(stage: Stage) -> None:

@@ -210,7 +210,7 @@ def test_nothing_in_the_bar_of_a_phone_lies_over_the_next_while_the_first_answer
     english: Visitor, fake_openai: FakeOpenAI
 ) -> None:
     asked = "What comes first?"
-    fake_openai.script(hang("That depends. "), to=asked)
+    hanging = fake_openai.script(hang("That depends. "), to=asked)
     english.page.set_viewport_size({"width": 390, "height": 844})
     english.open()
     english.write(asked)
@@ -228,6 +228,7 @@ def test_nothing_in_the_bar_of_a_phone_lies_over_the_next_while_the_first_answer
             }"""
         )
     english.page.set_viewport_size({"width": 1280, "height": 800})
+    fake_openai.wait_until(lambda _: hanging.is_asked_for)
     english.page.keyboard.press("Escape")
 
 

@@ -331,7 +331,7 @@ def test_a_thousand_streams_of_one_turn_all_end_with_it(app: Server, endpoint: F
 
 
 def test_a_program_with_too_many_streams_is_told_so(app: Server, endpoint: FakeOpenAI) -> None:
-    endpoint.script(hang("많은 "), to="너무 많은 사람")
+    asked = endpoint.script(hang("많은 "), to="너무 많은 사람")
     with app.http() as http, http.stream("POST", "/chat", json={"message": "너무 많은 사람"}) as sent:
         path = f"/chat/{sent.headers['x-turnfold-session']}/events"
         with ExitStack() as stack:
@@ -342,4 +342,5 @@ def test_a_program_with_too_many_streams_is_told_so(app: Server, endpoint: FakeO
             starts = [connection.recv(12) for connection in opened]
         assert starts.count(b"HTTP/1.1 429") == 1
         assert starts.count(b"HTTP/1.1 200") == 63
+        endpoint.wait_until(lambda _: asked.is_asked_for)
         http.post(f"/sessions/{sent.headers['x-turnfold-session']}/stop")

@@ -107,8 +107,9 @@ def test_the_summary_is_asked_for_as_the_seed_says_and_ends_with_a_whole_sentenc
 
 def test_no_turn_waits_for_a_summary_nor_starts_a_second_one(chat_with: OpenChat, server: FakeOpenAI) -> None:
     chat = chat_with(**ROLLING)
-    server.script(hang(is_silent=True), kind="summary")
+    asked = server.script(hang(is_silent=True), kind="summary")
     events = [event for number in range(1, 9) for event in chat.say(question(number))]
+    server.wait_until(lambda _: asked.is_asked_for)
     assert "FoldWaiting" not in names(events)
     assert names(events).count("TurnFinished") == 8
     assert len(server.bodies("summary")) == 1
