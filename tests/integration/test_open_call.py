@@ -9,6 +9,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
+from graph.service import ChatService
 from prompt.system.framing import ASSISTANT_BEGAN, CLOSED_ANSWER, NO_RESULT
 from tests.fake.body import content_of, faults
 from tests.fake.chat import Chat, question
@@ -123,10 +124,15 @@ def _arguments_in(message: Message) -> str:
     return "".join(call["function"]["arguments"] for call in message.get("tool_calls", ()))
 
 
+@pytest.fixture(scope="module")
+def client(module_service: ChatService) -> Iterator[httpx2.Client]:
+    with ServedPrograms(module_service) as served, served.client() as client:
+        yield client
+
+
 @pytest.fixture
-def wire(chat: Chat, server: FakeOpenAI) -> Iterator[Wire]:
-    with ServedPrograms(chat.service) as served, served.client() as client:
-        yield Wire(client, chat.session_id, server)
+def wire(chat: Chat, client: httpx2.Client, server: FakeOpenAI) -> Wire:
+    return Wire(client, chat.session_id, server)
 
 
 def texts(messages: Sequence[Message]) -> str:
