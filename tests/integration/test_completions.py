@@ -23,7 +23,7 @@ from tests.fake.open_chat import OpenChat
 from tests.fake.openai_reply import chunk, failure, hang, raw, text
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import tool
-from tests.fake.resending import CHAT_ID, Program, assistant, counts, go, result, user
+from tests.fake.resending import CHAT_ID, Program, Reading, assistant, counts, go, result, user
 
 Grown = Callable[[], list[int]]
 
@@ -540,6 +540,18 @@ def test_beside_a_running_turn_another_question_is_a_fork_and_a_refused_one_stop
     assert chat.rows(query, reading.session_id) == [("running", 0)]
     reading.completion.stop()
     assert isinstance(reading.last, TurnStopped)
+
+
+def test_a_chat_has_the_id_that_comes_with_its_whole_history(chat: Chat) -> None:
+    program = begin(chat)
+    session_id = [program.ask(question(number)).session_id for number in (1, 2)][-1]
+    program.fields = {**program.fields, "hint": CHAT_ID}
+    assert program.ask(question(3)).session_id == session_id
+    # Without a beginning it is found by its id, and by no other one.
+    program.messages = program.messages[-2:]
+    assert program.ask(question(4)).session_id == session_id
+    other = program.request(*program.messages[-2:], user(question(5)), hint=CHAT_ID._replace(value="another"))
+    assert Reading(chat.service.completions.begin(other)).session_id != session_id
 
 
 def test_several_models_in_one_chat_get_branches_of_their_own(chat: Chat, server: FakeOpenAI) -> None:

@@ -409,6 +409,16 @@ def test_two_chats_of_one_token_with_the_same_ids_of_calls_stay_two(wire: Wire) 
         assert "PIN" not in texts(wire.sent())
 
 
+def test_an_agent_that_tells_its_calls_as_text_stays_in_its_chat(wire: Wire) -> None:
+    messages, places = [user("New task:\nWhat is the budget of May?")], []
+    for number in range(3):
+        places.append(wire.call(*messages, call_id=f"call-{number}").place)
+        messages.append(said(f"Calling tools:\n[{{'id': '{wire.ids[f'call-{number}']}', 'name': 'look'}}]"))
+        messages.append(user(f"Observation:\n{number} euros\n\nNew task:\nAnd the next?"))
+    assert places == [(places[0][0], turn) for turn in (1, 2, 3)]
+    assert "What is the budget of May?" in texts(wire.sent())
+
+
 def checked(wire: Wire, who: str, *, answer: str) -> list[Message]:
     """Has a turn whose words are the same for everybody, but not the result of its tool."""
     asked = user("Check my calendar.")

@@ -504,6 +504,33 @@ def test_question_that_failed_and_stands_in_the_history(http_api: HttpApi) -> No
     assert (decision.kind, decision.session_id, decision.imported) == ("append", session_id, ())
 
 
+def test_an_answer_that_its_program_lost_is_joined(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(2)
+    http_api.ask([*history, user("lost?")], "It never came.")
+    decision = http_api.decide([*history, user("lost?"), user("and now?")])
+    assert (decision.kind, decision.session_id, decision.imported, decision.context) == ("append", session_id, (), ())
+
+
+@pytest.mark.parametrize("fields", [{"user": ""}, {"user": "", "is_personal": True}], ids=["shared", "one person's"])
+def test_a_cache_key_breaks_ties_among_one_persons_chats(opened: HttpApi, fields: dict[str, Any]) -> None:
+    engine = with_access(opened.engine, owner=f"owner of {sorted(fields)}")
+    http_api = HttpApi(engine, personal=frozenset({"editor"} if "is_personal" in fields else ()))
+    faq = dialogue("When do you open on Mondays?", "At nine.", "And when do you close then?", "At six in the evening.")
+    sessions = []
+    for name in ("a", "b"):
+        front = dialogue(f"I ask for shop {name}, which has a long name.", f"Shop {name} it is, then.")
+        for end in (1, 3, 5):
+            asked = [*front, *faq][:end]
+            answer = [*front, *faq][end].text
+            sent = {"hint": Hint("prompt_cache_key", name), **fields}
+            session_id = http_api.ask(asked, answer, **sent).session_id
+        sessions.append(session_id)
+    for name, session_id in zip(("a", "b"), sessions, strict=True):
+        decision = http_api.decide([*faq, user("?")], hint=Hint("prompt_cache_key", name), **fields)
+        assert decision.session_id == (session_id if "is_personal" in fields else "")
+    assert http_api.decide([*faq, user("?")], **fields).kind == "new"
+
+
 def test_running_turn(http_api: HttpApi) -> None:
     history, session_id = http_api.chat(2)
     http_api.ask([*history, user("runs")], "so far", status=None, model="one")

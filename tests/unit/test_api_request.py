@@ -426,3 +426,11 @@ def test_what_the_system_alone_says_to_an_answer_is_asked(
 ) -> None:
     request = parse_request({"messages": [QUESTION, *behind]}, Headers({}), CLIENT).request
     assert (request.options.system, [message.role for message in request.messages]) == (system, roles)
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"), [("codex_exec/0.171.0 (Debian 12; x86_64)", "codex"), ("OpenAI/Python 3.57", "prompt_cache_key")]
+)
+def test_a_cache_key_is_the_id_of_a_chat_for_codex_alone(agent: str, name: str) -> None:
+    body = {"messages": [QUESTION], "prompt_cache_key": "k-1"}
+    assert parse_request(body, Headers({"user-agent": agent}), CLIENT).request.hint == Hint(name, "k-1")
