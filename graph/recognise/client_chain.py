@@ -395,10 +395,6 @@ class Known(Protocol):
         """
         ...
 
-    def is_personal(self, client: str) -> bool:
-        """Returns True if a program of this name has one person's token."""
-        ...
-
     def open_turn(self, session_id: str) -> Sequence[AnyMessage]:
         """Returns the messages of a session's last turn if results can resume it: it waits, or its server died."""
         ...

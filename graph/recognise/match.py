@@ -276,12 +276,15 @@ class Case:
         return bool(self.request.session) or (is_chat_id(self.chain.group) and self.is_in_group(row))
 
     def is_same_person(self, row: FingerprintRow) -> bool:
-        """Returns True if likeness may lead to the row's chat: an id names it, or one person has both, without ids."""
+        """Returns True if likeness may lead to the row's chat: an id names it, or one person asked both, without ids.
+
+        By a token that is one person's only this person asked.
+        """
         if self.is_pinned(row):
             return True
         if is_chat_id(self.chain.group) or is_chat_id(row.group):
             return False
-        return bool(self.request.user) or (self.request.is_personal and self.known.is_personal(row.client))
+        return bool(self.request.user) or (self.request.is_personal and self.request.options.name == row.client)
 
     def has_images_of(self, row: FingerprintRow) -> bool:
         """Returns True if the question has the row's images; hashes cover words only, as clients leave images out."""

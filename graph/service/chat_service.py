@@ -107,16 +107,6 @@ class Programs:
         """Returns the owner's tokens that are in force, oldest first."""
         return tuple(self._tokens.of_owner(self._owner))
 
-    def personal_names(self) -> frozenset[str]:
-        """Returns the names that only tokens of one person have had: turns stored under them are one person's.
-
-        Names of withdrawn tokens count as well, as their turns stay; of a token that is no longer in the settings
-        nothing is known.
-        """
-        tokens = {(token.name, token.is_personal) for token in self._named if token.owner == self._owner}
-        tokens.update(self._tokens.names(self._owner))
-        return frozenset(name for name, is_personal in tokens if is_personal and (name, False) not in tokens)
-
     def admit(self, name: str, *, tools: Collection[str] | None = None, is_personal: bool = True) -> MadeToken:
         """Makes a token for a program, which works with this owner's sessions.
 
@@ -252,7 +242,6 @@ class ChatService:
             self.turns,
             self.sessions,
             programs=stores.program,
-            personal_names=self.programs.personal_names,
             models=models,
             side_requests=engine.side_requests,
             locks=engine.locks,

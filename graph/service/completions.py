@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby, takewhile
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
@@ -63,23 +63,12 @@ _PROMPT_TOKENS = 1_000
 
 
 class Recognition:
-    """Recognises an owner's sessions by the messages that programs send again.
+    """Recognises an owner's sessions by the messages that programs send again."""
 
-    Args:
-        personal_names: Returns the names of programs that one person alone uses, see `Programs.personal_names`.
-    """
-
-    def __init__(
-        self,
-        access: SessionAccess,
-        programs: ProgramStores,
-        models: ChatModels,
-        personal_names: Callable[[], frozenset[str]],
-    ) -> None:
+    def __init__(self, access: SessionAccess, programs: ProgramStores, models: ChatModels) -> None:
         self._access = access
         self._programs = programs
         self._models = models
-        self._personal_names = personal_names
 
     def load_key(self) -> ChainKey:
         """Returns the key of all fingerprints; makes it if there is none, so not within a block of `reading`."""
@@ -99,7 +88,7 @@ class Recognition:
             if request.session:
                 self._check_named(request, chain.fingerprint.scope)
             scope, name = chain.fingerprint.scope, request.options.name
-            known = _KnownToStores(self._access, self._programs.fingerprints, scope, name, self._personal_names)
+            known = _KnownToStores(self._access, self._programs.fingerprints, scope, name)
             previous = self._named_response(request, known) if request.previous else None
             told: tuple[ClientMessage, ...] = ()
             if previous is not None:
@@ -171,20 +160,12 @@ def _ids_of(turn: Sequence[AnyMessage]) -> set[str]:
 class _KnownToStores:
     """What the tables know of the histories of one scope."""
 
-    def __init__(
-        self,
-        access: SessionAccess,
-        fingerprints: FingerprintStore,
-        scope: bytes,
-        client: str,
-        personal_names: Callable[[], frozenset[str]],
-    ) -> None:
+    def __init__(self, access: SessionAccess, fingerprints: FingerprintStore, scope: bytes, client: str) -> None:
         self._access = access
         self._fingerprints = fingerprints
         self._stores: ChatStores = access.stores
         self._scope = scope
         self._client = client
-        self._personal_names = personal_names
 
     def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> Sequence[FingerprintRow]:
         rows = self._fingerprints.find(self._scope, kind, hashes, limit=_MOST_ROWS)
@@ -208,13 +189,6 @@ class _KnownToStores:
     def last(self, session_id: str) -> tuple[int, bool]:
         last = self._stores.turns.last(session_id)
         return (last.number, self._access.is_running(session_id)) if last else (0, False)
-
-    def is_personal(self, client: str) -> bool:
-        return client in self._personal
-
-    @cached_property
-    def _personal(self) -> frozenset[str]:
-        return self._personal_names()
 
     def open_turn(self, session_id: str) -> Sequence[AnyMessage]:
         last = self._stores.turns.last(session_id)
@@ -267,7 +241,6 @@ class Completions:
         >>> detach = completion.watch(print)  # the events, in the turn's thread
 
     Args:
-        personal_names: As of `Recognition`.
         side_requests: Answers requests that need no session.
         locks: Shared by all owners; one is held while a request with an idempotency key begins.
     """
@@ -279,7 +252,6 @@ class Completions:
         sessions: Sessions,
         *,
         programs: ProgramStores,
-        personal_names: Callable[[], frozenset[str]],
         models: ChatModels,
         side_requests: SideRequestRunner,
         locks: Sequence[threading.Lock],
@@ -291,7 +263,7 @@ class Completions:
         self._models = models
         self._side_requests = side_requests
         self._locks = locks
-        self._recognition = Recognition(access, programs, models, personal_names)
+        self._recognition = Recognition(access, programs, models)
 
     def models(self) -> dict[str, int]:
         """Returns the context windows of the models, as far as they are known now, by name; the default one first."""

@@ -110,7 +110,6 @@ _SHOWN = (
 _OF_OWNER = (
     select(*_SHOWN).where(_token.owner == bindparam("of_owner"), _IS_LIVE).order_by(_token.created_at, _token.id)
 )
-_NAMES = select(_token.name, _token.is_personal).where(_token.owner == bindparam("of_owner")).distinct()
 _KNOWN = select(_token.digest, _token.owner, *_SHOWN).where(_token.digest == bindparam("of_digest"), _IS_LIVE)
 _ADD = add_once(api_token_table).returning(_token.id)
 _WITHDRAW = (
@@ -158,14 +157,6 @@ class ApiTokenStore:
     def of_owner(self, owner: str) -> list[ProgramToken]:
         with self._database.read() as connection:
             return [_shown(row) for row in connection.execute(_OF_OWNER, {"of_owner": owner})]
-
-    def names(self, owner: str) -> list[tuple[str, bool]]:
-        """Returns the names of an owner's tokens, withdrawn ones included, each with `is_personal`.
-
-        A name that a shared and a personal token had, one after the other, is returned with both.
-        """
-        with self._database.read() as connection:
-            return [(row.name, row.is_personal) for row in connection.execute(_NAMES, {"of_owner": owner})]
 
     def withdraw(self, owner: str, token_id: str) -> None:
         """Revokes a token from the next request on; ignores another owner's token."""

@@ -65,15 +65,11 @@ class Answered:
 
 @dataclass
 class HttpApi:
-    """What a program talks to; `scope` names an end user whom no other test has.
-
-    `personal` are the names of programs that one person alone uses.
-    """
+    """What a program talks to; `scope` names an end user whom no other test has."""
 
     engine: Engine
     scope: str = field(default_factory=lambda: uuid.uuid4().hex)
     options: ClientOptions = PROGRAM
-    personal: frozenset[str] = frozenset()
 
     @property
     def access(self) -> SessionAccess:
@@ -87,7 +83,7 @@ class HttpApi:
 
     def decide_on(self, request: ClientRequest) -> Decision:
         programs, models = self.engine.stores.program, self.engine.choices.models
-        return Recognition(self.access, programs, models, lambda: self.personal).decide(request)
+        return Recognition(self.access, programs, models).decide(request)
 
     def ask(
         self,

@@ -125,7 +125,6 @@ OF_AN_OWNER: Final = {
     "sessions.open_example",
     "programs.admit",
     "programs.list",
-    "programs.personal_names",
     "programs.withdraw",
     "projects.rules",
     "projects.agree",

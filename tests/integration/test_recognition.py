@@ -514,7 +514,7 @@ def test_an_answer_that_its_program_lost_is_joined(http_api: HttpApi) -> None:
 @pytest.mark.parametrize("fields", [{"user": ""}, {"user": "", "is_personal": True}], ids=["shared", "one person's"])
 def test_a_cache_key_breaks_ties_among_one_persons_chats(opened: HttpApi, fields: dict[str, Any]) -> None:
     engine = with_access(opened.engine, owner=f"owner of {sorted(fields)}")
-    http_api = HttpApi(engine, personal=frozenset({"editor"} if "is_personal" in fields else ()))
+    http_api = HttpApi(engine)
     faq = dialogue("When do you open on Mondays?", "At nine.", "And when do you close then?", "At six in the evening.")
     sessions = []
     for name in ("a", "b"):

@@ -180,16 +180,6 @@ def test_tokens_of_one_person_and_of_several_are_told_apart(stores: StoreSet) ->
         stores.tokens.withdraw(OWNER, made.id)
 
 
-def test_names_of_withdrawn_tokens_stay_known(stores: StoreSet) -> None:
-    for name, is_personal in (("notes", True), ("notes", True), ("team", False), ("both", False), ("both", True)):
-        made = stores.tokens.add(OWNER, name, new_token(), None, is_personal=is_personal)
-        stores.tokens.withdraw(OWNER, made.id)
-    stores.tokens.add(OWNER, "live", new_token(), None)
-    stores.tokens.add("mallory", "notes", new_token(), None, is_personal=False)
-    names = [("both", False), ("both", True), ("live", True), ("notes", True), ("team", False)]
-    assert sorted(stores.tokens.names(OWNER)) == names
-
-
 def test_live_tokens_of_all_owners_are_counted(stores: StoreSet) -> None:
     assert stores.tokens.counts() == (0, 0)
     made = [stores.tokens.add(owner, "notes", new_token(), None) for owner in (OWNER, "mallory", "kim")]

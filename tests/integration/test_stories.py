@@ -59,14 +59,8 @@ def opened(servers: OpenChat) -> HttpApi:
 
 
 def of_new_owner(opened: HttpApi) -> HttpApi:
-    """The API for an owner whom no other story has; those who use it share his token, but for their own ones."""
-    own = frozenset(f"token of {name}" for name in NAMES)
-    return replace(opened, engine=with_access(opened.engine, owner=uuid.uuid4().hex), personal=own)
-
-
-def of_one_person(opened: HttpApi) -> HttpApi:
-    api = of_new_owner(opened)
-    return replace(api, options=replace(api.options, name=f"token of {NAMES[0]}"))
+    """The API for an owner whom no other story has; those who use it share his token."""
+    return replace(opened, engine=with_access(opened.engine, owner=uuid.uuid4().hex))
 
 
 class DecidingServer:
@@ -422,7 +416,7 @@ def hold_all(api: HttpApi, kinds: Sequence[Sequence[int]], fields: Mapping[str, 
 def test_a_window_of_one_person_finds_its_own_chat(
     opened: HttpApi, kinds: Sequence[Sequence[int]], fields: Mapping[str, Any]
 ) -> None:
-    api = of_one_person(opened)
+    api = of_new_owner(opened)
     chats = hold_all(api, kinds, fields)
     for chat in chats:
         for count in range(1, len(chat.exchanges) + 1):
@@ -445,7 +439,7 @@ def test_a_window_of_one_person_finds_its_own_chat(
 def test_what_a_program_makes_of_a_window_finds_its_chat(
     opened: HttpApi, kinds: Sequence[Sequence[int]], fields: Mapping[str, Any]
 ) -> None:
-    api = of_one_person(opened)
+    api = of_new_owner(opened)
     for chat in hold_all(api, kinds, fields):
         for count in range(1, len(chat.exchanges) + 1):
             window = chat.last(count)
@@ -472,7 +466,7 @@ DECORATIONS: Mapping[str, Callable[[str], str]] = {
 def test_a_decorated_answer_is_the_answer(
     opened: HttpApi, decorated: Callable[[str], str], kinds: Sequence[Sequence[int]], fields: Mapping[str, Any]
 ) -> None:
-    api = of_one_person(opened)
+    api = of_new_owner(opened)
     chats = hold_all(api, [[*of_chat, TELLING] for of_chat in kinds], fields)
     for chat in chats:
         sent = [replace(m, text=decorated(m.text)) if m.role == "assistant" else m for m in chat.last(99)]
