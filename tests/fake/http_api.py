@@ -15,13 +15,14 @@ from graph.core.attached import data_urls, question_of, references_in
 from graph.core.pin import Said
 from graph.core.turn import headed
 from graph.recognise.client_chain import newest_results
-from graph.recognise.client_turns import continued, join_questions, new_prefix, turns_of, unasked
+from graph.recognise.client_turns import continued, is_imported, join_questions, new_prefix, turns_of, unasked
 from graph.recognise.decide import Decision
 from graph.service import ChatService
 from graph.service.access import SessionAccess
 from graph.service.chat_service import Engine
 from graph.service.completions import Recognition
 from graph.service.program_input import import_history
+from graph.service.turn_stream import NO_END
 from graph.store.database import Lease
 from graph.store.fork import copy_session
 from graph.store.turn import PartialText, TurnEnd
@@ -138,9 +139,7 @@ class HttpApi:
         if decision.kind in {"aside", "new"}:
             return []
         if decision.kind == "retry":
-            entries = stores.archive.all_of_turn(session_id, decision.turn)
-            said = [each.message for each in entries if each.attempt == decision.attempt and each.message.type == "ai"]
-            return [*map(str, said), *self._partials(session_id, decision.turn, decision.turn)]
+            return [*map(str, self.said_in(decision)), *self._partials(session_id, decision.turn, decision.turn)]
         last = stores.turns.last(session_id)
         head = decision.after_turn if decision.kind == "fork" else last.number if last else 0
         is_anew = decision.kind == "regenerate"
@@ -152,6 +151,22 @@ class HttpApi:
             before = stores.blocks.newest(session_id, "before")
             seen += [before.text] if before is not None and before.said.asked == last.user_message_id else []
         return [*seen, *stores.images.get(session_id, references_in(found)).values()]
+
+    def said_in(self, decision: Decision) -> list[AIMessage]:
+        """Returns what the model said in the response that a "retry" is sent again."""
+        session_id, turn, attempt = decision.session_id, decision.turn, decision.attempt
+        started = self.engine.stores.program.fingerprints.of_attempt(session_id, turn, attempt)
+        asked = decision.fingerprint.asked if decision.fingerprint else b""
+        at = next(at for at in reversed(range(len(started))) if started[at].asked == asked)
+        ends = [*(response.first_position for response in started[1:]), NO_END]
+        return [
+            entry.message
+            for entry in self.access.stores.archive.all_of_turn(session_id, turn)
+            if entry.attempt == attempt
+            and started[at].first_position <= entry.position < ends[at]
+            and isinstance(entry.message, AIMessage)
+            and not is_imported(entry.message)
+        ]
 
     def _partials(self, session_id: str, first: int, last: int) -> list[str]:
         rows = self.access.stores.turns.between(session_id, first, last) if last else ()

@@ -28,6 +28,7 @@ Picture = Literal["", "shared", "private"]
 
 NAMES: Final = ("ann", "bob", "eve")
 _MARK: Final = re.compile(r"secret-of-([a-z]+)")
+_MARKED: Final = re.compile(r".{0,60}secret-of-[a-z]+.{0,30}")
 _LONG: Final = "We are open from nine to six on weekdays, and from ten to two on Saturdays, but not on holidays. " * 3
 # What everybody may say, with what everybody may be answered.
 TALK: Final = (
@@ -385,9 +386,10 @@ class Story:
         private = "" if status == "failed" else self._answer(person, chat, step)
         calls = self._calls(person, step) if status == "requires_action" else ()
         sent = self._server.send(request, Reply(shared, private, status, calls), person.name)
-        self.log.append(f"{person.name}: {[message.text[:40] for message in request.messages]} -> {sent.decision}")
+        self.log.append(f"{person.name}: {[_shown(message) for message in request.messages]} -> {sent.decision}")
         others = marks_in([*sent.texts, sent.text]) - {person.name}
-        assert not others, "\n".join([*self.log, f"{person.name} is shown what is {others}'s: {sent.texts}"])
+        shown = [part for text in (*sent.texts, sent.text) for part in _MARKED.findall(text) if person.mark not in part]
+        assert not others, "\n".join([*self.log, f"{person.name} is shown what is another's: {shown}"])
         return sent
 
     def _take(self, chat: Chat, sent: Sent, step: Step) -> None:
@@ -433,6 +435,11 @@ class Story:
     def _calls(self, person: Person, step: Step) -> tuple[ClientCall, ...]:
         arguments = f'{{"day": "{person.mark if step.told else "Monday"}"}}'
         return tuple(ClientCall(name, "book", arguments) for name in _CALL_IDS[: 1 + (step.size > 1)])
+
+
+def _shown(message: ClientMessage) -> str:
+    beside = [f"+{what}" for what, has in (("calls", message.calls), ("picture", message.images)) if has]
+    return "".join([message.role[0], ": ", message.text[:40], *beside])
 
 
 def _changed(request: ClientRequest, step: Step, system: str) -> ClientRequest:

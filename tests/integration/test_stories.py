@@ -11,16 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from graph.recognise.client_chain import results_first
-from graph.recognise.decide import Decision
+from graph.service import ChatService
 from graph.service.turn_stream import response_id
-from graph.store.turn import TurnEnd
-from graph.value.client import ClientMessage, ClientRequest, Hint
-from graph.value.error import BusyError, InputError, NotFoundError
+from graph.value.client import ClientMessage, Hint
 from graph.value.event import ClientCall
 from tests.fake.drawn import at_most
-from tests.fake.http_api import Answered, HttpApi, assistant, dialogue, engine_of, user, with_access
+from tests.fake.http_api import HttpApi, assistant, dialogue, engine_of, user, with_access
 from tests.fake.open_chat import OpenChat, chat_opener, settings_maker
+from tests.fake.openai_server import FakeOpenAI
 from tests.fake.program import tool
 from tests.fake.story import (
     FITTING,
@@ -36,14 +34,12 @@ from tests.fake.story import (
     Key,
     Person,
     Picture,
-    Reply,
-    Sent,
     Step,
     Story,
     System,
     marks_in,
-    parts_of,
 )
+from tests.fake.story_servers import DecidingServer, ServiceServer
 
 
 @pytest.fixture(scope="module")
@@ -61,61 +57,6 @@ def opened(servers: OpenChat) -> HttpApi:
 def of_new_owner(opened: HttpApi) -> HttpApi:
     """The API for an owner whom no other story has; those who use it share his token."""
     return replace(opened, engine=with_access(opened.engine, owner=uuid.uuid4().hex))
-
-
-class DecidingServer:
-    """Answers a story's requests as they are decided, without a model; sees all that a model could be sent."""
-
-    def __init__(self, api: HttpApi) -> None:
-        self._api = api
-        self._running: dict[str, Answered] = {}
-        self._texts: dict[str, str] = {}
-
-    def send(self, request: ClientRequest, reply: Reply, name: str) -> Sent:
-        api = replace(self._api, options=request.options)
-        request = replace(request, messages=results_first(request.messages))
-        try:
-            with api.access.stores.database.writing():
-                return self._answered(api, request, reply, name)
-        except (BusyError, NotFoundError, InputError) as error:
-            return Sent(type(error).__name__, "refused")
-
-    def _answered(self, api: HttpApi, request: ClientRequest, reply: Reply, name: str) -> Sent:
-        decision = api.decide_on(request)
-        seen = [*api.seen_by(decision), *(message.text for message in decision.told)]
-        if decision.kind == "retry":
-            said = self._said_in(decision)
-            return Sent("retry", "finished", said, texts=seen, session=decision.session_id)
-        knows = name in marks_in([*parts_of(request), *seen])
-        text = reply.private if knows else reply.text
-        if decision.kind not in {"new", "fork"} and decision.session_id in self._running:
-            if not decision.stop_first:
-                raise BusyError(decision.session_id)
-            self.end(decision.session_id, "stopped")
-        request = replace(request, messages=(*decision.told, *request.messages))
-        answered = api.carry_out(request, decision, text, status=reply.status, calls=reply.calls)
-        session_id = answered.session_id
-        if answered.lease is not None:
-            self._running[session_id], self._texts[session_id] = answered, text
-        attempt = api.access.stores.turns.get(session_id, answered.turn).attempt
-        ordinal = len(api.engine.stores.program.fingerprints.of_attempt(session_id, answered.turn, attempt))
-        response = response_id(session_id, answered.turn, attempt, ordinal)
-        kind = f"{decision.kind} {decision.matched}"
-        return Sent(kind, reply.status, text, reply.calls, session_id, response, seen, running=session_id)
-
-    def _said_in(self, decision: Decision) -> str:
-        entries = self._api.access.stores.archive.all_of_turn(decision.session_id, decision.turn)
-        return next((str(each.message.content) for each in reversed(entries) if each.message.type == "ai"), "")
-
-    def end(self, running: Any, status: TurnEnd) -> str:  # noqa: ANN401  # a session's id
-        if (answered := self._running.pop(running, None)) is not None:
-            self._api.end(answered, self._texts[running], status)
-        return self._texts[running]
-
-    def delete(self, session_id: str) -> None:
-        if session_id in self._running:
-            self.end(session_id, "stopped")
-        self._api.access.stores.sessions.delete(session_id, self._api.access.owner)
 
 
 WHO = st.integers(0, 2)
@@ -206,6 +147,30 @@ def test_nobody_is_shown_anothers_words_by_the_name_of_his_session(
 ) -> None:
     """Some go on with the session that an answer names, and send no more than the question."""
     Story(DecidingServer(of_new_owner(opened)), persons[:count], script).play(steps)
+
+
+@pytest.fixture(scope="module")
+def service(endpoint: FakeOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatService]:
+    with chat_opener(settings_maker(tmp_path_factory.mktemp("served") / "data", endpoint.url)) as opened:
+        yield opened(turns_per_minute=1_000_000, user_concurrent_turns=16).service
+
+
+@stories(150)
+@given(people("hint", "user", "personal", "previous"), COUNTS, SCRIPTS, STORIES)
+def test_nobody_s_words_reach_the_model_or_the_program_of_another(
+    service: ChatService,
+    endpoint: FakeOpenAI,
+    persons: Sequence[Person],
+    count: int,
+    script: Sequence[int],
+    steps: list[Step],
+) -> None:
+    with endpoint.lent(is_alone=True):
+        server = ServiceServer(service.for_owner(uuid.uuid4().hex), endpoint)
+        try:
+            Story(server, persons[:count], script).play(steps)
+        finally:
+            server.close()
 
 
 ANN = dialogue("I am Ann, and my code is secret-of-ann.", "I keep it for you, Ann: it is secret-of-ann.")
