@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from graph.store.turn import TurnEnd
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest, Hint
@@ -20,7 +20,7 @@ from tests.fake.program import tool
 Identity = Literal["none", "hint", "session", "previous", "user", "personal"]
 Form = Literal["whole", "window", "first", "compact", "half", "summary"]
 System = Literal["none", "shop", "dated", "private"]
-Act = Literal["ask", "again", "retry", "results", "finish", "edit", "rewrite", "elsewhere", "begun", "delete"]
+Act = Literal["ask", "again", "retry", "results", "finish", "edit", "rewrite", "elsewhere", "begun", "delete", "same"]
 Ending = Literal["finished", "calls", "running", "stopped", "failed", "lost"]
 Change = Literal["", "system", "model", "format", "tools", "key"]
 Key = Literal["", "own", "same"]
@@ -76,6 +76,7 @@ class Step:
 
     Attributes:
         who, chat: Which person, in which of his chats.
+        does: "same" is what was done before, whoever did it.
         question: An index into `TALK`, `PRIVATE`, or `NEXT` of the story's script.
         answer: The same; `FITTING` is the question's own answer. It is private only where the model knows whom it
             talks to.
@@ -106,14 +107,21 @@ class Step:
     picture: Picture = ""
 
 
+class Said(NamedTuple):
+    text: str
+    calls: tuple[ClientCall, ...] = ()
+
+
 @dataclass(frozen=True)
 class Reply:
-    """How the model answers: with the private text only if it knows whom it talks to."""
+    """How the model answers whom it knows, by his mark, and whom it doesn't know."""
 
-    text: str
-    private: str
     status: TurnEnd | None
-    calls: tuple[ClientCall, ...] = ()
+    to_known: Said
+    to_unknown: Said
+
+    def given(self, name: str, seen: Iterable[str]) -> Said:
+        return self.to_known if name in marks_in(seen) else self.to_unknown
 
 
 @dataclass(frozen=True)
@@ -234,7 +242,9 @@ class Story:
 
     def play(self, steps: Iterable[Step]) -> None:
         try:
-            for step in steps:
+            before = Step()
+            for each in steps:
+                step = before = replace(before, who=each.who) if each.does == "same" else each
                 person = self._people[step.who % len(self._people)]
                 chat = self._chats.setdefault((person.name, step.chat), Chat(f"{person.name}-{step.chat}"))
                 getattr(self, f"_{step.does}")(person, chat, step)
@@ -382,15 +392,19 @@ class Story:
             "failed": "failed",
         }
         status = statuses.get(step.ending, "finished")
-        shared = "" if status == "failed" else self._answer(person, chat, replace(step, told=False))
-        private = "" if status == "failed" else self._answer(person, chat, step)
-        calls = self._calls(person, step) if status == "requires_action" else ()
-        sent = self._server.send(request, Reply(shared, private, status, calls), person.name)
+        known, unknown = (self._said(person, chat, each, status) for each in (step, replace(step, told=False)))
+        sent = self._server.send(request, Reply(status, known, unknown), person.name)
         self.log.append(f"{person.name}: {[_shown(message) for message in request.messages]} -> {sent.decision}")
-        others = marks_in([*sent.texts, sent.text]) - {person.name}
-        shown = [part for text in (*sent.texts, sent.text) for part in _MARKED.findall(text) if person.mark not in part]
-        assert not others, "\n".join([*self.log, f"{person.name} is shown what is another's: {shown}"])
+        texts = [*sent.texts, sent.text, *map(str, sent.calls)]
+        if others := marks_in(texts) - {person.name}:
+            parts = [part for text in texts for part in _MARKED.findall(text) if marks_in([part]) & others]
+            raise AssertionError("\n".join([*self.log, f"{person.name} is shown what is another's: {parts}"]))
         return sent
+
+    def _said(self, person: Person, chat: Chat, step: Step, status: TurnEnd | None) -> Said:
+        if status == "failed":
+            return Said("")
+        return Said(self._answer(person, chat, step), self._calls(person, step) if status == "requires_action" else ())
 
     def _take(self, chat: Chat, sent: Sent, step: Step) -> None:
         """Has the program keep what it is answered."""

@@ -61,14 +61,13 @@ class DecidingServer:
             )
             text = "".join(message.text for message in said)
             return Sent("retry", "finished", text, calls, decision.session_id, texts=seen)
-        knows = name in marks_in([*parts_of(request), *seen])
-        text = reply.private if knows else reply.text
+        text, calls = reply.given(name, [*parts_of(request), *seen])
         if decision.kind not in {"new", "fork"} and decision.session_id in self._running:
             if not decision.stop_first:
                 raise BusyError(decision.session_id)
             self.end(decision.session_id, "stopped")
         request = replace(request, messages=(*decision.told, *request.messages))
-        answered = api.carry_out(request, decision, text, status=reply.status, calls=reply.calls)
+        answered = api.carry_out(request, decision, text, status=reply.status, calls=calls)
         session_id = answered.session_id
         if answered.lease is not None:
             self._running[session_id], self._texts[session_id] = answered, text
@@ -76,7 +75,7 @@ class DecidingServer:
         ordinal = len(api.engine.stores.program.fingerprints.of_attempt(session_id, answered.turn, attempt))
         response = response_id(session_id, answered.turn, attempt, ordinal)
         kind = f"{decision.kind} {decision.matched}"
-        return Sent(kind, reply.status, text, reply.calls, session_id, response, seen, running=session_id)
+        return Sent(kind, reply.status, text, calls, session_id, response, seen, running=session_id)
 
     def end(self, running: Any, status: TurnEnd) -> str:  # noqa: ANN401  # a session's id
         if (answered := self._running.pop(running, None)) is not None:
@@ -102,13 +101,13 @@ class _Asked:
     def answer(self, body: Body) -> openai_reply.Reply:
         self.bodies.append(body)
         self.came.set()
-        text = self.reply.private if self.name in marks_in([str(body["messages"])]) else self.reply.text
+        text, calls = self.reply.given(self.name, [str(body["messages"])])
         match self.reply.status:
             case "failed":
                 return openai_reply.failure(400)
             case "requires_action":
-                calls = (ScriptedCall(call.name, call.arguments, call.id) for call in self.reply.calls)
-                return openai_reply.tools(*calls, answer=text)
+                made = (ScriptedCall(call.name, call.arguments, call.id) for call in calls)
+                return openai_reply.tools(*made, answer=text)
             case "stopped":
                 return openai_reply.hang(text)
             case None:

@@ -61,13 +61,15 @@ def of_new_owner(opened: HttpApi) -> HttpApi:
 
 WHO = st.integers(0, 2)
 QUESTIONS = st.sampled_from([NEXT] * 16 + [PRIVATE] * 2 + [*range(len(TALK))])
+ANSWERS = st.sampled_from([FITTING] * 4 + [PRIVATE])
 FORMS = st.sampled_from(get_args(Form))
 SIZES = st.integers(1, 4)
 SYSTEMS = st.sampled_from(get_args(System))
 # Most of what people do is the same: only then may one be taken for another.
 STEPS = st.one_of(
-    *[st.builds(Step, who=WHO)] * 4,
-    *[st.builds(Step, who=WHO, question=QUESTIONS, form=FORMS, size=SIZES, system=SYSTEMS)] * 3,
+    *[st.builds(Step, who=WHO)] * 3,
+    *[st.builds(Step, who=WHO, does=st.just("same"))] * 3,
+    *[st.builds(Step, who=WHO, question=QUESTIONS, answer=ANSWERS, form=FORMS, size=SIZES, system=SYSTEMS)] * 3,
     st.builds(Step, who=WHO, does=st.sampled_from(["delete", "elsewhere", "begun", "results"]), size=SIZES),
     st.builds(Step, who=WHO, ending=st.sampled_from(get_args(Ending)), keeps=st.booleans(), told=st.booleans()),
     st.builds(
@@ -82,7 +84,7 @@ STEPS = st.one_of(
         who=WHO,
         does=st.sampled_from(get_args(Act)),
         question=QUESTIONS,
-        answer=st.sampled_from([FITTING, *range(len(TALK))]),
+        answer=st.sampled_from([FITTING, PRIVATE, *range(len(TALK))]),
         ending=st.sampled_from(get_args(Ending)),
         form=FORMS,
         size=SIZES,
