@@ -160,7 +160,7 @@ def _find(
         first = exchanges[0]
         if _is_within(question, exchanges[index].asked) or (index == 0 and len(first.answered) >= _TELLING_CHARS):
             return index
-    for index in range(end - 1, max(-1, end - 1 - _NEAR), -1):
+    for index in range(end - 1, max(-1, end - 1 - _NEAR), -1) if turn.status == "finished" else ():
         asked, answered = exchanges[index].asked, exchanges[index].answered
         if _is_within(question, asked) and _is_decorated(answered, forms, is_asked=asked == question):
             return index

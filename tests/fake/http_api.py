@@ -15,7 +15,15 @@ from graph.core.attached import data_urls, question_of, references_in
 from graph.core.pin import Said
 from graph.core.turn import headed
 from graph.recognise.client_chain import newest_results
-from graph.recognise.client_turns import continued, is_imported, join_questions, new_prefix, turns_of, unasked
+from graph.recognise.client_turns import (
+    continued,
+    is_imported,
+    join_questions,
+    new_prefix,
+    turns_of,
+    unasked,
+    waiting_calls,
+)
 from graph.recognise.decide import Decision
 from graph.service import ChatService
 from graph.service.access import SessionAccess
@@ -61,6 +69,7 @@ class Answered:
     decision: Decision
     session_id: str
     turn: int
+    calls: tuple[ClientCall, ...] = ()
     lease: Lease | None = None
 
 
@@ -115,14 +124,17 @@ class HttpApi:
         session_id = self._session(decision)
         lease = self.access.stores.leases.acquire(session_id)
         number = self._started(lease, request, decision)
+        given: tuple[ClientCall, ...] = ()
         if calls:
             tools = [tool_call(name=call.name, args=json.loads(call.arguments), id=call.id) for call in calls]
-            self._append(lease, number, [AIMessage(answer, tool_calls=tools, id=f"calls-{uuid.uuid4().hex}")])
-        self._answer(lease, number, answer, status, decision, first_call=calls[0].id if calls else "")
+            message = AIMessage(answer, tool_calls=tools, id=f"calls-{uuid.uuid4().hex}")
+            self._append(lease, number, [message])
+            given = waiting_calls([message])
+        self._answer(lease, number, answer, status, decision, first_call=given[0].id if given else "")
         if status is None:
-            return Answered(decision, session_id, number, lease)
+            return Answered(decision, session_id, number, given, lease)
         self.access.stores.leases.release(lease)
-        return Answered(decision, session_id, number)
+        return Answered(decision, session_id, number, given)
 
     def end(self, running: Answered, answer: str, status: TurnEnd = "finished") -> None:
         """Ends a turn that was left running."""

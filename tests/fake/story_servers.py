@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from graph.recognise.client_chain import results_first
+from graph.recognise.client_turns import waiting_calls
 from graph.service import ChatService
 from graph.service.turn_stream import response_id
 from graph.store.turn import TurnEnd
 from graph.value.client import ClientRequest
 from graph.value.error import BusyError, InputError, NotFoundError
-from graph.value.event import ActionRequired, ClientCall, Event, TurnFailed, TurnStopped
+from graph.value.event import ActionRequired, Event, TurnFailed, TurnStopped
 from tests.fake import openai_reply
 from tests.fake.chat import Chat
 from tests.fake.http_api import Answered, HttpApi
@@ -54,11 +54,7 @@ class DecidingServer:
         seen = [*api.seen_by(decision), *(message.text for message in decision.told)]
         if decision.kind == "retry":
             said = api.said_in(decision)[-1:]
-            calls = tuple(
-                ClientCall(str(call["id"]), call["name"], json.dumps(call["args"]))
-                for message in said
-                for call in message.tool_calls
-            )
+            calls = waiting_calls(said)
             text = "".join(message.text for message in said)
             return Sent("retry", "finished", text, calls, decision.session_id, texts=seen)
         text, calls = reply.given(name, [*parts_of(request), *seen])
@@ -75,7 +71,7 @@ class DecidingServer:
         ordinal = len(api.engine.stores.program.fingerprints.of_attempt(session_id, answered.turn, attempt))
         response = response_id(session_id, answered.turn, attempt, ordinal)
         kind = f"{decision.kind} {decision.matched}"
-        return Sent(kind, reply.status, text, calls, session_id, response, seen, running=session_id)
+        return Sent(kind, reply.status, text, answered.calls, session_id, response, seen, running=session_id)
 
     def end(self, running: Any, status: TurnEnd) -> str:  # noqa: ANN401  # a session's id
         if (answered := self._running.pop(running, None)) is not None:

@@ -87,10 +87,14 @@ def test_too_long_a_history_is_refused_and_stores_nothing(chat: Chat) -> None:
     count = "SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM turn)"
     before = chat.rows(count)
     asked = ClientMessage("user", question(1))
-    for messages in (history(1) * 1_001, [ClientMessage("user", "가" * 3_000_000)]):
+    for messages, reason in (
+        (history(1) * 1_001, "too_long"),
+        ([*history(1), ClientMessage("assistant", "가" * 3_000_000)], "too_long"),
+        ([ClientMessage("user", "가" * 3_000_000)], "message_too_long"),
+    ):
         with pytest.raises(InputError) as caught:
             chat.service.completions.begin(ClientRequest((*messages, asked), ClientOptions("editor")))
-        assert caught.value.reason == "too_long"
+        assert caught.value.reason == reason
     assert chat.rows(count) == before
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
+from graph.recognise.client_turns import sent_ids
 from graph.store.turn import TurnRow
 from graph.value.event import ActionRequired, AnswerRestarted, Event, TokenDelta, TurnFailed
 from graph.worker.turn_poller import DistantTurn
@@ -124,7 +125,7 @@ def test_a_call_that_waits_for_its_program_is_told_at_the_end_alone() -> None:
     assert names(reader.events) == ["TurnStarted", "TokenDelta", "ActionRequired"]
     last = reader.events[-1]
     assert isinstance(last, ActionRequired)
-    assert [call.id for call in last.calls] == ["c1"]
+    assert [call.id for call in last.calls] == [*sent_ids(reader.messages).values()]
 
 
 def test_what_was_said_before_the_program_answered_is_shown_but_not_told() -> None:
