@@ -18,6 +18,7 @@ from tests.browser import (
     state_first,
     state_fold,
     state_full,
+    state_input,
     state_program,
     state_project,
     state_session,
@@ -61,9 +62,10 @@ JOURNEYS: Final = {
     "sign-in": state_sign_in,
     "full context": state_full,
     "tools": state_tools,
+    "model input": state_input,
 }
-# `make test` walks those through the chat itself: a first chat, a fold and its card, a branch, an answer.
-_QUICK: Final = ("first chat", "branch", "fold and card", "answer, Stop and reload")
+# `make test` walks what only a browser can show: what moves while an answer comes, what folds mark and lead to.
+_QUICK: Final = ("fold and card", "answer, Stop and reload")
 
 
 def quick_journeys(first: int) -> list[str]:
