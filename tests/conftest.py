@@ -19,7 +19,7 @@ from tests.fake.postgres import PostgresServer, postgres_for_tests
 # On a developer's machine each run draws other examples and replays what failed from .hypothesis; CI draws the same
 # ones each time, so that it fails for a change and not by chance.
 _BASE = settings(deadline=None, derandomize=True, database=None) if "CI" in os.environ else settings(deadline=None)
-settings.register_profile("quick", _BASE, max_examples=20)
+settings.register_profile("quick", _BASE, max_examples=10)
 settings.register_profile("thorough", _BASE, max_examples=200)
 settings.load_profile("quick")
 

@@ -354,6 +354,7 @@ def test_files_are_kept_while_the_chat_is_busy_and_can_be_taken_off(visitor: Vis
     expect(visitor.find("attached")).to_contain_text("later.txt")
 
 
+@pytest.mark.slow
 def test_messages_wait_their_turn_in_order_over_a_reload_and_behind_a_failure(
     visitor: Visitor, fake_openai: FakeOpenAI, may_answer: threading.Event
 ) -> None:

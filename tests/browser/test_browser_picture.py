@@ -1,4 +1,4 @@
-"""Pictures that are picked, pasted or dropped; in the second look as slow tests."""
+"""Pictures that are picked, pasted or dropped; what is sent and kept of them is shown by `tests/page`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.conftest import visiting
-from tests.browser.stage import LOOKS, QUICK_LOOKS, words_in
+from tests.browser.stage import LOOKS, words_in
 from tests.browser.state_attach import attach, wait_for_files
 from tests.browser.visitor import Visitor
 from tests.fake.openai_reply import failure
 from tests.fake.openai_server import FakeOpenAI
 from tests.fake.picture import opened, picture
+
+pytestmark = pytest.mark.slow
 
 PASTE = """(target, data) => {
     const bytes = Uint8Array.from(atob(data), (char) => char.charCodeAt(0));
@@ -26,7 +28,7 @@ PASTE = """(target, data) => {
 }"""
 
 
-@pytest.fixture(params=QUICK_LOOKS)
+@pytest.fixture(params=LOOKS)
 def look(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

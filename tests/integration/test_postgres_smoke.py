@@ -160,6 +160,7 @@ def test_branch_goes_on_from_its_turn_and_a_deleted_session_comes_back(chat: Cha
     assert chat.rows("SELECT count(*) FROM message WHERE session_id = ?", chat.session_id) == [(0,)]
 
 
+@pytest.mark.slow
 def test_record_is_edited_and_undone_and_a_pinned_message_stands_under_it(chat: Chat, server: FakeOpenAI) -> None:
     chat.ask(1, 4)
     folds, session_id = chat.service.folds, chat.session_id
@@ -177,6 +178,7 @@ def test_record_is_edited_and_undone_and_a_pinned_message_stands_under_it(chat: 
     assert question(1) in str(server.bodies("chat")[-1])
 
 
+@pytest.mark.slow
 def test_context_is_compacted_restored_and_reset(open_server: OpenChat, server: FakeOpenAI) -> None:
     chat = open_server(context_strategy="compaction")
     chat.ask(1, 4)
@@ -191,6 +193,7 @@ def test_context_is_compacted_restored_and_reset(open_server: OpenChat, server: 
     assert question(4) not in str(server.bodies("chat")[-1])
 
 
+@pytest.mark.slow
 def test_title_is_made_and_kept(open_server: OpenChat, server: FakeOpenAI) -> None:
     chat = open_server(auto_titles=True)
     server.script(text("서버 이전 계획"), kind="title", may_stay=True)
@@ -200,6 +203,7 @@ def test_title_is_made_and_kept(open_server: OpenChat, server: FakeOpenAI) -> No
     assert chat.view.title == "내 제목"
 
 
+@pytest.mark.slow
 def test_export_comes_back_with_an_image(chat: Chat) -> None:
     chat.ask(1, 4)
     chat.service.turns.send(chat.session_id, question(5), images=[PNG])
@@ -233,6 +237,7 @@ def test_pools_and_health_are_told(chat: Chat) -> None:
     assert all(f'turnfold_pool_connections{{pool="{pool}"' in told for pool in ("database", "checkpoints"))
 
 
+@pytest.mark.slow
 def test_cut_connections_cost_a_chat_nothing(chat: Chat, server: FakeOpenAI, url: str) -> None:
     chat.ask(1, 1)
     assert cut_connections(url)

@@ -32,22 +32,19 @@ def test_server_that_cannot_start_says_why_in_a_sentence(tmp_path: Path, name: s
     assert sentence in refused_start(tmp_path, **{name: value.format(folder=tmp_path)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
         (SIGN_IN, "STREAMLIT_SERVER_COOKIE_SECRET takes at least 32 bytes"),
-        pytest.param(
+        (
             {"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"},
             "STREAMLIT_SERVER_ADDRESS (0.0.0.0) is one that others reach",
-            marks=pytest.mark.slow,
         ),
-        pytest.param(
-            {**SIGN_IN, "STREAMLIT_SERVER_COOKIE_SECRET": "s" * 31}, "takes at least 32 bytes", marks=pytest.mark.slow
-        ),
-        pytest.param(
+        ({**SIGN_IN, "STREAMLIT_SERVER_COOKIE_SECRET": "s" * 31}, "takes at least 32 bytes"),
+        (
             {**WITH_SECRET, **HEADERS},
             "STREAMLIT_SERVER_TRUSTED_USER_HEADERS can't be used with OIDC_ISSUER",
-            marks=pytest.mark.slow,
         ),
     ],
     ids=["no-secret", "all-addresses", "short-secret", "trusted-headers"],
