@@ -551,7 +551,9 @@ def test_a_chat_has_the_id_that_comes_with_its_whole_history(chat: Chat) -> None
     program.messages = program.messages[-2:]
     assert program.ask(question(4)).session_id == session_id
     other = program.request(*program.messages[-2:], user(question(5)), hint=CHAT_ID._replace(value="another"))
-    assert Reading(chat.service.completions.begin(other)).session_id != session_id
+    reading = Reading(chat.service.completions.begin(other))
+    assert isinstance(reading.last, TurnFinished)
+    assert reading.session_id != session_id
 
 
 def test_several_models_in_one_chat_get_branches_of_their_own(chat: Chat, server: FakeOpenAI) -> None:
