@@ -213,6 +213,11 @@ def canonical(role: ClientRole, text: str) -> str:
     return text.strip()
 
 
+def squeezed(text: str) -> str:
+    """Returns a canonical text without white space: front ends join the parts of an answer in different ways."""
+    return "".join(text.split())
+
+
 def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
     places = newest_results(messages)
     return tuple(sorted(messages[at].call_id for at in places)) if places.stop == len(messages) else ()
@@ -323,7 +328,6 @@ class FingerprintRow:
         status: Of the last attempt; "failed" if its server died, as the next message will close it.
         is_live: The response is from the turn's last attempt.
         is_last: The turn is the session's last one.
-        is_head: No later turn of the session has a fingerprint of this scope.
     """
 
     session_id: str
@@ -337,7 +341,6 @@ class FingerprintRow:
     model: str
     is_live: bool
     is_last: bool
-    is_head: bool
     whole: bytes | None = None
     frame: bytes | None = None
     client: str = ""
@@ -345,11 +348,12 @@ class FingerprintRow:
 
 @dataclass(frozen=True)
 class ArchivedTurn:
-    """An archived turn in canonical texts.
+    """An archived turn.
 
     Attributes:
-        answer: The assistant's whole text, or the archived part if the turn was stopped; "" for none.
-        final: The same without what was said beside calls of tools.
+        question: Squeezed.
+        answers: The assistant's whole text, or the archived part if the turn was stopped, and the same without what was
+            said beside calls of tools: squeezed; none without an answer.
         is_elsewhere: The page or another client asked, so that this client never saw the turn.
         lacks_results: It was closed before the results of all of its calls came.
         images: References or URLs of the question's images, in order.
@@ -359,14 +363,12 @@ class ArchivedTurn:
 
     number: int
     question: str
-    answer: str
+    answers: frozenset[str]
     status: TurnStatus
-    model: str = ""
     is_elsewhere: bool = False
     is_imported: bool = False
     lacks_results: bool = False
     images: tuple[str, ...] = ()
-    final: str = ""
     results: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
 
@@ -380,19 +382,12 @@ class Known(Protocol):
 
     def turns(self, session_id: str, first: int, last: int) -> Sequence[ArchivedTurn]: ...
 
-    def head(self, session_id: str) -> int:
-        """Returns the newest turn of a session with a response in this scope, 0 for none."""
-        ...
-
     def last(self, session_id: str) -> tuple[int, bool]:
         """Returns the number of a session's last turn, 0 for none, and whether it runs."""
         ...
 
     def seen(self, session_id: str, last: int) -> tuple[int, bool]:
-        """Returns how many of a session's turns up to `last` clients asked or imported.
-
-        True if a client also sent messages of its own, which are no turns.
-        """
+        """Returns how many turns up to `last` clients asked or imported, and whether one sent messages of its own."""
         ...
 
     def open_turn(self, session_id: str) -> Sequence[AnyMessage]:

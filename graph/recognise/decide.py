@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from graph.recognise.client_chain import FingerprintRow, Link, OpenFingerprint, RequestChain, newest_results
-from graph.recognise.client_turns import CALL_ID, newest_calls, sent_ids
-from graph.recognise.match import (
-    Case,
-    Match,
-    find_match,
-    joined_before,
-    match_behind,
-    own_context,
-    stands_before,
+from graph.recognise.client_chain import (
+    FingerprintRow,
+    Link,
+    OpenFingerprint,
+    RequestChain,
+    newest_results,
+    squeezed,
 )
+from graph.recognise.client_turns import CALL_ID, newest_calls, sent_ids
+from graph.recognise.match import Case, Match, find_match, own_context, stands_before
 from graph.value.client import ClientMessage, Matched
 
 # How long a repeated request gets the response that its first try started.
 RETRIED_FOR: Final = timedelta(minutes=10)
 _MOST_ASKED: Final = 8
-_LATER_TURNS: Final = 8
+_LATER_TURNS: Final = 16
 
 DecisionKind = Literal["aside", "retry", "append", "resume", "regenerate", "fork", "new"]
 
@@ -78,15 +77,10 @@ def decide(case: Case, *, now: datetime) -> Decision:
 
 
 def _by_history(case: Case) -> Decision:
-    if case.previous is not None:
-        return _asked_before(case) or _at(case, match_behind(case, case.previous))
-    if case.request.session and not case.history:
-        match = find_match(case)  # unanswered questions only
-        return _named(case, imported=case.messages[:-1]) if match is None else _at(case, match)
     if (decision := _asked_before(case)) is not None:
         return decision
     match = find_match(case)
-    return _unknown(case) if match is None else _at(case, match)
+    return _unknown(case, case.messages[:-1]) if match is None else _at(case, match)
 
 
 def _tried_before(case: Case, now: datetime) -> Decision | None:
@@ -94,12 +88,9 @@ def _tried_before(case: Case, now: datetime) -> Decision | None:
     fingerprint = case.chain.fingerprint
     if fingerprint.idempotency:
         rows = case.find("idempotency", [fingerprint.idempotency])
-    elif case.request.is_retry:
-        rows = [
-            row for row in case.find("asked", [fingerprint.asked]) if row.frame == fingerprint.frame and row.is_last
-        ]
     else:
-        return None
+        asked = case.find("asked", [fingerprint.asked]) if case.request.is_retry else []
+        rows = [row for row in asked if row.frame == fingerprint.frame and row.is_last]
     row = next((row for row in rows if row.is_live and now - row.created_at <= RETRIED_FOR), None)
     if row is None:
         return None
@@ -119,28 +110,26 @@ def _with_results(case: Case) -> Decision | None:
     places = newest_results(case.messages)
     if not places:
         return None
-    first = places.start
-    if first and case.messages[first - 1].calls:
-        first -= 1
-    users = [link for link in case.chain.links if link.role == "user" and link.at < places.start]
-    question = users[-1] if users else None
+    first = places.start - bool(places.start and case.messages[places.start - 1].calls)
+    users = (link for link in reversed(case.chain.links) if link.role == "user" and link.at < places.start)
+    question = next(users, None)
     answered = {case.messages[at].call_id for at in places}
     found = _waiting(case, answered, answered | {call.id for call in case.messages[first].calls}, question)
     is_trailing = places.stop == len(case.messages)
     if found is None:
         return _from_elsewhere(case, question) if is_trailing else None
-    matched, session_id, whole = found
-    asked = _up_to(case, question)
-    own = () if asked is None else own_context(asked, session_id, case.known.head(session_id))
-    fingerprint = replace(case.chain.fingerprint, whole=whole)
+    matched, session_id, stands = found
+    before = _up_to(case, question) if question else None
+    own = own_context(before, session_id, case.known.last(session_id)[0], len(before.messages)) if before else ()
+    fingerprint = _fingerprint(case, stands=stands)
     decision = Decision("resume", matched, session_id, preamble=own, fingerprint=fingerprint)
     return decision if is_trailing else replace(decision, kind="append", imported=case.messages[first:-1])
 
 
 def _waiting(
     case: Case, answered: set[str], named: set[str], question: Link | None
-) -> tuple[Matched, str, bytes | None] | None:
-    """Returns how the session was found that waits for the results of the answered calls, its id and `whole`.
+) -> tuple[Matched, str, bool] | None:
+    """Returns how the session was found that waits for the results of the answered calls, its id, and if all stands.
 
     An id that we gave leads to its chat, as no other has it. One of the model's own counts where the chat is known
     otherwise.
@@ -148,39 +137,26 @@ def _waiting(
     scope, key = case.chain.fingerprint.scope, case.chain.fingerprint.key
     by_call = case.find("answer", [key.call(scope, name) for name in named if CALL_ID.fullmatch(name)])
     by_question = case.find("asked", [question.chain]) if question else []
-    alike = [row for row in by_question if case.is_same_person(row)]
-    rows = [row for row in (*by_call, *alike) if row.is_last]
+    rows = [row for row in (*by_call, *filter(case.is_same_person, by_question)) if row.is_last]
     for session_id in dict.fromkeys(filter(None, (case.request.session, *(row.session_id for row in rows)))):
         turn = case.known.open_turn(session_id)
         ids = {str(call["id"]) for call in newest_calls(turn)}
         if answered & (ids | {name for archived, name in sent_ids(turn).items() if archived in ids}):
-            stands = any(
-                row.session_id == session_id and row.whole == question.exact for row in by_question if question
-            )
-            return _matched(case, rows), session_id, case.chain.fingerprint.whole if stands else None
+            standing = {row.session_id for row in by_question if question and row.whole == question.exact}
+            return _matched(case, rows), session_id, session_id in standing
     return None
 
 
 def _from_elsewhere(case: Case, question: Link | None) -> Decision:
     """Takes results that no turn waits for, with their calls, into the turn of the question before them."""
-    after = 0 if question is None else question.at + 1
-    asked = _up_to(case, question)
-    if (decision := _asked_before(case)) is not None:
-        pass
-    elif asked is not None:
-        decision = _by_history(asked)
-    elif case.request.session:
-        decision = _named(case)
-    else:
-        decision = Decision("new", "new", group=case.chain.group, fingerprint=case.chain.fingerprint)
+    decision = _asked_before(case) or (_by_history(_up_to(case, question)) if question else _unknown(case, ()))
     stands = decision.fingerprint is not None and decision.fingerprint.whole is not None
-    return replace(decision, brought=case.messages[after:], fingerprint=_fingerprint(case, stands=stands))
+    brought = case.messages[question.at + 1 if question else 0 :]
+    return replace(decision, brought=brought, fingerprint=_fingerprint(case, stands=stands))
 
 
-def _up_to(case: Case, question: Link | None) -> Case | None:
-    """Returns the case as it was when the question was asked; None without one."""
-    if question is None:
-        return None
+def _up_to(case: Case, question: Link) -> Case:
+    """Returns the case as it was when the question was asked."""
     asked = replace(case.chain.fingerprint, asked=question.chain, state=question.chain, whole=question.exact)
     links = tuple(link for link in case.chain.links if link.at <= question.at)
     chain = RequestChain(links, (), asked, case.chain.group)
@@ -193,22 +169,31 @@ def _fingerprint(case: Case, *, stands: bool) -> OpenFingerprint:
 
 
 def _asked_before(case: Case) -> Decision | None:
+    """Decides on a request that is there already, word for word.
+
+    A question without history is asked anew: only in the client's own chat it is the same one.
+    """
+    has_history, is_named = bool(case.history or case.chain.answered), bool(case.request.session)
+    if is_named and not has_history and case.previous is None:
+        return None
     rows = case.find("asked", [case.chain.fingerprint.asked])
-    rows = [row for row in rows if case.is_pinned(row) or case.history or case.chain.answered]
-    rows = [row for row in rows[:_MOST_ASKED] if _may_be_asked(case, row)]
+    rows = [row for row in rows if has_history or case.is_pinned(row)][:_MOST_ASKED]
+    rows = [row for row in rows if _may_be_asked(case, row)]
     row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_group(row), row.is_last), default=None)
     if row is None or _has_twin(case, row, rows):
         return None
     stands = row.whole == case.chain.fingerprint.whole or stands_before(case, row)
     # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
-    is_regenerated = (
-        row.is_last and row.status != "running" and (row.status == "failed" or case.is_same_model(row.model))
-    )
-    if not is_regenerated or not case.has_images_of(row):
-        joined, own = joined_before(case, row), own_context(case, row.session_id, row.turn)
-        return _fork(case, row, row.turn - 1, stands=stands, imported=joined, preamble=own)
-    fingerprint = _fingerprint(case, stands=stands)
-    return Decision("regenerate", _matched(case, [row]), row.session_id, fingerprint=fingerprint)
+    is_over = row.status == "failed" or (row.status != "running" and case.is_same_model(row.model))
+    if row.is_last and is_over and case.has_images_of(row):
+        fingerprint = _fingerprint(case, stands=stands)
+        return Decision("regenerate", _matched(case, [row]), row.session_id, fingerprint=fingerprint)
+    # The messages in front of the question that were asked with it, as one.
+    turns = case.known.turns(row.session_id, row.turn, row.turn) if case.unanswered else ()
+    behind = [link for link in case.unanswered if any(squeezed(link.text) in turn.question for turn in turns)]
+    joined = tuple(case.messages[link.at] for link in behind)
+    own = own_context(case, row.session_id, row.turn, len(case.messages))
+    return _fork(case, Match(row, row.turn, -1, own, stands=stands), row.turn - 1, imported=joined)
 
 
 def _may_be_asked(case: Case, row: FingerprintRow) -> bool:
@@ -224,41 +209,30 @@ def _has_twin(case: Case, row: FingerprintRow, asked: Iterable[FingerprintRow]) 
     """Returns True if another chat with the same history ends before the question; each has its own session."""
     others = {other.session_id for other in asked}
     ends = case.find("chain", [case.history[-1].chain]) if case.history else []
-    return any(
-        end.is_live and end.is_last and end.session_id not in others and case.is_in_group(end) >= case.is_in_group(row)
-        for end in ends
-    )
+    ends = [end for end in ends if end.is_live and end.is_last and end.session_id not in others]
+    return any(case.is_in_group(end) >= case.is_in_group(row) for end in ends)
 
 
 def _at(case: Case, match: Match) -> Decision:
     """Decides by the end of the history: at the newest turn known to the client, or before it."""
-    row, preamble = match.row, match.preamble
-    if match.is_replaced:
-        first = max((link.at for link in case.history if link.role == "user" and link.at < match.index), default=0)
-        return _fork(
-            case, row, match.turn - 1, stands=match.stands, imported=case.messages[first:-1], preamble=preamble
-        )
-    rest = case.messages[match.index + 1 : -1]
+    row, rest = match.row, case.messages[match.index + 1 : -1]
     known = case.known.turns(row.session_id, match.turn, match.turn) if rest and rest[0].role != "user" else ()
-    if any(turn.lacks_results for turn in known):
-        first = max((link.at for link in case.chain.links if link.role == "user" and link.at <= match.index), default=0)
-        return _fork(
-            case, row, match.turn - 1, stands=match.stands, imported=case.messages[first:-1], preamble=preamble
-        )
+    if match.is_replaced or any(turn.lacks_results for turn in known):
+        # The turn is told again: with another answer, or with results that came too late.
+        users = (link.at for link in reversed(case.chain.links) if link.role == "user" and link.at <= match.index)
+        return _fork(case, match, match.turn - 1, imported=case.messages[next(users, 0) : -1])
     if all(link.at <= match.index for link in case.chain.links[:-1]):
         rest = ()  # only tool messages of known turns
     is_last = row.is_last and row.turn == match.turn
     if not is_last and _has_gone_on(case, match):
-        if _is_own(case, match):
-            return _fork(case, row, match.turn, stands=match.stands, context=rest, preamble=preamble)
-        return _fork(case, row, match.turn, stands=match.stands, imported=rest, preamble=preamble)
+        return _fork(case, match, match.turn, **{"context" if _is_own(case, match) else "imported": rest})
     ends_turn = any(turn.status == "requires_action" for turn in known)
     return Decision(
         "append",
         "tail" if match.is_tail and not case.request.session else _matched(case, [row]),
         row.session_id,
         imported=rest if ends_turn else (),
-        preamble=preamble,
+        preamble=match.preamble,
         context=() if ends_turn else rest,
         stop_first=match.is_running,
         group=case.chain.group if match.stands else "",
@@ -273,10 +247,9 @@ def _has_gone_on(case: Case, match: Match) -> bool:
     are told again.
     """
     later = case.known.turns(match.row.session_id, match.turn + 1, match.turn + _LATER_TURNS)
-    if not case.is_same_person(match.row) or not match.row.is_live:
+    if len(later) == _LATER_TURNS or not case.is_same_person(match.row) or not match.row.is_live:
         return bool(later)
-    is_seen = any(turn.status == "running" or (turn.status == "finished" and not turn.is_elsewhere) for turn in later)
-    return is_seen or case.known.head(match.row.session_id) > match.turn + _LATER_TURNS
+    return any(turn.status == "running" or (turn.status == "finished" and not turn.is_elsewhere) for turn in later)
 
 
 def _is_own(case: Case, match: Match) -> bool:
@@ -288,50 +261,24 @@ def _is_own(case: Case, match: Match) -> bool:
     return all(row.session_id != match.row.session_id for row in rows)
 
 
-def _unknown(case: Case) -> Decision:
-    history, group = case.messages[:-1], case.chain.group
-    if case.request.session:
-        has_turns = case.known.last(case.request.session)[0] > 0
-        return _named(case, context=history) if has_turns else _named(case, imported=history)
-    first = case.chain.links[0]
-    started = case.find("asked", [first.chain]) if group and first.role == "user" else []
-    started = [row for row in started if case.is_pinned(row)]
-    if started:
-        return _fork(case, started[0], started[0].turn - 1, stands=started[0].turn == 1, imported=history)
-    return Decision("new", "new", imported=history, group=group, fingerprint=case.chain.fingerprint)
-
-
-def _named(
-    case: Case, *, imported: tuple[ClientMessage, ...] = (), context: tuple[ClientMessage, ...] = ()
-) -> Decision:
-    """Goes on with the session that the request names, or in a fork of it while another question is answered."""
-    session_id, (last, is_running) = case.request.session, case.known.last(case.request.session)
+def _unknown(case: Case, history: tuple[ClientMessage, ...]) -> Decision:
+    """Begins a session, or goes on with the one that the request names: in a fork while it answers another question."""
+    session_id, group = case.request.session, case.chain.group
+    if not session_id:
+        return Decision("new", "new", imported=history, group=group, fingerprint=case.chain.fingerprint)
+    last, is_running = case.known.last(session_id)
     fingerprint = _fingerprint(case, stands=last == 0)
-    decision = Decision("append", "header", session_id, imported=imported, context=context, fingerprint=fingerprint)
+    decision = Decision("append", "header", session_id, fingerprint=fingerprint)
+    decision = replace(decision, context=history) if last else replace(decision, imported=history)
     return replace(decision, kind="fork", matched="fork", after_turn=last - 1) if is_running else decision
 
 
-def _fork(
-    case: Case,
-    row: FingerprintRow,
-    after_turn: int,
-    *,
-    stands: bool,
-    imported: tuple[ClientMessage, ...] = (),
-    preamble: tuple[ClientMessage, ...] = (),
-    context: tuple[ClientMessage, ...] = (),
-) -> Decision:
-    return Decision(
-        "fork",
-        "fork",
-        row.session_id,
-        after_turn=after_turn,
-        imported=imported,
-        preamble=preamble,
-        context=context,
-        group=case.chain.group or (row.group if case.is_same_person(row) else ""),
-        fingerprint=_fingerprint(case, stands=stands),
-    )
+def _fork(case: Case, match: Match, after_turn: int, **behind: tuple[ClientMessage, ...]) -> Decision:
+    """Decides for a session with the turns up to `after_turn`; `behind` is what it has of the rest."""
+    fields: dict[str, Any] = {"after_turn": after_turn, "preamble": match.preamble, **behind}
+    group = case.chain.group or (match.row.group if case.is_same_person(match.row) else "")
+    fingerprint = _fingerprint(case, stands=match.stands)
+    return Decision("fork", "fork", match.row.session_id, group=group, fingerprint=fingerprint, **fields)
 
 
 def _matched(case: Case, rows: Iterable[FingerprintRow]) -> Matched:

@@ -25,10 +25,11 @@ from graph.recognise.client_chain import (
     canonical,
     newest_results,
     results_first,
+    squeezed,
 )
 from graph.recognise.client_turns import is_imported, join_questions, newest_calls, said_by, sent_ids, unasked
 from graph.recognise.decide import Decision, decide
-from graph.recognise.match import Case, is_started_by
+from graph.recognise.match import Case
 from graph.recognise.side_request import is_side_request
 from graph.service.access import AFTERMATH_SECONDS, SessionAccess
 from graph.service.program_input import tokens_beside
@@ -180,9 +181,6 @@ class _KnownToStores:
             for number, messages in groupby(entries, key=lambda entry: entry.turn)
         ]
 
-    def head(self, session_id: str) -> int:
-        return self._fingerprints.head(session_id, self._scope)
-
     def seen(self, session_id: str, last: int) -> tuple[int, bool]:
         return self._stores.turns.seen_by_programs(session_id, last)
 
@@ -207,7 +205,7 @@ class _KnownToStores:
             messages.pop()  # a sentence of ours for people, never sent to a program
         said = [message for message in messages if isinstance(message, AIMessage)]
         answers = [text_of(message) for message in said]
-        final = [text_of(message) for message in said if not message.tool_calls]
+        final = "\n".join(text_of(message) for message in said if not message.tool_calls)
         results = [message for message in messages if isinstance(message, ToolMessage)]
         ids = sent_ids(messages)
         status = row.status
@@ -215,18 +213,17 @@ class _KnownToStores:
             live = self._access.live_turn(row.session_id)
             status, text = ("running", live.text) if live else ("failed", row.partial_text)
             # What this process streamed has all of it; what another one wrote down has only its newest part.
-            answers = [text] if is_started_by(text, "\n".join(answers)) else [*answers, text]
+            written = squeezed(canonical("assistant", "\n".join(answers)))
+            answers = [text] if squeezed(canonical("assistant", text)).startswith(written) else [*answers, text]
         return ArchivedTurn(
             row.number,
-            canonical("user", words_of(messages[0])),
-            canonical("assistant", "\n".join(answers)),
+            squeezed(canonical("user", words_of(messages[0]))),
+            frozenset(squeezed(canonical("assistant", text)) for text in ("\n".join(answers), final)) - {""},
             status,
-            row.model,
             is_elsewhere=not is_own and not row.is_imported and row.client != self._client,
             is_imported=row.is_imported,
             lacks_results=any(text_of(message) in NO_RESULT.values() for message in results),
             images=urls_of(messages[0]),
-            final=canonical("assistant", "\n".join(final)),
             results=tuple(canonical("tool", text_of(message)) for message in results if is_imported(message)),
             calls=tuple(ids.values()),
         )

@@ -16,14 +16,7 @@ from graph.store.schema import anchor_table, call_table, message_table, session_
 _anchor, _session, _turn = anchor_table.c, session_table.c, turn_table.c
 _call, _message = call_table.c, message_table.c
 _HASHES_AT_ONCE: Final = 500
-_later = anchor_table.alias("later")
 _OF_TURN = and_(_turn.session_id == _anchor.session_id, _turn.number == _anchor.turn)
-# Uses the index of sessions: a scope has far more rows than a session has turns.
-_HAS_LATER = (
-    select(_later.c.sequence)
-    .where(_later.c.session_id == _anchor.session_id, _later.c.turn > _anchor.turn, _later.c.scope == _anchor.scope)
-    .exists()
-)
 _ROWS = (
     select(
         _anchor.session_id,
@@ -37,7 +30,6 @@ _ROWS = (
         _turn.model,
         _turn.attempt == _anchor.attempt,
         _session.turn_count == _anchor.turn,
-        ~_HAS_LATER,
         _anchor.whole,
         _anchor.frame,
         _turn.client,
@@ -48,7 +40,6 @@ _ROWS = (
 )
 _OF_SESSION = and_(_anchor.session_id == bindparam("of_session"), _anchor.scope == bindparam("of_scope"))
 _TURNS = select(_anchor.turn).where(_OF_SESSION).distinct()
-_HEAD = select(func.max(_anchor.turn)).where(_OF_SESSION)
 _SCOPES = select(_anchor.scope).where(_anchor.session_id == bindparam("of_session")).distinct()
 _OF_ATTEMPT = (
     select(_anchor.asked, _anchor.created_at, _anchor.first_position, _anchor.first_call)
@@ -112,11 +103,6 @@ class FingerprintStore:
     def turns(self, session_id: str, scope: bytes) -> frozenset[int]:
         with self._database.read() as connection:
             return frozenset(connection.execute(_TURNS, {"of_session": session_id, "of_scope": scope}).scalars())
-
-    def head(self, session_id: str, scope: bytes) -> int:
-        """Returns the newest turn of a session with a response in this scope, 0 for none."""
-        with self._database.read() as connection:
-            return connection.execute(_HEAD, {"of_session": session_id, "of_scope": scope}).scalar() or 0
 
     def scopes(self, session_id: str) -> frozenset[bytes]:
         with self._database.read() as connection:

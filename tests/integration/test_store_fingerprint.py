@@ -44,7 +44,7 @@ def test_fingerprint_is_written_with_its_turn_and_completed_with_its_first_end(
     (asked,) = fingerprints.find(fingerprint.scope, "asked", [fingerprint.asked], limit=9)
     assert fingerprints.find(fingerprint.scope, "idempotency", [fingerprint.idempotency], limit=9) == (asked,)
     assert (asked.session_id, asked.turn, asked.attempt, asked.chain, asked.status) == (SESSION, 1, 1, None, "running")
-    assert (asked.is_live, asked.is_last, asked.is_head) == (True, True, True)
+    assert (asked.is_live, asked.is_last) == (True, True)
     assert stores.clock.has_returned(asked.created_at)
     ended = fingerprint.ended("Hello")
     stores.turns.finish(lease, 1, "finished", fingerprint=ended)
