@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, takewhile
 
@@ -47,7 +47,7 @@ from graph.service.turn_stream import (
 )
 from graph.service.turns import Turns
 from graph.store.fingerprint import FingerprintStore
-from graph.store.stores import ChatStores, ProgramStores
+from graph.store.stores import ProgramStores
 from graph.store.turn import TurnRow
 from graph.value.client import ClientMessage, ClientRequest, CompletionEnd, FoundResponse, Matched
 from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyError, TurnRateError
@@ -71,45 +71,38 @@ class Recognition:
         self._programs = programs
         self._models = models
 
-    def load_key(self) -> ChainKey:
-        """Returns the key of all fingerprints; makes it if there is none, so not within a block of `reading`."""
-        return ChainKey(self._programs.keys.get("anchor"))
-
     def decide(self, request: ClientRequest) -> Decision:
-        """Decides what a request continues, by the tables as they are now; reads only.
+        """Decides what a request continues, by the tables as they are now; reads only, but for the key of all hashes.
 
-        Raises:
-            NotFoundError: The named session or response doesn't exist or is of another scope.
-            BusyError: The session's turn is in progress with another question for the same model.
+        Raises `NotFoundError`: the named session or response doesn't exist or is of another scope.
         """
-        chain = self.load_key().read(request, owner=self._access.owner)
+        key, owner = ChainKey(self._programs.keys.get("anchor")), self._access.owner
         if is_side_request(request):
             return Decision("aside", "aside")
+        chain = key.read(request, owner=owner)
         with self._access.stores.database.reading():
-            if request.session:
-                self._check_named(request, chain.fingerprint.scope)
             scope, name = chain.fingerprint.scope, request.options.name
+            if request.session:
+                self._access.own(request.session)
+                scopes = self._programs.fingerprints.scopes(request.session)
+                if request.user and scopes and scope not in scopes:
+                    raise NotFoundError(request.session)
             known = _KnownToStores(self._access, self._programs.fingerprints, scope, name)
             previous = self._named_response(request, known) if request.previous else None
             told: tuple[ClientMessage, ...] = ()
             if previous is not None:
-                request, named = replace(request, session=previous.session_id), chain.fingerprint
-                called = self._called(request, known)
-                told = called or (() if previous.is_live else self._replaced(previous))
+                request = replace(request, session=previous.session_id)
+                told = self._told(request, previous, known)
                 request = replace(request, messages=(*told, *request.messages))
-                chain = self.load_key().read(request, owner=self._access.owner)
-                if called:
-                    previous = replace(previous, is_live=False)  # its turn is told, so the place is before it
-                    chain = replace(chain, fingerprint=named)  # as of the first time
+                # The hashes are those of the first time, when nothing had to be told.
+                chain = replace(key.read(request, owner=owner), fingerprint=chain.fingerprint)
+                previous = replace(previous, is_live=previous.is_live and not told)
             case = Case(request, chain, known, self._models.default_name, previous)
-            return replace(decide(case, now=self._access.clock()), told=told)
-
-    def _check_named(self, request: ClientRequest, scope: bytes) -> None:
-        """Checks that a named session is the owner's, and of the end user whom the request names, if any."""
-        self._access.own(request.session)
-        scopes = self._programs.fingerprints.scopes(request.session)
-        if request.user and scopes and scope not in scopes:
-            raise NotFoundError(request.session)
+            decision = replace(decide(case, now=self._access.clock()), told=told)
+            if decision.kind not in {"append", "regenerate"}:
+                return decision
+            last = self._access.stores.turns.last(decision.session_id)
+            return replace(decision, turn=last.number, attempt=last.attempt) if last else decision
 
     def _named_response(self, request: ClientRequest, known: Known) -> FingerprintRow:
         session_id, turn, attempt, ordinal = read_response_id(request.previous) or ("", 0, 0, 0)
@@ -122,34 +115,28 @@ class Recognition:
                     return row
         raise NotFoundError(request.previous)
 
-    def _called(self, request: ClientRequest, known: Known) -> tuple[ClientMessage, ...]:
-        """Returns the named response with its question, if the request answers its calls and no turn waits for them."""
-        answered = {message.call_id for message in takewhile(lambda each: each.role == "tool", request.messages)}
-        if not answered or answered & _ids_of(known.open_turn(request.session)):
-            return ()
-        session_id, turn, attempt, ordinal = read_response_id(request.previous) or ("", 0, 0, 0)
-        later = self._programs.fingerprints.of_attempt(session_id, turn, attempt)[ordinal:]
-        entries = [
-            entry
-            for entry in self._access.stores.archive.all_of_turn(session_id, turn)
-            if entry.message.type == "human"
-            or (entry.attempt == attempt and not (later and entry.position >= later[0].first_position))
-        ]
-        said = [entry.message for entry in entries]
-        ids = sent_ids(said)
-        while said and not answered & _ids_of(said[-1:]):
-            said.pop()  # what closed the turn, or was said behind the calls
-        if not said:
-            return ()
-        retained = self._access.stores.images.get(session_id, urls_of(said[0]))
-        return tuple(said_by(message, retained, ids) for message in said)
+    def _told(self, request: ClientRequest, row: FingerprintRow, known: Known) -> tuple[ClientMessage, ...]:
+        """Returns question and answer of the named response if no turn ends with it.
 
-    def _replaced(self, row: FingerprintRow) -> tuple[ClientMessage, ...]:
-        """Returns question and answer of an attempt that another one replaced."""
-        entries = self._access.stores.archive.all_of_turn(row.session_id, row.turn)
-        said = [entry.message for entry in entries if entry.message.type == "human" or entry.attempt == row.attempt]
-        answer = "\n\n".join(filter(None, (words_of(message) for message in said if message.type == "ai")))
-        return ClientMessage("user", words_of(said[0])), ClientMessage("assistant", answer)
+        Another attempt replaced it, or the request answers its calls and no turn waits for them.
+        """
+        answered = {message.call_id for message in takewhile(lambda each: each.role == "tool", request.messages)}
+        if row.is_live and (not answered or answered & _ids_of(known.open_turn(row.session_id))):
+            return ()
+        *_, ordinal = read_response_id(request.previous) or (0,)
+        later = self._programs.fingerprints.of_attempt(row.session_id, row.turn, row.attempt)[ordinal:]
+        end = later[0].first_position if later else NO_END
+        said = [
+            entry.message
+            for entry in self._access.stores.archive.all_of_turn(row.session_id, row.turn)
+            if entry.message.type == "human" or (entry.attempt == row.attempt and entry.position < end)
+        ]
+        # What closed the turn, or was said behind the calls, isn't told.
+        calling = max((at for at, message in enumerate(said, 1) if answered & _ids_of([message])), default=0)
+        if row.is_live and not calling:
+            return ()
+        ids, retained = sent_ids(said), self._access.stores.images.get(row.session_id, urls_of(said[0]))
+        return tuple(said_by(message, retained, ids) for message in (said[:calling] if calling else said))
 
 
 def _ids_of(turn: Sequence[AnyMessage]) -> set[str]:
@@ -158,45 +145,44 @@ def _ids_of(turn: Sequence[AnyMessage]) -> set[str]:
     return {name for call in newest_calls(turn) for name in (str(call["id"]), ids[str(call["id"])])}
 
 
+@dataclass(frozen=True)
 class _KnownToStores:
-    """What the tables know of the histories of one scope."""
+    """What the tables know of the histories of one scope; `client` is the program that asks."""
 
-    def __init__(self, access: SessionAccess, fingerprints: FingerprintStore, scope: bytes, client: str) -> None:
-        self._access = access
-        self._fingerprints = fingerprints
-        self._stores: ChatStores = access.stores
-        self._scope = scope
-        self._client = client
+    access: SessionAccess
+    fingerprints: FingerprintStore
+    scope: bytes
+    client: str
 
     def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> Sequence[FingerprintRow]:
-        rows = self._fingerprints.find(self._scope, kind, hashes, limit=_MOST_ROWS)
+        rows = self.fingerprints.find(self.scope, kind, hashes, limit=_MOST_ROWS)
         return [replace(row, status="failed") if self._has_died(row) else row for row in rows]
 
     def turns(self, session_id: str, first: int, last: int) -> Sequence[ArchivedTurn]:
-        entries = self._stores.archive.live_turns(session_id, first, last)
-        rows = {row.number: row for row in self._stores.turns.between(session_id, first, last)}
-        own = self._fingerprints.turns(session_id, self._scope)
+        entries = self.access.stores.archive.live_turns(session_id, first, last)
+        rows = {row.number: row for row in self.access.stores.turns.between(session_id, first, last)}
+        own = self.fingerprints.turns(session_id, self.scope)
         return [
             self._archived_turn(rows[number], list(messages), is_own=number in own)
             for number, messages in groupby(entries, key=lambda entry: entry.turn)
         ]
 
     def seen(self, session_id: str, last: int) -> tuple[int, bool]:
-        return self._stores.turns.seen_by_programs(session_id, last)
+        return self.access.stores.turns.seen_by_programs(session_id, last)
 
     def last(self, session_id: str) -> tuple[int, bool]:
-        last = self._stores.turns.last(session_id)
-        return (last.number, self._access.is_running(session_id)) if last else (0, False)
+        last = self.access.stores.turns.last(session_id)
+        return (last.number, self.access.is_running(session_id)) if last else (0, False)
 
     def open_turn(self, session_id: str) -> Sequence[AnyMessage]:
-        last = self._stores.turns.last(session_id)
-        if last is None or not last.is_open or self._access.is_running(session_id):
+        last = self.access.stores.turns.last(session_id)
+        if last is None or not last.is_open or self.access.is_running(session_id):
             return ()
-        entries = self._stores.archive.live_turns(session_id, last.number, last.number)
+        entries = self.access.stores.archive.live_turns(session_id, last.number, last.number)
         return [entry.message for entry in entries]
 
     def _has_died(self, row: FingerprintRow) -> bool:
-        return row.status == "running" and not self._access.is_running(row.session_id)
+        return row.status == "running" and not self.access.is_running(row.session_id)
 
     def _archived_turn(self, row: TurnRow, entries: Iterable[ArchivedMessage], *, is_own: bool) -> ArchivedTurn:
         messages = [entry.message for entry in entries]
@@ -210,7 +196,7 @@ class _KnownToStores:
         ids = sent_ids(messages)
         status = row.status
         if status == "running":
-            live = self._access.live_turn(row.session_id)
+            live = self.access.live_turn(row.session_id)
             status, text = ("running", live.text) if live else ("failed", row.partial_text)
             # What this process streamed has all of it; what another one wrote down has only its newest part.
             written = squeezed(canonical("assistant", "\n".join(answers)))
@@ -220,7 +206,7 @@ class _KnownToStores:
             squeezed(canonical("user", words_of(messages[0]))),
             frozenset(squeezed(canonical("assistant", text)) for text in ("\n".join(answers), final)) - {""},
             status,
-            is_elsewhere=not is_own and not row.is_imported and row.client != self._client,
+            is_elsewhere=not is_own and not row.is_imported and row.client != self.client,
             is_imported=row.is_imported,
             lacks_results=any(text_of(message) in NO_RESULT.values() for message in results),
             images=urls_of(messages[0]),
@@ -276,59 +262,53 @@ class Completions:
             StoreError: The message couldn't be committed.
         """
         request = replace(request, messages=results_first(request.messages))
-        if not request.idempotency_key:
-            return self._begin_or_recognise_again(request)
-        key = hash((self._access.owner, request.idempotency_key))
-        with self._locks[key % len(self._locks)]:  # or tries that come at once would all be the first one
-            return self._begin_or_recognise_again(request)
-
-    def _begin_or_recognise_again(self, request: ClientRequest) -> Response:
-        for _ in range(_TRIES):
-            try:
-                return self._begin(request)
-            except (ServerBusyError, TurnRateError):
-                raise
-            except BusyError:
-                pass  # one that came at the same moment was first: beside it, this one is a fork
-        return self._begin(request)
+        lock = self._locks[hash((self._access.owner, request.idempotency_key)) % len(self._locks)]
+        # Tries that come at once would all be the first one.
+        with lock if request.idempotency_key else nullcontext():
+            for _ in range(_TRIES):
+                try:
+                    return self._begin(request)
+                except (ServerBusyError, TurnRateError):
+                    raise
+                except BusyError:
+                    pass  # one that came at the same moment was first: beside it, this one is a fork
+            return self._begin(request)
 
     def _begin(self, request: ClientRequest) -> Response:
         decision = self._settled(request)
         request = replace(request, messages=(*decision.told, *request.messages))
+        session_id, turn = decision.session_id, decision.turn
         match decision.kind:
             case "aside":
                 return self._begin_side_request(request)
-            case "retry":
-                return self._started_before(decision)
             case "fork" | "new":
-                with self._started(decision, request.options.name) as session_id:
+                with ExitStack() as undo:  # what is stored of a new session is deleted if its turn can't begin
+                    session_id = self._new_session(decision, request.options.name)
+                    undo.callback(self._discard, session_id)
                     turn = self._send(session_id, request, decision)
-            case "append" | "regenerate" | "resume":
-                session_id = decision.session_id
-                turn = self._go_on(request, decision)
-        return self._response(session_id, turn, decision.matched)
+                    undo.pop_all()
+            case "append":
+                turn = self._send(session_id, request, decision)
+            case "regenerate":
+                options = _options_of(request, decision)
+                turn = self._turns.regenerate_answer(session_id, options=options, decision=decision)
+            case "resume":
+                turn = self._resume(request, decision)
+        return self._response(session_id, turn, decision)
 
     def _settled(self, request: ClientRequest) -> Decision:
         """Decides what the request is, after stopped turns that it may continue have ended.
 
         A program that left a turn mustn't find its session busy; other sessions aren't waited for.
         """
-        runner = self._access.runner
-        try:
-            decision = self._recognised(request)
-        except BusyError as busy:
-            if not (stopping := self._stopping(busy.detail)):
-                raise
-        else:
-            goes_on = decision.stop_first or runner.running(decision.session_id) is not None
-            stopping = self._stopping(decision.session_id) if goes_on else []
-            if decision.kind == "new" and any(message.role == "assistant" for message in request.messages):
-                stopping = runner.stopping(self._access.owner)  # the end of one may be what is unknown of the history
-            if not stopping:
-                return decision
+        decision, runner = self._recognition.decide(request), self._access.runner
+        goes_on = decision.stop_first or runner.running(decision.session_id) is not None
+        stopping = self._stopping(decision.session_id) if goes_on else []
+        if decision.kind == "new" and any(message.role == "assistant" for message in request.messages):
+            stopping = runner.stopping(self._access.owner)  # the end of one may be what is unknown of the history
         for log in stopping:
             log.wait_for_end(AFTERMATH_SECONDS)
-        return self._recognised(request)
+        return self._recognition.decide(request) if stopping else decision
 
     def _stopping(self, session_id: str) -> list[TurnLog]:
         """Returns the log of the session's turn if it runs, in whichever process, and was told to stop."""
@@ -336,44 +316,21 @@ class Completions:
         log = None if last is None else self._access.log_of(last)
         return [log] if log is not None and log.stop.is_set() and not log.is_over else []
 
-    def _recognised(self, request: ClientRequest) -> Decision:
-        """Interprets the request; if it continues a session, the decision has the session's last turn and attempt."""
-        self._recognition.load_key()
-        with self._access.stores.database.reading():
-            decision = self._recognition.decide(request)
-            if decision.kind not in {"append", "regenerate"}:
-                return decision
-            last = self._access.stores.turns.last(decision.session_id)
-            return decision if last is None else replace(decision, turn=last.number, attempt=last.attempt)
-
     def _begin_side_request(self, request: ClientRequest) -> Response:
         side_request = self._side_requests.begin(request, self._access.owner)
-        created = int(self._access.clock().timestamp())
+        log, created = side_request.log, int(self._access.clock().timestamp())
         return Response(
-            response_id(uuid.uuid4().hex),
-            created,
-            "",
-            0,
-            "aside",
-            side_request.log,
-            lambda: side_request.end,
-            side_request.log.stop.set,
+            response_id(uuid.uuid4().hex), created, "", 0, "aside", log, lambda: side_request.end, log.stop.set
         )
 
-    def _go_on(self, request: ClientRequest, decision: Decision) -> int:
-        """Goes on with a session and returns the number of the turn that answers."""
-        session_id = decision.session_id
-        options = _options_of(request, decision)
-        if decision.kind == "resume":
-            try:
-                return self._turns.resume(session_id, _results_of(request), options=options, decision=decision)
-            except InputError as error:
-                if error.reason != "unknown_call":
-                    raise
-                raise BusyError from error  # the turn was closed at the same moment
-        if decision.kind == "regenerate":
-            return self._turns.regenerate_answer(session_id, options=options, decision=decision)
-        return self._send(session_id, request, decision)
+    def _resume(self, request: ClientRequest, decision: Decision) -> int:
+        options, results = _options_of(request, decision), _results_of(request)
+        try:
+            return self._turns.resume(decision.session_id, results, options=options, decision=decision)
+        except InputError as error:
+            if error.reason != "unknown_call":
+                raise
+            raise BusyError from error  # the turn was closed at the same moment
 
     def _send(self, session_id: str, request: ClientRequest, decision: Decision) -> int:
         sent = request.messages[: len(request.messages) - len(decision.brought)]
@@ -399,87 +356,47 @@ class Completions:
         sent = tokens_beside(replace(request.options, preamble=tuple(messages)))
         return sent <= self._models.window_tokens(name) - _PROMPT_TOKENS
 
-    @contextmanager
-    def _started(self, decision: Decision, client: str) -> Iterator[str]:
-        """Yields a new session's id; what is stored of it is deleted if its turn can't begin."""
-        with ExitStack() as undo:
-            if decision.kind == "fork":
-                session_id = self._turns.fork(
-                    decision.session_id, after_turn=decision.after_turn, group=decision.group, client=client
-                )
-            else:
-                session_id = self._sessions.new_id()
-            undo.callback(self._discard, session_id)
-            yield session_id
-            undo.pop_all()
+    def _new_session(self, decision: Decision, client: str) -> str:
+        if decision.kind == "new":
+            return self._sessions.new_id()
+        after_turn, group = decision.after_turn, decision.group
+        return self._turns.fork(decision.session_id, after_turn=after_turn, group=group, client=client)
 
     def _discard(self, session_id: str) -> None:
         with suppress(NotFoundError):
             self._sessions.delete(session_id)
 
-    def _response(self, session_id: str, turn: int, matched: Matched) -> Response:
-        """Returns the response that this process has just started."""
+    def _response(self, session_id: str, turn: int, decision: Decision) -> Response:
+        """Returns the response that has just started, or that of an earlier try, which any server finished or runs.
+
+        Raises `BusyError` if the server that ran it has just died.
+        """
+        asked, is_retry = decision.fingerprint and decision.fingerprint.asked, decision.kind == "retry"
         with self._access.stores.database.reading():
             row = self._access.stores.turns.get(session_id, turn)
-            response_key = self._response_keys(session_id, turn, row.attempt)[-1]
-            log = self._access.log_of(row) or self._stored(response_key)
-        return self._at(response_key, matched, log)
-
-    def _started_before(self, decision: Decision) -> Response:
-        """Returns the response to an earlier try of the request, finished or in progress on any server.
-
-        Raises:
-            BusyError: The server that ran it has just died.
-        """
-        session_id, turn, attempt = decision.session_id, decision.turn, decision.attempt
-        response_keys = self._response_keys(session_id, turn, attempt)
-        response_key = next(
-            response_key
-            for response_key in reversed(response_keys)
-            if decision.fingerprint is None or response_key.asked == decision.fingerprint.asked
-        )
-        row = self._access.stores.turns.get(session_id, turn)
-        log = self._access.log_of(row) if response_key is response_keys[-1] and row.attempt == attempt else None
-        if log is None and response_key is response_keys[-1] and row.status == "running":
-            raise BusyError
-        return self._at(response_key, decision.matched, log or self._stored(response_key))
-
-    def _stored(self, response_key: ResponseKey) -> TurnLog:
-        return stored_log(response_key.turn, response_key.attempt, messages_of(self._access.stores, response_key))
+            keys = self._response_keys(session_id, turn, decision.attempt if is_retry else row.attempt)
+            response_key = next(each for each in reversed(keys) if asked in {None, each.asked})
+            is_newest = response_key is keys[-1] and response_key.attempt == row.attempt
+            log = self._access.log_of(row) if is_newest else None
+            if log is None and is_newest and is_retry and row.status == "running":
+                raise BusyError
+            messages = messages_of(self._access.stores, response_key) if log is None else ()
+        log = log or stored_log(turn, response_key.attempt, messages)
+        response = response_id(session_id, turn, response_key.attempt, response_key.ordinal)
+        created, matched = int(response_key.started_at.timestamp()), decision.matched
+        read_completion_end = partial(self._end_of, response_key, matched)
+        request_stop = partial(self._access.stores.turns.request_stop, session_id, turn)
+        return Response(response, created, session_id, turn, matched, log, read_completion_end, request_stop)
 
     def _response_keys(self, session_id: str, turn: int, attempt: int) -> list[ResponseKey]:
         """Returns the responses of an attempt, oldest first."""
         started = self._fingerprints.of_attempt(session_id, turn, attempt)
-        ends = [*((response.first_position, response.first_call) for response in started[1:]), (NO_END, NO_END)]
-        return [
-            ResponseKey(
-                session_id,
-                turn,
-                attempt,
-                ordinal,
-                response.asked,
-                response.created_at,
-                range(response.first_position, last_position),
-                range(response.first_call, last_call),
-            )
-            for ordinal, (response, (last_position, last_call)) in enumerate(zip(started, ends, strict=True), start=1)
-        ]
-
-    def _at(self, response_key: ResponseKey, matched: Matched, log: TurnLog) -> Response:
-        response = response_id(response_key.session_id, response_key.turn, response_key.attempt, response_key.ordinal)
-        read_completion_end = partial(self._end_of, response_key, matched)
-        created = int(response_key.started_at.timestamp())
-        request_stop = partial(self._access.stores.turns.request_stop, response_key.session_id, response_key.turn)
-        return Response(
-            response,
-            created,
-            response_key.session_id,
-            response_key.turn,
-            matched,
-            log,
-            read_completion_end,
-            request_stop,
-        )
+        ends = [*((later.first_position, later.first_call) for later in started[1:]), (NO_END, NO_END)]
+        keys = list[ResponseKey]()
+        for number, (each, (position, call)) in enumerate(zip(started, ends, strict=True), 1):
+            said, called = range(each.first_position, position), range(each.first_call, call)
+            keys.append(ResponseKey(session_id, turn, attempt, number, each.asked, each.created_at, said, called))
+        return keys
 
     def _end_of(self, response_key: ResponseKey, matched: Matched) -> CompletionEnd:
         """Returns how a response ended; the next response of the turn may have started meanwhile."""
