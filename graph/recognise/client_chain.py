@@ -9,15 +9,13 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall, ToolMessage
-from langchain_core.messages.tool import invalid_tool_call, tool_call
+from langchain_core.messages import AnyMessage
 
-from graph.core.attached import content_of, reference_of
-from graph.core.text import plain_text, plain_value
+from graph.core.attached import reference_of
+from graph.core.text import plain_text
 from graph.value.client import CACHE_KEY, ClientMessage, ClientRequest, ClientRole, Hint
-from graph.value.event import ClientCall
 from graph.value.view import TurnStatus
 
 HASH_BYTES: Final = 16
@@ -203,7 +201,11 @@ class RequestChain:
 def canonical(role: ClientRole, text: str) -> str:
     """Normalises a text for comparison, as clients change the form of the same words."""
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text if _is_encodable(text) else plain_text(text))
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # far faster than a search for lone surrogates
+            text = plain_text(text)
+        text = unicodedata.normalize("NFC", text)
     if "\x00" in text:
         text = plain_text(text)
     if role == "assistant" and "<" in text:
@@ -264,54 +266,8 @@ def _without_hidden_blocks(text: str) -> str:
     return "".join([*retained, text[begin:]])
 
 
-def _is_encodable(text: str) -> bool:
-    """Returns True if the text has no lone surrogate; far faster than a search."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def to_messages(messages: Iterable[ClientMessage]) -> list[AnyMessage]:
-    """Converts to model messages without ids; unreadable arguments are passed on unchanged."""
-    return [_to_message(message) for message in messages]
-
-
-def _to_message(message: ClientMessage) -> AnyMessage:
-    text = plain_text(message.text)
-    match message.role:
-        case "user":
-            return HumanMessage(content_of(text, [plain_text(url) for url in message.images]))
-        case "assistant":
-            valid, invalid = _split_calls(message.calls)
-            return AIMessage(text, tool_calls=valid, invalid_tool_calls=invalid)
-        case "tool":
-            return ToolMessage(text, tool_call_id=plain_text(message.call_id))
-
-
-def _split_calls(calls: Iterable[ClientCall]) -> tuple[list[ToolCall], list[InvalidToolCall]]:
-    valid: list[ToolCall] = []
-    invalid: list[InvalidToolCall] = []
-    for call in calls:
-        call_id, name, arguments = plain_text(call.id), plain_text(call.name), plain_text(call.arguments)
-        if (parsed := _parse(arguments)) is None:
-            invalid.append(invalid_tool_call(name=name, args=arguments, id=call_id))
-        else:
-            valid.append(tool_call(name=name, args=parsed, id=call_id))
-    return valid, invalid
-
-
-def _parse(arguments: str) -> dict[str, Any] | None:
-    try:
-        value = plain_value(json.loads(arguments or "{}"))
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 FingerprintHash = Literal["asked", "idempotency", "chain", "answer"]
@@ -378,18 +334,14 @@ class Known(Protocol):
 
     def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> Sequence[FingerprintRow]:
         """Returns the fingerprints with one of the hashes, newest first."""
-        ...
 
     def turns(self, session_id: str, first: int, last: int) -> Sequence[ArchivedTurn]: ...
 
     def last(self, session_id: str) -> tuple[int, bool]:
         """Returns the number of a session's last turn, 0 for none, and whether it runs."""
-        ...
 
     def seen(self, session_id: str, last: int) -> tuple[int, bool]:
         """Returns how many turns up to `last` clients asked or imported, and whether one sent messages of its own."""
-        ...
 
     def open_turn(self, session_id: str) -> Sequence[AnyMessage]:
         """Returns the messages of a session's last turn if results can resume it: it waits, or its server died."""
-        ...

@@ -6,15 +6,15 @@ import hashlib
 import json
 import re
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
-from langchain_core.messages.tool import tool_call
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, InvalidToolCall, ToolCall, ToolMessage
+from langchain_core.messages.tool import invalid_tool_call, tool_call
 
-from graph.core.attached import question_of, urls_of
+from graph.core.attached import content_of, question_of, urls_of
 from graph.core.language import user_language
 from graph.core.text import has_visible, plain_text, plain_value
 from graph.core.thinking import split_whole
@@ -30,24 +30,52 @@ _UNNAMED: Final = "tool"
 _IMPORTED: Final = "imported-"
 _BRACKET: Final = re.compile(r"[\[\]{}]")
 _DEEPEST: Final = 64
+_NAMED: Final = 5
+_ID_CHARS: Final = 64
 _MOST_MESSAGES: Final = 2_000
 _MOST_BYTES: Final = 8 * 2**20
 
 
 def check_history(messages: Sequence[ClientMessage]) -> None:
-    """Checks that a history can be imported.
+    """Checks that a history can be imported; `InputError` `too_long`: over 2,000 messages or 8 MB, images aside."""
+    texts = (text for message in messages for text in (message.text, *(call.arguments for call in message.calls)))
+    size = sum(len(text.encode(errors="replace")) for text in texts)
+    for count, most in ((len(messages), _MOST_MESSAGES), (size, _MOST_BYTES)):
+        if count > most:
+            raise InputError("too_long", f"{count} > {most}")
 
-    Raises `InputError` `too_long`: over 2,000 messages or 8 MB of text, images aside.
-    """
-    if len(messages) > _MOST_MESSAGES:
-        raise InputError("too_long", f"{len(messages)} > {_MOST_MESSAGES}")
-    size = sum(
-        len(part.encode(errors="replace"))
-        for message in messages
-        for part in (message.text, *(call.arguments for call in message.calls))
-    )
-    if size > _MOST_BYTES:
-        raise InputError("too_long", f"{size} > {_MOST_BYTES}")
+
+def to_messages(messages: Iterable[ClientMessage]) -> list[AnyMessage]:
+    """Converts to model messages without ids; unreadable arguments are passed on unchanged."""
+    return [_to_message(message) for message in messages]
+
+
+def _to_message(message: ClientMessage) -> AnyMessage:
+    text = plain_text(message.text)
+    if message.role == "user":
+        return HumanMessage(content_of(text, [plain_text(url) for url in message.images]))
+    if message.role == "tool":
+        return ToolMessage(text, tool_call_id=plain_text(message.call_id))
+    valid, invalid = list[ToolCall](), list[InvalidToolCall]()
+    for call in message.calls:
+        call_id, name, arguments = plain_text(call.id), plain_text(call.name), plain_text(call.arguments)
+        if (parsed := _parsed(arguments or "{}")) is None:
+            invalid.append(invalid_tool_call(name=name, args=arguments, id=call_id))
+        else:
+            valid.append(tool_call(name=name, args=parsed, id=call_id))
+    return AIMessage(text, tool_calls=valid, invalid_tool_calls=invalid)
+
+
+def _parsed(arguments: str) -> dict[str, Any] | None:
+    try:
+        value = plain_value(json.loads(arguments, parse_constant=_refuse))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
 
 
 def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str, language: Language = "en") -> list[list[AnyMessage]]:
@@ -125,17 +153,13 @@ def join_questions(
     answered = len(history)
     while answered and history[answered - 1].role == "user":
         answered -= 1
-    (joined,) = _joined((*history[answered:], asked)) if answered < len(history) else (asked,)
+    *_, joined = _joined((*history[answered:], asked))
     return tuple(history[:answered]), joined
 
 
 class _History:
     def __init__(
-        self,
-        id_prefix: str,
-        language: Language,
-        begun: Sequence[AnyMessage] = (),
-        not_run: Collection[str] = (),
+        self, id_prefix: str, language: Language, begun: Sequence[AnyMessage] = (), not_run: Collection[str] = ()
     ) -> None:
         self._turns: list[list[AnyMessage]] = [[*begun]] if begun else []
         self._not_run = not_run
@@ -171,13 +195,9 @@ class _History:
 
     def _close(self) -> None:
         if self._turns and not is_complete(self._turns[-1]):
-            self._turns[-1] += closing_messages(
-                self._turns[-1],
-                status="unanswered",
-                code="",
-                partial_text="",
-                language=self._language,
-                message_id=self._new_id(),
+            turn, language = self._turns[-1], self._language
+            turn += closing_messages(
+                turn, status="unanswered", code="", partial_text="", language=language, message_id=self._new_id()
             )
         self._waiting = {}
 
@@ -189,8 +209,7 @@ class _History:
 
     def _add_result(self, message: ClientMessage) -> None:
         call_id = self._waiting.pop(message.call_id, None)
-        if call_id is None:
-            call_id = self._make_call()
+        call_id = self._make_call() if call_id is None else call_id
         self._turns[-1].append(ToolMessage(message.text, tool_call_id=call_id, id=self._new_id()))
 
     def _make_call(self) -> str:
@@ -221,41 +240,36 @@ class _History:
 
 
 def _cleaned(messages: Iterable[ClientMessage]) -> list[ClientMessage]:
-    return list(_joined(filter(_says_anything, map(_plain, messages))))
+    plain = map(_plain, messages)
+    return _joined(each for each in plain if each.text or each.images or each.calls or each.role == "tool")
 
 
 def _plain(message: ClientMessage) -> ClientMessage:
-    """Returns the message with storable text, without thoughts, and with images that a provider accepts."""
+    """Returns the message with storable text, without thoughts, and with a mark for an image that no provider takes."""
     images = [plain_text(url) for url in message.images]
     sent = tuple(url for url in images if message.role == "user" and is_image_url(url))
-    lines = plain_text(message.text)
-    text = _with_marks(split_whole(lines)[1] if message.role == "assistant" else lines, len(images) - len(sent))
-    calls = message.calls if message.role == "assistant" else ()
-    return replace(message, text=text, images=sent, calls=calls)
+    is_answer, text = message.role == "assistant", plain_text(message.text)
+    text = split_whole(text)[1] if is_answer else text
+    marks = [IMAGE_MARK] * (len(images) - len(sent))
+    text = "\n".join([text, *marks] if has_visible(text) else marks)
+    return replace(message, text=text, images=sent, calls=message.calls if is_answer else ())
 
 
-def _with_marks(text: str, image_count: int) -> str:
-    """Returns the text with a mark for each image that isn't sent; "" without visible content."""
-    return "\n".join([*([text] if has_visible(text) else []), *[IMAGE_MARK] * image_count])
-
-
-def _says_anything(message: ClientMessage) -> bool:
-    return bool(message.text or message.images or message.calls) or message.role == "tool"
-
-
-def _joined(messages: Iterable[ClientMessage]) -> Iterator[ClientMessage]:
+def _joined(messages: Iterable[ClientMessage]) -> list[ClientMessage]:
     """Joins consecutive messages of one speaker; a message with calls isn't joined with the next one."""
-    before: ClientMessage | None = None
+    runs = list[list[ClientMessage]]()
     for message in messages:
+        before = runs[-1][-1] if runs else None
         if before is not None and before.role == message.role != "tool" and not before.calls:
-            text = "\n\n".join(filter(None, (before.text, message.text)))
-            before = replace(message, text=text, images=(*before.images, *message.images))
-            continue
-        if before is not None:
-            yield before
-        before = message
-    if before is not None:
-        yield before
+            runs[-1].append(message)
+        else:
+            runs.append([message])
+    return [_as_one(run) for run in runs]
+
+
+def _as_one(messages: Sequence[ClientMessage]) -> ClientMessage:
+    text = "\n\n".join(message.text for message in messages if message.text)
+    return replace(messages[-1], text=text, images=tuple(url for message in messages for url in message.images))
 
 
 def _name_of(call: ClientCall) -> str:
@@ -265,22 +279,8 @@ def _name_of(call: ClientCall) -> str:
 def _arguments_of(call: ClientCall) -> dict[str, Any]:
     """Returns the arguments; as text if they are no object or nested implausibly deep."""
     depth = max(accumulate(1 if sign in "[{" else -1 for sign in _BRACKET.findall(call.arguments)), default=0)
-    if depth <= _DEEPEST:
-        try:
-            parsed = plain_value(json.loads(call.arguments, parse_constant=_refuse))
-        except ValueError:
-            parsed = None
-        if isinstance(parsed, dict):
-            return parsed
-    return {"arguments": plain_text(call.arguments)}
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
-
-
-_NAMED: Final = 5
-_ID_CHARS: Final = 64
+    parsed = _parsed(call.arguments) if depth <= _DEEPEST else None
+    return {"arguments": plain_text(call.arguments)} if parsed is None else parsed
 
 
 # The ids of calls towards programs. Those of models repeat: some servers number the calls of each answer.
@@ -300,26 +300,19 @@ def sent_ids(turn: Sequence[AnyMessage]) -> dict[str, str]:
     They are made of the answers' random ids, so that no two chats have the same one.
     """
     answers = (message for message in turn if isinstance(message, AIMessage))
-    return {
-        str(call["id"]): _sent_id(str(answer.id), str(call["id"])) for answer in answers for call in answer.tool_calls
-    }
-
-
-def _sent_id(message_id: str, call_id: str) -> str:
-    return f"call_{hashlib.sha256(f'{message_id} {call_id}'.encode(errors='replace')).hexdigest()[:24]}"
+    ids = ((str(answer.id), str(call["id"])) for answer in answers for call in answer.tool_calls)
+    hashes = {name: hashlib.sha256(f"{at} {name}".encode(errors="replace")).hexdigest() for at, name in ids}
+    return {name: f"call_{digest[:24]}" for name, digest in hashes.items()}
 
 
 def _with_archived_ids(turn: Sequence[AnyMessage], sent: Iterable[ClientMessage]) -> list[ClientMessage]:
     """Returns a program's messages with the ids of calls that the model gave."""
     ids = {ours: archived for archived, ours in sent_ids(turn).items()}
-    return [
-        replace(
-            message,
-            call_id=ids.get(message.call_id, message.call_id),
-            calls=tuple(replace(call, id=ids.get(call.id, call.id)) for call in message.calls),
-        )
-        for message in sent
-    ]
+    messages = []
+    for message in sent:
+        calls = tuple(replace(call, id=ids.get(call.id, call.id)) for call in message.calls)
+        messages.append(replace(message, call_id=ids.get(message.call_id, message.call_id), calls=calls))
+    return messages
 
 
 def archived_call(call: ToolCall) -> ClientCall:
@@ -343,17 +336,16 @@ def results_of(
     ids = {each.call_id: None for each in sent if each.role == "tool"}
     if not ids.keys() & calls.keys():
         raise InputError("unknown_call", _named([*ids]))
-    copied = {at: _ids_of(each) & calls.keys() for at, each in enumerate(sent) if each.calls}
-    first = next((at for at, known in copied.items() if known), 0)  # before it are earlier rounds
+    copied = [{plain_text(call.id) for call in each.calls} & calls.keys() for each in sent]
+    first = next((at for at, known in enumerate(copied) if known), 0)  # before it are earlier rounds
     said = [each for each in sent[first:] if each.role == "tool" or each.calls]
     is_changed = any(each.calls and not _is_copy(each, calls) for each in said)
-    known = set().union(*copied.values())
+    known = set[str]().union(*copied)
     without = [name for name in unanswered_calls(open_turn) if name not in ids]
     not_run = [name for name in without if known and name not in known]
     missing = [name for name in without if name not in not_run]
     if missing and not is_changed:
-        theirs = sent_ids(open_turn)
-        raise InputError("unanswered_call", _named([theirs[name] for name in missing]))
+        raise InputError("unanswered_call", _named([sent_ids(open_turn)[name] for name in missing]))
     return continued(open_turn, said, id_prefix=id_prefix, language=language, not_run=not_run)
 
 
@@ -363,19 +355,8 @@ def newest_calls(open_turn: Sequence[AnyMessage]) -> list[ToolCall]:
 
 def _is_copy(message: ClientMessage, calls: Mapping[str, Any]) -> bool:
     """Returns True if a message has calls and all of them are among these, which are arguments by id."""
-    return bool(message.calls) and all(_is_same(call, calls) for call in message.calls)
-
-
-def _ids_of(message: ClientMessage) -> set[str]:
-    return {plain_text(call.id) for call in message.calls}
-
-
-def _is_same(copy: ClientCall, calls: Mapping[str, Any]) -> bool:
-    name = plain_text(copy.id)
-    try:
-        return name in calls and bool(plain_value(json.loads(copy.arguments or "{}")) == calls[name])
-    except (ValueError, RecursionError):
-        return False
+    copies = [(plain_text(call.id), _parsed(call.arguments or "{}")) for call in message.calls]
+    return bool(copies) and all(name in calls and arguments == calls[name] for name, arguments in copies)
 
 
 def _named(ids: Sequence[str]) -> str:

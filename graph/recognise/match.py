@@ -40,6 +40,7 @@ _DECORATED_CHARS: Final = 100_000
 _ALIKE: Final = 100
 _NEWEST_TURN: Final = 2**31 - 1
 _CANDIDATES: Final = 8
+_WORDS: Final = 1  # their place in `OpenFingerprint.frame`
 _MISSING_TURNS: Final = 20
 
 
@@ -137,14 +138,11 @@ class Case:
 
     def _has_other_frame(self, row: FingerprintRow) -> bool:
         """Whether the system message excludes a chat: together with the tools, or unless one person is known to ask."""
-        system, words, tools = (self._differs_in(row, part) for part in range(3))
+        system, words, tools = (self.differs_in(row, part) for part in (0, _WORDS, 2))
         return (words and tools) if self.is_same_person(row) else words or (system and tools)
 
-    def has_other_words(self, row: FingerprintRow) -> bool:
-        """Returns True if more than dates, times and numbers of the system messages differ."""
-        return self._differs_in(row, 1)
-
-    def _differs_in(self, row: FingerprintRow, part: int) -> bool:
+    def differs_in(self, row: FingerprintRow, part: int) -> bool:
+        """Returns True if the request's system message, `_WORDS` of it without dates and numbers, or tools differ."""
         place = slice(part * FRAME_BYTES, (part + 1) * FRAME_BYTES)
         is_known = bool(row.frame) and self.request.options.system is not None
         return is_known and self.chain.fingerprint.frame[place] != (row.frame or b"")[place]
@@ -337,17 +335,13 @@ def _by_chain(case: Case) -> Match | None:
     answers = {link.chain: link for link in case.history if link.role == "assistant"}
     newest = case.history[-1].chain
     rows = case.find("chain", [newest]) or case.find("chain", [chain for chain in answers if chain != newest])
-    places = [(answers[row.chain or b""], row) for row in rows]
-    places.sort(
-        key=lambda place: (
-            -place[0].at,
-            not case.is_in_group(place[1]),
-            not place[1].is_live,
-            case.has_other_words(place[1]),
-            not place[1].is_last,
-        )
-    )
-    found = [match for link, row in places[:_CANDIDATES] if (match := _at_row(case, row, link))]
+
+    def rank(row: FingerprintRow) -> tuple[int, ...]:
+        is_else = not case.is_in_group(row), not row.is_live, case.differs_in(row, _WORDS), not row.is_last
+        return -answers[row.chain or b""].at, *is_else
+
+    rows.sort(key=rank)
+    found = [match for row in rows[:_CANDIDATES] if (match := _at_row(case, row, answers[row.chain or b""]))]
     best = [match for match in found if match.index == max(each.index for each in found)]
     certain = [match for match in best if match.stands or case.is_pinned(match.row)]
     # Equal words don't tell two chats of one person apart, nor do their times.
@@ -358,12 +352,12 @@ def _by_chain(case: Case) -> Match | None:
 def _at_row(case: Case, row: FingerprintRow, link: Link) -> Match | None:
     """Returns the match at an answer of the same words; of another person's chat, at the last turn that stands here."""
     match = Match(row, row.turn, link.at, is_replaced=not row.is_live, stands=row.whole == link.exact)
-    if not match.stands and case.is_same_person(row):
+    if match.stands:
+        return match
+    if case.is_same_person(row):
         return None if row.is_live and case.is_told_otherwise(row) else match
-    if not match.stands:
-        turn, index = [(0, -1), *_run(case, row.session_id, row.turn)][-1]
-        return Match(row, turn, index, stands=True) if turn else None
-    return match
+    turn, index = [(0, -1), *_run(case, row.session_id, row.turn)][-1]
+    return Match(row, turn, index, stands=True) if turn else None
 
 
 def _run(case: Case, session_id: str, last: int) -> Iterator[tuple[int, int]]:
@@ -503,15 +497,15 @@ def _candidates(case: Case) -> Sequence[FingerprintRow]:
 def _past_unanswered(case: Case, match: Match | None) -> Match | None:
     """Skips questions without an answer, whose turns failed or were stopped, or whose answer the client lost."""
     end = case.history[-1].at + 1 if case.history else 0
-    for link in case.unanswered:
-        for row in case.find("asked", [link.chain]):
-            is_next = row.session_id == match.row.session_id if match else case.is_pinned(row)
-            stands, is_over = row.whole == link.exact, row.status == "finished" and row.chain is not None
-            is_open = case.is_same_person(row) or (stands and not is_over)
-            if is_next and is_open and row.is_live and row.turn > (match.turn if match else 0):
-                # What the client put behind the known turns stands before the questions, too.
-                own = (*match.preamble, *case.messages[match.index + 1 : end]) if match else ()
-                match = replace(match or Match(row, 0, -1), row=row, turn=row.turn, index=link.at, preamble=own)
-                match = replace(match, is_running=row.status == "running", stands=stands)
-                break
+    links = {link.chain: link for link in case.unanswered}
+    rows = [row for row in case.find("asked", [*links]) if row.is_live]
+    for row in sorted(rows, key=lambda row: links[row.asked].at):
+        stands, is_over = row.whole == links[row.asked].exact, row.status == "finished" and row.chain is not None
+        is_next = row.session_id == match.row.session_id if match else case.is_pinned(row)
+        is_open = case.is_same_person(row) or (stands and not is_over)
+        if is_next and is_open and row.turn > (match.turn if match else 0):
+            # What the client put behind the known turns stands before the questions, too.
+            own = (*match.preamble, *case.messages[match.index + 1 : end]) if match else ()
+            place = replace(match or Match(row, 0, -1), row=row, turn=row.turn, index=links[row.asked].at)
+            match = replace(place, preamble=own, is_running=row.status == "running", stands=stands)
     return match

@@ -22,7 +22,7 @@ from graph.fold.spec import FoldSpec, fold_of_messages, round_rate, target_chars
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
 from graph.model.summariser import ExtractiveSummariser, ModelSummariser, Summariser, generate_summary
-from graph.recognise.client_chain import to_messages
+from graph.recognise.client_turns import to_messages
 from graph.server.settings import Settings
 from graph.store.call import SideCall, SideRequestStore
 from graph.value.client import ClientMessage

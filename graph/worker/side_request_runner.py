@@ -17,8 +17,7 @@ from graph.core.turn import is_cut, text_of
 from graph.model.chunk import Answer, Usage
 from graph.model.factory import ChatModels
 from graph.model.spending import Spending
-from graph.recognise.client_chain import to_messages
-from graph.recognise.client_turns import archived_call
+from graph.recognise.client_turns import archived_call, to_messages
 from graph.store.call import SideCall, SideRequestStore
 from graph.value.client import ClientOptions, ClientRequest, ClientUsage, CompletionEnd
 from graph.value.error import (

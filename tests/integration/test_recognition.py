@@ -88,6 +88,15 @@ def test_a_history_of_500_messages_is_recognised_by_few_reads(http_api: HttpApi)
         assert 0 < tens <= most_tens
 
 
+def test_hundreds_of_questions_in_a_row_are_looked_for_at_once(http_api: HttpApi) -> None:
+    history, session_id = http_api.chat(1)
+    asked = [*history, *(user(f"question {number} of many") for number in range(300))]
+    with counted_reads() as count:
+        decision = http_api.decide(asked)
+    assert (decision.kind, decision.session_id) == ("append", session_id)
+    assert count()[0] <= 6
+
+
 def test_chats_that_begin_alike_stay_two(http_api: HttpApi) -> None:
     greeting = "안녕"
     first, second = http_api.ask([user(greeting)], "Hello!"), http_api.ask([user(greeting)], "Hello!")

@@ -19,8 +19,8 @@ from graph.core.language import session_language
 from graph.core.pin import ContextBlock, Said
 from graph.core.text import has_visible, plain_text
 from graph.core.turn import closed_mark, is_complete, split_turns, text_of
-from graph.recognise.client_chain import results_first, to_messages
-from graph.recognise.client_turns import continued, results_of, sent_ids, turns_of
+from graph.recognise.client_chain import results_first
+from graph.recognise.client_turns import continued, results_of, sent_ids, to_messages, turns_of
 from graph.value.client import ClientMessage
 from graph.value.error import InputError
 from graph.value.event import ClientCall
