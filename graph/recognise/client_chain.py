@@ -16,6 +16,7 @@ from langchain_core.messages import AnyMessage
 from graph.core.attached import reference_of
 from graph.core.text import plain_text
 from graph.value.client import CACHE_KEY, ClientMessage, ClientRequest, ClientRole, Hint
+from graph.value.event import ClientCall
 from graph.value.view import TurnStatus
 
 HASH_BYTES: Final = 16
@@ -28,6 +29,8 @@ _LINE_END: Final = re.compile(r"(?<!\r)\r+\n")
 _TEMPORARY: Final = "local:"
 SHARED_KEY: Final = "~"  # in front of a hash that is no chat's id
 FRAME_BYTES: Final = 8
+# Of a call's id towards programs: the part that all calls of an answer share.
+OF_ANSWER: Final = len("call_") + 16
 _DATED: Final = re.compile(
     r"\d[\d:.,/-]*\s?(?:(?:st|nd|rd|th|am|pm|z)\b|t(?=\d)|[년월일시분초])?"
     r"|\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -55,7 +58,7 @@ class Link(NamedTuple):
         at: Its index among the request's messages.
         text: Canonical.
         chain: Hash of the words of users and assistant up to this message.
-        exact: The same with pictures and results of tools; of an assistant's message, before it.
+        exact: The same with pictures, calls and results of tools; of an assistant's message, before it.
     """
 
     at: int
@@ -89,7 +92,8 @@ class ChainKey:
         return self.hash("answer", scope, _bytes(text))
 
     def call(self, scope: bytes, call_id: str) -> bytes:
-        return self.hash("call", scope, _bytes(call_id))
+        """Returns the hash of the answer that made a call."""
+        return self.hash("call", scope, _bytes(call_id[:OF_ANSWER]))
 
     def next(self, before: bytes, role: ClientRole, text: str) -> bytes:
         # Unambiguous without lengths, hence faster: only the last part varies, and `hash` input begins differently.
@@ -101,12 +105,12 @@ class ChainKey:
         return hmac.digest(self.secret, whole, "sha256")[:HASH_BYTES]
 
     def _links(self, chain: bytes, messages: Sequence[ClientMessage]) -> tuple[tuple[Link, ...], bytes]:
-        """Returns the links, and the hash of all words, pictures and results of tools."""
+        """Returns the links, and the hash of all words, pictures, calls and results of tools."""
         links, exact = list[Link](), chain
         for index, message in enumerate(messages):
             text = canonical(message.role, message.text)
             if message.role == "tool":
-                exact = self.next(exact, "tool", text)
+                exact = self.hash("result", exact, _bytes(message.call_id), _bytes(text))
             elif message.role == "user" or text:
                 linked = self.next(chain, message.role, text)
                 # Until there is a picture or a result, both are the same.
@@ -117,6 +121,9 @@ class ChainKey:
                 # Many clients leave out an assistant's message that calls tools, with what it says.
                 if not message.calls:
                     chain, exact = linked, told
+            if message.calls:
+                said = (part for call in message.calls for part in _said(call))
+                exact = self.hash("calls", exact, _bytes(text), *map(_bytes, said))
         return tuple(links), exact
 
     def _frame(self, request: ClientRequest, exact: bytes) -> bytes:
@@ -143,6 +150,14 @@ class ChainKey:
         return f"{SHARED_KEY}{group}" if hint.name == CACHE_KEY else group
 
 
+def _said(call: ClientCall) -> tuple[str, str, str]:
+    """Returns what a call says in one form, as libraries re-serialise JSON."""
+    try:
+        return call.id, call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
+    except (ValueError, RecursionError):
+        return call.id, call.name, call.arguments
+
+
 def is_chat_id(group: str) -> bool:
     """Returns True for the hash of a chat's own id, False for "" and for that of a key which requests share."""
     return bool(group) and not group.startswith(SHARED_KEY)
@@ -162,7 +177,7 @@ class OpenFingerprint:
         asked: Hash of the history up to the question, or up to the answered tool calls.
         idempotency: Hash of the whole request and its Idempotency-Key; None without one.
         state: The chain that the answer continues.
-        whole: Hash of all that was said, with pictures and results of tools; None if the session has turns that
+        whole: Hash of all that was said, with pictures, calls and results of tools; None if the session has turns that
             don't stand in the request.
         frame: What isn't said: 8 bytes each of the system message, its words, the tools' names, the whole request.
     """

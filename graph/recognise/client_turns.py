@@ -297,12 +297,15 @@ def waiting_calls(open_turn: Sequence[AnyMessage]) -> tuple[ClientCall, ...]:
 def sent_ids(turn: Sequence[AnyMessage]) -> dict[str, str]:
     """Returns the ids of a turn's calls as programs know them, by those that the model gave.
 
-    They are made of the answers' random ids, so that no two chats have the same one.
+    They begin with a hash of the answer's random id, so that no two chats have the same one.
     """
     answers = (message for message in turn if isinstance(message, AIMessage))
     ids = ((str(answer.id), str(call["id"])) for answer in answers for call in answer.tool_calls)
-    hashes = {name: hashlib.sha256(f"{at} {name}".encode(errors="replace")).hexdigest() for at, name in ids}
-    return {name: f"call_{digest[:24]}" for name, digest in hashes.items()}
+    return {name: f"call_{_digest(at)[:16]}{_digest(f'{at} {name}')[:8]}" for at, name in ids}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
 
 
 def _with_archived_ids(turn: Sequence[AnyMessage], sent: Iterable[ClientMessage]) -> list[ClientMessage]:

@@ -48,6 +48,7 @@ class Decision:
         told: What the server itself put in front of the request's messages: what a named response answered and said.
         stop_first: Stops the session's running turn first, as the client no longer listens to it.
         group: The chat group that the session has from now on, "" for its own or none.
+        is_own: False if another person may have begun the session: of it is sent what stands in the request alone.
         fingerprint: Fingerprint that the turn is started with; for "retry", the one of the first try. None for "aside".
     """
 
@@ -65,6 +66,7 @@ class Decision:
     stop_first: bool = False
     group: str = ""
     fingerprint: OpenFingerprint | None = None
+    is_own: bool = True
 
 
 def decide(case: Case, *, now: datetime) -> Decision:
@@ -179,15 +181,22 @@ def _asked_before(case: Case) -> Decision | None:
     rows = case.find("asked", [case.chain.fingerprint.asked])
     rows = [row for row in rows if has_history or case.is_pinned(row)][:_MOST_ASKED]
     rows = [row for row in rows if _may_be_asked(case, row)]
-    row = max(rows, key=lambda row: (case.has_images_of(row), case.is_in_group(row), row.is_last), default=None)
-    if row is None or _has_twin(case, row, rows):
+
+    def rank(row: FingerprintRow) -> tuple[bool, ...]:
+        return case.is_same_person(row), case.has_images_of(row), case.is_in_group(row), row.is_last
+
+    row = max(rows, key=rank, default=None)
+    his = find_match(case) if row and case.names_someone and not case.is_same_person(row) else None
+    if row is None or _has_twin(case, row, rows) or (his is not None and case.is_same_person(his.row)):
         return None
-    stands = row.whole == case.chain.fingerprint.whole or stands_before(case, row)
+    stands = case.stands_in(row, case.chain.fingerprint.whole or b"") or stands_before(case, row)
+    is_one = case.is_same_person(row) or (len({row.session_id for row in rows}) == 1 and not case.differs_in(row, 0))
     # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
     is_over = row.status == "failed" or (row.status != "running" and case.is_same_model(row.model))
-    if row.is_last and is_over and case.has_images_of(row):
-        fingerprint = _fingerprint(case, stands=stands)
-        return Decision("regenerate", _matched(case, [row]), row.session_id, fingerprint=fingerprint)
+    if is_one and row.is_last and is_over and case.has_images_of(row):
+        fingerprint, is_own = _fingerprint(case, stands=stands), case.is_same_person(row)
+        matched = _matched(case, [row])
+        return Decision("regenerate", matched, row.session_id, fingerprint=fingerprint, is_own=is_own)
     # The messages in front of the question that were asked with it, as one.
     turns = case.known.turns(row.session_id, row.turn, row.turn) if case.unanswered else ()
     behind = [link for link in case.unanswered if any(squeezed(link.text) in turn.question for turn in turns)]
@@ -198,7 +207,7 @@ def _asked_before(case: Case) -> Decision | None:
 
 def _may_be_asked(case: Case, row: FingerprintRow) -> bool:
     """Whether a turn with the request's words is of its chat: of the same person, or all turns before it stand."""
-    if row.whole is not None and row.whole == case.chain.fingerprint.whole:
+    if case.stands_in(row, case.chain.fingerprint.whole or b""):
         return True
     if case.is_same_person(row):
         return not case.is_told_otherwise(row)
@@ -237,6 +246,7 @@ def _at(case: Case, match: Match) -> Decision:
         stop_first=match.is_running,
         group=case.chain.group if match.stands else "",
         fingerprint=_fingerprint(case, stands=match.stands and is_last),
+        is_own=case.is_same_person(row),
     )
 
 
@@ -284,4 +294,4 @@ def _fork(case: Case, match: Match, after_turn: int, **behind: tuple[ClientMessa
 def _matched(case: Case, rows: Iterable[FingerprintRow]) -> Matched:
     if case.request.session:
         return "header"
-    return "hint" if any(case.is_in_group(row) for row in rows) else "history"
+    return "hint" if any(case.is_pinned(row) for row in rows) else "history"

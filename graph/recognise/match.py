@@ -33,6 +33,8 @@ _TELLING_CHARS: Final = 20
 # What agents and front ends add to an answer or drop from it: marks of Markdown, and what stands for the rest.
 _MARKS: Final = re.compile(r"[*_`#>~|…]|\.{3}")
 _ADDED_CHARS: Final = 60
+# What a client put in place of the turns before is no other beginning.
+_SUMMARY: Final = re.compile(r"(?i)summar|요약")
 # A decorated answer is looked for in so many exchanges before those that are known, and is no longer than this.
 _NEAR: Final = 3
 _DECORATED_CHARS: Final = 100_000
@@ -74,6 +76,10 @@ class Exchange:
     def calls(self) -> frozenset[str]:
         """The ids of our calls in its texts: some agents tell calls and their results as text."""
         return frozenset(name for each in self.messages for name in CALL_ID.findall(each.text))
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        return frozenset(call.id for each in self.messages for call in each.calls)
 
     @cached_property
     def pictures(self) -> frozenset[str]:
@@ -164,6 +170,19 @@ class Case:
         if is_chat_id(self.chain.group) or is_chat_id(row.group):
             return False
         return bool(self.request.user) or (self.request.is_personal and self.request.options.name == row.client)
+
+    @property
+    def names_someone(self) -> bool:
+        """Returns True if likeness may lead to a chat at all: with an id of the chat, or by one person."""
+        named = self.request.session or self.request.user or is_chat_id(self.chain.group)
+        return bool(named) or self.request.is_personal
+
+    def stands_in(self, row: FingerprintRow, exact: bytes) -> bool:
+        """Returns True if all turns before a row's answer stand in the request, whose hash at this place is `exact`.
+
+        Of another person with other numbers in his instructions that isn't certain: our own tools may have been told.
+        """
+        return row.whole == exact and (self.is_same_person(row) or not self.differs_in(row, 0))
 
     def has_images_of(self, row: FingerprintRow) -> bool:
         """Returns True if the question has the row's images; hashes cover words only, as clients leave images out."""
@@ -318,9 +337,10 @@ def find_match(case: Case) -> Match | None:
         turn = case.previous.turn if case.previous.is_live else case.previous.turn - 1
         return _further(case, Match(case.previous, turn, -1))
     match = _by_chain(case) if case.history else None
-    if case.history and (match is None or match.index < case.history[-1].at):
+    is_certain = match is not None and match.index == case.history[-1].at and case.is_same_person(match.row)
+    if case.history and case.names_someone and not is_certain:
         match, alike = match and _further(case, match), _by_words(case)
-        # Of as much, what another session has in a row counts more.
+        # Of as much, what another session has in a row counts more, and so does one's own chat.
         if alike and (
             match is None or (alike.index, alike.row.session_id != match.row.session_id) > (match.index, False)
         ):
@@ -344,14 +364,15 @@ def _by_chain(case: Case) -> Match | None:
     found = [match for row in rows[:_CANDIDATES] if (match := _at_row(case, row, answers[row.chain or b""]))]
     best = [match for match in found if match.index == max(each.index for each in found)]
     certain = [match for match in best if match.stands or case.is_pinned(match.row)]
-    # Equal words don't tell two chats of one person apart, nor do their times.
-    is_one = len({match.row.session_id for match in best}) == 1
-    return (certain or best)[0] if certain or is_one else None
+    best = certain or best
+    # Of one person's chats of which each stands whole any will do. Of several people's one is another's.
+    is_any = bool(certain) and case.is_same_person(best[0].row)
+    return best[0] if is_any or len({match.row.session_id for match in best}) == 1 else None
 
 
 def _at_row(case: Case, row: FingerprintRow, link: Link) -> Match | None:
     """Returns the match at an answer of the same words; of another person's chat, at the last turn that stands here."""
-    match = Match(row, row.turn, link.at, is_replaced=not row.is_live, stands=row.whole == link.exact)
+    match = Match(row, row.turn, link.at, is_replaced=not row.is_live, stands=case.stands_in(row, link.exact))
     if match.stands:
         return match
     if case.is_same_person(row):
@@ -371,7 +392,8 @@ def _run(case: Case, session_id: str, last: int) -> Iterator[tuple[int, int]]:
         found = next((each for each in exchanges if each.asked == asked and each.answered in turn.answers), None)
         if turn.status != "finished" or found is None:
             return
-        if not (found.pictures.issuperset(turn.images) and found.results.issuperset(turn.results)):
+        pairs = (found.pictures, turn.images), (found.results, turn.results), (found.called, turn.calls)
+        if not all(told.issuperset(archived) for told, archived in pairs):
             return
         unanswered = ""
         yield turn.number, found.last
@@ -379,7 +401,7 @@ def _run(case: Case, session_id: str, last: int) -> Iterator[tuple[int, int]]:
 
 def stands_before(case: Case, row: FingerprintRow) -> bool:
     """Returns True if the request has all turns before a row's question: the same request, or turn by turn."""
-    if row.turn == 1 or (row.whole is not None and row.whole == case.chain.links[-1].exact):
+    if row.turn == 1 or case.stands_in(row, case.chain.links[-1].exact):
         return True
     return [0, *(turn for turn, _ in _run(case, row.session_id, row.turn - 1))][-1] == row.turn - 1
 
@@ -471,8 +493,11 @@ def _is_contradicted(case: Case, alignment: Alignment, row: FingerprintRow) -> b
     at, oldest = alignment.pairs[alignment.near - 1]
     known = {index for index, _ in alignment.pairs}
     front = [each for index, each in enumerate(case.exchanges[:at]) if index not in known and each.is_telling]
-    is_own = any(len(each.answered) >= _TELLING_CHARS for each in front)
-    if not is_own or case.known.seen(row.session_id, row.turn)[1]:
+    front = [each for each in front if len(each.answered) >= _TELLING_CHARS]
+    if (
+        all(_SUMMARY.search(each.asked[:_FLOOR_CHARS]) for each in front)
+        or case.known.seen(row.session_id, row.turn)[1]
+    ):
         return False
     return any(not _may_be_missing(turn) for turn in case.known.turns(row.session_id, 1, oldest.number - 1))
 
@@ -500,12 +525,18 @@ def _past_unanswered(case: Case, match: Match | None) -> Match | None:
     links = {link.chain: link for link in case.unanswered}
     rows = [row for row in case.find("asked", [*links]) if row.is_live]
     for row in sorted(rows, key=lambda row: links[row.asked].at):
-        stands, is_over = row.whole == links[row.asked].exact, row.status == "finished" and row.chain is not None
+        stands = case.stands_in(row, links[row.asked].exact)
         is_next = row.session_id == match.row.session_id if match else case.is_pinned(row)
-        is_open = case.is_same_person(row) or (stands and not is_over)
+        # What was said of another person's answer doesn't stand in the request.
+        has_failed = row.status in {"failed", "stopped"} and not _answers(case, row)
+        is_open = case.is_same_person(row) or (stands and has_failed)
         if is_next and is_open and row.turn > (match.turn if match else 0):
             # What the client put behind the known turns stands before the questions, too.
             own = (*match.preamble, *case.messages[match.index + 1 : end]) if match else ()
             place = replace(match or Match(row, 0, -1), row=row, turn=row.turn, index=links[row.asked].at)
             match = replace(place, preamble=own, is_running=row.status == "running", stands=stands)
     return match
+
+
+def _answers(case: Case, row: FingerprintRow) -> bool:
+    return any(turn.answers for turn in case.known.turns(row.session_id, row.turn, row.turn))

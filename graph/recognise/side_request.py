@@ -13,9 +13,6 @@ _FRONT_CHARS: Final = 400
 _NEAR_CHARS: Final = 25
 _DEMAND_CHARS: Final = 2_500
 _SYSTEM_CHARS: Final = 6_000
-# Of a demand behind a whole chat: a person's would be shorter.
-_LEAST_LAST_CHARS: Final = 150
-_MOST_LAST_CHARS: Final = 700
 _FEW: Final = 2
 _SEVERAL: Final = 3
 
@@ -103,20 +100,11 @@ def is_side_request(request: ClientRequest) -> bool:
         return True
     if request.messages and _SUGGESTION.match(request.messages[-1].text):
         return True
-    if request.options.tools or request.previous or not request.messages:
+    if request.options.tools or request.previous or any(message.role != "user" for message in request.messages):
         return False
-    ends_in_demand = _ends_in_demand(request.messages[-1].text)
-    if ends_in_demand or any(message.role != "user" for message in request.messages):
-        return ends_in_demand
     asked = "\n\n".join(message.text for message in request.messages)
     by_user = _demand_of_user(asked)
     return _is_by_system(request.options.system or "", by_user, asked) or _is_by_user(by_user, asked)
-
-
-def _ends_in_demand(text: str) -> bool:
-    """Whether a message is all of a demand for a title, as NextChat and Zed put behind the whole chat."""
-    demand = _demand_of_user(text) if len(text) <= _MOST_LAST_CHARS and "\n\n" not in text else _Demand()
-    return demand.is_for_chat and len(demand.marks) >= len(_MARKS) - (len(text) >= _LEAST_LAST_CHARS)
 
 
 def _is_by_system(system: str, by_user: _Demand, asked: str) -> bool:

@@ -114,6 +114,7 @@ class TurnStarter:
             words=words,
         )
         values = {plain_text(key): plain_text(value) for key, value in options.context.items()}
+        holds_on = not session.project_root and (decision is None or decision.is_own)
         request = ContextRequest(
             session_id=session_id,
             owner=self._owner,
@@ -123,8 +124,8 @@ class TurnStarter:
             turn=turn.number,
             message=asked,
             own=own,
-            # Without a project, what earlier requests said of the context holds on.
-            context=values if session.project_root else self._contexts.apply_context(session_id, values, language),
+            # Without a project, what earlier requests said of the context holds on, unless another person said it.
+            context=self._contexts.apply_context(session_id, values, language) if holds_on else values,
         )
         self._runner.submit(
             Job(log, context, tuple(messages), session.compression_rate, request, fingerprint_of(decision))

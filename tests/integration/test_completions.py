@@ -556,6 +556,17 @@ def test_a_chat_has_the_id_that_comes_with_its_whole_history(chat: Chat) -> None
     assert reading.session_id != session_id
 
 
+@pytest.mark.parametrize("is_personal", [True, False])
+def test_what_was_said_of_a_session_beside_its_history_is_its_persons(
+    chat: Chat, server: FakeOpenAI, *, is_personal: bool
+) -> None:
+    hers = Program(chat.service.for_owner(chat.session_id), fields={"is_personal": is_personal})
+    session_id = hers.ask(question(1)).session_id
+    hers.service.sessions.update_context(session_id, {"selection": "0417"})
+    assert hers.ask(question(2)).session_id == session_id
+    assert ("0417" in str(server.bodies("chat")[-1])) is is_personal
+
+
 def test_several_models_in_one_chat_get_branches_of_their_own(chat: Chat, server: FakeOpenAI) -> None:
     server.script(hang("Half"))
     one = begin(chat, hint=CHAT_ID, model="scripted-model")

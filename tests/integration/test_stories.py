@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from graph.service import ChatService
 from graph.service.turn_stream import response_id
+from graph.store.turn import TurnEnd
 from graph.value.client import ClientMessage, Hint
 from graph.value.event import ClientCall
 from tests.fake.drawn import at_most
@@ -309,6 +310,46 @@ def test_a_result_closes_no_call_of_another_chat_that_has_the_same_id(
     brought = (ClientMessage("assistant", "", calls=calls), ClientMessage("tool", "booked", call_id=calls[0].id))
     decision = api.decide([*his, user("Yes please"), *brought])
     assert (decision.kind, decision.imported, decision.brought) == ("new", tuple(his), brought)
+
+
+GREETING = dialogue("Hello", "Hi")
+
+
+def test_two_chats_of_the_same_words_are_told_apart_by_their_calls(opened: HttpApi) -> None:
+    api, asked, chats = of_new_owner(opened), user("Book it for me."), []
+    for name in ("ann", "bob"):
+        made = (ClientCall("call_0", "look", f'{{"at": "secret-of-{name}"}}'), ClientCall("call_1", "look", "{}"))
+        called = api.ask([asked], "", status="requires_action", calls=made)
+        one, two = (ClientMessage("tool", "ok", call_id=call.id) for call in called.calls)
+        # Each call leads to its answer, the second as well as the first.
+        second = ClientMessage("assistant", "", calls=called.calls[1:])
+        assert api.decide([asked, second, two]).session_id == called.session_id
+        messages = [asked, ClientMessage("assistant", "", calls=called.calls), one, two]
+        assert api.resume(messages, "Done.") == called.session_id
+        chats.append((called.session_id, [*messages, assistant("Done."), user("And now?")]))
+    for session_id, messages in chats:
+        assert api.decide(messages).session_id == session_id
+        # Without the calls it could be either's.
+        assert api.decide([each for each in messages if each.role != "tool" and not each.calls]).kind == "new"
+
+
+def test_a_chat_that_two_people_have_is_nobodys(opened: HttpApi) -> None:
+    api = of_new_owner(opened)
+    sessions = {hold(api, GREETING) for _ in range(2)}
+    decision = api.decide([*GREETING, user("I am Bob.")])
+    assert (len(sessions), decision.kind, decision.imported) == (2, "new", GREETING)
+
+
+@pytest.mark.parametrize("status", ["stopped", None])
+def test_a_part_of_an_answer_is_no_more_than_its_question_to_another(opened: HttpApi, status: TurnEnd | None) -> None:
+    api = of_new_owner(opened)
+    session_id = hold(api, GREETING)
+    running = api.ask([*GREETING, user("Who am I?")], "You are secret-of-ann", status=status)
+    assert running.session_id == session_id
+    decision = api.decide([*GREETING, user("Who am I?"), user("Be brief.")])
+    assert (decision.kind, decision.after_turn, decision.stop_first) == ("fork", 1, False)
+    if running.lease is not None:
+        api.end(running, "You are Ann.")
 
 
 def test_an_unanswered_question_of_one_is_not_behind_the_same_words_of_another(opened: HttpApi) -> None:

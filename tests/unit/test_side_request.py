@@ -304,30 +304,6 @@ GENERATORS: dict[str, tuple[str, ...]] = {
             "title should be no more than 8 words.\n\nQuestion: how do I move a server?\n\nTitle: "
         ),
     ),
-    "NextChat's on users' words alone": (
-        "",
-        "서버를 옮기려고 해요",
-        (
-            "使用四到五个字直接返回这句话的简要主题，不要解释、不要标点、不要语气词、不要多余文本，不要加粗，如果没有"
-            "主题，请直接返回“闲聊”"
-        ),
-    ),
-}
-# Demands that clients put behind the whole chat.
-LAST_DEMANDS = {
-    "NextChat": (
-        "使用四到五个字直接返回这句话的简要主题，不要解释、不要标点、不要语气词、不要多余文本，不要加粗，如果没有主题"
-        "，请直接返回“闲聊”"
-    ),
-    "NextChat, English": (
-        "Please generate a four to five word title summarizing our conversation without any lead-in, punctuation, "
-        "quotation marks, periods, symbols, bold text, or additional text. Remove enclosing quotation marks."
-    ),
-    "Zed": (
-        "Generate a concise 3-7 word title for this conversation, omitting punctuation. Go straight to the title, "
-        "without any preamble and prefix like `Here's a concise suggestion:...` or `Title:`. Be descriptive. DO NOT "
-        "speak in the first person."
-    ),
 }
 COMMIT_BOT = "You are a helpful assistant that writes commit messages."
 COMMITS_ONLY = "You write commit messages. Reply only with the commit message, one line, no quotes."
@@ -414,14 +390,10 @@ def test_what_a_client_asks_for_itself_is_aside(name: str) -> None:
         assert not is_side_request(request(*users(f"Explain: {system}\n\n{asked[0]}")))
 
 
-@pytest.mark.parametrize("name", LAST_DEMANDS)
-def test_demand_behind_the_whole_chat_is_aside(name: str) -> None:
-    assert is_side_request(request(*messages("Hi", "Hello", LAST_DEMANDS[name]), system="You are a pirate."))
-    assert not is_side_request(request(*messages("Hi", "Hello", f"I read this: {LAST_DEMANDS[name]}")))
+def test_a_demand_behind_answers_of_a_chat_is_its_users() -> None:
     for said in (
-        "Give this conversation a title.",
+        "Give this chat a title, please, only the title, five words, no quotes, nothing else.",
         "이 대화의 제목만 지어 줘. 따옴표 없이.",
-        "Title, 5 words, no quotes?",
     ):
         assert not is_side_request(request(*messages("Hi", "Hello", said)))
 
