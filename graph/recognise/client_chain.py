@@ -81,7 +81,9 @@ class ChainKey:
         before = self.hash("behind", scope, _bytes(request.previous)) if request.previous else scope
         links, exact = self._links(before, request.messages)
         state = next((link.chain for link in reversed(links) if not request.messages[link.at].calls), before)
-        answered = answered_calls(request.messages)
+        places = newest_results(request.messages)
+        is_trailing = places.stop == len(request.messages)
+        answered = tuple(sorted(request.messages[at].call_id for at in places)) if is_trailing else ()
         asked = self.hash("calls", state, *map(_bytes, answered)) if answered else state
         frame = self._frame(request, exact)
         once = self.hash("once", asked, frame, _bytes(request.idempotency_key)) if request.idempotency_key else None
@@ -129,10 +131,8 @@ class ChainKey:
     def _frame(self, request: ClientRequest, exact: bytes) -> bytes:
         """Returns hashes of the system message, of its words, of the tools' names, and of the whole request."""
         options, hint = request.options, request.hint or Hint("", "")
-        told = (
-            *(options.name, request.is_personal, options.tools, options.tool_choice, options.sampling),
-            *(request.model, request.session, request.previous),
-        )
+        made = (options.name, request.is_personal, options.tools, options.tool_choice, options.sampling)
+        told = (*made, request.model, request.session, request.previous)
         settings = json.dumps(told, sort_keys=True, default=str).encode()
         system, words = _bytes(options.system or ""), _bytes(undated(options.system or ""))
         parts = (
@@ -235,11 +235,6 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def answered_calls(messages: Sequence[ClientMessage]) -> tuple[str, ...]:
-    places = newest_results(messages)
-    return tuple(sorted(messages[at].call_id for at in places)) if places.stop == len(messages) else ()
-
-
 def newest_results(messages: Sequence[ClientMessage]) -> range:
     """Returns where the results stand behind which only the user speaks; empty for none."""
     end = next((at for at in range(len(messages), 0, -1) if messages[at - 1].role != "user"), 0)
@@ -326,7 +321,6 @@ class ArchivedTurn:
         answers: The assistant's whole text, or the archived part if the turn was stopped, and the same without what was
             said beside calls of tools: squeezed; none without an answer.
         is_elsewhere: The page or another client asked, so that this client never saw the turn.
-        lacks_results: It was closed before the results of all of its calls came.
         images: References or URLs of the question's images, in order.
         results: Canonical texts of the results that its program sent.
         calls: The ids of its calls as its program knows them.
@@ -338,7 +332,6 @@ class ArchivedTurn:
     status: TurnStatus
     is_elsewhere: bool = False
     is_imported: bool = False
-    lacks_results: bool = False
     images: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()

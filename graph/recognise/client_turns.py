@@ -30,6 +30,8 @@ _UNNAMED: Final = "tool"
 _IMPORTED: Final = "imported-"
 _BRACKET: Final = re.compile(r"[\[\]{}]")
 _DEEPEST: Final = 64
+# The ids of calls towards programs. Those of models repeat: some servers number the calls of each answer.
+CALL_ID: Final = re.compile(r"call_[0-9a-f]{24}")
 _NAMED: Final = 5
 _ID_CHARS: Final = 64
 _MOST_MESSAGES: Final = 2_000
@@ -68,14 +70,10 @@ def _to_message(message: ClientMessage) -> AnyMessage:
 
 def _parsed(arguments: str) -> dict[str, Any] | None:
     try:
-        value = plain_value(json.loads(arguments, parse_constant=_refuse))
+        value = plain_value(json.loads(arguments, parse_constant=int))  # which refuses NaN and Infinity
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
 
 
 def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str, language: Language = "en") -> list[list[AnyMessage]]:
@@ -88,7 +86,7 @@ def turns_of(messages: Iterable[ClientMessage], *, id_prefix: str, language: Lan
     history = _History(id_prefix, language)
     for message in _cleaned(messages):
         history.add(message)
-    return history.end()
+    return history.end_turn()
 
 
 def continued(
@@ -171,17 +169,22 @@ class _History:
 
     def add(self, message: ClientMessage) -> None:
         if message.role == "user":
-            self._begin(question_of(message.text, message.images, message_id=self._new_id()))
-            return
-        if not self._turns:
-            self._begin(HumanMessage(ASSISTANT_BEGAN[self._language], id=self._new_id()))
+            self.end_turn().append([question_of(message.text, message.images, message_id=self._new_id())])
+        elif not self._turns:
+            self._turns.append([HumanMessage(ASSISTANT_BEGAN[self._language], id=self._new_id())])
         if message.role == "assistant":
             self._add_answer(message)
-        else:
+        elif message.role == "tool":
             self._add_result(message)
 
-    def end(self) -> list[list[AnyMessage]]:
-        self._close()
+    def end_turn(self) -> list[list[AnyMessage]]:
+        """Closes the last turn and returns all of them."""
+        if self._turns and not is_complete(self._turns[-1]):
+            turn, language = self._turns[-1], self._language
+            turn += closing_messages(
+                turn, status="unanswered", code="", partial_text="", language=language, message_id=self._new_id()
+            )
+        self._waiting = {}
         return self._turns
 
     def continued(self) -> list[AnyMessage]:
@@ -189,21 +192,10 @@ class _History:
         self._end_calls()
         return self._turns[-1]
 
-    def _begin(self, question: HumanMessage) -> None:
-        self._close()
-        self._turns.append([question])
-
-    def _close(self) -> None:
-        if self._turns and not is_complete(self._turns[-1]):
-            turn, language = self._turns[-1], self._language
-            turn += closing_messages(
-                turn, status="unanswered", code="", partial_text="", language=language, message_id=self._new_id()
-            )
-        self._waiting = {}
-
     def _add_answer(self, message: ClientMessage) -> None:
         self._end_calls()
-        calls = [self._new_call(_name_of(call), _arguments_of(call)) for call in message.calls]
+        names = [_BAD_IN_NAME.sub("_", call.name)[:_NAME_CHARS] or _UNNAMED for call in message.calls]
+        calls = [self._new_call(name, _arguments_of(call)) for name, call in zip(names, message.calls, strict=True)]
         self._waiting = {call.id: str(ours["id"]) for call, ours in zip(message.calls, calls, strict=True)}
         self._turns[-1].append(self._answer(message.text, calls))
 
@@ -272,19 +264,11 @@ def _as_one(messages: Sequence[ClientMessage]) -> ClientMessage:
     return replace(messages[-1], text=text, images=tuple(url for message in messages for url in message.images))
 
 
-def _name_of(call: ClientCall) -> str:
-    return _BAD_IN_NAME.sub("_", call.name)[:_NAME_CHARS] or _UNNAMED
-
-
 def _arguments_of(call: ClientCall) -> dict[str, Any]:
     """Returns the arguments; as text if they are no object or nested implausibly deep."""
     depth = max(accumulate(1 if sign in "[{" else -1 for sign in _BRACKET.findall(call.arguments)), default=0)
     parsed = _parsed(call.arguments) if depth <= _DEEPEST else None
     return {"arguments": plain_text(call.arguments)} if parsed is None else parsed
-
-
-# The ids of calls towards programs. Those of models repeat: some servers number the calls of each answer.
-CALL_ID: Final = re.compile(r"call_[0-9a-f]{24}")
 
 
 def waiting_calls(open_turn: Sequence[AnyMessage]) -> tuple[ClientCall, ...]:
@@ -354,6 +338,12 @@ def results_of(
 
 def newest_calls(open_turn: Sequence[AnyMessage]) -> list[ToolCall]:
     return next((message.tool_calls for message in reversed(open_turn) if isinstance(message, AIMessage)), [])
+
+
+def newest_ids(turn: Sequence[AnyMessage]) -> set[str]:
+    """Returns the ids of a turn's newest calls: the model's, and those that its program knows."""
+    ids = sent_ids(turn)
+    return {name for call in newest_calls(turn) for name in (str(call["id"]), ids[str(call["id"])])}
 
 
 def _is_copy(message: ClientMessage, calls: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ from graph.recognise.client_chain import (
     newest_results,
     squeezed,
 )
-from graph.recognise.client_turns import CALL_ID, newest_calls, sent_ids
+from graph.recognise.client_turns import CALL_ID, newest_ids
 from graph.recognise.match import Case, Match, find_match, own_context, stands_before
 from graph.value.client import ClientMessage, Matched
 
@@ -141,9 +141,7 @@ def _waiting(
     by_question = case.find("asked", [question.chain]) if question else []
     rows = [row for row in (*by_call, *filter(case.is_same_person, by_question)) if row.is_last]
     for session_id in dict.fromkeys(filter(None, (case.request.session, *(row.session_id for row in rows)))):
-        turn = case.known.open_turn(session_id)
-        ids = {str(call["id"]) for call in newest_calls(turn)}
-        if answered & (ids | {name for archived, name in sent_ids(turn).items() if archived in ids}):
+        if answered & newest_ids(case.known.open_turn(session_id)):
             standing = {row.session_id for row in by_question if question and row.whole == question.exact}
             return _matched(case, rows), session_id, session_id in standing
     return None
@@ -192,7 +190,8 @@ def _asked_before(case: Case) -> Decision | None:
     stands = case.stands_in(row, case.chain.fingerprint.whole or b"") or stands_before(case, row)
     is_one = case.is_same_person(row) or (len({row.session_id for row in rows}) == 1 and not case.differs_in(row, 0))
     # Several models may answer in one chat, at once or one soon after the other: none replaces another's answer.
-    is_over = row.status == "failed" or (row.status != "running" and case.is_same_model(row.model))
+    is_same_model = case.request.model in {"", row.model or case.default_model}
+    is_over = row.status == "failed" or (row.status != "running" and is_same_model)
     if is_one and row.is_last and is_over and case.has_images_of(row):
         fingerprint, is_own = _fingerprint(case, stands=stands), case.is_same_person(row)
         matched = _matched(case, [row])
@@ -226,7 +225,7 @@ def _at(case: Case, match: Match) -> Decision:
     """Decides by the end of the history: at the newest turn known to the client, or before it."""
     row, rest = match.row, case.messages[match.index + 1 : -1]
     known = case.known.turns(row.session_id, match.turn, match.turn) if rest and rest[0].role != "user" else ()
-    if match.is_replaced or any(turn.lacks_results for turn in known):
+    if match.is_replaced or any(turn.status in {"failed", "stopped"} for turn in known):
         # The turn is told again: with another answer, or with results that came too late.
         users = (link.at for link in reversed(case.chain.links) if link.role == "user" and link.at <= match.index)
         return _fork(case, match, match.turn - 1, imported=case.messages[next(users, 0) : -1])

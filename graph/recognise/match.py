@@ -189,10 +189,6 @@ class Case:
         sent = tuple(map(reference_of, self.messages[-1].images))
         return not sent or any(turn.images == sent for turn in self.known.turns(row.session_id, row.turn, row.turn))
 
-    def is_same_model(self, name: str) -> bool:
-        """Returns True if the request asks for the model of a turn; without one it asks for the session's."""
-        return not self.request.model or self.request.model == (name or self.default_model)
-
     def is_told_otherwise(self, row: FingerprintRow) -> bool:
         """Returns True if a turn has pictures or results of tools, and the request others beside the same words."""
         if self.is_pinned(row) or not any(exchange.pictures or exchange.results for exchange in self.exchanges):
@@ -451,7 +447,7 @@ def _by_words(case: Case) -> Match | None:
     The end is the newest known answer; what stands behind it is the client's own. Of two sessions that have as much of
     the history, one would be wrong: None.
     """
-    found: list[tuple[tuple[bool, int, bool, bool], Alignment, FingerprintRow]] = []
+    found: list[tuple[tuple[int, ...], Alignment, FingerprintRow]] = []
     count = len(case.exchanges)
     for row in _candidates(case):
         alignment = _aligned(case, case.exchanges, row.session_id, row.turn + count)
@@ -461,8 +457,8 @@ def _by_words(case: Case) -> Match | None:
         is_certain = _is_enough(case, [at for at, _ in near]) and not _is_contradicted(case, alignment, row)
         is_certain = is_certain or case.is_pinned(row) or row.asked == _asked_last(case)
         if is_ours and is_certain and not case.is_told_otherwise(row):
-            is_open = row.status != "finished"
-            found.append(((case.is_pinned(row), alignment.near, case.is_in_group(row), is_open), alignment, row))
+            known = case.is_pinned(row), alignment.near, len(alignment.pairs)
+            found.append(((*known, case.is_in_group(row), row.status != "finished"), alignment, row))
     best = [each for each in found if each[0] == max(rank for rank, *_ in found)]
     if len(best) != 1:
         return None

@@ -27,7 +27,7 @@ from graph.recognise.client_chain import (
     results_first,
     squeezed,
 )
-from graph.recognise.client_turns import is_imported, join_questions, newest_calls, said_by, sent_ids, unasked
+from graph.recognise.client_turns import is_imported, join_questions, newest_ids, said_by, sent_ids, unasked
 from graph.recognise.decide import Decision, decide
 from graph.recognise.match import Case
 from graph.recognise.side_request import is_side_request
@@ -55,7 +55,6 @@ from graph.value.record import ArchivedMessage
 from graph.value.view import TurnOptions
 from graph.worker.side_request_runner import SideRequestRunner
 from graph.worker.turn_log import TurnLog
-from prompt.system.framing import NO_RESULT
 
 _MOST_ROWS = 1_000
 _TRIES = 3
@@ -63,31 +62,31 @@ _TRIES = 3
 _PROMPT_TOKENS = 1_000
 
 
+@dataclass(frozen=True)
 class Recognition:
     """Recognises an owner's sessions by the messages that programs send again."""
 
-    def __init__(self, access: SessionAccess, programs: ProgramStores, models: ChatModels) -> None:
-        self._access = access
-        self._programs = programs
-        self._models = models
+    access: SessionAccess
+    programs: ProgramStores
+    models: ChatModels
 
     def decide(self, request: ClientRequest) -> Decision:
         """Decides what a request continues, by the tables as they are now; reads only, but for the key of all hashes.
 
         Raises `NotFoundError`: the named session or response doesn't exist or is of another scope.
         """
-        key, owner = ChainKey(self._programs.keys.get("anchor")), self._access.owner
+        key, owner = ChainKey(self.programs.keys.get("anchor")), self.access.owner
         if is_side_request(request):
             return Decision("aside", "aside")
         chain = key.read(request, owner=owner)
-        with self._access.stores.database.reading():
+        with self.access.stores.database.reading():
             scope, name = chain.fingerprint.scope, request.options.name
             if request.session:
-                self._access.own(request.session)
-                scopes = self._programs.fingerprints.scopes(request.session)
+                self.access.own(request.session)
+                scopes = self.programs.fingerprints.scopes(request.session)
                 if request.user and scopes and scope not in scopes:
                     raise NotFoundError(request.session)
-            known = _KnownToStores(self._access, self._programs.fingerprints, scope, name)
+            known = _KnownToStores(self.access, self.programs.fingerprints, scope, name)
             previous = self._named_response(request, known) if request.previous else None
             told: tuple[ClientMessage, ...] = ()
             if previous is not None:
@@ -97,18 +96,18 @@ class Recognition:
                 # The hashes are those of the first time, when nothing had to be told.
                 chain = replace(key.read(request, owner=owner), fingerprint=chain.fingerprint)
                 previous = replace(previous, is_live=previous.is_live and not told)
-            case = Case(request, chain, known, self._models.default_name, previous)
-            decision = replace(decide(case, now=self._access.clock()), told=told)
+            case = Case(request, chain, known, self.models.default_name, previous)
+            decision = replace(decide(case, now=self.access.clock()), told=told)
             if decision.kind not in {"append", "regenerate"}:
                 return decision
-            last = self._access.stores.turns.last(decision.session_id)
+            last = self.access.stores.turns.last(decision.session_id)
             return replace(decision, turn=last.number, attempt=last.attempt) if last else decision
 
     def _named_response(self, request: ClientRequest, known: Known) -> FingerprintRow:
         session_id, turn, attempt, ordinal = read_response_id(request.previous) or ("", 0, 0, 0)
         if request.session in ("", session_id):
-            self._access.own(session_id)
-            started = self._programs.fingerprints.of_attempt(session_id, turn, attempt)[:ordinal]
+            self.access.own(session_id)
+            started = self.programs.fingerprints.of_attempt(session_id, turn, attempt)[:ordinal]
             rows = known.find("asked", [started[-1].asked]) if 0 < ordinal == len(started) else ()
             for row in rows:
                 if (row.session_id, row.turn, row.attempt) == (session_id, turn, attempt):
@@ -121,28 +120,22 @@ class Recognition:
         Another attempt replaced it, or the request answers its calls and no turn waits for them.
         """
         answered = {message.call_id for message in takewhile(lambda each: each.role == "tool", request.messages)}
-        if row.is_live and (not answered or answered & _ids_of(known.open_turn(row.session_id))):
+        if row.is_live and (not answered or answered & newest_ids(known.open_turn(row.session_id))):
             return ()
         *_, ordinal = read_response_id(request.previous) or (0,)
-        later = self._programs.fingerprints.of_attempt(row.session_id, row.turn, row.attempt)[ordinal:]
+        later = self.programs.fingerprints.of_attempt(row.session_id, row.turn, row.attempt)[ordinal:]
         end = later[0].first_position if later else NO_END
         said = [
             entry.message
-            for entry in self._access.stores.archive.all_of_turn(row.session_id, row.turn)
+            for entry in self.access.stores.archive.all_of_turn(row.session_id, row.turn)
             if entry.message.type == "human" or (entry.attempt == row.attempt and entry.position < end)
         ]
         # What closed the turn, or was said behind the calls, isn't told.
-        calling = max((at for at, message in enumerate(said, 1) if answered & _ids_of([message])), default=0)
+        calling = max((at for at, message in enumerate(said, 1) if answered & newest_ids([message])), default=0)
         if row.is_live and not calling:
             return ()
-        ids, retained = sent_ids(said), self._access.stores.images.get(row.session_id, urls_of(said[0]))
+        ids, retained = sent_ids(said), self.access.stores.images.get(row.session_id, urls_of(said[0]))
         return tuple(said_by(message, retained, ids) for message in (said[:calling] if calling else said))
-
-
-def _ids_of(turn: Sequence[AnyMessage]) -> set[str]:
-    """Returns the ids of a turn's newest calls: the model's, and those that its program knows."""
-    ids = sent_ids(turn)
-    return {name for call in newest_calls(turn) for name in (str(call["id"]), ids[str(call["id"])])}
 
 
 @dataclass(frozen=True)
@@ -208,7 +201,6 @@ class _KnownToStores:
             status,
             is_elsewhere=not is_own and not row.is_imported and row.client != self.client,
             is_imported=row.is_imported,
-            lacks_results=any(text_of(message) in NO_RESULT.values() for message in results),
             images=urls_of(messages[0]),
             results=tuple(canonical("tool", text_of(message)) for message in results if is_imported(message)),
             calls=tuple(ids.values()),
@@ -283,7 +275,11 @@ class Completions:
                 return self._begin_side_request(request)
             case "fork" | "new":
                 with ExitStack() as undo:  # what is stored of a new session is deleted if its turn can't begin
-                    session_id = self._new_session(decision, request.options.name)
+                    if decision.kind == "new":
+                        session_id = self._sessions.new_id()
+                    else:
+                        after_turn, group, client = decision.after_turn, decision.group, request.options.name
+                        session_id = self._turns.fork(session_id, after_turn=after_turn, group=group, client=client)
                     undo.callback(self._discard, session_id)
                     turn = self._send(session_id, request, decision)
                     undo.pop_all()
@@ -355,12 +351,6 @@ class Completions:
         name = request.model or self._access.own(session_id).model
         sent = tokens_beside(replace(request.options, preamble=tuple(messages)))
         return sent <= self._models.window_tokens(name) - _PROMPT_TOKENS
-
-    def _new_session(self, decision: Decision, client: str) -> str:
-        if decision.kind == "new":
-            return self._sessions.new_id()
-        after_turn, group = decision.after_turn, decision.group
-        return self._turns.fork(decision.session_id, after_turn=after_turn, group=group, client=client)
 
     def _discard(self, session_id: str) -> None:
         with suppress(NotFoundError):

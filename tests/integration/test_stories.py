@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from graph.service import ChatService
@@ -444,6 +444,7 @@ def test_a_window_of_one_person_finds_its_own_chat(
 
 
 @settings(max_examples=at_most(100))
+@example([[3], [3, -1, -1]], {"is_personal": True})
 @given(HIS_CHATS, IS_HIS)
 def test_what_a_program_makes_of_a_window_finds_its_chat(
     opened: HttpApi, kinds: Sequence[Sequence[int]], fields: Mapping[str, Any]
