@@ -97,6 +97,10 @@ class ChainKey:
         """Returns the hash of the answer that made a call."""
         return self.hash("call", scope, _bytes(call_id[:OF_ANSWER]))
 
+    def called(self, before: bytes, text: str) -> bytes:
+        """Returns the chain up to what is said beside calls: it is no answer."""
+        return self.hash("called", before, _bytes(text))
+
     def next(self, before: bytes, role: ClientRole, text: str) -> bytes:
         # Unambiguous without lengths, hence faster: only the last part varies, and `hash` input begins differently.
         return hmac.digest(self.secret, _ROLES[role] + before + text.encode(), "sha256")[:HASH_BYTES]
@@ -114,7 +118,7 @@ class ChainKey:
             if message.role == "tool":
                 exact = self.hash("result", exact, _bytes(message.call_id), _bytes(text))
             elif message.role == "user" or text:
-                linked = self.next(chain, message.role, text)
+                linked = self.called(chain, text) if message.calls else self.next(chain, message.role, text)
                 # Until there is a picture or a result, both are the same.
                 told = linked if exact is chain else self.next(exact, message.role, text)
                 if message.images:
@@ -192,9 +196,10 @@ class OpenFingerprint:
 
     def ended(self, sent_text: str, first_call: str = "") -> EndedFingerprint:
         text = canonical("assistant", sent_text)
-        chain = self.key.next(self.state, "assistant", text) if text else None
+        said = self.key.called(self.state, text) if first_call else self.key.next(self.state, "assistant", text)
         answer = self.key.answer(self.scope, text) if text else None
-        return EndedFingerprint(self.asked, chain, self.key.call(self.scope, first_call) if first_call else answer)
+        made = self.key.call(self.scope, first_call) if first_call else answer
+        return EndedFingerprint(self.asked, said if text else None, made)
 
 
 @dataclass(frozen=True)

@@ -368,7 +368,9 @@ def _by_chain(case: Case) -> Match | None:
 
 def _at_row(case: Case, row: FingerprintRow, link: Link) -> Match | None:
     """Returns the match at an answer of the same words; of another person's chat, at the last turn that stands here."""
-    match = Match(row, row.turn, link.at, is_replaced=not row.is_live, stands=case.stands_in(row, link.exact))
+    # The turn of calls goes on behind what is said beside them.
+    stands = case.stands_in(row, link.exact) and not case.messages[link.at].calls
+    match = Match(row, row.turn, link.at, is_replaced=not row.is_live, stands=stands)
     if match.stands:
         return match
     if case.is_same_person(row):
@@ -490,10 +492,8 @@ def _is_contradicted(case: Case, alignment: Alignment, row: FingerprintRow) -> b
     known = {index for index, _ in alignment.pairs}
     front = [each for index, each in enumerate(case.exchanges[:at]) if index not in known and each.is_telling]
     front = [each for each in front if len(each.answered) >= _TELLING_CHARS]
-    if (
-        all(_SUMMARY.search(each.asked[:_FLOOR_CHARS]) for each in front)
-        or case.known.seen(row.session_id, row.turn)[1]
-    ):
+    front = [each for each in front if not _SUMMARY.search(each.asked[:_FLOOR_CHARS])]
+    if not front or case.known.seen(row.session_id, row.turn)[1]:
         return False
     return any(not _may_be_missing(turn) for turn in case.known.turns(row.session_id, 1, oldest.number - 1))
 
