@@ -99,9 +99,8 @@ def continued(
 ) -> list[AnyMessage]:
     """Returns what a program, but not its user, says further of a turn that has begun: results, and answers of others.
 
-    What the turn has already is left out: a copy of its newest calls, and their results. Further results come first, in
-    the order of the calls; in the end each call has a result and each result a call. `not_run` are ids of calls that
-    the program hasn't run.
+    A copy of the turn's newest calls and results that it has are left out. Further results come first, in the order of
+    the calls; in the end each call has a result and each result a call. The program hasn't run the calls of `not_run`.
     """
     messages = _with_archived_ids(begun, messages)
     calls = {str(call["id"]): call["args"] for call in newest_calls(begun)}
@@ -111,7 +110,7 @@ def continued(
     first = next((at for at, message in enumerate(said) if message.role != "tool"), len(said))
     for message in (*sorted(said[:first], key=lambda each: places.get(each.call_id, len(places))), *said[first:]):
         history.add(message)
-    return history.continued()[len(begun) :]
+    return history.end_calls()[len(begun) :]
 
 
 def said_by(message: AnyMessage, pictures: Mapping[str, str], ids: Mapping[str, str]) -> ClientMessage:
@@ -187,13 +186,8 @@ class _History:
         self._waiting = {}
         return self._turns
 
-    def continued(self) -> list[AnyMessage]:
-        """Returns the last turn, without an answer if there is none, but with a result of each call."""
-        self._end_calls()
-        return self._turns[-1]
-
     def _add_answer(self, message: ClientMessage) -> None:
-        self._end_calls()
+        self.end_calls()
         names = [_BAD_IN_NAME.sub("_", call.name)[:_NAME_CHARS] or _UNNAMED for call in message.calls]
         calls = [self._new_call(name, _arguments_of(call)) for name, call in zip(names, message.calls, strict=True)]
         self._waiting = {call.id: str(ours["id"]) for call, ours in zip(message.calls, calls, strict=True)}
@@ -206,17 +200,19 @@ class _History:
 
     def _make_call(self) -> str:
         """Adds a call for a result without one, to the preceding answer if it has no calls; returns its id."""
-        self._end_calls()
+        self.end_calls()
         turn, call = self._turns[-1], self._new_call(_UNNAMED, {})
         text = turn.pop().text if isinstance(turn[-1], AIMessage) else ""
         turn.append(self._answer(text, [call]))
         return str(call["id"])
 
-    def _end_calls(self) -> None:
+    def end_calls(self) -> list[AnyMessage]:
+        """Returns the last turn, without an answer if there is none, but with a result of each call."""
         for call_id in unanswered_calls(self._turns[-1]):
             text = (NOT_RUN if call_id in self._not_run else NO_RESULT)[self._language]
             self._turns[-1].append(ToolMessage(text, tool_call_id=call_id, id=self._new_id(), status="error"))
         self._waiting = {}
+        return self._turns[-1]
 
     def _answer(self, text: str, calls: list[ToolCall]) -> AIMessage:
         reason = "tool_calls" if calls else "stop"

@@ -32,16 +32,13 @@ class Decision:
     """Interpretation of a request.
 
     Attributes:
-        kind: "aside" is answered without any session; "retry" gets the response that its first try started; "append" is
-            the next turn of a session, "resume" continues the turn that waits for the client, "regenerate" is a new
-            attempt of the last turn; "fork" and "new" start a session.
+        kind: "aside" is answered without a session; "retry" gets the response of its first try; "append" is a session's
+            next turn, "resume" continues its waiting one, "regenerate" is a new attempt of its last one.
         matched: How the session was found.
         session_id: For "fork" its source; "" for "aside" and "new".
         after_turn: For "fork": the last turn taken from the source session; 0 for none.
-        turn: For "retry": the turn of the response. For "append" and "regenerate": the session's last turn when read,
-            if a later one makes the decision out of date; 0 if none does.
-        imported: Messages of the client and other models, to be archived as imported turns before the question; those
-            before a user's belong to the turn that waits for the client.
+        turn: For "retry": that of the response. For "append" and "regenerate": the last one when this was decided.
+        imported: Messages to be archived before the question, as turns; those before a user's end the waiting turn.
         brought: The client's calls and their results, behind the question, if no turn waits for them.
         preamble: Messages before and between the known ones: the client's own context.
         context: Messages between the newest known one and the question: sent with it, archived only if too long.
@@ -120,18 +117,15 @@ def _with_results(case: Case) -> Decision | None:
     is_trailing = places.stop == len(case.messages)
     if found is None:
         return _from_elsewhere(case, question) if is_trailing else None
-    matched, session_id, stands = found
-    before = _up_to(case, question) if question else None
-    own = own_context(before, session_id, case.known.last(session_id)[0], len(before.messages)) if before else ()
-    fingerprint = _fingerprint(case, stands=stands)
-    decision = Decision("resume", matched, session_id, preamble=own, fingerprint=fingerprint)
-    return decision if is_trailing else replace(decision, kind="append", imported=case.messages[first:-1])
+    if question:
+        last, _ = case.known.last(found.session_id)
+        own = own_context(_up_to(case, question), found.session_id, last, question.at + 1)
+        found = replace(found, preamble=own)
+    return found if is_trailing else replace(found, kind="append", imported=case.messages[first:-1])
 
 
-def _waiting(
-    case: Case, answered: set[str], named: set[str], question: Link | None
-) -> tuple[Matched, str, bool] | None:
-    """Returns how the session was found that waits for the results of the answered calls, its id, and if all stands.
+def _waiting(case: Case, answered: set[str], named: set[str], question: Link | None) -> Decision | None:
+    """Goes on with the session that waits for the results of the answered calls.
 
     An id that we gave leads to its chat, as no other has it. One of the model's own counts where the chat is known
     otherwise.
@@ -143,7 +137,8 @@ def _waiting(
     for session_id in dict.fromkeys(filter(None, (case.request.session, *(row.session_id for row in rows)))):
         if answered & newest_ids(case.known.open_turn(session_id)):
             standing = {row.session_id for row in by_question if question and row.whole == question.exact}
-            return _matched(case, rows), session_id, session_id in standing
+            fingerprint = _fingerprint(case, stands=session_id in standing)
+            return Decision("resume", _matched(case, rows), session_id, fingerprint=fingerprint)
     return None
 
 
@@ -183,9 +178,14 @@ def _asked_before(case: Case) -> Decision | None:
     def rank(row: FingerprintRow) -> tuple[bool, ...]:
         return case.is_same_person(row), case.has_images_of(row), case.is_in_group(row), row.is_last
 
-    row = max(rows, key=rank, default=None)
-    his = find_match(case) if row and case.names_someone and not case.is_same_person(row) else None
-    if row is None or _has_twin(case, row, rows) or (his is not None and case.is_same_person(his.row)):
+    if (row := max(rows, key=rank, default=None)) is None:
+        return None
+    # Another chat with the same history may end before the question: each has its own session.
+    ends, others = case.find("chain", [link.chain for link in case.history[-1:]]), {row.session_id for row in rows}
+    ends = [end for end in ends if end.is_live and end.is_last and end.session_id not in others]
+    his = find_match(case) if case.names_someone and not case.is_same_person(row) else None
+    is_his = his is not None and case.is_same_person(his.row)
+    if is_his or any(case.is_in_group(end) >= case.is_in_group(row) for end in ends):
         return None
     stands = case.stands_in(row, case.chain.fingerprint.whole or b"") or stands_before(case, row)
     is_one = case.is_same_person(row) or (len({row.session_id for row in rows}) == 1 and not case.differs_in(row, 0))
@@ -213,14 +213,6 @@ def _may_be_asked(case: Case, row: FingerprintRow) -> bool:
     return not case.chain.answered and stands_before(case, row)
 
 
-def _has_twin(case: Case, row: FingerprintRow, asked: Iterable[FingerprintRow]) -> bool:
-    """Returns True if another chat with the same history ends before the question; each has its own session."""
-    others = {other.session_id for other in asked}
-    ends = case.find("chain", [case.history[-1].chain]) if case.history else []
-    ends = [end for end in ends if end.is_live and end.is_last and end.session_id not in others]
-    return any(case.is_in_group(end) >= case.is_in_group(row) for end in ends)
-
-
 def _at(case: Case, match: Match) -> Decision:
     """Decides by the end of the history: at the newest turn known to the client, or before it."""
     row, rest = match.row, case.messages[match.index + 1 : -1]
@@ -233,20 +225,16 @@ def _at(case: Case, match: Match) -> Decision:
         rest = ()  # only tool messages of known turns
     is_last = row.is_last and row.turn == match.turn
     if not is_last and _has_gone_on(case, match):
-        return _fork(case, match, match.turn, **{"context" if _is_own(case, match) else "imported": rest})
+        has_own = case.known.seen(row.session_id, match.turn)[1]  # a program that moves files behind its history
+        return _fork(case, match, match.turn, **{"context" if has_own else "imported": rest})
     ends_turn = any(turn.status == "requires_action" for turn in known)
-    return Decision(
-        "append",
-        "tail" if match.is_tail and not case.request.session else _matched(case, [row]),
-        row.session_id,
-        imported=rest if ends_turn else (),
-        preamble=match.preamble,
-        context=() if ends_turn else rest,
-        stop_first=match.is_running,
-        group=case.chain.group if match.stands else "",
-        fingerprint=_fingerprint(case, stands=match.stands and is_last),
-        is_own=case.is_same_person(row),
+    behind = {"imported" if ends_turn else "context": rest}
+    matched: Matched = "tail" if match.is_tail and not case.request.session else _matched(case, [row])
+    decision = Decision(
+        "append", matched, row.session_id, preamble=match.preamble, stop_first=match.is_running, **behind
     )
+    group, fingerprint = case.chain.group if match.stands else "", _fingerprint(case, stands=match.stands and is_last)
+    return replace(decision, group=group, fingerprint=fingerprint, is_own=case.is_same_person(row))
 
 
 def _has_gone_on(case: Case, match: Match) -> bool:
@@ -259,15 +247,6 @@ def _has_gone_on(case: Case, match: Match) -> bool:
     if len(later) == _LATER_TURNS or not case.is_same_person(match.row) or not match.row.is_live:
         return bool(later)
     return any(turn.status == "running" or (turn.status == "finished" and not turn.is_elsewhere) for turn in later)
-
-
-def _is_own(case: Case, match: Match) -> bool:
-    """Whether all that stands behind the match is the client's own: neither question nor answer of a later turn."""
-    key, scope = case.chain.fingerprint.key, case.chain.fingerprint.scope
-    links = [link for link in case.history if link.at > match.index]
-    answers = [key.answer(scope, link.text) for link in links if link.role == "assistant"]
-    rows = [*case.find("asked", [link.chain for link in links]), *case.find("answer", answers)]
-    return all(row.session_id != match.row.session_id for row in rows)
 
 
 def _unknown(case: Case, history: tuple[ClientMessage, ...]) -> Decision:
@@ -284,10 +263,9 @@ def _unknown(case: Case, history: tuple[ClientMessage, ...]) -> Decision:
 
 def _fork(case: Case, match: Match, after_turn: int, **behind: tuple[ClientMessage, ...]) -> Decision:
     """Decides for a session with the turns up to `after_turn`; `behind` is what it has of the rest."""
-    fields: dict[str, Any] = {"after_turn": after_turn, "preamble": match.preamble, **behind}
     group = case.chain.group or (match.row.group if case.is_same_person(match.row) else "")
-    fingerprint = _fingerprint(case, stands=match.stands)
-    return Decision("fork", "fork", match.row.session_id, group=group, fingerprint=fingerprint, **fields)
+    fields: dict[str, Any] = {"group": group, "fingerprint": _fingerprint(case, stands=match.stands), **behind}
+    return Decision("fork", "fork", match.row.session_id, after_turn, preamble=match.preamble, **fields)
 
 
 def _matched(case: Case, rows: Iterable[FingerprintRow]) -> Matched:

@@ -194,14 +194,11 @@ class Case:
         if self.is_pinned(row) or not any(exchange.pictures or exchange.results for exchange in self.exchanges):
             return False
         turns = self.known.turns(row.session_id, max(1, row.turn - _MISSING_TURNS), row.turn)
-        for at, turn in align(self.exchanges, turns).pairs:
-            told = self.exchanges[at]
-            # The same picture may have another address each time.
-            seen, sent = (frozenset(filter(is_reference, urls)) for urls in (turn.images, told.pictures))
-            for archived, here in ((seen, sent), (frozenset(turn.results), told.results)):
-                if archived and here and not archived & here:
-                    return True
-        return False
+        pairs = [(turn, self.exchanges[at]) for at, turn in align(self.exchanges, turns).pairs]
+        # The same picture may have another address each time.
+        said = [({*filter(is_reference, turn.images)}, {*filter(is_reference, told.pictures)}) for turn, told in pairs]
+        said += [({*turn.results}, {*told.results}) for turn, told in pairs]
+        return any(archived and here and archived.isdisjoint(here) for archived, here in said)
 
 
 @dataclass(frozen=True)
@@ -219,12 +216,11 @@ class Alignment:
     near: int
 
 
-def align(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn], *, is_behind: bool = False) -> Alignment:
+def align(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn]) -> Alignment:
     """Finds the turns among the exchanges, from the newest on.
 
     Programs put exchanges of their own between turns, and leave turns out. Only if one of our turns is missing and
-    other exchanges stand in its place, the request is another branch from there on. With `is_behind`, turns and
-    exchanges stand behind others that are known to match.
+    other exchanges stand in its place, the request is another branch from there on.
     """
     places: dict[str, list[int]] = {}
     for index, exchange in enumerate(exchanges):
@@ -243,8 +239,6 @@ def align(exchanges: Sequence[Exchange], turns: Sequence[ArchivedTurn], *, is_be
         end, has_gap = at, False
         if end == 0:
             break
-    if is_behind and has_gap and end > 0:
-        start = len(pairs)
     return Alignment(tuple(pairs), start, near or len(pairs))
 
 
@@ -337,9 +331,8 @@ def find_match(case: Case) -> Match | None:
     if case.history and case.names_someone and not is_certain:
         match, alike = match and _further(case, match), _by_words(case)
         # Of as much, what another session has in a row counts more, and so does one's own chat.
-        if alike and (
-            match is None or (alike.index, alike.row.session_id != match.row.session_id) > (match.index, False)
-        ):
+        is_other = alike is not None and (match is None or alike.row.session_id != match.row.session_id)
+        if alike and (match is None or (alike.index, is_other) > (match.index, False)):
             match = alike
     if match is not None and not match.is_tail and not match.preamble:
         match = replace(match, preamble=own_context(case, match.row.session_id, match.turn, match.index))
@@ -410,8 +403,10 @@ def _further(case: Case, match: Match) -> Match:
     if not rest or match.is_replaced or not case.is_same_person(match.row):
         return match
     turns = case.known.turns(match.row.session_id, match.turn + 1, _NEWEST_TURN)
-    alignment = align(rest, turns, is_behind=True)
-    if alignment.start == len(alignment.pairs):
+    alignment = align(rest, turns)
+    first, oldest = alignment.pairs[-1] if alignment.pairs else (0, None)
+    # With others in place of the turn behind those that are known, the request left the session there.
+    if oldest is None or (first and any(not _may_be_missing(each) for each in turns if each.number < oldest.number)):
         return match
     at, turn = alignment.pairs[alignment.start]
     is_running = turn.status == "running"

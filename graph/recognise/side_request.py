@@ -76,11 +76,12 @@ _QUOTE: Final = re.compile(
 )
 _DIFF: Final = re.compile(r"(?m)^(?:diff --git |@@ -\d|--- a/|\+\+\+ b/|```diff)|<diff>")
 # Open WebUI's, whatever they ask for.
-_TASK: Final = re.compile(r"\s*### Task:")
-_HISTORY: Final = "<chat_history>"
+_TASK: Final = re.compile(
+    r"(?s)\s*(?:### Task:.*<chat_history>"
+    r"|Your task is to reflect the speaker's likely facial expression through a fitting emoji)"
+)
 # Qwen Code's, with the tools and all of the chat before it.
 _SUGGESTION: Final = re.compile(r"\s*\[SUGGESTION MODE:")
-_FACE: Final = re.compile(r"\s*Your task is to reflect the speaker's likely facial expression through a fitting emoji")
 
 
 class _Demand(NamedTuple):
@@ -96,9 +97,8 @@ def is_side_request(request: ClientRequest) -> bool:
 
     Regardless of whether the chat is known: Open WebUI requests a title before the chat's first request.
     """
-    if request.is_plain or request.task.strip():
-        return True
-    if request.messages and _SUGGESTION.match(request.messages[-1].text):
+    last = request.messages[-1].text if request.messages else ""
+    if request.is_plain or request.task.strip() or _SUGGESTION.match(last):
         return True
     if request.options.tools or request.previous or any(message.role != "user" for message in request.messages):
         return False
@@ -118,7 +118,7 @@ def _is_by_system(system: str, by_user: _Demand, asked: str) -> bool:
 
 
 def _is_by_user(demand: _Demand, asked: str) -> bool:
-    if (_TASK.match(asked) and _HISTORY in asked) or _FACE.match(asked):
+    if _TASK.match(asked):
         return True
     if demand.is_for_commit:
         return _DIFF.search(asked) is not None and len(demand.marks) >= _SEVERAL

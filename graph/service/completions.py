@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, takewhile
@@ -54,7 +54,6 @@ from graph.value.error import BusyError, InputError, NotFoundError, ServerBusyEr
 from graph.value.record import ArchivedMessage
 from graph.value.view import TurnOptions
 from graph.worker.side_request_runner import SideRequestRunner
-from graph.worker.turn_log import TurnLog
 
 _MOST_ROWS = 1_000
 _TRIES = 3
@@ -98,18 +97,16 @@ class Recognition:
                 previous = replace(previous, is_live=previous.is_live and not told)
             case = Case(request, chain, known, self.models.default_name, previous)
             decision = replace(decide(case, now=self.access.clock()), told=told)
-            if decision.kind not in {"append", "regenerate"}:
-                return decision
-            last = self.access.stores.turns.last(decision.session_id)
+            is_last = decision.kind in {"append", "regenerate"}
+            last = self.access.stores.turns.last(decision.session_id) if is_last else None
             return replace(decision, turn=last.number, attempt=last.attempt) if last else decision
 
     def _named_response(self, request: ClientRequest, known: Known) -> FingerprintRow:
         session_id, turn, attempt, ordinal = read_response_id(request.previous) or ("", 0, 0, 0)
         if request.session in ("", session_id):
             self.access.own(session_id)
-            started = self.programs.fingerprints.of_attempt(session_id, turn, attempt)[:ordinal]
-            rows = known.find("asked", [started[-1].asked]) if 0 < ordinal == len(started) else ()
-            for row in rows:
+            started = self.programs.fingerprints.of_attempt(session_id, turn, attempt)[ordinal - 1 : ordinal]
+            for row in known.find("asked", [each.asked for each in started]):
                 if (row.session_id, row.turn, row.attempt) == (session_id, turn, attempt):
                     return row
         raise NotFoundError(request.previous)
@@ -149,7 +146,8 @@ class _KnownToStores:
 
     def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> Sequence[FingerprintRow]:
         rows = self.fingerprints.find(self.scope, kind, hashes, limit=_MOST_ROWS)
-        return [replace(row, status="failed") if self._has_died(row) else row for row in rows]
+        is_dead = [row.status == "running" and not self.access.is_running(row.session_id) for row in rows]
+        return [replace(row, status="failed") if dead else row for row, dead in zip(rows, is_dead, strict=True)]
 
     def turns(self, session_id: str, first: int, last: int) -> Sequence[ArchivedTurn]:
         entries = self.access.stores.archive.live_turns(session_id, first, last)
@@ -173,9 +171,6 @@ class _KnownToStores:
             return ()
         entries = self.access.stores.archive.live_turns(session_id, last.number, last.number)
         return [entry.message for entry in entries]
-
-    def _has_died(self, row: FingerprintRow) -> bool:
-        return row.status == "running" and not self.access.is_running(row.session_id)
 
     def _archived_turn(self, row: TurnRow, entries: Iterable[ArchivedMessage], *, is_own: bool) -> ArchivedTurn:
         messages = [entry.message for entry in entries]
@@ -208,16 +203,9 @@ class _KnownToStores:
 
 
 class Completions:
-    """The responses to one owner's programs.
+    """The responses to one owner's programs: `begin(request).watch(print)` prints the events of one.
 
-    Usage:
-        >>> hello = ClientMessage("user", "Hello")
-        >>> completion = service.completions.begin(ClientRequest((hello,), ClientOptions("editor")))
-        >>> detach = completion.watch(print)  # the events, in the turn's thread
-
-    Args:
-        side_requests: Answers requests that need no session.
-        locks: Shared by all owners; one is held while a request with an idempotency key begins.
+    `locks` are shared by all owners; one is held while a request with an idempotency key begins.
     """
 
     def __init__(
@@ -274,15 +262,17 @@ class Completions:
             case "aside":
                 return self._begin_side_request(request)
             case "fork" | "new":
-                with ExitStack() as undo:  # what is stored of a new session is deleted if its turn can't begin
-                    if decision.kind == "new":
-                        session_id = self._sessions.new_id()
-                    else:
-                        after_turn, group, client = decision.after_turn, decision.group, request.options.name
-                        session_id = self._turns.fork(session_id, after_turn=after_turn, group=group, client=client)
-                    undo.callback(self._discard, session_id)
+                if decision.kind == "new":
+                    session_id = self._sessions.new_id()
+                else:
+                    after_turn, group, client = decision.after_turn, decision.group, request.options.name
+                    session_id = self._turns.fork(session_id, after_turn=after_turn, group=group, client=client)
+                try:
                     turn = self._send(session_id, request, decision)
-                    undo.pop_all()
+                except BaseException:  # then nothing of the new session stays
+                    with suppress(NotFoundError):
+                        self._sessions.delete(session_id)
+                    raise
             case "append":
                 turn = self._send(session_id, request, decision)
             case "regenerate":
@@ -299,18 +289,14 @@ class Completions:
         """
         decision, runner = self._recognition.decide(request), self._access.runner
         goes_on = decision.stop_first or runner.running(decision.session_id) is not None
-        stopping = self._stopping(decision.session_id) if goes_on else []
+        last = self._access.stores.turns.last(decision.session_id) if goes_on else None
+        log = self._access.log_of(last) if last is not None else None
+        stopping = [log] if log is not None and log.stop.is_set() and not log.is_over else []
         if decision.kind == "new" and any(message.role == "assistant" for message in request.messages):
             stopping = runner.stopping(self._access.owner)  # the end of one may be what is unknown of the history
         for log in stopping:
             log.wait_for_end(AFTERMATH_SECONDS)
         return self._recognition.decide(request) if stopping else decision
-
-    def _stopping(self, session_id: str) -> list[TurnLog]:
-        """Returns the log of the session's turn if it runs, in whichever process, and was told to stop."""
-        last = self._access.stores.turns.last(session_id)
-        log = None if last is None else self._access.log_of(last)
-        return [log] if log is not None and log.stop.is_set() and not log.is_over else []
 
     def _begin_side_request(self, request: ClientRequest) -> Response:
         side_request = self._side_requests.begin(request, self._access.owner)
@@ -337,13 +323,9 @@ class Completions:
             decision = replace(decision, preamble=(*decision.preamble, *history))
         else:
             decision = replace(decision, imported=history)
+        options, wait_seconds = _options_of(request, decision), AFTERMATH_SECONDS if decision.stop_first else 0.0
         return self._turns.send(
-            session_id,
-            asked.text,
-            images=asked.images,
-            options=_options_of(request, decision),
-            wait_seconds=AFTERMATH_SECONDS if decision.stop_first else 0.0,
-            decision=decision,
+            session_id, asked.text, images=asked.images, options=options, wait_seconds=wait_seconds, decision=decision
         )
 
     def _has_room(self, session_id: str, request: ClientRequest, messages: Iterable[ClientMessage]) -> bool:
@@ -352,15 +334,8 @@ class Completions:
         sent = tokens_beside(replace(request.options, preamble=tuple(messages)))
         return sent <= self._models.window_tokens(name) - _PROMPT_TOKENS
 
-    def _discard(self, session_id: str) -> None:
-        with suppress(NotFoundError):
-            self._sessions.delete(session_id)
-
     def _response(self, session_id: str, turn: int, decision: Decision) -> Response:
-        """Returns the response that has just started, or that of an earlier try, which any server finished or runs.
-
-        Raises `BusyError` if the server that ran it has just died.
-        """
+        """Returns the response that has just started, or of an earlier try; `BusyError` if its server has just died."""
         asked, is_retry = decision.fingerprint and decision.fingerprint.asked, decision.kind == "retry"
         with self._access.stores.database.reading():
             row = self._access.stores.turns.get(session_id, turn)
@@ -383,7 +358,7 @@ class Completions:
         started = self._fingerprints.of_attempt(session_id, turn, attempt)
         ends = [*((later.first_position, later.first_call) for later in started[1:]), (NO_END, NO_END)]
         keys = list[ResponseKey]()
-        for number, (each, (position, call)) in enumerate(zip(started, ends, strict=True), 1):
+        for number, (each, (position, call)) in enumerate(zip(started, ends, strict=False), 1):
             said, called = range(each.first_position, position), range(each.first_call, call)
             keys.append(ResponseKey(session_id, turn, attempt, number, each.asked, each.created_at, said, called))
         return keys
@@ -398,9 +373,10 @@ class Completions:
         """Returns a response to a program of this owner's by its id; `NotFoundError` if there is none."""
         session_id, turn, attempt, ordinal = read_response_id(name) or ("", 0, 0, 0)
         self._access.own(session_id)
-        if not 0 < ordinal <= len(self._fingerprints.of_attempt(session_id, turn, attempt)):
+        keys = self._response_keys(session_id, turn, attempt)
+        if not 0 < ordinal <= len(keys):
             raise NotFoundError(name)
-        return found_response(self._access, self._response_keys(session_id, turn, attempt), ordinal)
+        return found_response(self._access, keys, ordinal)
 
 
 def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:
@@ -410,7 +386,5 @@ def _options_of(request: ClientRequest, decision: Decision) -> TurnOptions:
 
 def _results_of(request: ClientRequest) -> list[ClientMessage]:
     """Returns the newest results of the request, with the assistant's messages that call before and between them."""
-    sent, first = request.messages, newest_results(request.messages).start
-    while first and (sent[first - 1].calls or sent[first - 1].role == "tool"):
-        first -= 1
-    return list(sent[first:])
+    sent = request.messages[: newest_results(request.messages).stop]
+    return [*takewhile(lambda each: each.calls or each.role == "tool", reversed(sent))][::-1]
