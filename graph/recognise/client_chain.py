@@ -15,8 +15,8 @@ from langchain_core.messages import AnyMessage
 
 from graph.core.attached import reference_of
 from graph.core.text import plain_text
+from graph.recognise.client_turns import parsed_arguments
 from graph.value.client import CACHE_KEY, ClientMessage, ClientRequest, ClientRole, Hint
-from graph.value.event import ClientCall
 from graph.value.view import TurnStatus
 
 HASH_BYTES: Final = 16
@@ -128,7 +128,7 @@ class ChainKey:
                 if not message.calls:
                     chain, exact = linked, told
             if message.calls:
-                said = (part for call in message.calls for part in _said(call))
+                said = (part for call in message.calls for part in (call.id, call.name, _in_one_form(call.arguments)))
                 exact = self.hash("calls", exact, _bytes(text), *map(_bytes, said))
         return tuple(links), exact
 
@@ -154,12 +154,10 @@ class ChainKey:
         return f"{SHARED_KEY}{group}" if hint.name == CACHE_KEY else group
 
 
-def _said(call: ClientCall) -> tuple[str, str, str]:
-    """Returns what a call says in one form, as libraries re-serialise JSON."""
-    try:
-        return call.id, call.name, json.dumps(json.loads(call.arguments or "{}"), sort_keys=True)
-    except (ValueError, RecursionError):
-        return call.id, call.name, call.arguments
+def _in_one_form(arguments: str) -> str:
+    """Returns a call's arguments in one form, as libraries re-serialise JSON."""
+    parsed = parsed_arguments(arguments or "{}")
+    return arguments if parsed is None else json.dumps(parsed, sort_keys=True)
 
 
 def is_chat_id(group: str) -> bool:

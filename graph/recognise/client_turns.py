@@ -61,14 +61,14 @@ def _to_message(message: ClientMessage) -> AnyMessage:
     valid, invalid = list[ToolCall](), list[InvalidToolCall]()
     for call in message.calls:
         call_id, name, arguments = plain_text(call.id), plain_text(call.name), plain_text(call.arguments)
-        if (parsed := _parsed(arguments or "{}")) is None:
+        if (parsed := parsed_arguments(arguments or "{}")) is None:
             invalid.append(invalid_tool_call(name=name, args=arguments, id=call_id))
         else:
             valid.append(tool_call(name=name, args=parsed, id=call_id))
     return AIMessage(text, tool_calls=valid, invalid_tool_calls=invalid)
 
 
-def _parsed(arguments: str) -> dict[str, Any] | None:
+def parsed_arguments(arguments: str) -> dict[str, Any] | None:
     try:
         value = plain_value(json.loads(arguments, parse_constant=int))  # which refuses NaN and Infinity
     except (ValueError, RecursionError):
@@ -263,7 +263,7 @@ def _as_one(messages: Sequence[ClientMessage]) -> ClientMessage:
 def _arguments_of(call: ClientCall) -> dict[str, Any]:
     """Returns the arguments; as text if they are no object or nested implausibly deep."""
     depth = max(accumulate(1 if sign in "[{" else -1 for sign in _BRACKET.findall(call.arguments)), default=0)
-    parsed = _parsed(call.arguments) if depth <= _DEEPEST else None
+    parsed = parsed_arguments(call.arguments) if depth <= _DEEPEST else None
     return {"arguments": plain_text(call.arguments)} if parsed is None else parsed
 
 
@@ -344,7 +344,7 @@ def newest_ids(turn: Sequence[AnyMessage]) -> set[str]:
 
 def _is_copy(message: ClientMessage, calls: Mapping[str, Any]) -> bool:
     """Returns True if a message has calls and all of them are among these, which are arguments by id."""
-    copies = [(plain_text(call.id), _parsed(call.arguments or "{}")) for call in message.calls]
+    copies = [(plain_text(call.id), parsed_arguments(call.arguments or "{}")) for call in message.calls]
     return bool(copies) and all(name in calls and arguments == calls[name] for name, arguments in copies)
 
 

@@ -228,11 +228,9 @@ def _at(case: Case, match: Match) -> Decision:
         has_own = case.known.seen(row.session_id, match.turn)[1]  # a program that moves files behind its history
         return _fork(case, match, match.turn, **{"context" if has_own else "imported": rest})
     ends_turn = any(turn.status == "requires_action" for turn in known)
-    behind = {"imported" if ends_turn else "context": rest}
+    behind: dict[str, Any] = {"imported" if ends_turn else "context": rest, "stop_first": match.is_running}
     matched: Matched = "tail" if match.is_tail and not case.request.session else _matched(case, [row])
-    decision = Decision(
-        "append", matched, row.session_id, preamble=match.preamble, stop_first=match.is_running, **behind
-    )
+    decision = Decision("append", matched, row.session_id, preamble=match.preamble, **behind)
     group, fingerprint = case.chain.group if match.stands else "", _fingerprint(case, stands=match.stands and is_last)
     return replace(decision, group=group, fingerprint=fingerprint, is_own=case.is_same_person(row))
 

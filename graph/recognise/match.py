@@ -78,16 +78,11 @@ class Exchange:
         return frozenset(name for each in self.messages for name in CALL_ID.findall(each.text))
 
     @cached_property
-    def called(self) -> frozenset[str]:
-        return frozenset(call.id for each in self.messages for call in each.calls)
-
-    @cached_property
-    def pictures(self) -> frozenset[str]:
-        return frozenset(reference_of(url) for each in self.messages for url in each.images)
-
-    @cached_property
-    def results(self) -> frozenset[str]:
-        return frozenset(canonical("tool", each.text) for each in self.messages if each.role == "tool")
+    def beside(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+        """What stands beside the words: pictures, results of tools, and ids of calls."""
+        pictures = frozenset(reference_of(url) for each in self.messages for url in each.images)
+        results = frozenset(canonical("tool", each.text) for each in self.messages if each.role == "tool")
+        return pictures, results, frozenset(call.id for each in self.messages for call in each.calls)
 
     @cached_property
     def is_telling(self) -> bool:
@@ -191,13 +186,13 @@ class Case:
 
     def is_told_otherwise(self, row: FingerprintRow) -> bool:
         """Returns True if a turn has pictures or results of tools, and the request others beside the same words."""
-        if self.is_pinned(row) or not any(exchange.pictures or exchange.results for exchange in self.exchanges):
+        if self.is_pinned(row) or not any(each.beside[0] or each.beside[1] for each in self.exchanges):
             return False
         turns = self.known.turns(row.session_id, max(1, row.turn - _MISSING_TURNS), row.turn)
         pairs = [(turn, self.exchanges[at]) for at, turn in align(self.exchanges, turns).pairs]
         # The same picture may have another address each time.
-        said = [({*filter(is_reference, turn.images)}, {*filter(is_reference, told.pictures)}) for turn, told in pairs]
-        said += [({*turn.results}, {*told.results}) for turn, told in pairs]
+        said = [({*filter(is_reference, turn.images)}, {*filter(is_reference, told.beside[0])}) for turn, told in pairs]
+        said += [({*turn.results}, {*told.beside[1]}) for turn, told in pairs]
         return any(archived and here and archived.isdisjoint(here) for archived, here in said)
 
 
@@ -383,8 +378,7 @@ def _run(case: Case, session_id: str, last: int) -> Iterator[tuple[int, int]]:
         found = next((each for each in exchanges if each.asked == asked and each.answered in turn.answers), None)
         if turn.status != "finished" or found is None:
             return
-        pairs = (found.pictures, turn.images), (found.results, turn.results), (found.called, turn.calls)
-        if not all(told.issuperset(archived) for told, archived in pairs):
+        if not all(map(frozenset.issuperset, found.beside, (turn.images, turn.results, turn.calls))):
             return
         unanswered = ""
         yield turn.number, found.last
@@ -486,9 +480,8 @@ def _is_contradicted(case: Case, alignment: Alignment, row: FingerprintRow) -> b
     at, oldest = alignment.pairs[alignment.near - 1]
     known = {index for index, _ in alignment.pairs}
     front = [each for index, each in enumerate(case.exchanges[:at]) if index not in known and each.is_telling]
-    front = [each for each in front if len(each.answered) >= _TELLING_CHARS]
-    front = [each for each in front if not _SUMMARY.search(each.asked[:_FLOOR_CHARS])]
-    if not front or case.known.seen(row.session_id, row.turn)[1]:
+    own = [each for each in front if not _SUMMARY.search(each.asked[:_FLOOR_CHARS])]
+    if all(len(each.answered) < _TELLING_CHARS for each in own) or case.known.seen(row.session_id, row.turn)[1]:
         return False
     return any(not _may_be_missing(turn) for turn in case.known.turns(row.session_id, 1, oldest.number - 1))
 
@@ -519,15 +512,11 @@ def _past_unanswered(case: Case, match: Match | None) -> Match | None:
         stands = case.stands_in(row, links[row.asked].exact)
         is_next = row.session_id == match.row.session_id if match else case.is_pinned(row)
         # What was said of another person's answer doesn't stand in the request.
-        has_failed = row.status in {"failed", "stopped"} and not _answers(case, row)
-        is_open = case.is_same_person(row) or (stands and has_failed)
+        turns = case.known.turns(row.session_id, row.turn, row.turn) if row.status in {"failed", "stopped"} else ()
+        is_open = case.is_same_person(row) or (stands and bool(turns) and not turns[0].answers)
         if is_next and is_open and row.turn > (match.turn if match else 0):
             # What the client put behind the known turns stands before the questions, too.
             own = (*match.preamble, *case.messages[match.index + 1 : end]) if match else ()
             place = replace(match or Match(row, 0, -1), row=row, turn=row.turn, index=links[row.asked].at)
             match = replace(place, preamble=own, is_running=row.status == "running", stands=stands)
     return match
-
-
-def _answers(case: Case, row: FingerprintRow) -> bool:
-    return any(turn.answers for turn in case.known.turns(row.session_id, row.turn, row.turn))
