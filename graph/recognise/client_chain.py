@@ -40,11 +40,7 @@ _DATED: Final = re.compile(
 
 
 class EndedFingerprint(NamedTuple):
-    """Fingerprint of a complete response.
-
-    Hashes of the history with the answer, None if nothing was said, and of what alone identifies the response: the id
-    of its first call for the program, else its answer.
-    """
+    """Hashes of a complete response: of the history with it, and of its first call's id or else its answer alone."""
 
     asked: bytes
     chain: bytes | None
@@ -205,7 +201,6 @@ class RequestChain:
     """The hashes of a request.
 
     Attributes:
-        links: One for each message that counts, oldest first.
         answered: The ids of the tool calls answered by the last messages; empty if the request ends with a question.
         group: The hash of the client's own chat id, in hex; behind `SHARED_KEY` that of a key for many; "" for none.
     """
@@ -248,16 +243,12 @@ def newest_results(messages: Sequence[ClientMessage]) -> range:
 def results_first(messages: Iterable[ClientMessage]) -> tuple[ClientMessage, ...]:
     """Returns the messages with the results of an answer's calls before what the user says behind the answer."""
     ordered: list[ClientMessage] = []
-    place: int | None = None
+    place: int | None = None  # of the next result
     for message in messages:
-        if message.role == "tool":
-            place = len(ordered) if place is None else place
-            ordered.insert(place, message)
-            place += 1
-            continue
-        ordered.append(message)
-        if message.role == "assistant":
-            place = len(ordered) if message.calls else None
+        at = len(ordered) if place is None or message.role != "tool" else place
+        ordered.insert(at, message)
+        if message.role != "user":
+            place = at + 1 if message.calls or message.role == "tool" else None
     return tuple(ordered)
 
 

@@ -143,9 +143,9 @@ def unasked(messages: Iterable[ClientMessage]) -> ClientMessage:
 def join_questions(
     history: Sequence[ClientMessage], asked: ClientMessage
 ) -> tuple[tuple[ClientMessage, ...], ClientMessage]:
-    """Returns the history without the questions at its end, which nobody answered, and the question joined with them.
+    """Returns the history without the unanswered questions at its end, and the question joined with them.
 
-    As turns of their own they would be closed as stopped, and the model be asked the last one alone.
+    As turns of their own they would be closed as stopped.
     """
     answered = len(history)
     while answered and history[answered - 1].role == "user":

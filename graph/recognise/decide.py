@@ -7,14 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
-from graph.recognise.client_chain import (
-    FingerprintRow,
-    Link,
-    OpenFingerprint,
-    RequestChain,
-    newest_results,
-    squeezed,
-)
+from graph.recognise.client_chain import FingerprintRow, Link, OpenFingerprint, RequestChain, newest_results, squeezed
 from graph.recognise.client_turns import CALL_ID, newest_ids
 from graph.recognise.match import Case, Match, find_match, own_context, stands_before
 from graph.value.client import ClientMessage, Matched
@@ -102,10 +95,7 @@ def _tried_before(case: Case, now: datetime) -> Decision | None:
 
 
 def _with_results(case: Case) -> Decision | None:
-    """Decides where the newest results of the program's tools go.
-
-    None if there are none, or if the user speaks behind results that no turn waits for.
-    """
+    """Decides where the newest results go; None without any, or if the user speaks behind what no turn waits for."""
     places = newest_results(case.messages)
     if not places:
         return None
@@ -127,8 +117,7 @@ def _with_results(case: Case) -> Decision | None:
 def _waiting(case: Case, answered: set[str], named: set[str], question: Link | None) -> Decision | None:
     """Goes on with the session that waits for the results of the answered calls.
 
-    An id that we gave leads to its chat, as no other has it. One of the model's own counts where the chat is known
-    otherwise.
+    An id that we gave leads to its chat. One of the model's own counts where the chat is known otherwise.
     """
     scope, key = case.chain.fingerprint.scope, case.chain.fingerprint.key
     by_call = case.find("answer", [key.call(scope, name) for name in named if CALL_ID.fullmatch(name)])
@@ -164,10 +153,7 @@ def _fingerprint(case: Case, *, stands: bool) -> OpenFingerprint:
 
 
 def _asked_before(case: Case) -> Decision | None:
-    """Decides on a request that is there already, word for word.
-
-    A question without history is asked anew: only in the client's own chat it is the same one.
-    """
+    """Decides on a request that is there already; a question without history is the same only in the client's chat."""
     has_history, is_named = bool(case.history or case.chain.answered), bool(case.request.session)
     if is_named and not has_history and case.previous is None:
         return None

@@ -48,10 +48,7 @@ _MISSING_TURNS: Final = 20
 
 @dataclass(frozen=True)
 class Exchange:
-    """Consecutive messages of users with the answer, of which `links` count.
-
-    `asked` is "" if the history was cut before the answer.
-    """
+    """Consecutive messages of users with the answer; `links` are those that count, `asked` is "" if it was cut off."""
 
     links: Sequence[Link]
     messages: Sequence[ClientMessage]
@@ -126,10 +123,7 @@ class Case:
         return self.chain.links[len(self.history) : -1]
 
     def find(self, kind: FingerprintHash, hashes: Sequence[bytes]) -> list[FingerprintRow]:
-        """Returns the fingerprints with these hashes, newest first, but for those of other chats.
-
-        These are of other sessions, if the request names one, and of requests with other instructions.
-        """
+        """Returns the fingerprints with these hashes of sessions that the request may mean, newest first."""
         rows = self.known.find(kind, hashes) if hashes else ()
         if self.previous:
             return [*rows]  # behind a named response the hashes are of no other chat, but of the session's forks
@@ -156,10 +150,7 @@ class Case:
         return bool(self.request.session) or (is_chat_id(self.chain.group) and self.is_in_group(row))
 
     def is_same_person(self, row: FingerprintRow) -> bool:
-        """Returns True if likeness may lead to the row's chat: an id names it, or one person asked both, without ids.
-
-        By a token that is one person's only this person asked.
-        """
+        """True if likeness may lead to the row's chat: an id names it, or one person, without ids, asked both."""
         if self.is_pinned(row):
             return True
         if is_chat_id(self.chain.group) or is_chat_id(row.group):
@@ -313,12 +304,9 @@ class Match:
 
 
 def find_match(case: Case) -> Match | None:
-    """Returns the end of the request's history; None if no session matches for certain.
-
-    Behind a response that the request names, it is there, or at a later turn that the history has. An answer that
-    another attempt replaced is told again in the messages.
-    """
+    """Returns the end of the request's history, behind a response that it names; None if no session is certain."""
     if case.previous is not None:
+        # An answer that another attempt replaced is told again in the messages.
         turn = case.previous.turn if case.previous.is_live else case.previous.turn - 1
         return _further(case, Match(case.previous, turn, -1))
     match = _by_chain(case) if case.history else None
@@ -433,10 +421,9 @@ def _aligned(case: Case, exchanges: Sequence[Exchange], session_id: str, last: i
 
 
 def _by_words(case: Case) -> Match | None:
-    """Returns the match of a history with a known end, shortened at its beginning or changed by the client.
+    """Returns the match of a history that the client shortened or changed, at the newest known answer.
 
-    The end is the newest known answer; what stands behind it is the client's own. Of two sessions that have as much of
-    the history, one would be wrong: None.
+    Of two sessions that have as much of the history, one would be wrong: None.
     """
     found: list[tuple[tuple[int, ...], Alignment, FingerprintRow]] = []
     count = len(case.exchanges)
@@ -487,10 +474,7 @@ def _is_contradicted(case: Case, alignment: Alignment, row: FingerprintRow) -> b
 
 
 def _candidates(case: Case) -> Sequence[FingerprintRow]:
-    """Returns the newest known answer of each session that knows most of the answers or calls, or the first question.
-
-    Sessions of the client's own chat come first.
-    """
+    """Returns the newest known answer of those sessions that know most of it, those of the client's own chat first."""
     key, scope = case.chain.fingerprint.key, case.chain.fingerprint.scope
     answers = {key.answer(scope, link.text) for link in case.history if link.role == "assistant"}
     calls = {key.call(scope, name) for exchange in case.exchanges for name in exchange.calls}
