@@ -191,9 +191,8 @@ class OpenFingerprint:
     def ended(self, sent_text: str, first_call: str = "") -> EndedFingerprint:
         text = canonical("assistant", sent_text)
         said = self.key.called(self.state, text) if first_call else self.key.next(self.state, "assistant", text)
-        answer = self.key.answer(self.scope, text) if text else None
-        made = self.key.call(self.scope, first_call) if first_call else answer
-        return EndedFingerprint(self.asked, said if text else None, made)
+        answer = self.key.call(self.scope, first_call) if first_call else self.key.answer(self.scope, text)
+        return EndedFingerprint(self.asked, said if text else None, answer if text or first_call else None)
 
 
 @dataclass(frozen=True)

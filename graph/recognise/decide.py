@@ -179,9 +179,8 @@ def _asked_before(case: Case) -> Decision | None:
     is_same_model = case.request.model in {"", row.model or case.default_model}
     is_over = row.status == "failed" or (row.status != "running" and is_same_model)
     if is_one and row.is_last and is_over and case.has_images_of(row):
-        fingerprint, is_own = _fingerprint(case, stands=stands), case.is_same_person(row)
-        matched = _matched(case, [row])
-        return Decision("regenerate", matched, row.session_id, fingerprint=fingerprint, is_own=is_own)
+        decision = Decision("regenerate", _matched(case, [row]), row.session_id, is_own=case.is_same_person(row))
+        return replace(decision, fingerprint=_fingerprint(case, stands=stands))
     # The messages in front of the question that were asked with it, as one.
     turns = case.known.turns(row.session_id, row.turn, row.turn) if case.unanswered else ()
     behind = [link for link in case.unanswered if any(squeezed(link.text) in turn.question for turn in turns)]
