@@ -160,8 +160,8 @@ class Case:
     @property
     def names_someone(self) -> bool:
         """Returns True if likeness may lead to a chat at all: with an id of the chat, or by one person."""
-        named = self.request.session or self.request.user or is_chat_id(self.chain.group)
-        return bool(named) or self.request.is_personal
+        request = self.request
+        return bool(request.session or request.user or request.is_personal or is_chat_id(self.chain.group))
 
     def stands_in(self, row: FingerprintRow, exact: bytes) -> bool:
         """Returns True if all turns before a row's answer stand in the request, whose hash at this place is `exact`.
@@ -344,8 +344,7 @@ def _by_chain(case: Case) -> Match | None:
 
 def _at_row(case: Case, row: FingerprintRow, link: Link) -> Match | None:
     """Returns the match at an answer of the same words; of another person's chat, at the last turn that stands here."""
-    # The turn of calls goes on behind what is said beside them.
-    stands = case.stands_in(row, link.exact) and not case.messages[link.at].calls
+    stands = case.stands_in(row, link.exact) and not case.messages[link.at].calls  # behind these the turn goes on
     match = Match(row, row.turn, link.at, is_replaced=not row.is_live, stands=stands)
     if match.stands:
         return match
