@@ -33,8 +33,7 @@ _TELLING_CHARS: Final = 20
 # What agents and front ends add to an answer or drop from it: marks of Markdown, and what stands for the rest.
 _MARKS: Final = re.compile(r"[*_`#>~|…]|\.{3}")
 _ADDED_CHARS: Final = 60
-# What a client put in place of the turns before is no other beginning.
-_SUMMARY: Final = re.compile(r"(?i)summar|요약")
+_SUMMARY: Final = re.compile(r"(?i)summar|요약")  # put in place of the turns before, it is no other beginning
 # A decorated answer is looked for in so many exchanges before those that are known, and is no longer than this.
 _NEAR: Final = 3
 _DECORATED_CHARS: Final = 100_000
@@ -160,8 +159,8 @@ class Case:
     @property
     def names_someone(self) -> bool:
         """Returns True if likeness may lead to a chat at all: with an id of the chat, or by one person."""
-        request = self.request
-        return bool(request.session or request.user or request.is_personal or is_chat_id(self.chain.group))
+        named = self.request.session or self.request.user or self.request.is_personal
+        return bool(named) or is_chat_id(self.chain.group)
 
     def stands_in(self, row: FingerprintRow, exact: bytes) -> bool:
         """Returns True if all turns before a row's answer stand in the request, whose hash at this place is `exact`.
@@ -240,7 +239,8 @@ def _find(turn: ArchivedTurn, exchanges: Sequence[Exchange], places: Mapping[str
     near = range(end - 1, max(-1, end - 1 - _NEAR), -1)
     for at in chain(alike, near):
         each, is_alike = exchanges[at], at in alike
-        is_within = each.asked in turn.question or (bool(turn.question) and turn.question in each.asked)
+        ends = each.asked[:_DECORATED_CHARS] + each.asked[-_DECORATED_CHARS:]  # of documents around a question
+        is_within = each.asked in turn.question or (bool(turn.question) and turn.question in ends)
         if is_within and (is_alike or _is_decorated(each, turn)):
             return at
         if is_alike and at == 0 and len(each.answered) >= _TELLING_CHARS:

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import time
 import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from graph.recognise.client_chain import HASH_BYTES, ChainKey, RequestChain, canonical, undated
+from graph.recognise.client_chain import HASH_BYTES, ArchivedTurn, ChainKey, Link, RequestChain, canonical, undated
+from graph.recognise.match import Exchange, align
 from graph.value.client import ClientMessage, ClientOptions, ClientRequest, ClientRole, Hint
 from graph.value.event import ClientCall
+from graph.value.view import TurnStatus
 
 KEY = ChainKey(bytes(range(32)))
 PIECES = st.sampled_from(
@@ -82,6 +85,28 @@ def test_spelling_of_the_same_words_makes_no_difference(role: ClientRole, text: 
     for variant in (text + " \n", text.replace("\r\n", "\n"), unicodedata.normalize("NFD", plain)):
         assert canonical(role, variant) == plain
     plain.encode()
+
+
+LONGEST = 2_000
+HOSTILE: dict[str, tuple[list[tuple[str, str]], str, TurnStatus]] = {
+    "equal answers to other questions": ([(f"q{number}", "Ok.") for number in range(LONGEST)], "Ok.", "finished"),
+    "stopped turns": ([(f"q{number}", f"a{number}") for number in range(LONGEST)], "a", "stopped"),
+    "a long answer": ([("", "x y" * 2_500_000)], "an answer of more than twenty characters", "finished"),
+    "a long question": ([("x" * 8_000_000, "Ok.")], "Ok.", "finished"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_histories_are_aligned_with_many_turns_in_little_time(case: str) -> None:
+    texts, answer, status = HOSTILE[case]
+    exchanges = [
+        Exchange([Link(0, "user", asked, b"", b""), Link(1, "assistant", answered, b"", b"")], ())
+        for asked, answered in texts
+    ]
+    turns = [ArchivedTurn(number, f"z{number}", frozenset([answer]), status) for number in range(1, LONGEST)]
+    began = time.process_time()
+    assert align(exchanges, turns).pairs == ()
+    assert time.process_time() - began < 3
 
 
 def test_what_front_ends_show_of_thoughts_and_tools_is_no_answer() -> None:
