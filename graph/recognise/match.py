@@ -172,7 +172,8 @@ class Case:
     def has_images_of(self, row: FingerprintRow) -> bool:
         """Returns True if the question has the row's images; hashes cover words only, as clients leave images out."""
         sent = tuple(map(reference_of, self.messages[-1].images))
-        return not sent or any(turn.images == sent for turn in self.known.turns(row.session_id, row.turn, row.turn))
+        asked = self.known.turns(row.session_id, row.turn, row.turn)
+        return (not sent and self.is_same_person(row)) or any(turn.images == sent for turn in asked)
 
     def is_told_otherwise(self, row: FingerprintRow) -> bool:
         """Returns True if a turn has pictures or results of tools, and the request others beside the same words."""

@@ -80,8 +80,7 @@ _TASK: Final = re.compile(
     r"(?s)\s*(?:### Task:.*<chat_history>"
     r"|Your task is to reflect the speaker's likely facial expression through a fitting emoji)"
 )
-# Qwen Code's, with the tools and all of the chat before it.
-_SUGGESTION: Final = re.compile(r"\s*\[SUGGESTION MODE:")
+_SUGGESTION: Final = re.compile(r"\s*\[SUGGESTION MODE:")  # Qwen Code's, behind all of the chat
 
 
 class _Demand(NamedTuple):

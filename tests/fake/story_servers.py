@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -81,7 +82,8 @@ class DecidingServer:
     def delete(self, session_id: str) -> None:
         if session_id in self._running:
             self.end(session_id, "stopped")
-        self._api.access.stores.sessions.delete(session_id, self._api.access.owner)
+        with suppress(NotFoundError):  # whoever had the same chat may have deleted it
+            self._api.access.stores.sessions.delete(session_id, self._api.access.owner)
 
 
 @dataclass

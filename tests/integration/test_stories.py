@@ -343,6 +343,15 @@ def test_words_beside_calls_are_no_answer(opened: HttpApi) -> None:
     assert api.decide([*GREETING, user("And now?")]).kind == "new"
 
 
+def test_a_question_with_a_picture_isnt_asked_again_by_another_without_it(opened: HttpApi) -> None:
+    api = of_new_owner(opened)
+    session_id = hold(api, GREETING)
+    picture = "data:image/png;base64,iVBORw0KGgo=secret-of-ann"
+    assert api.ask([*GREETING, user("What is it?", picture)], "A cat.").session_id == session_id
+    decision = api.decide([*GREETING, user("What is it?")])
+    assert (decision.kind, decision.after_turn) == ("fork", 1)
+
+
 def test_a_chat_that_two_people_have_is_nobodys(opened: HttpApi) -> None:
     api = of_new_owner(opened)
     sessions = {hold(api, GREETING) for _ in range(2)}
