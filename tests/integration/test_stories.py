@@ -261,6 +261,31 @@ def test_the_end_of_a_chat_never_leads_into_another_persons(opened: HttpApi, win
     assert (sent.kind, sent.matched, sent.imported) == ("new", "new", tuple(window.sent))
 
 
+INSTRUCTIONS = {
+    "other words": ("You serve Ann.", "You serve Bob.", (), {}, "new"),
+    "another day": ("You serve the shop. 27 November", "You serve the shop. 28 November", (), {}, "append"),
+    "another day and other tools": ("The shop. 27 November", "The shop. 28 November", (tool("look"),), {}, "new"),
+    "other words of one person": ("You serve Ann.", "You serve Bob.", (), {"is_personal": True}, "append"),
+    "other words and tools of one person": (
+        "You serve Ann.",
+        "You serve Bob.",
+        (tool("look"),),
+        {"is_personal": True},
+        "new",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", INSTRUCTIONS)
+def test_a_system_message_excludes_a_chat_by_more_than_its_dates_or_with_other_tools(
+    opened: HttpApi, case: str
+) -> None:
+    hers, his, tools, fields, kind = INSTRUCTIONS[case]
+    api = of_new_owner(opened)
+    hold(asked_with(api, hers), FAQ, **fields)
+    assert asked_with(api, his, tools=tools).decide([*FAQ, CODE], **fields).kind == kind
+
+
 WHO_AM_I = user("Who am I, please?")
 RETRIES = {
     "another system message": {"system": "The customer is Bob."},
