@@ -278,6 +278,14 @@ def test_named_session_needs_no_history(http_api: HttpApi) -> None:
         http_api.decide([user("on")], session="absent")
 
 
+def test_the_same_question_in_a_named_session_is_asked_once_more(http_api: HttpApi) -> None:
+    session_id = http_api.ask([user("What time is it?")], "Noon.").session_id
+    again = http_api.ask([user("What time is it?")], "One.", session=session_id)
+    assert (again.decision.kind, again.session_id, again.turn) == ("append", session_id, 2)
+    third = http_api.decide([user("What time is it?")], session=session_id)
+    assert (third.kind, third.session_id) == ("append", session_id)
+
+
 def test_named_session_is_the_only_one_that_counts(http_api: HttpApi) -> None:
     history, _ = http_api.chat(2)
     other = http_api.ask([user("another")], "chat")

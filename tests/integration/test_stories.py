@@ -325,13 +325,15 @@ def test_a_first_request_without_history_or_id_is_new_whatever_it_repeats(opened
         assert api.decide([user("Hello there")], **fields).kind == "new"
 
 
+@pytest.mark.parametrize("hers", [(), tuple(ANN)], ids=["first", "later"])
 @pytest.mark.parametrize("his", [(), tuple(I_AM_BOB)], ids=["no history", "a history"])
 def test_a_result_closes_no_call_of_another_chat_that_has_the_same_id(
-    opened: HttpApi, his: Sequence[ClientMessage]
+    opened: HttpApi, hers: Sequence[ClientMessage], his: Sequence[ClientMessage]
 ) -> None:
     api, calls = of_new_owner(opened), (ClientCall("functions.book:0", "book", '{"day": "Monday"}'),)
-    hold(api, ANN)
-    api.ask([*ANN, user("Yes please")], "", status="requires_action", calls=calls)
+    if hers:
+        hold(api, hers)
+    api.ask([*hers, user("Yes please")], "", status="requires_action", calls=calls)
     brought = (ClientMessage("assistant", "", calls=calls), ClientMessage("tool", "booked", call_id=calls[0].id))
     decision = api.decide([*his, user("Yes please"), *brought])
     assert (decision.kind, decision.imported, decision.brought) == ("new", tuple(his), brought)
