@@ -107,8 +107,13 @@ def test_without_records_there_is_no_summary_heading() -> None:
 
 
 def test_the_front_stands_before_the_instructions_of_a_program() -> None:
-    front, client = ContextBlock("front", 1, "## rules"), ContextBlock("client", 1, "be brief")
-    assert render_system(replace(SYSTEM, front=front, client=client), []) == f"{SYSTEM.text}\n\n## rules\n\nbe brief"
+    own, front, client = (
+        ContextBlock("own", 1, "I cook"),
+        ContextBlock("front", 1, "## rules"),
+        ContextBlock("client", 1, "be brief"),
+    )
+    system = replace(SYSTEM, own=own, front=front, client=client)
+    assert render_system(system, []) == f"{SYSTEM.text}\n\nI cook\n\n## rules\n\nbe brief"
 
 
 def test_a_pin_stands_behind_the_record_that_covers_it_up_to_its_last_message() -> None:
