@@ -17,9 +17,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from graph.core.language import ASKING, DATE, INTRODUCTION, content_terms, is_casual, split_sentences
 from graph.core.turn import is_note, is_recalled, telling_calls, text_of
 from graph.fold.fact_find import facts_in, is_instruction
-from graph.fold.fact_rule import is_rule
 from graph.fold.listing import Row, read_pairs, read_rows, rows_of
 from graph.fold.replaced import changed_in, superseded_in
+from graph.fold.word_kind import is_rule
 
 _EMPHASIS: Final = re.compile(r"\*\*(?=\S)([^*\n]+)(?<=\S)\*\*")
 _QUESTION_ENDS: Final = ("?", "？")

@@ -20,6 +20,8 @@ from graph.fold.fact_rule import instruction_key, instructions_in
 _WEIGHTS: Final[dict[Kind, float]] = {
     "negation": 10.0,
     "rule": 9.0,
+    "preference": 8.0,
+    "choice": 8.0,
     "identifier": 5.0,
     "email": 5.0,
     "link": 4.5,
@@ -41,7 +43,7 @@ _TOOL_WEIGHT: Final = 0.4
 _KNOWN_TEXTS: Final = 64
 _MOST_FIRST: Final = 3_000
 _MOST_LAST: Final = 1_000
-_INSTRUCTIONS: Final = ("negation", "rule")
+_INSTRUCTIONS: Final = ("negation", "rule", "preference", "choice")
 _UNCOUNTED: Final = ("count", "vague")
 _WITH_UNIT: Final = ("money", "number", "date")
 

@@ -24,14 +24,14 @@ _COMPANY: Final = one_of("""
 법무법인 세무법인 회계법인 특허법인 노무법인 의료법인 재단법인 사단법인 유한회사 주식회사
 """)
 # A verb before a title: 하는데 후보.
-_NO_VERB: Final = r"(?<![는데를에며고면던럼게죠까요뿐된될됐했])(?<!한[테다])(?<!유능한)(?<!성실한)"
-_SURNAME: Final = (
+NO_VERB: Final = r"(?<![는데를에며고면던럼게죠까요뿐된될됐했])(?<!한[테다])(?<!유능한)(?<!성실한)"
+SURNAME: Final = (
     "[김이박최정강조윤장임한오서신권황안송류유홍전고문양손배백허남심노하곽성차주우구민진지엄채원천방공현함변염"
     "추도소석선설마길표명기반왕옥육인맹제모탁국]"
 )
 _COMMON_SURNAME: Final = "[김이박최정강조윤임오서권황송류홍]"
 # Words before a title that begin like a surname.
-_NO_NAME: Final = one_of("""
+NO_NAME: Final = one_of("""
 주연 조연 신인 유명 인기 남자 여자 남성 전직 현직 양측 이번 전임 현역 주인공 고객 손님 부모 하나 선생 사장 부장 원장
 의장 조교 명예 남녀 남주 신임 정식 전문 담당 인간 최고 한국 강력 서울 성우 주치 모든 기성 국회 변호 구단 반장 소속
 원작 최종 전담 도지 장인 장모 이사 과장 차장 공주 진행 전체 현지 대학 국내 정부 지도 주장 외국 동료 해당 한편 민주
@@ -56,10 +56,10 @@ Professor Doctor Councilmember Councillor Mayor Senator Judge Director Manager O
 Engineer Architect Superintendent Principal Dean Chair Chairman Chairwoman
 """)
 NAMES: Final = (
-    rf"(?<![가-힣])(?!{_NO_NAME})(?P<fact>{_SURNAME}[가-힣]{{1,2}}){_NO_VERB}\s?{TITLE}님?{NOUN_END}",
-    rf"(?<![가-힣]){_ROLE}\s(?!{_NO_NAME})(?P<fact>{_SURNAME}[가-힣]{{2}}){_SAID_NAME}",
+    rf"(?<![가-힣])(?!{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{1,2}}){NO_VERB}\s?{TITLE}님?{NOUN_END}",
+    rf"(?<![가-힣]){_ROLE}\s(?!{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{2}}){_SAID_NAME}",
     rf"(?<![가-힣])(?:{_COMPANY}|㈜|\(주\))\s?[가-힣A-Za-z]{{2,10}}?{NOUN_END}",
-    rf"(?<![가-힣])(?!{_NO_NAME})(?P<fact>{_SURNAME}[가-힣]{{2}})(?:님|\s(?:군|양)){NOUN_END}",
+    rf"(?<![가-힣])(?!{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{2}})(?:님|\s(?:군|양)){NOUN_END}",
     r"(?<![가-힣])(?P<fact>[가-힣]{2,5})(?=\s?\([0-9]{2}(?:세\)|[)·,]))",
     rf"(?<![가-힣]){_NO_SIR}(?P<fact>[가-힣]{{2,6}})\s씨{NOUN_END}",
     rf"(?<![가-힣])(?P<fact>{_COMMON_SURNAME}(?:모\s?|\s)?{TITLE})님?{NOUN_END}",
@@ -200,7 +200,7 @@ VAGUE: Final = (
 
 
 Kind = Literal[
-    "rule", "negation", "identifier", "code", "link", "email", "path",
+    "rule", "negation", "preference", "choice", "identifier", "code", "link", "email", "path",
     "money", "date", "number", "quoted", "name", "count", "vague",
 ]  # fmt: skip
 """"count" is a quantity in words; "vague" is too common to be compared: 오늘, 하나, today."""

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from graph.fold.fact_key import key_of, narrow, strip_particle
+from graph.fold.word_kind import FORBIDS, RULES, WordKind, wording_of
 
 _SENTENCE_END: Final = re.compile(
     r"(?<=[.!?。！？])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bSt\.)(?<!\bMrs\.)(?<!e\.g\.)(?<!i\.e\.)\s+"
@@ -20,78 +21,6 @@ _LEAST_ROOT: Final = 4
 _KNOWN_WORDS: Final = 4_096
 _KNOWN_INSTRUCTIONS: Final = 1_024
 
-# Where an English order begins; elsewhere "always" and "never" are mostly narrative.
-_ORDER: Final = r"(?:^|[,;:—–]\s|\b(?:please|and|but|so)\s)"
-_NO_FORBIDDING: Final = r"(?! worry| forget| get me| stress| mind\b| bother)"
-# "No tables" forbids; "No test today" and "No reply yet" tell.
-_NO_ORDER: Final = (
-    r"^no\s(?!wait|one|matter|problem|worries|idea|way|doubt|luck|news|need|longer|rush|hurry|wonder|surprise|thanks?\b)"
-    r"(?![^.!?\n]{0,60}\b(?:today|tonight|yet|now|so\sfar|tomorrow|yesterday|since|this|was|were|is|are|has|have|had|found"
-    r"|left|here|there)\b)\w"
-)
-# 1월 24일은 안 돼요, 안 되겠어요: who has no time forbids nothing.
-_NO_TIME: Final = r"(?<![0-9]일[은는도])(?<![0-9]시[은는도])(?<![0-9]분[은는도])(?<![0-9]주[은는도])"
-# 1월 10일 말고 1월 3일로 당겨 주세요: a change.
-_NO_CHANGE: Final = (
-    r"(?<![0-9][일시분원개명번호층])(?<![0-9][일시분원개명번호층]\s)(?<!지\s)말고\s"
-    r"(?![^.!?\n]{0,40}?(?:[0-9]|당겨|당기|바꿔|바꾸|변경|옮겨|옮기|미뤄|미루|수정|고쳐|교체|정정))"
-)
-_ASKED_FOR: Final = r"[^.!?\n]{0,40}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합시다|해라|좋겠)"
-_FORBIDS: Final = re.compile(
-    r"절대(?:로)?[^.!?\n]{0,40}?(?:안|못|말|마|않|없|금지|싫|빼)"
-    r"|(?<!까)지\s?(?:마(?:세요|십시오|시[고길기]?|[라요셔]|[라자]고)?(?=[\s.,!?~…)\"'’”]|$)"
-    r"|말(?:아|고|것|기|자|라| 것))"
-    rf"|(?:은|는|도|면|선|건){_NO_TIME}\s(?:절대(?:로)?\s)?안\s?(?:돼|되(?!겠|었)|됩)"
-    r"|(?:하|되|쓰|가|넣)면\s?안"
-    r"|(?:[은는을를도]\s(?:[^\s.!?]{1,12}\s){0,2}|(?<!에서)\s)빼\s?(?:주|고|줘|달|라)"
-    r"|(?<![가-힣])(?:제외|금지|사양|불가)(?:하|해|로|입|예|이|[.!?]|$)"
-    r"|알레르기|알러지|못\s?먹|안\s?먹|(?<![가-힣])(?:피해|삼가)\s?(?:주|줘)|그만\s?(?:해|하)"
-    r"|(?<![가-힣])못\s(?:와|옵니|온[다대]|오[세시는고]|올\s|가[요고는]|갑니|간[다대]|나[와가]요|들어[와가]요|참석)"
-    r"|(?<![가-힣])못\s?(?:드[세시]|마셔|마시)"
-    r"|없이는?\s[^.!?\n]{0,12}?(?:못\s?[하쓰내씁합]|안\s?(?:돼|되|됩)|쓸\s수\s없|할\s수\s없|불가)"
-    r"|(?<![가-힣])못\s?하게\s?(?:해요|합니다|하세요|돼|되|해\s?주)"
-    r"|(?:참석|출근|참여|이용|방문)(?:을|은|는)?\s?(?:못\s?(?:해|합|하[세시는고]|한[다대])|할\s수\s없)"
-    rf"|(?:없이|않게|않도록|않았으면)\s{_ASKED_FOR}|{_NO_CHANGE}{_ASKED_FOR}"
-    rf"|(?i:{_ORDER}(?:(?:never|avoid|leave out|stop|no more|(?:do not|don['’]t){_NO_FORBIDDING})\s\w)"
-    r"|\b(?:must never|must not|mustn['’]t|not allowed|forbidden|allergic|under no circumstances|no longer allowed)\b"
-    rf"|\b(?:you|we|they|it)\sshould(?:n['’]t|\snot|\snever)\s|{_NO_ORDER}"
-    r"|\bI\s(?:don['’]t|do not|can['’]t|cannot)\s(?:want\s(?!to)|like\s(?!(?:the|this|that|it|how)\b)|eat\b|drink\b)"
-    r"|\b(?:can['’]t|cannot)\s(?:come|attend|make\sit|join|travel|eat|drink)\b(?!\s(?:up|work|across|out)\b)"
-    r"|\b(?:can['’]t|cannot|may\snot)\s[^.!?\n]{1,40}?\bwithout\s\w"
-    r"|\bwithout\s\w+[^.!?\n]{0,40}?\bplease\b)"
-)
-_APPROVAL: Final = r"(?:승인|결재|허락|동의|확인|검토)"
-_RULES: Final = re.compile(
-    r"(?<![가-힣])(?:앞으로(?:는|도)?|(?:이제|지금|다음|오늘)부터(?:는|도)?|항상|언제나|반드시|매번|꼭)\s[^.!?\n]{0,60}?(?:주세요|줘|해요|하세요|부탁|주십시오|바랍|합니다|해야|할\s?것|답해|써)"
-    rf"|(?:마다|모든|먼저|전에)\s[^.!?\n]{{0,40}}?{_APPROVAL}[^.!?\n]{{0,12}}?(?:받아야|있어야|해야|필요)"
-    r"|(?:승인|결재|허락|동의)[을를이가도]?\s(?:꼭\s)?(?:받아야|있어야|필요)"
-    r"|(?:통해|통하여|거쳐)서?만\s[^.!?\n]{0,20}?(?:하|합|해|주|보내|연락|전달|받)"
-    rf"|(?:{_APPROVAL}|허가|접근|입력|출입)[은는]\s[^.!?\n]{{1,30}}?만\s?(?:하[고며세]|할|합|해|가능|됩|돼|되)"
-    rf"|(?i:\b(?:from (?:now|here|this point|today) on(?:wards?)?|going forward|henceforth)\b"
-    rf"|{_ORDER}(?:always|make sure|be sure to|every time you)\s(?!\w+ing\b)"
-    r"|\b(?:contact|call|reach|talk\sto|write\sto|e?mail|message)\s[^.!?\n]{1,40}?\bonly\s(?:through|via|by)\b"
-    rf"|{_ORDER}only\s[^.!?\n]{{1,40}}?\s(?:may|can|should|must|(?:is|are)\sallowed)\b"
-    r"|(?<!\bI\s)\b(?:must|needs?\sto|has\sto|have\sto)\s(?:also\s|always\s|first\s)?(?:be\s)?"
-    r"(?:approve|sign|confirm|review|check|authori[sz]e|clear|told|asked|copied)\w{0,3}\b[^.!?\n]{0,60}?"
-    r"\b(?:every|each|all|any|before|first)\b)"
-)
-# A question about a prohibition forbids nothing: "what did I say must never be used?".
-_ASKS: Final = re.compile(
-    r"(?:라고|다고|자고|하게)\s?(?:말씀)?(?:한|했|하신|하셨|말한|말했)[^.!?。！？\n]{0,60}[?？]$"
-    r"|(?i:^(?:(?:and|so|but|exactly)\s)?(?:which|what|who|why)\b[^\n]*[?？]$)"
-)
-_FIRST_PERSON: Final = re.compile(r"알레르기|알러지|못\s?먹|안\s?먹|(?i:allergic|\bI\s)")
-# Wording of summaries. In a user's message these words alone make no fact: "never" may be narrative there.
-_TOLD: Final = re.compile(
-    r"절대|금지|제외|항상|언제나|반드시|무조건|앞으로는|규칙|안\s?(?:돼|되|됩|된|됨)|(?<![가-힣])안 [가-힣]"
-    r"|지\s?(?:마(?:세요|십시오|라|요|시고|셔)?(?=[\s.,!~…]|$)|말(?:아|고|자|것|기|라)|않기|않아야)"
-    r"|(?i:(?:^|[,;:.!—-]\s*|\b(?:please|and|but|so)\s+)(?:just\s+)?(?:do not|don['’]t)\s"
-    r"|(?:^|[;:)]\s+|\b(?:please|and|but|you)\s+)(?:never|always|avoid)\s|\bat all times\b"
-    r"|\buser\b[^.!?\n]{0,40}?\b(?:never|always|not to|does not|doesn['’]t|avoid|avoids|forbids)\b"
-    r"|\bmust(?:n['’]t)?\s(?!be\b|have\b)|\b(?:shall|should)(?:\s+not|n['’]t)\s(?!be\b)"
-    r"|\b(?:not allowed|forbid(?:den|s)?|forbade|prohibit(?:ed|s)?|under no circumstances)\b"
-    r"|\b(?:i|we)\s+(?:do not|don['’]t|never)\s+(?:want|like|eat|drink|use|accept|allow)\b)"
-)
 _NEGATED: Final = re.compile(
     r"않|못|금지|제외|싫|없|불가|불참|피하|피할|피해|아니|아닌|안\s?(?:돼|되|됩|된|됨|먹|씀|쓰|함|하|할|해|타|감|가)|(?<![가-힣])안\s|지\s?[마말]"
     r"|말\s?것|말고|(?<![가-힣])[빼뺀뺄]|사양|알레르기|알러지|그만|삼가|거부|반대"
@@ -154,31 +83,27 @@ class Clause(NamedTuple):
     permits: bool = False
 
 
-def instructions_in(line: str) -> Iterator[tuple[int, int, Literal["negation", "rule"]]]:
-    """Yields start, end and kind of each sentence of a line that forbids something or sets a lasting rule.
+def sentences_of(line: str) -> list[tuple[int, str]]:
+    """Returns the sentences of a line, each with its start."""
+    return [(start, line[start:end]) for start, end in _split(_SENTENCE_END, line)]
+
+
+def instructions_in(line: str) -> Iterator[tuple[int, int, WordKind]]:
+    """Yields start, end and kind of each sentence of a line that forbids, sets a lasting rule, prefers or chooses.
 
     A sentence longer than 120 characters gives the clauses of the matched words, or stretches around them. One without
     a content word ("한 가지 꼭 지켜 주세요") says what follows, and gives none.
     """
     for start, end in _split(_SENTENCE_END, line):
         sentence = line[start:end]
-        forbidden = _FORBIDS.search(sentence)
-        found = forbidden or _RULES.search(sentence)
-        if found is None or (_ASKS.search(sentence) and not _FIRST_PERSON.search(found.group())):
+        wording = wording_of(sentence)
+        if wording is None:
             continue
-        kind: Literal["negation", "rule"] = "negation" if forbidden else "rule"
-        spans = [(0, end - start)]
-        if end - start > _MAX_CHARS:
-            spans = _clauses_of(sentence, _FORBIDS if forbidden else _RULES)
+        spans = [(0, end - start)] if end - start <= _MAX_CHARS else _clauses_of(sentence, wording.pattern)
         for first, last in spans:
             stated = sentence[first:last].rstrip(" .!?。！？~…")
             if len(stated) > _SHORT_CHARS or _content_words(narrow(stated)):
-                yield start + first, start + first + len(stated), kind
-
-
-def is_rule(sentence: str) -> bool:
-    """Returns True if a sentence forbids something or sets a rule, in a user's or a summary's wording."""
-    return any(pattern.search(sentence) for pattern in (_FORBIDS, _RULES, _TOLD))
+                yield start + first, start + first + len(stated), wording.kind
 
 
 def instruction_key(sentence: str) -> str:
@@ -249,7 +174,7 @@ def asked_clauses(instruction: str) -> tuple[Clause, ...]:
     without_reasons = _IN_BRACKETS.sub(" ", plain)
     plain = without_reasons if _content_words(without_reasons) else plain
     parts = [_LINK.sub("", plain[start:end]) for start, end in _split(_CLAUSE, plain)]
-    asking = [_clause(part) for part in parts if any(each.search(part) for each in (_FORBIDS, _RULES, _ONLY))]
+    asking = [_clause(part) for part in parts if any(each.search(part) for each in (FORBIDS, RULES, _ONLY))]
     asked = tuple(clause for clause in asking if clause.words)
     whole = _clause(plain)
     return asked or ((whole,) if whole.words else ())
@@ -258,7 +183,7 @@ def asked_clauses(instruction: str) -> tuple[Clause, ...]:
 @lru_cache(maxsize=_KNOWN_WORDS)
 def _clause(text: str) -> Clause:
     plain = _NO_PROBLEM.sub(" ", text)
-    is_negated = bool(_NEGATED.search(plain) or _FORBIDS.search(plain))
+    is_negated = bool(_NEGATED.search(plain) or FORBIDS.search(plain))
     permits = bool(_PERMITS.search(text) or (not is_negated and _MAY.search(text)))
     return Clause(text.strip(" .-*•"), key_of(text), tuple(map(_root, _content_words(text))), is_negated, permits)
 

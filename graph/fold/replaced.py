@@ -65,7 +65,7 @@ _MOST_KNOWN: Final = 300
 _MOST: Final = 100
 _MOST_BESIDE: Final = 30
 _DIGITS: Final = re.compile(r"[0-9][0-9,]*")
-_NO_VALUES: Final = ("negation", "rule", "vague", "quoted")
+_NO_VALUES: Final = ("negation", "rule", "preference", "choice", "vague", "quoted")
 _VALUED: Final = ("date", "money", "number", "count")
 
 

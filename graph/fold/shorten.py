@@ -14,7 +14,7 @@ from graph.core.language import content_terms, split_sentences
 from graph.fold.extract import cut_at_word, weigh_kinds
 from graph.fold.fact_find import Fact, is_instruction
 from graph.fold.fact_key import key_of
-from graph.fold.fact_rule import is_rule
+from graph.fold.word_kind import is_rule
 
 _TURN_MARK: Final = re.compile(r"^\((?:\d+(?:-\d+)?턴|turns? \d+(?:-\d+)?)\)\s*", re.IGNORECASE)
 _LIST_MARK: Final = re.compile(r"^\s*(?:(?:[-*•·▪]|#{1,6}|>|\d{1,3}[.)])\s+)*")

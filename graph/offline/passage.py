@@ -16,8 +16,8 @@ from graph.core.language import ASKING, DATE, INTRODUCTION, content_terms, is_ca
 from graph.core.snapshot import without_places
 from graph.core.turn import is_note, is_recalled, with_words
 from graph.fold.fact_find import fact_spans
-from graph.fold.fact_rule import is_rule
 from graph.fold.replaced import changed_in
+from graph.fold.word_kind import is_rule
 from graph.offline.phrase import is_own_phrase, label_source
 from graph.search.term import has_content_of
 from prompt.system.framing import (

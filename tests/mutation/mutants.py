@@ -171,8 +171,22 @@ _CORE: Final = (
         "unit/test_fact unit/test_fact_find unit/test_fact_case",
         ("if 2 * len(own) >= len(asked.words):", "if own:"),
         ("if is_negated and (clause.permits or not clause.is_negated):", "if is_negated and not clause.is_negated:"),
-        ('"negation" if forbidden else "rule"', '"rule" if forbidden else "negation"'),
+    ),
+    *_group(
+        "core",
+        "graph/fold/word_kind.py",
+        "unit/test_fact unit/test_fact_find unit/test_fact_case unit/test_user_word",
+        ('Wording("negation", FORBIDS)', 'Wording("rule", FORBIDS)'),
+        ("_TO_SUMMARISER.search(sentence)", "False"),
         ("and not _FIRST_PERSON.search(found.group())", ""),
+    ),
+    *_group(
+        "core",
+        "graph/fold/user_word.py",
+        "unit/test_user_word",
+        ("found.setdefault((word.kind, word.key), word)", "found[word.text, str(_)] = word"),
+        ("if before and _POINTS.match(stated) else stated", "if False else stated"),
+        ("if span not in taken and any(", "if any("),
     ),
     *_group(
         "core",

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.fold.extract import TermCounts, count_terms, extract_summary, weigh_kinds
-from graph.fold.fact_rule import is_rule
+from graph.fold.word_kind import is_rule
 
 FILLER = "The trip so far sounds pleasant enough to go on with, and there is a lot to look at along the coast. "
 KOREAN_FILLER = "여행 이야기는 언제 들어도 즐겁고 바닷가를 따라 걷는 길에는 볼거리가 많다고 합니다. "
