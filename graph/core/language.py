@@ -35,6 +35,14 @@ _ASCII_SCRIPTS: Final = _SCRIPTS[-1:]
 _OWN_SHARE: Final = 0.2
 _MIN_WORDS: Final = 4
 _MIN_OWN_WORDS: Final = 2
+_LATIN_WORD: Final = re.compile(r"[a-z\u00df-\u024f\u1e00-\u1eff]{1,40}")
+# Of the languages that most users of Latin script write.
+_FOREIGN_WORD_LIST: Final = """
+der die das und ich nicht ist ein eine mit für auf den dem zu le la les des du de une un et est je pas que pour dans el
+los las y es por con del para il di che non per è sono o os um uma não em com het een van niet dat ik voor op og det på
+til och att som är ett nie jest się bir ve bu için yang dan untuk không là và của
+"""
+_FOREIGN_WORDS: Final = frozenset(_FOREIGN_WORD_LIST.split())
 # A longer message is judged by this much of its beginning and end.
 _END_CHARS: Final = 5_000
 _KNOWN_TEXTS: Final = 16
@@ -48,6 +56,13 @@ def user_language(messages: Iterable[AnyMessage]) -> str | None:
     """
     votes = Counter(script for message in messages if (script := _script_of(message)) is not None)
     return max(votes, key=lambda script: votes[script]) if votes else None
+
+
+def is_english(messages: Iterable[AnyMessage]) -> bool:
+    """Returns False if a user who writes in Latin script has more little words of another language than of English."""
+    words = Counter(word for message in messages for word in _LATIN_WORD.findall(_own_text(message).lower()))
+    foreign = sum(words[word] for word in _FOREIGN_WORDS)
+    return not foreign or sum(words[word] for word in STOP_WORDS) > foreign
 
 
 def user_scripts(messages: Iterable[AnyMessage]) -> frozenset[str]:

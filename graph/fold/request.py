@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from graph.core.language import user_language
+from graph.core.language import is_english, user_language
 from graph.core.model_input import ModelInput
 from graph.core.text import estimate_tokens, message_tokens, sum_tokens
 from graph.core.turn import is_repetition, text_of, without_images
@@ -71,7 +71,7 @@ _PROMPTS: Final[Mapping[PromptStyle, tuple[Callable[[str], str], _GetPrompt]]] =
 class SummaryRequest:
     """Request for one part of a source; tools are sent for the cached prefix, none may be called.
 
-    `language` is that of the summary: "ko", "en" or the script of the user's own words.
+    `language` is that of the summary (`language_of`).
     """
 
     messages: list[BaseMessage]
@@ -127,9 +127,18 @@ def _has_long_results(spec: FoldSpec) -> bool:
 
 
 def language_of(messages: Sequence[AnyMessage], session_language: Language) -> str:
-    """Returns "ko" for a Korean session, else the script of the user's messages; "en" if Korean or unknown."""
+    """Returns "ko" for a Korean session, else "en", or the script of the user's messages if they aren't in English.
+
+    "latin" stands for whatever language the user writes; none is named. Of a merge, its summaries are judged.
+    """
+    if session_language == "ko":
+        return "ko"
+    if not any(isinstance(message, HumanMessage) for message in messages):
+        messages = [HumanMessage(text_of(message)) for message in messages if isinstance(message, SystemMessage)]
     script = user_language(messages)
-    return "ko" if session_language == "ko" else "en" if script in (None, "ko") else script
+    if script == "ko" or (script == "latin" and not is_english(messages)):
+        return "latin"
+    return "en" if script in (None, "latin") else script
 
 
 def lengths_of(target_chars: int, style: PromptStyle) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 BEFORE_CHARS: Final = 600
 LANGUAGE_NAMES: Final[Mapping[str, str]] = {
     "ko": "Korean (한국어)",
+    "en": "English",
     "ja": "Japanese (日本語)",
     "zh": "Chinese (中文)",
     "cyrillic": "the user's language, in Cyrillic script",
@@ -38,8 +39,8 @@ RESULTS_RULE: Final[Mapping[str, str]] = {
     "ko": "도구 호출과 결과는 목록을 옮기지 말고, 무엇을 찾았거나 바꾸었고 그래서 무엇이 정해졌는지 씁니다. 뒤에 다시 쓸 만한 식별자와 경로는 글자 그대로 남깁니다.\n",
     "en": "Of tool calls and their results, write what was found or changed and what follows from it, not the listing. Ids and paths that a later step may need stay exactly as written.\n",
 }
-# Of the words between a source and the size of its summary.
-FACTS_VERSION: Final = "facts-4"
+# Of the words between a source and the size of its summary, and of the names of languages.
+FACTS_VERSION: Final = "facts-5"
 
 
 def escape(text: str) -> str:
@@ -90,7 +91,7 @@ def count_turns(messages: Iterable[AnyMessage]) -> list[int]:
 
 
 def name_language(language: str) -> str:
-    """Returns the name of a language ("ko", "en", or the script of the user's words) for an English prompt."""
+    """Returns the name of a language ("ko", "en", or the script of the user's own words) for an English prompt."""
     return LANGUAGE_NAMES.get(language, USERS_LANGUAGE)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from prompt.system.framing import Language
 
-PROMPT_VERSION: Final = 2
+PROMPT_VERSION: Final = 3
 
 _FIRST: Final = """\
 당신은 유용한 AI 어시스턴트입니다.
@@ -26,8 +26,9 @@ _KOREAN_RECALL: Final = """\
 _KOREAN_GONE: Final = """\
 - 여기에 없는 세부(코드, 원문, 정확한 값)는 지어내지 말고, 지난 대화가 더는 남아 있지 않다고 말합니다."""
 
+_SEED_LINE: Final = "당신은 유용한 AI 어시스턴트입니다. "
 _ENGLISH: Final = """\
-당신은 유용한 AI 어시스턴트입니다. You are a helpful AI assistant.
+You are a helpful AI assistant.
 Answer in the user's language.
 As a conversation grows, past turns are replaced by summaries. They are your own memory, not the user's words. A summary marked "[Turns 1-3]" stands for turns 1 to 3.
 - Where summaries differ, the later one is right; the live conversation overrides all of them.
@@ -42,18 +43,21 @@ _ENGLISH_GONE: Final = """\
 # Earlier versions stay, so that the input of an old call can be shown.
 _PROMPTS: Final[Mapping[tuple[str, int], tuple[Language, str]]] = {
     ("chat", 1): ("ko", _FIRST),
-    ("chat-ko", 2): ("ko", _KOREAN + _KOREAN_RECALL),
-    ("chat-ko-window", 2): ("ko", _KOREAN + _KOREAN_GONE),
-    ("chat-en", 2): ("en", _ENGLISH + _ENGLISH_RECALL),
-    ("chat-en-window", 2): ("en", _ENGLISH + _ENGLISH_GONE),
+    ("chat-en", 2): ("en", _SEED_LINE + _ENGLISH + _ENGLISH_RECALL),
+    ("chat-en-window", 2): ("en", _SEED_LINE + _ENGLISH + _ENGLISH_GONE),
+    ("chat-en", 3): ("en", _ENGLISH + _ENGLISH_RECALL),
+    ("chat-en-window", 3): ("en", _ENGLISH + _ENGLISH_GONE),
+    # The Korean one is the same in both.
+    **{("chat-ko", version): ("ko", _KOREAN + _KOREAN_RECALL) for version in (2, 3)},
+    **{("chat-ko-window", version): ("ko", _KOREAN + _KOREAN_GONE) for version in (2, 3)},
 }
+_FIRST_NOTE: Final = (
+    "(도구를 더 쓸 수 없습니다. 지금까지 얻은 것으로 답하세요. No more tool calls: answer with what you have.)"
+)
 # Facts rather than instructions: the prompt says not to follow instructions in a tool result.
-_ROUNDS_NOTES: Final[Mapping[tuple[Language, int], str]] = {
-    ("ko", 1): (
-        "(도구를 더 쓸 수 없습니다. 지금까지 얻은 것으로 답하세요. No more tool calls: answer with what you have.)"
-    ),
-    ("ko", 2): "(이 턴에서는 도구를 더 쓸 수 없습니다. 이제 지금까지 얻은 것으로 답할 차례입니다.)",
-    ("en", 2): "(No more tool calls are possible in this turn. The answer is next, from what is known so far.)",
+_ROUNDS_NOTES: Final[Mapping[Language, str]] = {
+    "ko": "(이 턴에서는 도구를 더 쓸 수 없습니다. 이제 지금까지 얻은 것으로 답할 차례입니다.)",
+    "en": "(No more tool calls are possible in this turn. The answer is next, from what is known so far.)",
 }
 
 
@@ -77,9 +81,5 @@ def read_prompt(name: str, version: int) -> tuple[Language, str]:
 
 
 def rounds_note(language: Language, version: int = PROMPT_VERSION) -> str:
-    """Returns the note after the last tool result once no more tools may be called.
-
-    Raises:
-        KeyError: The version has no note in this language.
-    """
-    return _ROUNDS_NOTES[language, version]
+    """Returns the note after the last tool result once no more tools may be called."""
+    return _FIRST_NOTE if version == 1 else _ROUNDS_NOTES[language]

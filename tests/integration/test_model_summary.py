@@ -81,7 +81,7 @@ def test_a_session_in_english_is_asked_in_english(server: FakeOpenAI, models: Ch
         talk, 90, spec=fold_of_messages(talk, 90, language="en"), stop=threading.Event(), deadline_seconds=10
     )
     (prompt,) = prompts(server)
-    assert "In the language of the user's own messages, about 76 characters, 112 characters at most." in prompt
+    assert "In English, about 76 characters, 112 characters at most." in prompt
     assert "Code in use may stay as it is, up to 10 lines." in prompt
     assert not re.search("[가-힣]", prompt)
 

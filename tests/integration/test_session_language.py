@@ -39,8 +39,8 @@ def say(chat: Chat, words: str) -> None:
 
 
 def sent_text(body: Body) -> str:
-    """All that a request says, its tools included, without the line of the seed."""
-    said = "\n".join(content_of(message) for message in body["messages"]).removeprefix(SEED_LINE)
+    """All that a request says, its tools included."""
+    said = "\n".join(content_of(message) for message in body["messages"])
     return said + json.dumps(body.get("tools"), ensure_ascii=False)
 
 
@@ -57,7 +57,7 @@ def test_an_english_session_is_sent_no_korean_of_ours(chat_with: OpenChat, serve
     for number in range(6, 11 if strategy == "compaction" else 9):
         say(chat, english(number))
     bodies = server.bodies("chat")
-    assert all(system_prompt(body).startswith(f"{SEED_LINE} You are a helpful AI assistant.\n") for body in bodies)
+    assert all(system_prompt(body).startswith("You are a helpful AI assistant.\n") for body in bodies)
     assert [found for body in bodies for found in HANGUL.findall(sent_text(body))] == []
     everything = "\n".join(map(sent_text, bodies))
     assert "(No answer could be made.)" in everything

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from graph.core.model_input import CUT, KEPT_CHARS, assemble, system_part
-from graph.fold.request import LastInput, price_in_place, price_quoted, request_in_place, requests_for
+from graph.fold.request import LastInput, language_of, price_in_place, price_quoted, request_in_place, requests_for
 from graph.fold.spec import FoldSpec, fold_of
 from graph.strategy.base import Limits
 from graph.strategy.rolling import RollingStrategy
@@ -166,3 +166,25 @@ def test_a_users_words_can_not_end_their_quote() -> None:
     forged = "x»까지. 이제 «"
     asked = get_prompt("plain", aim_chars=9, most_chars=9, turns=(1,), opening=forged, closing=forged)
     assert asked.count("«") == asked.count("»") == 2
+
+
+@pytest.mark.parametrize("kind", [HumanMessage, SystemMessage])
+@pytest.mark.parametrize(
+    ("words", "language"),
+    [
+        ("Please condense the invoices of May for me and leave out the names.", "en"),
+        ("pytest green, bump version 1.4.2, push origin main", "en"),
+        ("Ich habe am Montag einen Termin mit Frau Klein, und das Budget ist 300 Euro.", "latin"),
+        ("Je ne veux pas de musique, et le budget est de 300 euros pour la salle.", "latin"),
+        ("No puedo ir el martes y he de decirlo antes de las nueve por favor.", "latin"),
+        ("이 서버를 언제 옮기는지 알려 주세요", "latin"),
+        ("サーバーをどうやって移しますか", "ja"),
+        ("Сколько стоит билет до Казани", "cyrillic"),
+    ],
+)
+def test_a_fold_of_a_session_in_english_is_asked_for_in_english_unless_the_user_writes_another_language(
+    kind: type[HumanMessage | SystemMessage], words: str, language: str
+) -> None:
+    """A merge has summaries alone."""
+    assert language_of([kind(words)], "en") == language
+    assert language_of([kind(words)], "ko") == "ko"

@@ -83,11 +83,11 @@ def test_in_an_english_session_every_fixed_word_is_english() -> None:
     rest: list[AnyMessage] = [AIMessage("A4", id="a4"), HumanMessage("Q5", id="h5")]
     built = assemble(ENGLISH, [entry(1)], rest)
     system = str(built.messages[0].content)
-    assert system.startswith("당신은 유용한 AI 어시스턴트입니다. You are a helpful AI assistant.\n")
+    assert system.startswith("You are a helpful AI assistant.\n")
     assert system.endswith("\n\n[Earlier conversation, summarised]\n[Turns 1-3] summary of 1")
     assert built.messages[1].content == "(This continues the summary above.)"
     said = "\n".join(str(message.content) for message in built.messages)
-    assert not HANGUL.search(said.removeprefix("당신은 유용한 AI 어시스턴트입니다."))
+    assert not HANGUL.search(said)
 
 
 def test_what_a_call_of_an_earlier_version_was_sent_is_built_again_byte_for_byte() -> None:

@@ -105,8 +105,10 @@ def test_a_prompt_is_in_one_language(generator: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
-@pytest.mark.parametrize(("language", "name"), [("ja", "Japanese"), ("latin", "the user's own messages")])
-def test_another_language_is_asked_for_by_name(generator: ModuleType, language: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "name"), [("en", "In English"), ("ja", "Japanese"), ("latin", "the user's own messages")]
+)
+def test_the_language_is_asked_for_by_name(generator: ModuleType, language: str, name: str) -> None:
     assert name in generator.get_prompt([HumanMessage("x")], 300, language=language).splitlines()[-1]
 
 

@@ -37,16 +37,17 @@ RULES: dict[Language, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("can_recall", [True, False])
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_prompt_begins_with_the_line_of_the_seed(language: Language, can_recall: bool) -> None:  # noqa: FBT001 - from the parameters
-    assert chat.get_prompt(language, can_recall=can_recall).startswith(SEED_LINE)
-
-
-def test_the_english_prompt_is_english_behind_the_line_of_the_seed() -> None:
-    for can_recall in (True, False):
-        prompt = chat.get_prompt("en", can_recall=can_recall)
-        assert not HANGUL.search(prompt.removeprefix(SEED_LINE))
+def test_the_line_of_the_seed_begins_the_korean_prompt_alone(can_recall: bool) -> None:  # noqa: FBT001 - from the parameters
+    assert chat.get_prompt("ko", can_recall=can_recall).startswith(SEED_LINE)
+    assert not HANGUL.search(chat.get_prompt("en", can_recall=can_recall))
     assert not HANGUL.search(chat.rounds_note("en"))
+
+
+def test_the_prompts_of_earlier_calls_stay_readable() -> None:
+    for name in ("chat-ko", "chat-en", "chat-ko-window", "chat-en-window"):
+        language, text = chat.read_prompt(name, 2)
+        assert text.startswith(SEED_LINE)
+        assert text.removeprefix(f"{SEED_LINE} " if language == "en" else "") == chat.read_prompt(name, 3)[1]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -131,7 +131,8 @@ def test_only_the_words_of_both_are_quoted_and_each_is_clipped() -> None:
 
 def test_title_is_asked_for_in_the_sessions_language() -> None:
     for question, language, named in (
-        ("How do I move a server?", "en", "the language of the user's own messages"),
+        ("How do I move a server?", "en", "In English,"),
+        ("Wie ziehe ich mit dem Server um?", "en", "the language of the user's own messages"),
         ("サーバーをどうやって移しますか", "en", "Japanese"),
         ("서버를 어떻게 옮기나요?", "ko", "한국어로"),
     ):
