@@ -18,6 +18,11 @@ _NUMBER: Final = re.compile(CHAIN)
 _DATE_DOTS: Final = re.compile(
     r"(?<![0-9A-Za-z_])(?<![0-9A-Za-z_][-./:~])([0-9]{4})\. ([0-9]{1,2})\. (?=[0-9]{1,2}(?![0-9]))"
 )
+# 제3호 is 3호, and the share 20 대 80 is 20:80.
+_ORDINAL: Final = re.compile(r"(?<![가-힣])제\s?(?=[0-9])")
+RATIO: Final = r"(?<![0-9A-Za-z.,:])[0-9]{1,3} 대 [0-9]{1,3}(?![0-9A-Za-z.,:]|\s?[명개건석장원살번])"
+"""Regular expression of a share in words: 20 대 80."""
+_RATIO: Final = re.compile(RATIO)
 _WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 _RANGE_MARK: Final = str.maketrans("~∼–/", "----")
 _SHORT: Final = re.compile(r"(?<![0-9.])0(?=[0-9](?![0-9.]))")
@@ -36,6 +41,8 @@ def key_of(text: str) -> str:
     "1.7" or "K17".
     """
     dated = _DATE_DOTS.sub(r"\1-\2-", narrow(text))
+    if "제" in dated or " 대 " in dated:
+        dated = _RATIO.sub(lambda match: match[0].replace(" 대 ", ":"), _ORDINAL.sub("", dated))
     return "".join([" ", *(f"{_canonical(match[0])} " for match in _TOKEN.finditer(dated))])
 
 

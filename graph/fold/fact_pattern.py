@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NamedTuple
 
-from graph.fold.fact_key import CHAIN, NOUN_END, one_of
+from graph.fold.fact_key import CHAIN, NOUN_END, RATIO, one_of
 
 TITLE: Final = one_of("""
 씨 과장 부장 차장 대리 팀장 사장 회장 대표 교수 박사 선생 의원 장관 총리 대통령 감독 기자 변호사 검사 판사 의사 간호사
@@ -14,10 +14,13 @@ TITLE: Final = one_of("""
 연구원 연구소장 조교 주무관 사무관 약사 영양사 물리치료사 치위생사 세무사 회계사 노무사 법무사 변리사 설계사 엔지니어
 디자이너 개발자 기획자 인턴 사원 코디네이터 담당자
 """)
+# Words of other meanings, too: only behind a whole name.
+RANK: Final = one_of("경위 경장 경사 순경 경감 경정 조사관 수사관 상담원 상담사 사정사 손해사정사 중개사 소방관 경찰관")
 _ROLE: Final = one_of("""
 과장 부장 차장 대리 팀장 사장 대표 교수 박사 변호사 간호사 수간호사 간호부장 사무장 원무과장 행정실장 원장 부원장 실장
 국장 본부장 상무 전무 매니저 주임 센터장 지점장 점장 소장 약사 영양사 세무사 회계사 노무사 법무사 연구원 조교 엔지니어
-디자이너 개발자 기획자 담당자
+디자이너 개발자 기획자 담당자 운전자 목격자 피해자 가해자 상대방 보호자 동승자 환자 세입자 집주인 임대인 임차인 계약자
+피보험자 대리인 신청인 증인 조사관 경찰관 남편 아내 친구 동료 후배 선배
 """)
 _SAID_NAME: Final = r"(?=\s?님|\s씨|이?에요|예요|입니다|이라고|라고|이고(?![가-힣])|[이가은는](?![가-힣])|\s?[(,.)]|$)"
 _COMPANY: Final = one_of("""
@@ -35,7 +38,7 @@ NO_NAME: Final = one_of("""
 주연 조연 신인 유명 인기 남자 여자 남성 전직 현직 양측 이번 전임 현역 주인공 고객 손님 부모 하나 선생 사장 부장 원장
 의장 조교 명예 남녀 남주 신임 정식 전문 담당 인간 최고 한국 강력 서울 성우 주치 모든 기성 국회 변호 구단 반장 소속
 원작 최종 전담 도지 장인 장모 이사 과장 차장 공주 진행 전체 현지 대학 국내 정부 지도 주장 외국 동료 해당 한편 민주
-우리 이런 그런 방송 제작 연출 공동 마지막 천재 기존 정말 국가 국무 신체 국민 차기 이름 유가 체육 원내 반대
+우리 이런 그런 방송 제작 연출 공동 마지막 천재 기존 정말 국가 국무 신체 국민 차기 이름 유가 체육 원내 반대 한시
 """)
 _NO_SIR: Final = "(?!날|글|말|솜|아저|아가|불|홀|마음|맵|눈)"
 _PLACE: Final = one_of("""
@@ -57,7 +60,9 @@ Engineer Architect Superintendent Principal Dean Chair Chairman Chairwoman
 """)
 NAMES: Final = (
     rf"(?<![가-힣])(?!{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{1,2}}){NO_VERB}\s?{TITLE}님?{NOUN_END}",
-    rf"(?<![가-힣]){_ROLE}\s(?!{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{2}}){_SAID_NAME}",
+    rf"(?<![가-힣])(?!{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{2}})(?<![한된적의인른]){NO_VERB}\s?{RANK}님?{NOUN_END}",
+    rf"(?<![가-힣])(?P<fact>{_COMMON_SURNAME}(?<!이)\s{RANK})님?{NOUN_END}",
+    rf"(?<![가-힣]){_ROLE}\s(?![가-힣]{{0,2}}{TITLE}|[가-힣]?{RANK}|{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{2}}){_SAID_NAME}",
     rf"(?<![가-힣])(?:{_COMPANY}|㈜|\(주\))\s?[가-힣A-Za-z]{{2,10}}?{NOUN_END}",
     rf"(?<![가-힣])(?!{NO_NAME})(?P<fact>{SURNAME}[가-힣]{{2}})(?:님|\s(?:군|양)){NOUN_END}",
     r"(?<![가-힣])(?P<fact>[가-힣]{2,5})(?=\s?\([0-9]{2}(?:세\)|[)·,]))",
@@ -116,7 +121,8 @@ DATES: Final = (
 )
 _KO_HOUR: Final = one_of("한 두 세 네 다섯 여섯 일곱 여덟 아홉 열 열한 열두")
 DAYS: Final = (
-    rf"(?<![가-힣]){_PART_OF_DAY}{_KO_HOUR}\s?시(?![간즌])(?:\s?{CHAIN}\s?분|\s?반)?{NOUN_END}",
+    # 한시 is "for a time" as well.
+    rf"(?<![가-힣])(?!한시(?!\s?[반0-9]|에|부터|까지|쯤|경|정각)){_PART_OF_DAY}{_KO_HOUR}\s?시(?![간즌])(?:\s?{CHAIN}\s?분|\s?반)?{NOUN_END}",
     r"(?<![가-힣])[월화수목금토일]요일",
     r"(?<![A-Za-z])(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day(?=s?(?![A-Za-z]))",
 )
@@ -154,6 +160,7 @@ _PHONE: Final = (
 )
 NUMBERS: Final = (
     rf"{START}{_PHONE}",
+    RATIO,
     rf"{START}{CHAIN}\s?(?:%|°C?|℃)",
     rf"{START}{CHAIN}[A-Za-z]{{1,4}}{_END}",
     rf"{START}{CHAIN}[\s-]?{_UNIT}{_END}",
@@ -247,6 +254,18 @@ _IDENTIFIERS: Final = (
         r"[A-Za-z0-9_]{1,60}+(?:[-.][A-Za-z0-9_]{1,60}+){0,6}(?:\+{1,2}(?![A-Za-z0-9+]))?"
     ),
 )
+_PLATE_LETTER: Final = "[가나다라마거너더러머버서어저고노도로모보소오조구누두루무부수우주바사아자배하허호]"
+_TOWN: Final = "[가-힣]{1,4}[시군구읍면]"
+_ROAD: Final = r"[가-힣]{2,8}[로길]\s?[0-9]{1,4}(?:-[0-9]{1,4})?(?:번길\s?[0-9]{1,4}(?:-[0-9]{1,4})?)?"
+_NUMBERED: Final = (
+    # Cars and documents: 83다 4127, 제2026-03318호
+    rf"(?<![0-9A-Za-z.,-])[0-9]{{2,3}}{_PLATE_LETTER}\s?[0-9]{{4}}(?![0-9A-Za-z.,:%-]|\s?[년월일시분원명개건장만억점쪽호동층회대])",
+    rf"(?<![가-힣])제\s?(?:[0-9]{{1,6}}(?:-[0-9]{{1,8}}){{1,3}}|[0-9]{{4,8}})호{NOUN_END}",
+    # Houses: 만정로 58, 204동 1103호
+    rf"(?<![0-9가-힣])(?:{_TOWN}\s)?{_ROAD},?\s(?:[0-9]{{1,4}}동\s?)?[0-9]{{1,5}}[호층]{NOUN_END}",
+    rf"(?<![0-9가-힣]){_TOWN}\s{_ROAD}(?![0-9A-Za-z:%]|\s?[명개원])",
+    rf"(?<![0-9A-Za-z.,-])[0-9]{{1,4}}동\s[0-9]{{1,5}}호{NOUN_END}",
+)
 _DEVICES: Final = (r"(?<![A-Za-z0-9_-])[A-Z][A-Z0-9]{1,20}+(?:-[A-Z0-9]{2,20}+){1,4}(?![A-Za-z0-9_-])",)
 _SERVICE: Final = one_of("""
 svc service api db worker writer reader server proxy gateway cache queue client cli job cron agent bot ui web go js
@@ -298,6 +317,7 @@ _TABLE: Final[tuple[tuple[Kind, tuple[str, ...], str], ...]] = (
     ("date", DATES_BY_SIGN, "[0-9]"),
     ("code", _SERVICES, "[-.]"),
     ("code", _CODE_WORDS, "[._A-Z]"),
+    ("identifier", _NUMBERED, "[0-9]"),
     ("identifier", _IDENTIFIERS, "[0-9]"),
     ("identifier", _DEVICES, "[A-Z]-[A-Z0-9]"),
     ("money", MONEY, _BESIDE_NUMBER),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from graph.fold.fact_pattern import TITLE
+from graph.fold.fact_pattern import RANK, TITLE
 from graph.fold.figure import HALF_DAY, MONEY, SPAN, Figure, figures_in
 
 _YEAR: Final = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?![0-9])")
@@ -21,11 +21,14 @@ _WEEKDAY: Final = re.compile(
 )
 _ADDRESS: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:[:/][0-9]{1,5})?")
 _PORT_MARK: Final = re.compile("[:/]")
-_PERSON: Final = re.compile(rf"(?<![가-힣])(?P<surname>[가-힣])(?P<given>[가-힣]{{1,2}}|모)?\s?(?P<title>{TITLE})")
+_PERSON: Final = re.compile(
+    rf"(?<![가-힣])(?P<surname>[가-힣])(?P<given>[가-힣]{{1,2}}|모)?\s?(?P<title>{TITLE}|{RANK})"
+)
 # Before a part of an identifier, a version or a longer number; of a range.
 _INNER: Final = re.compile(r"[0-9A-Za-z.,:]")
 _RANGE: Final = re.compile("[-~∼–]")
-_MAGNITUDE: Final = re.compile("[십백천만억조]")
+# Of money as it is mostly written without its unit: 132만, 1,320,000.
+_MAGNITUDE: Final = re.compile(r"[십백천만억조]|,[0-9]{3}(?![0-9])")
 _NEAR_SHARE: Final = 0.01
 _KNOWN_TEXTS: Final = 4_096
 
@@ -106,7 +109,8 @@ class Values:
     def _count(self, figure: Figure, text: str) -> None:
         amount, unit = figure.values[0], SPAN if figure.kind == "span" else figure.unit
         before = text[max(0, figure.start - 1) : figure.start]
-        is_money = unit != "%" and (unit in MONEY or (not unit and bool(_MAGNITUDE.search(figure.text))))
+        is_bare_money = not unit and figure.kind == "amount" and bool(_MAGNITUDE.search(figure.text))
+        is_money = unit != "%" and (unit in MONEY or is_bare_money)
         is_inner = bool(_INNER.match(before) or (_RANGE.match(before) and not is_money and unit != "%"))
         self.is_whole &= (is_money or bool(unit)) and not is_inner
         if is_money and not is_inner:

@@ -86,6 +86,7 @@ _HOURS: Final = re.compile(
     r"(?:시(?!간|즌|\s?[0-9반])|\s?(?P<half>[apAP])\.?[mM](?![A-Za-z]))"
 )
 _LOOSE_HOURS: Final = re.compile(r"(?<![0-9.:])([0-9]{1,2}) (?:to|until|till) ([0-9]{1,2})(?![0-9:])")
+_LOOSE_SHARE: Final = re.compile(r"(?<![0-9.:])([0-9]{1,2}) 대 ([0-9]{1,2})(?![0-9:])")
 _LOOSE_DATE: Final = re.compile(r"(?<![0-9.])([0-9]{1,2})\.([0-9]{1,2})(?![0-9.])")
 _TIMES: Final = (
     re.compile(
@@ -274,7 +275,9 @@ def words_in(text: str) -> set[float]:
 
 
 def loose_figures_in(text: str) -> Iterator[Figure]:
-    """Yields what numbers of a text may be as well: 9 to 5, the decimal 5.3 for 3 May."""
+    """Yields what numbers of a text may be as well: 9 to 5, the decimal 5.3 for 3 May, a share that is no time."""
+    for match in _LOOSE_SHARE.finditer(text):
+        yield _figure("time", match, float(match[1]) * 60 + float(match[2]))
     for match in _LOOSE_HOURS.finditer(text):
         hours = (hour for hour in map(float, match.groups()) if hour <= _MOST_HOURS)
         yield from (_figure("time", match, hour * 60 % _DAY, is_exact=False) for hour in hours)

@@ -37,13 +37,18 @@ _VERSION: Final = re.compile(r"(?<![a-z0-9])v(?=[0-9])")
 _BETWEEN_DIGITS: Final = re.compile(r"(?<=[0-9])[ ().-]{1,3}(?=[0-9])")
 _PART_MARK: Final = re.compile(r"[/:\\]+")
 _RANGE_MARK: Final = re.compile(r"\s?(?:[-–~∼]|부터|에서|to|until)\s?")
-_CLOCK: Final = re.compile(r"[0-9]{1,2}\.[0-9]{2}")
+_DOTTED: Final = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})(?![0-9.])")
 # In lower case, as units are.
 _MEASURED_LIST: Final = """
 kg mg g km cm mm ml l kb mb gb tb kib mib gib tib wh kwh w kw mw v hz khz mhz ghz fps ppm 대 석 층 호 평 잔 병 권 장
 톤 마리 리터 킬로 도
 """
 _MEASURED: Final = frozenset(_MEASURED_LIST.split())
+# Units of one measure, each a thousand of the one before it; of bytes also 1,024.
+_SCALES: Final = tuple(
+    map(str.split, ("b kb mb gb tb", "b kib mib gib tib", "mg g kg 톤", "mm m km", "ml l", "hz khz mhz ghz"))
+)
+_BASES: Final = (1_000, 1_024)
 # A summary counts what it lists: "3 options", "두 가지".
 _MOST_OWN_COUNT: Final = 12
 _MOST_TIMES: Final = 1_000
@@ -100,16 +105,25 @@ def _unknown(sentence: str, said: _Said) -> Iterator[Figure]:
     figures = [figure for figure in figures_in(sentence) if not figure.is_in_words]
     unknown: list[Figure] = []
     operands: set[float] = set()
+    known_dates: dict[int, Figure] = {}
     last_time: Figure | None = None
     for figure in figures:
         if not (_is_known(figure, said) or (last_time and _is_end(figure, last_time, sentence, said))):
             unknown.append(figure)
         elif figure.kind == "amount":
             operands.update(figure.values)
+        elif figure.kind == "date":
+            known_dates[figure.start] = figure
         last_time = figure if figure.kind == "time" else last_time
     amounts = sorted(operands)[-_MOST_OPERANDS:]
     computed = _computed(amounts) if unknown else set()
     for figure in unknown:
+        if (
+            figure.kind == "date"
+            and figure.start in known_dates
+            and _is_day_of(figure, known_dates[figure.start], said)
+        ):
+            continue
         is_computed = not computed.isdisjoint(figure.values) or _is_change(figure, amounts, said)
         if figure.kind != "amount" or not is_computed:
             yield figure
@@ -146,6 +160,14 @@ def _is_date(year: float, month: float, day: float, said: _Said) -> bool:
     return is_said or (month in values.months and day in values.days)
 
 
+def _is_day_of(figure: Figure, known: Figure, said: _Said) -> bool:
+    """Returns True for another day of a range, if a number of the source is this day, or a span leads to it."""
+    apart = abs(figure.values[2] - known.values[2])
+    return figure.values[2] in said.numbers or not said.spans.isdisjoint(
+        (apart * _DAY_SECONDS, (apart + 1) * _DAY_SECONDS)
+    )
+
+
 def _is_end(figure: Figure, first: Figure, sentence: str, said: _Said) -> bool:
     """Returns True for the end of a range that lasts as long as the source says."""
     if figure.kind != "time" or not _RANGE_MARK.fullmatch(sentence, first.end, figure.start):
@@ -169,10 +191,29 @@ def _has_amount(figure: Figure, said: _Said) -> bool:
     is_own_count = small and figure.unit not in MONEY and figure.unit not in _MEASURED
     if is_own_count or not said.numbers.isdisjoint(figure.values):
         return True
-    if _CLOCK.fullmatch(figure.text):
-        hour, _, minute = figure.text.partition(".")
-        return said.values.has_time(int(hour) * 60.0 + int(minute), False)  # noqa: FBT003  # as in `times`
+    dotted = _DOTTED.match(figure.text)
+    if dotted and figure.unit not in MONEY and figure.unit not in _MEASURED:
+        first, last = float(dotted[1]), float(dotted[2])
+        if _is_date(0, first, last, said) or said.values.has_time(first * 60 + last, is_exact=False):
+            return True
+    if _is_scaled(figure, said):
+        return True
     return not figure.is_exact and any(_is_rounded(value, said.sorted_numbers) for value in figure.values)
+
+
+def _is_scaled(figure: Figure, said: _Said) -> bool:
+    """Returns True for an amount in a larger or smaller unit, rounded as it is written: 1.8 GB of 1841 MB."""
+    for units in _SCALES:
+        for unit in units if figure.unit in units else ():
+            power = units.index(unit) - units.index(figure.unit)
+            values = [
+                value * base**power
+                for value in said.counts_of(unit)
+                for base in (_BASES if "b" in units else _BASES[:1])
+            ]
+            if power and any(abs(value - figure.values[0]) <= figure.step / 2 for value in values):
+                return True
+    return False
 
 
 def _is_rounded(value: float, numbers: Sequence[float]) -> bool:

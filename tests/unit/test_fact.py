@@ -100,6 +100,13 @@ def _is_present(fact_text: str, text: str) -> bool:
         ("3월 14일–17일", "3월 14일에서 17일까지"),
         ("3:45 pm", "they come at quarter to four"),
         ("500 labels", "500-label batches"),
+        ("20 대 80", "과실 20:80"),
+        ("20:80", "과실 20 대 80"),
+        ("1,320,000", "합의금 132만 원"),
+        ("132만 원", "합의금 1,320,000"),
+        ("제2026-03318호", "접수 2026-03318호"),
+        ("83다 4127", "차량 83다4127"),
+        ("만정로 58, 204동 1103호", "주소 만정로 58 204동 1103호"),
     ],
 )
 def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -> None:
@@ -166,6 +173,10 @@ def test_a_fact_is_kept_in_other_words_of_the_same_value(fact: str, text: str) -
         ("90 minutes", "a minute and a half"),
         ("3시간", "2~3시간"),
         ("38개", "스물여덟 개"),
+        ("20 대 80", "과실 80:20"),
+        ("1,320,000", "합의금 123만 원"),
+        ("83다 4127", "차량 4127"),
+        ("204동 1103호", "1103호"),
         ("서버 5대", "두 시 5분"),
     ],
 )
